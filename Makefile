@@ -1,0 +1,42 @@
+# Everything runs from .venv, which these targets build; only Python 3.11+ and make are needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.PHONY: demo test test-long test-pythons bench check format clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reenact needs Python 3.11 or newer; try: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install -q -e . --group test --group check
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/reenact demo
+
+test: $(STAMP) check
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-long: $(STAMP)
+	REENACT_LONG=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+check: $(STAMP)
+	$(BIN)/ruff format --check -q .
+	$(BIN)/ruff check -q .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff format -q .
+	$(BIN)/ruff check -q --fix .
+
+test-pythons: $(STAMP)
+	bash tests/pythons.sh
+
+bench: $(STAMP)
+	$(BIN)/python -m pip install -q --group bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .venvs

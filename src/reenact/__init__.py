@@ -1,0 +1,61 @@
+"""reenact: the flight recorder and time-travel debugger for LLM agents.
+
+Importing this loads nothing: every public name is fetched on first use.
+"""
+
+# The rooms, from the agent to the desk (imports only ever point down this list's arrows):
+#   capture/    inside the agent, stdlib only: Recorder and its front ends Trace, StepLog, Tap
+#   wire/       provider wire formats, pure functions
+#   tracefile/  bytes -> events: reader, recording, dialects, repair
+#   cli/        the commands
+# capture and tracefile meet only in schema.py, lines.py and summary.py.
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._version import __version__ as __version__
+    from .capture.bus import EventBus as EventBus
+    from .capture.policy import private as private
+    from .capture.recorder import flush as flush
+    from .capture.run import RunContext as RunContext
+    from .capture.run import carry as carry
+    from .capture.run import run as run
+    from .capture.step_log import StepLog as StepLog
+    from .capture.tap import Tap as Tap
+    from .capture.trace import Trace as Trace
+    from .errors import UsageError as UsageError
+    from .tracefile.reader import read_events as read_events
+    from .tracefile.recording import Recording as Recording
+
+_HOME = {
+    "__version__": "_version",
+    "EventBus": "capture.bus",
+    "Recording": "tracefile.recording",
+    "RunContext": "capture.run",
+    "StepLog": "capture.step_log",
+    "Tap": "capture.tap",
+    "Trace": "capture.trace",
+    "UsageError": "errors",
+    "carry": "capture.run",
+    "flush": "capture.recorder",
+    "private": "capture.policy",
+    "read_events": "tracefile.reader",
+    "run": "capture.run",
+}
+
+__all__ = [  # noqa: PLE0604, RUF022
+    "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
+    "carry", "flush", "private", "read_events", "run",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'reenact' has no attribute {name!r}")
+    module = __import__(f"reenact.{home}", fromlist=[name])
+    value = globals()[name] = getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

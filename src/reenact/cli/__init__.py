@@ -1,0 +1,1 @@
+"""LAYER 4: the commands."""

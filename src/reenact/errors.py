@@ -1,0 +1,76 @@
+"""Every exception reenact raises on purpose.
+
+ReenactError               .hint: what to do, on its own line
+├─ UsageError              a wrong argument; also a ValueError. The only one capture ever raises
+├─ TraceFileError          .path, .line
+│  ├─ NotATrace            the bytes are not a trace in any dialect we know
+│  └─ NewerSchema          .found, .supported
+├─ NoSuchRun               .asked
+├─ NoSuchEvent             .asked
+└─ MissingExtra            .extra; also an ImportError
+"""
+
+from __future__ import annotations
+
+
+class ReenactError(Exception):
+    """Base of all; ``hint`` says what the user can do."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(ReenactError, ValueError):
+    """An argument of the wrong type or value, found at construction."""
+
+
+class TraceFileError(ReenactError):
+    """Something about a trace file that reading cannot get around."""
+
+    def __init__(
+        self, message: str, *, path: str | None = None, line: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.line = line
+
+
+class NotATrace(TraceFileError):
+    """The file holds no event in any dialect we know."""
+
+
+class NewerSchema(TraceFileError):
+    """The file was written by a reenact with another major format version."""
+
+    def __init__(self, message: str, *, found: str, supported: str, path: str | None = None) -> None:
+        super().__init__(message, path=path, hint="upgrade reenact to read this file")
+        self.found = found
+        self.supported = supported
+
+
+class NoSuchRun(ReenactError):
+    """No run has this path, id, name or alias."""
+
+    def __init__(self, message: str, *, asked: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.asked = asked
+
+
+class NoSuchEvent(ReenactError):
+    """No event of the run has this address."""
+
+    def __init__(self, message: str, *, asked: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.asked = asked
+
+
+class MissingExtra(ReenactError, ImportError):
+    """An optional dependency is not installed; the hint is the command that fixes it."""
+
+    def __init__(self, module: str, extra: str) -> None:
+        super().__init__(
+            f"this needs the package {module!r}, which is not installed",
+            hint=f'pip install "reenact[{extra}]"',
+        )
+        self.extra = extra

@@ -1,0 +1,1 @@
+"""LAYER 2: bytes -> events. Stdlib only."""

@@ -1,0 +1,1 @@
+"""Provider wire formats, pure: what is in a request or an answer, whoever sent it."""
