@@ -1,0 +1,182 @@
+"""Totals of a run: one arithmetic for the recorder, ``ls``, the debugger and every report.
+
+Fed one event at a time as ``add(kind, fields)``; constant memory, never raises on odd values.
+On the recorder's hot path, so it imports nothing.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+_MAX_OPEN = 4096
+"""Model calls remembered while unanswered; a run that leaks more forgets their lanes."""
+
+
+class Totals:
+    """Running sums of one run or writer; ``tokens_in`` includes what the cache read and wrote."""
+
+    __slots__ = (
+        "_failed_lanes", "_open", "cache_read", "cache_write", "errors", "llm_calls", "reasoning",
+        "steps", "tokens_in", "tokens_out", "tool_calls", "turns",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.turns = self.steps = self.llm_calls = self.tool_calls = self.errors = 0
+        self.tokens_in = self.tokens_out = self.cache_read = self.cache_write = self.reasoning = 0
+        self._open: dict[object, str] = {}
+        self._failed_lanes: dict[str, int] = {}
+
+    def add(self, kind: str, fields: Mapping[str, Any]) -> None:
+        """Count one event."""
+        count = _COUNTERS.get(kind)
+        if count is not None:
+            self.steps += 1
+            count(self, fields)
+        elif not kind.startswith(("run.", "proc.")):
+            self.steps += 1
+
+    @property
+    def total_tokens(self) -> int:
+        """Everything in (cached or not) and out."""
+        return self.tokens_in + self.tokens_out
+
+    @property
+    def uncached_in(self) -> int:
+        """Input tokens without those the cache read or wrote."""
+        return self.tokens_in - self.cache_read - self.cache_write
+
+    def as_tot(self) -> dict[str, int]:
+        """Return the ``tot`` object of a line."""
+        return {"turns": self.turns, "in": self.tokens_in, "out": self.tokens_out, "err": self.errors}
+
+    def add_tot(self, tot: Mapping[str, Any]) -> None:
+        """Add a ``tot`` object read from a line, as ``ls`` does instead of reading all of the file."""
+        self.turns += number(tot.get("turns"))
+        self.tokens_in += number(tot.get("in"))
+        self.tokens_out += number(tot.get("out"))
+        self.errors += number(tot.get("err"))
+
+    def __iadd__(self, other: Totals) -> Totals:
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Totals):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _SUMS)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Totals({', '.join(f'{name}={getattr(self, name)}' for name in _SUMS)})"
+
+    def _tokens(self, given: object, out: object, cache_read: object, cache_write: object) -> None:
+        read, write = number(cache_read), number(cache_write)
+        self.cache_read += read
+        self.cache_write += write
+        self.tokens_in += number(given) + read + write
+        self.tokens_out += number(out)
+
+    def _model_request(self, fields: Mapping[str, Any]) -> None:
+        lane = fields.get("lane")
+        if type(lane) is not str:
+            lane = "main"
+        attempt = fields.get("attempt")
+        if attempt is None or attempt == 1:
+            self.turns += 1
+            self._failed_lanes.pop(lane, None)
+        else:  # a retry: the attempt before it did not fail the turn after all
+            self.errors -= self._failed_lanes.pop(lane, 0)
+        call = fields.get("call")
+        if type(call) is str and len(self._open) < _MAX_OPEN:
+            self._open[call] = lane
+
+    def _model_response(self, fields: Mapping[str, Any]) -> None:
+        self.llm_calls += 1
+        call = fields.get("call")
+        lane = self._open.pop(call, "main") if type(call) is str else "main"
+        if fields.get("error") is not None:
+            self.errors += 1
+            if len(self._failed_lanes) < _MAX_OPEN:
+                self._failed_lanes[lane] = 1
+        usage = fields.get("usage")
+        if isinstance(usage, dict):
+            get = usage.get
+            self._tokens(get("input"), get("output"), get("cache_read"), get("cache_write"))
+            self.reasoning += number(get("reasoning"))
+
+    def _llm_call(self, fields: Mapping[str, Any]) -> None:
+        self.turns += 1
+        self.llm_calls += 1
+        if fields.get("error") is not None:
+            self.errors += 1
+        get = fields.get
+        usage = get("usage")
+        if isinstance(usage, dict) and get("input_tokens") is None and get("output_tokens") is None:
+            self._provider_usage(usage)
+            return
+        read, write = get("cache_read_tokens"), get("cache_write_tokens")
+        self._tokens(get("input_tokens"), get("output_tokens"), read, write)
+        self.reasoning += number(get("reasoning_tokens"))
+
+    def _provider_usage(self, usage: dict[str, Any]) -> None:
+        get = usage.get
+        if get("input") is not None or get("output") is not None:  # already neutral
+            self._tokens(get("input"), get("output"), get("cache_read"), get("cache_write"))
+            self.reasoning += number(get("reasoning"))
+            return
+        # OpenAI's two spellings count cached tokens inside the input, Anthropic's beside it.
+        inside = get("prompt_tokens_details") or get("input_tokens_details")
+        cached = number(inside.get("cached_tokens")) if isinstance(inside, dict) else 0
+        given = get("prompt_tokens") if get("input_tokens") is None else get("input_tokens")
+        out = get("completion_tokens") if get("output_tokens") is None else get("output_tokens")
+        read = number(get("cache_read_input_tokens")) + cached
+        self._tokens(number(given) - cached, out, read, get("cache_creation_input_tokens"))
+        detail = get("completion_tokens_details") or get("output_tokens_details")
+        if isinstance(detail, dict):
+            self.reasoning += number(detail.get("reasoning_tokens"))
+
+    def _tool_begin(self, fields: Mapping[str, Any]) -> None:
+        self.tool_calls += 1
+        if fields.get("error") is not None:
+            self.errors += 1
+
+    def _tool_end(self, fields: Mapping[str, Any]) -> None:
+        if fields.get("error") is not None:
+            self.errors += 1
+
+    def _error(self, fields: Mapping[str, Any]) -> None:
+        self.errors += 1
+
+
+def number(value: object) -> int:
+    """Return a count as given, 0 for anything that is none."""
+    if type(value) is int:
+        return value
+    if value is None:
+        return 0
+    try:
+        return int(value)  # type: ignore[call-overload,no-any-return]
+    except Exception:  # a trace may hold anything here, and so may an agent's call
+        return 0
+
+
+_SUMS = (
+    "turns", "steps", "llm_calls", "tool_calls", "tokens_in", "tokens_out",
+    "cache_read", "cache_write", "reasoning", "errors",
+)  # fmt: skip
+
+_COUNTERS: dict[str, Callable[[Totals, Mapping[str, Any]], None]] = {
+    "model.request": Totals._model_request,
+    "model.response": Totals._model_response,
+    "llm_call": Totals._llm_call,
+    "tool.called": Totals._tool_begin,
+    "tool_call": Totals._tool_begin,
+    "tool.result": Totals._tool_end,
+    "tool_result": Totals._tool_end,
+    "error": Totals._error,
+}

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from reenact.summary import Totals
+
+
+def total(*events):
+    totals = Totals()
+    for kind, fields in events:
+        totals.add(kind, fields)
+    return totals
+
+
+def test_the_worked_example_of_the_format_adds_up():
+    usage = {"input": 52, "output": 31, "cache_read": 0, "cache_write": 0}
+    totals = total(
+        ("run.start", {}),
+        ("model.request", {"call": "a"}),
+        ("model.response", {"call": "a", "usage": usage, "error": None}),
+        ("tool.called", {"call": "b"}),
+        ("tool.result", {"call": "b", "error": None}),
+        ("model.request", {"call": "c"}),
+        ("model.response", {"call": "c", "error": {"type": "overloaded_error"}}),
+        ("error", {"error": {"type": "RuntimeError"}}),
+        ("run.end", {"status": "error"}),
+    )
+    assert totals.as_tot() == {"turns": 2, "in": 52, "out": 31, "err": 2}
+    assert (totals.steps, totals.llm_calls, totals.tool_calls, totals.total_tokens) == (7, 2, 1, 83)
+
+
+def test_a_retry_takes_back_the_error_of_the_attempt_before_it_in_its_own_lane():
+    first = [
+        ("model.request", {"call": "a", "lane": "l1"}),
+        ("model.response", {"call": "a", "error": {"type": "x"}}),
+    ]
+    again = [
+        ("model.request", {"call": "b", "lane": "l1", "attempt": 2}),
+        ("model.response", {"call": "b", "error": None}),
+    ]
+    assert total(*first).errors == 1
+    assert total(*first, *again).errors == 0
+    assert total(*first, *again).turns == 1
+    elsewhere = [("model.request", {"call": "b", "lane": "l2", "attempt": 2})]
+    assert total(*first, *elsewhere).errors == 1
+
+
+def test_an_empty_text_is_an_error_and_null_is_none():
+    assert total(("tool_call", {"tool": "x", "output": "y", "error": ""})).errors == 1
+    assert total(("tool_call", {"tool": "x", "output": "y", "error": None})).errors == 0
+
+
+def test_usage_of_an_llm_call_is_read_in_every_spelling():
+    flat = total(("llm_call", {"input_tokens": 5, "output_tokens": 7, "cache_read_tokens": 3}))
+    assert (flat.tokens_in, flat.tokens_out, flat.cache_read, flat.uncached_in) == (8, 7, 3, 5)
+    chat = total(
+        (
+            "llm_call",
+            {
+                "usage": {
+                    "prompt_tokens": 9,
+                    "completion_tokens": 2,
+                    "prompt_tokens_details": {"cached_tokens": 4},
+                }
+            },
+        )
+    )
+    assert (chat.tokens_in, chat.tokens_out, chat.cache_read) == (9, 2, 4)
+    claude = total(
+        ("llm_call", {"usage": {"input_tokens": 9, "output_tokens": 2, "cache_read_input_tokens": 4}})
+    )
+    assert (claude.tokens_in, claude.tokens_out) == (13, 2)
+    assert claude.turns == claude.llm_calls == 1
+
+
+def test_odd_values_count_as_nothing():
+    totals = total(
+        ("llm_call", {"input_tokens": "many", "output_tokens": float("nan")}),
+        ("model.response", {"usage": [1], "call": ["x"]}),
+        ("model.request", {"lane": ["x"], "attempt": "two"}),
+        ("llm_call", {"usage": {"prompt_tokens_details": 3, "input": None}}),
+    )
+    assert totals.total_tokens == 0
+
+
+def test_sums_of_two_writers_merge():
+    both = total(("llm_call", {"input_tokens": 5}))
+    both += total(("llm_call", {"output_tokens": 5}), ("note", {}))
+    assert both == total(("llm_call", {"input_tokens": 5}), ("llm_call", {"output_tokens": 5}), ("note", {}))
