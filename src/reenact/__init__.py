@@ -42,7 +42,7 @@ _HOME = {
     "run": "capture.run",
 }
 
-__all__ = [  # noqa: PLE0604, RUF022
+__all__ = [
     "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
     "carry", "flush", "private", "read_events", "run",
 ]  # fmt: skip

@@ -22,16 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class NotPlain(Exception):
-    """The value is not plain JSON as it stands; jsonable() has to look at it first."""
-
-
-def _refuse(value: object) -> object:
-    raise NotPlain
-
-
-def dumps(value: Any, default: Callable[[object], object] = _refuse) -> str:
-    """Return the compact ASCII JSON of a value; raises on cycles, NaN and odd keys.
+def dumps(value: Any) -> str:
+    """Return the compact ASCII JSON of a plain value: exact types, no cycle, no NaN (is_plain() tells).
 
     >>> dumps({"a": [1, "é"]})
     '{"a":[1,"\\\\u00e9"]}'
@@ -45,25 +37,79 @@ def dumps(value: Any, default: Callable[[object], object] = _refuse) -> str:
         return "true"
     if value is False:
         return "false"
-    if kind is int:
-        return int.__repr__(value)
-    if _accelerated is not None and default is _refuse:
+    if _accelerated is not None:
         text = _accelerated(value)
         if text is not None:
             return text
-    if _make_encoder is None:
-        return _slow_dumps(value, default)
-    # Fresh markers each time: a shared dict would see another thread's list as a cycle.
-    return "".join(_make_encoder({}, default, quote, None, ":", ",", False, False, False)(value, 0))
+    return "".join(_encoder(value, 0))
 
 
-def _slow_dumps(value: Any, default: Callable[[object], object]) -> str:
+def _stdlib_encoder() -> Callable[[Any, int], Any]:
+    """Build the encoder once; without cycle markers, since is_plain() has bounded the depth already."""
+    if _make_encoder is not None:
+        made: Callable[[Any, int], Any] = _make_encoder(None, _refuse, quote, None, ":", ",", False, False, False)
+        return made
     import json
 
-    return json.dumps(value, default=default, separators=(",", ":"), allow_nan=False)
+    slow = json.JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":"))
+    return lambda value, _: slow.encode(value)
 
 
+def _refuse(value: object) -> object:
+    raise TypeError(f"{type(value).__name__} is not plain JSON")
+
+
+_encoder = _stdlib_encoder()
 _accelerated: Callable[[Any], str | None] | None = None
+
+MAX_DEPTH = 100
+MAX_NODES = 1_000_000
+"""Deeper or larger values are cut by jsonable(); a shared sub-list can be a bomb of any size."""
+
+
+def is_plain(value: Any) -> bool:
+    """True if dumps() can write the value as it stands: no subclass, odd key, ``$`` key, cycle or bomb."""
+    return _nodes(value, MAX_DEPTH) >= 0
+
+
+def _nodes(value: Any, depth: int) -> int:
+    """Count the nodes of a container; -1 as soon as something is not plain."""
+    kind = type(value)
+    if kind is dict:
+        if depth == 0:
+            return -1
+        count = len(value)
+        for key, item in value.items():
+            if type(key) is not str or key < "%":  # "$…" and a few rarer first characters
+                return -1
+            kind = type(item)
+            if kind is str:
+                continue
+            if kind is dict or kind is list:
+                inner = _nodes(item, depth - 1)
+                count += inner
+                if inner < 0 or count > MAX_NODES:
+                    return -1
+            elif item is not None and kind is not int and kind is not bool and kind is not float:
+                return -1
+        return count
+    if kind is list:
+        if depth == 0:
+            return -1
+        count = len(value)
+        for item in value:
+            kind = type(item)
+            if kind is str:
+                continue
+            if kind is dict or kind is list:
+                inner = _nodes(item, depth - 1)
+                count += inner
+                if inner < 0 or count > MAX_NODES:
+                    return -1
+            elif item is not None and kind is not int and kind is not bool and kind is not float:
+                return -1
+        return count
+    return 1 if value is None or kind is str or kind is int or kind is bool or kind is float else -1
 
 
 def accelerate() -> bool:
@@ -74,14 +120,12 @@ def accelerate() -> bool:
     except ImportError:
         return False
     fast = orjson.dumps
-    strict = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATETIME
-    strict |= orjson.OPT_PASSTHROUGH_DATACLASS
 
     def encode(value: Any) -> str | None:
-        if not _alike(value, 0):
+        if not _alike(value):
             return None
         try:
-            data: bytes = fast(value, _refuse, strict)
+            data: bytes = fast(value)
         except TypeError:  # orjson's own limits, a lone surrogate for instance
             return None
         # The stdlib escapes DEL and everything beyond ASCII, orjson does neither.
@@ -93,27 +137,30 @@ def accelerate() -> bool:
     return True
 
 
-def _alike(value: Any, depth: int) -> bool:
-    """True if orjson and the stdlib give the same text: exact types, plain keys, unremarkable numbers."""
+def decelerate() -> None:
+    """Go back to the stdlib encoder."""
+    global _accelerated
+    _accelerated = None
+
+
+def _alike(value: Any) -> bool:
+    """True if orjson and the stdlib spell every number in a plain value the same way."""
     kind = type(value)
-    if kind is str or value is None or kind is bool:
-        return True
     if kind is dict:
-        if depth > 200:
-            return False
-        for key, item in value.items():
-            if type(key) is not str:
-                return False
-            kind = type(item)
-            if kind is not str and not _alike(item, depth + 1):
+        for item in value.values():
+            if type(item) is not str and not _alike(item):
                 return False
         return True
     if kind is list:
-        return depth <= 200 and all(_alike(item, depth + 1) for item in value)
+        for item in value:
+            if type(item) is not str and not _alike(item):
+                return False
+        return True
     if kind is int:
-        return -(2**63) <= value < 2**63
-    # Below 1e-4 and above 1e15 the two spell exponents differently; NaN fails both comparisons.
-    return kind is float and (value == 0 or 1e-4 <= abs(value) < 1e15)
+        return bool(-(2**63) <= value < 2**63)
+    if kind is float:  # outside this range exponents differ; NaN fails both comparisons
+        return bool(value == 0 or 1e-4 <= abs(value) < 1e15)
+    return True
 
 
 def envelope(ts: float, run: str, w: str, step: int, kind: str) -> str:

@@ -1,0 +1,78 @@
+"""Our own failures: told once per cause on stderr, counted, and kept away from the agent.
+
+Used around everything capture does. An exception that a signal handler of the agent raised while
+we happened to be running is the agent's, and goes through.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_told: set[str] = set()
+MAX_CAUSES = 100
+"""After that many different causes we fall silent; something is wrong that one more line will not help."""
+
+
+def tell(cause: str, sentence: str) -> None:
+    """Write one line to stderr, the first time this cause comes up in this process."""
+    if cause in _told or len(_told) >= MAX_CAUSES:
+        return
+    _told.add(cause)
+    try:
+        sys.stderr.write(f"reenact: {sentence}\n")
+        sys.stderr.flush()
+    except Exception:
+        pass  # no stderr, a closed or a hostile one: nobody is left to tell
+
+
+def explain(exc: BaseException) -> str:
+    """Return an exception as ``Type: message``, whatever its __str__ does."""
+    if isinstance(exc, OSError) and exc.strerror:
+        return f"{type(exc).__name__}: {exc.strerror}"
+    try:
+        return f"{type(exc).__name__}: {exc}"[:300].replace("\n", " ")
+    except Exception:
+        return type(exc).__name__
+
+
+def swallow(doing: str, exc: Exception) -> None:
+    """Report a failure of ours and return, or pass on what is really the agent's."""
+    if raised_by_signal_handler(exc.__traceback__):
+        raise exc
+    tell(f"{doing}:{type(exc).__name__}", f"could not {doing} ({explain(exc)}). Your agent is unaffected.")
+
+
+def raised_by_signal_handler(tb: TracebackType | None) -> bool:
+    """True if a Python signal handler's frame is in the traceback: a time-out by alarm, for instance."""
+    import _signal
+
+    codes = set()
+    try:
+        for number in _signal.valid_signals():
+            handler = _signal.getsignal(number)
+            code = getattr(getattr(handler, "__func__", handler), "__code__", None)
+            if code is not None:
+                codes.add(code)
+    except (ValueError, TypeError):
+        return False
+    codes.discard(_default_interrupt())
+    while tb is not None:
+        if tb.tb_frame.f_code in codes:
+            return True
+        tb = tb.tb_next
+    return False
+
+
+def _default_interrupt() -> object:
+    import _signal
+
+    return getattr(_signal.default_int_handler, "__code__", None)
+
+
+def forget() -> None:
+    """Let every cause be told again; a forked child has a reader of its own."""
+    _told.clear()

@@ -1,0 +1,184 @@
+"""Turn any Python value into something JSON can hold.
+
+Used by the recorder for every field of every event, so it must always answer: it never raises
+(a real Ctrl-C aside), never loops, never consumes an iterator, and never returns more than a bounded size.
+"""
+
+from __future__ import annotations
+
+from ..lines import MAX_DEPTH, MAX_NODES, dumps, escape_key, is_plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_REPR = 4_000
+"""Characters of a foreign object's repr that are kept."""
+MAX_INT_DIGITS = 4_000
+"""Below the interpreter's own limit for turning an int into text."""
+
+
+def to_json(value: Any) -> str:
+    """Return the compact JSON text of any value at all."""
+    try:
+        if is_plain(value):
+            return dumps(value)
+    except (ValueError, TypeError, RecursionError, RuntimeError, MemoryError):
+        pass  # NaN, a huge int, a dict resized by another thread: the careful way round
+    return dumps(jsonable(value))
+
+
+def jsonable(value: Any) -> Any:
+    """Return a fresh plain copy: dict, list, str, int, float, bool, None, with ``$`` keys doubled."""
+    return _Copy().of(value, 0)
+
+
+class _Copy:
+    """One walk over one value, with its budget of nodes and the containers it is inside of."""
+
+    __slots__ = ("inside", "left")
+
+    def __init__(self) -> None:
+        self.left = MAX_NODES
+        self.inside: set[int] = set()
+
+    def of(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind is str or value is None or kind is bool:
+            return value
+        if kind is float:
+            return _float(value)
+        if kind is int:
+            return _int(value)
+        self.left -= 1
+        if self.left < 0:
+            return {"$cut": "size"}
+        if depth >= MAX_DEPTH:
+            return {"$cut": "depth"}
+        mark = id(value)
+        if mark in self.inside:
+            return {"$cut": "cycle"}
+        self.inside.add(mark)
+        try:
+            return self.container(value, depth)
+        except KeyboardInterrupt:
+            raise  # the user's own Ctrl-C must reach the agent
+        except BaseException:
+            return _foreign(value)
+        finally:
+            self.inside.discard(mark)
+
+    def container(self, value: Any, depth: int) -> Any:
+        """Copy a container or a subclass; what is neither is described."""
+        if isinstance(value, dict):
+            return self.mapping(value, depth)
+        if isinstance(value, (list, tuple)):
+            return [self.of(item, depth + 1) for item in list(value)[: max(self.left, 0) + 1]]
+        if isinstance(value, (set, frozenset)):
+            return [self.of(item, depth + 1) for item in sorted(value, key=_order)]
+        if isinstance(value, str):
+            return str.__str__(value)
+        if isinstance(value, int):
+            return _int(int.__add__(value, 0))
+        if isinstance(value, float):
+            return _float(float.__add__(value, 0.0))
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return _bytes(value)
+        return self.known(value, depth)
+
+    def mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        copy: dict[str, Any] = {}
+        # list() first: another thread may be adding keys, and items() of a subclass may be anything.
+        for key, item in list(value.items()):
+            name = _key(key)
+            while name in copy:
+                name += "'"
+            copy[name] = self.of(item, depth + 1)
+        return copy
+
+    def known(self, value: Any, depth: int) -> Any:
+        """Objects whose own kind says how to write them; looked up on the type, as mocks claim everything."""
+        kind = type(value)
+        module = kind.__module__
+        if module == "datetime" and hasattr(kind, "isoformat"):
+            return value.isoformat()
+        if module in ("uuid", "decimal", "fractions", "ipaddress"):
+            return str(value)
+        if hasattr(kind, "__fspath__"):
+            return _text(value.__fspath__())
+        if hasattr(kind, "__members__") or any(base.__name__ == "Enum" for base in kind.__mro__):
+            return self.of(value.value, depth + 1)
+        for method in ("model_dump", "to_dict", "_asdict"):
+            if callable(getattr(kind, method, None)):
+                return self.of(getattr(value, method)(), depth + 1)
+        fields = getattr(kind, "__dataclass_fields__", None)
+        if isinstance(fields, dict):
+            return self.mapping({name: getattr(value, name, None) for name in fields}, depth)
+        if hasattr(kind, "keys") and hasattr(kind, "__getitem__") and module.startswith("collections"):
+            return self.mapping({key: value[key] for key in value.keys()}, depth)
+        return _foreign(value)
+
+
+def _order(item: Any) -> tuple[str, str]:
+    return (type(item).__name__, repr(item))
+
+
+def _key(key: Any) -> str:
+    """Spell a key as the json module would; anything else by its repr."""
+    if isinstance(key, str):
+        return escape_key(str.__str__(key))
+    if key is True:
+        return "true"
+    if key is False:
+        return "false"
+    if key is None:
+        return "null"
+    if type(key) is int:
+        text = _int(key)
+        return int.__repr__(text) if type(text) is int else hex(key)
+    if type(key) is float:
+        return float.__repr__(key)
+    return escape_key(_repr(key))
+
+
+def _float(value: float) -> Any:
+    if value != value:
+        return {"$float": "nan"}
+    if value in (float("inf"), float("-inf")):
+        return {"$float": "inf" if value > 0 else "-inf"}
+    return value
+
+
+def _int(value: int) -> Any:
+    if value.bit_length() > MAX_INT_DIGITS * 3:
+        return {"$repr": hex(value)[:MAX_REPR], "type": "int"}
+    return value
+
+
+def _bytes(value: Any) -> dict[str, Any]:
+    from binascii import b2a_base64
+
+    data = bytes(value)
+    return {"$bytes": b2a_base64(data, newline=False).decode("ascii"), "bytes": len(data)}
+
+
+def _text(value: Any) -> str:
+    return str.__str__(value) if isinstance(value, str) else repr(value)
+
+
+def _repr(value: Any) -> str:
+    try:
+        text = repr(value)
+        return str.__str__(text)[:MAX_REPR]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:
+        return f"<{type(value).__name__} whose repr raised {type(exc).__name__}>"
+
+
+def _foreign(value: Any) -> dict[str, Any]:
+    """Describe an object we know nothing of."""
+    kind = type(value)
+    module = kind.__module__
+    name = kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+    return {"$repr": _repr(value), "type": str(name)}

@@ -1,0 +1,229 @@
+"""Where lines go: a file, a callback, memory, or several of them.
+
+A sink's ``write`` is called with one whole line under ``lock``; it raises OSError when the line is not
+in the kernel's hands, and the recorder counts the loss.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import RLock
+
+from . import guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MAX_OPEN_FILES = 64
+"""Descriptors all recorders of the process share; a thousand runs must not eat the agent's limit."""
+LOOK_EVERY_S = 1.0
+"""How often a file is checked for having been moved or deleted under us."""
+STALL_S = 0.05
+"""A write slower than this turns on the queue, so that only one call waits for a stalled device."""
+_REGULAR, _KIND_MASK = 0o100000, 0o170000
+
+
+class FileSink:
+    """Append to one file: one write call per line, healed tail, few descriptors, mode 0600."""
+
+    wants_full = False
+
+    def __init__(self, path: str, durability: str = "auto") -> None:
+        self.path = path
+        self.durability = durability
+        self.lock = RLock()
+        self.fd = -1
+        self.busy = False
+        self.used = 0.0
+        self.torn = False
+        self.regular = True
+        self.own_from_start = False
+        """True if the file was empty when we opened it, so that it may rotate."""
+        self.size = 0
+        """What the file should measure if nobody else writes to it."""
+        self.looked = 0.0
+        self.unseen = 0
+        """Events written since the file was last known to be in its place."""
+        self.inode = 0
+        self.queue: Any = None
+
+    def write(self, line: bytes) -> int:
+        """Put the line into the file; returns how many earlier events turned out to be lost."""
+        if self.queue is not None:
+            return int(self.queue.put(line))
+        self.busy = True
+        try:
+            begun = time.monotonic()
+            lost = 0
+            if self.fd < 0:
+                self._open()
+            elif begun - self.looked > LOOK_EVERY_S:
+                lost = self._look(begun)
+            self._put(line)
+            self.used = begun
+            self.unseen += 1
+        finally:
+            self.busy = False
+        if self.durability == "auto" and time.monotonic() - begun > STALL_S:
+            self._start_queue()
+        return lost
+
+    def _put(self, line: bytes) -> None:
+        data = b"\n" + line if self.torn else line
+        done = os.write(self.fd, data)
+        try:
+            while done < len(data):
+                done += os.write(self.fd, memoryview(data)[done:])
+        finally:
+            self.torn = done != len(data)
+            self.size += done
+        if self.durability == "fsync":
+            os.fsync(self.fd)
+
+    def _open(self) -> None:
+        make_room()
+        folder = os.path.dirname(self.path)
+        # Non-blocking matters for FIFOs only: a missing or slow reader must not hold up the agent.
+        flags = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        try:
+            self.fd = self._open_with(flags)
+        except FileNotFoundError:
+            os.makedirs(folder or ".", mode=0o700, exist_ok=True)
+            self.fd = self._open_with(flags)
+        state = os.fstat(self.fd)
+        self.regular = state.st_mode & _KIND_MASK == _REGULAR
+        self.size = state.st_size if self.regular else 0
+        if self.inode != state.st_ino:
+            self.own_from_start = self.size == 0
+        self.inode = state.st_ino
+        if self.size and os.pread(self.fd, 1, self.size - 1) != b"\n":
+            self.torn = True
+        self.looked = time.monotonic()
+        _open_sinks[id(self)] = self
+
+    def _open_with(self, flags: int) -> int:
+        try:
+            return os.open(self.path, flags | os.O_RDWR, 0o600)
+        except (PermissionError, OSError) as exc:
+            if isinstance(exc, FileNotFoundError):
+                raise
+            return os.open(self.path, flags | os.O_WRONLY, 0o600)
+
+    def _look(self, now: float) -> int:
+        """Reopen if the file was moved or deleted; returns how many events went down with it."""
+        self.looked = now
+        if not self.regular:
+            return 0
+        try:
+            gone = os.stat(self.path).st_ino != self.inode
+        except OSError:
+            gone = True
+        lost = 0
+        if gone:
+            if os.fstat(self.fd).st_nlink == 0:
+                lost = self.unseen
+                guard.tell(
+                    f"vanished:{self.path}",
+                    f"{self.path} was deleted while recording; {lost} events are lost, a new file is begun.",
+                )
+            self.release()
+            self._open()
+        self.unseen = 0
+        return lost
+
+    def is_shared(self) -> bool:
+        """True if someone else writes to this file too; such a file does not rotate."""
+        if not self.own_from_start or self.fd < 0:
+            return True
+        return os.fstat(self.fd).st_size != self.size
+
+    def move_to(self, path: str) -> None:
+        """Write to another file from now on."""
+        self.release()
+        self.path = path
+
+    def release(self) -> None:
+        """Give the descriptor back; the next write opens the file again."""
+        fd, self.fd = self.fd, -1
+        _open_sinks.pop(id(self), None)
+        if fd >= 0:
+            os.close(fd)
+
+    def close(self, timeout: float = 5.0) -> None:
+        self.flush(timeout)
+        self.release()
+
+    def flush(self, timeout: float) -> bool:
+        return self.queue is None or bool(self.queue.flush(timeout))
+
+    def _start_queue(self) -> None:
+        from .stall import StallQueue
+
+        self.queue = StallQueue(self)
+
+    def after_fork(self) -> None:
+        """In a child: the descriptor is the parent's, and so is a lock another thread held."""
+        self.lock = RLock()
+        self.queue = None
+        self.busy = False
+        self.release()
+
+
+_open_sinks: dict[int, FileSink] = {}
+_pool_lock = RLock()
+
+
+def make_room() -> None:
+    """Close the least recently used descriptors until one more may be opened."""
+    if len(_open_sinks) < MAX_OPEN_FILES:
+        return
+    with _pool_lock:
+        for sink in sorted(list(_open_sinks.values()), key=lambda each: each.used):
+            if len(_open_sinks) < MAX_OPEN_FILES:
+                return
+            # Never wait here: that thread may be waiting for us.
+            if sink.lock.acquire(blocking=False):
+                try:
+                    if not sink.busy:
+                        sink.release()
+                finally:
+                    sink.lock.release()
+
+
+def after_fork_in_child() -> None:
+    global _pool_lock
+    _pool_lock = RLock()
+
+
+class CallbackSink:
+    """Hand every event to a function as a plain dict, in the recording thread."""
+
+    def __init__(self, function: Callable[[dict[str, Any]], object], *, deltas: bool = False) -> None:
+        self.function = function
+        self.wants_full = not deltas
+
+    def receive(self, event: dict[str, Any]) -> None:
+        self.function(event)
+
+
+class MemorySink:
+    """Keep the newest events in a list, as plain dicts; for tests and notebooks."""
+
+    def __init__(self, limit: int = 10_000, *, deltas: bool = False) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.limit = limit
+        self.wants_full = not deltas
+
+    def receive(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
+        del self.events[: -self.limit]
+
+
+class TeeSink:
+    """Several sinks at once: at most one file, and any number of others."""
+
+    def __init__(self, *sinks: Any) -> None:
+        self.sinks = sinks
