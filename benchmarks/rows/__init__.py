@@ -1,0 +1,21 @@
+"""The rows of the table by name; each module has ``measure(quick, folder) -> Table``.
+
+``STDLIB_ONLY`` rows run in an interpreter where orjson cannot be imported.
+"""
+
+from __future__ import annotations
+
+ROWS = {
+    "run": "a 200-turn run, time inside recording calls",
+    "event-fast": "one event with orjson",
+    "event-stdlib": "one event, stdlib only",
+    "bytes": "bytes on disk",
+    "startup": "imports and the first event",
+    "concurrent": "1,000 runs at once in one asyncio process",
+    "reader": "reading a large file and a large folder",
+    "rebuild": "rebuilding a late request",
+    "alternatives": "one record() beside the alternatives",
+    "crash": "events kept after SIGKILL",
+}
+STDLIB_ONLY = frozenset({"run", "event-stdlib"})
+NEEDS_ORJSON = frozenset({"event-fast"})

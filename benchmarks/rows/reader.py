@@ -1,0 +1,157 @@
+"""Reading back: offsets against ``wc -l``, one event out of many, and the two commands one types first."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from ..harness import Table, interleave, percentile, size, us
+from ..ours import ReenactTrace
+from ..workload import payloads
+
+# A launcher of its own: a child's peak memory counts what its parent held when it was started.
+LAUNCHER = """
+import json, os, sys, time
+begin = time.perf_counter()
+null = os.open(os.devnull, os.O_RDWR)
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)])
+_, status, usage = os.wait4(pid, 0)
+print(json.dumps([time.perf_counter() - begin, usage.ru_maxrss, os.waitstatus_to_exitcode(status)]))
+"""
+
+
+def measure(quick: bool, folder: Path) -> Table:
+    table = Table("")
+    _offsets(table, folder / "mixed", 4_000 if quick else 30_000)
+    _commands(table, folder / "many", 20_000 if quick else 100_000)
+    _small_runs(table, folder / "small", 2_000 if quick else 20_000)
+    return table
+
+
+def _offsets(table: Table, home: Path, events: int) -> None:
+    path = home / "run.jsonl"
+    home.mkdir()
+    _write(path, events, shares=((300, 0.60), (4_000, 0.35), (100_000, 0.05)))
+    rounds = interleave(
+        {"wc": lambda: _wc(path), "offsets": lambda: _scan(path), "json": lambda: _loads(path)}, 5
+    )
+    spent = {name: min(values) for name, values in rounds.items()}
+    table.add(
+        f"offsets of {events:,} events in {size(path.stat().st_size)}",
+        spent["wc"] / spent["offsets"],
+        budget=0.7,
+        better="high",
+        unit="x its speed",
+        ours=us(spent["offsets"]),
+        against="wc -l",
+        theirs=us(spent["wc"]),
+        note=f"{spent['json'] / spent['offsets']:.0f} x faster than a json.loads loop",
+    )
+    found = _event_k(path, events)
+    table.add(
+        "event k by its offset, median",
+        percentile(found, 0.5) / 1e3,
+        unit="µs",
+        budget=20,
+        note=f"p99 {us(percentile(found, 0.99))}: events of 100 KB",
+    )
+
+
+def _scan(path: Path) -> int:
+    from reenact.tracefile.offsets import Offsets
+
+    begin = time.perf_counter_ns()
+    Offsets.scan(path)
+    return time.perf_counter_ns() - begin
+
+
+def _wc(path: Path) -> int:
+    begin = time.perf_counter_ns()
+    subprocess.run(["wc", "-l", str(path)], stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter_ns() - begin
+
+
+def _loads(path: Path) -> int:
+    begin = time.perf_counter_ns()
+    with open(path, "rb") as file:
+        for line in file:
+            json.loads(line)
+    return time.perf_counter_ns() - begin
+
+
+def _event_k(path: Path, events: int) -> list[int]:
+    from reenact.tracefile.offsets import Offsets
+
+    spent = []
+    with Offsets.scan(path) as offsets:
+        for k in random.Random(3).choices(range(events), k=2_000):
+            begin = time.perf_counter_ns()
+            offsets.line(k)
+            spent.append(time.perf_counter_ns() - begin)
+    return spent
+
+
+def _commands(table: Table, home: Path, events: int) -> None:
+    home.mkdir()
+    path = home / "run.jsonl"
+    _write(path, events, shares=((300, 1.0),))
+    bare = min(_command("-c", "pass")[0] for _ in range(3))
+    for command, budget in (("ls", 0.3), ("show", 0.5)):
+        _show_command(
+            table,
+            f"{command}, {events:,} events",
+            [command, str(home if command == "ls" else path)],
+            budget,
+            bare,
+        )
+
+
+def _small_runs(table: Table, home: Path, runs: int) -> None:
+    home.mkdir()
+    for number, fields in enumerate(payloads(300, runs)):
+        recorder = ReenactTrace(home / f"run-{number:06d}.jsonl", redact=False)
+        recorder.record("note", fields)
+        recorder.close()
+    bare = min(_command("-c", "pass")[0] for _ in range(3))
+    _show_command(table, f"ls, {runs:,} small runs", ["ls", str(home)], 1, bare, full=runs == 20_000)
+
+
+def _show_command(
+    table: Table, what: str, args: list[str], budget: float, bare: float, full: bool = True
+) -> None:
+    results = [_command("-m", "reenact", *args) for _ in range(3)]
+    seconds, peak, code = min(results)
+    broken = f"exit {code}; " if code != 0 else ""
+    table.add(
+        f"reenact {what}",
+        seconds,
+        unit="s",
+        budget=budget if full and code == 0 else None,
+        against="bare interpreter",
+        theirs=f"{bare:.3f} s",
+        note=f"{broken}{seconds / bare:.1f} x a bare interpreter",
+    )
+    table.add(f"reenact {what}: peak memory", peak / 1024, unit="MB", budget=100)
+
+
+def _command(*args: str) -> tuple[float, int, int]:
+    """Return (seconds, peak KB, exit code) of one interpreter run."""
+    command = [sys.executable, "-I", "-S", "-c", LAUNCHER, sys.executable, *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds, peak, code = json.loads(done.stdout)
+    return seconds, peak, code
+
+
+def _write(path: Path, events: int, shares: tuple[tuple[int, float], ...]) -> None:
+    """Record that many events of mixed sizes with our own recorder."""
+    pools: list[list[dict[str, Any]]] = [payloads(n_bytes, 20) for n_bytes, _ in shares]
+    chosen = random.Random(5).choices(pools, [share for _, share in shares], k=events)
+    recorder = ReenactTrace(path, redact=False)
+    for at, pool in enumerate(chosen):
+        recorder.record("note", pool[at % len(pool)])
+    recorder.close()
