@@ -1,0 +1,220 @@
+"""The door to the provider files: what a request or an answer says, by provider name or by shape.
+
+Used by capture (usage, stop reasons, tool ids, answers) and by the reader (text). Every function
+takes any decoded JSON value and never raises; what cannot be told is None or empty.
+"""
+
+from __future__ import annotations
+
+from ..schema import LISTS
+from . import anthropic, bedrock, gemini, ollama, openai_chat, openai_responses
+from .readable import join
+from .values import count, mapping, neutral, string
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .values import Provider
+
+# In the order they are asked. Bedrock and Ollama have marks of their own on top of a shape that
+# could pass for Anthropic's or OpenAI's; Gemini's errors must be seen before OpenAI's.
+_MODULES: tuple[Provider, ...] = (gemini, openai_responses, bedrock, ollama, anthropic, openai_chat)
+_BY_NAME = {module.NAME: module for module in _MODULES}
+PROVIDERS = tuple(sorted(_BY_NAME))
+
+_ENDPOINTS = (
+    ("/chat/completions", "openai"),
+    ("/responses", "openai-responses"),
+    ("/v1/messages", "anthropic"),
+    ("/v1/messages/count_tokens", "anthropic"),
+    (":generateContent", "gemini"),
+    (":streamGenerateContent", "gemini"),
+    ("/converse", "bedrock"),
+    ("/converse-stream", "bedrock"),
+    ("/api/chat", "ollama"),
+    ("/api/generate", "ollama"),
+)
+_OPENAI_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4")
+_WAITING_ROLES = ("tool", "function")
+
+
+def provider_of_request(body: object, url: str | None = None) -> str | None:
+    """Return whose shape a request has: by its URL's path, else by marks only that shape has.
+
+    ``contents`` is Gemini, ``input`` without ``messages`` is Responses. Of those with ``messages``:
+    camelCase parameters or blocks without a type are Bedrock; ``options``, ``think``, ``keep_alive``
+    or message fields like ``images`` are Ollama; ``input_schema``, tool blocks in the content or
+    ``max_tokens`` with a top-level ``system`` are Anthropic; the roles system, developer and tool,
+    ``tools[].function`` or parameters like ``max_completion_tokens`` are OpenAI. A body with no mark
+    fits several; then only a plain ``claude…`` or ``gpt-…`` model name decides, else the answer is None.
+    """
+    path = string(url)
+    if path:
+        path = path.partition("#")[0].partition("?")[0].rstrip("/")
+        for ending, name in _ENDPOINTS:
+            if path.endswith(ending):
+                return name
+    request = mapping(body)
+    for module in _MODULES:
+        if module.is_request(request):
+            return module.NAME
+    if not isinstance(request.get("messages"), list):
+        return None
+    model = string(request.get("model")) or ""
+    if model.startswith("claude") and "max_tokens" in request:
+        return anthropic.NAME
+    return openai_chat.NAME if model.startswith(_OPENAI_MODELS) else None
+
+
+def provider_of_response(body: object) -> str | None:
+    """Return whose shape an answer or an error body has."""
+    response = _object(body)
+    for module in _MODULES:
+        if module.is_response(response):
+            return module.NAME
+    return None
+
+
+def _object(body: object) -> dict[str, Any]:
+    """Return the body as an object; Google at times sends an error as an array of one."""
+    if isinstance(body, list) and len(body) == 1 and "error" in mapping(body[0]):
+        body = body[0]
+    return mapping(body)
+
+
+def _module(body: dict[str, Any], provider: str | None) -> Provider | None:
+    """Return the provider file that reads the answer; a name that does not fit it gives way to shape."""
+    named = _BY_NAME.get(provider) if isinstance(provider, str) else None
+    if named is not None and named.is_response(body):
+        return named
+    shape = provider_of_response(body)
+    return _BY_NAME[shape] if shape else named
+
+
+def usage(body: object, provider: str | None = None) -> dict[str, int] | None:
+    """Return neutral usage of an answer: input (uncached), output (with reasoning), cache_read,
+    cache_write, reasoning; a count the body does not tell is left out."""
+    response = _object(body)
+    module = _module(response, provider)
+    found = module.usage(response) if module is not None else None
+    found = found or usage_from_raw(response.get("usage"))
+    if found is None and "input" in (bare := usage_from_raw(response) or {}) and "output" in bare:
+        return bare  # only both together: an answer that counts tokens has spent none
+    return found
+
+
+def usage_from_raw(raw: object) -> dict[str, int] | None:
+    """Return neutral usage from a usage object alone, in any provider's spelling or our own."""
+    counts = mapping(raw)
+    own = neutral(
+        *(count(counts.get(name)) for name in ("input", "output", "cache_read", "cache_write", "reasoning"))
+    )
+    if own is not None:
+        return own
+    # Responses and Anthropic share two names, but only Anthropic's input leaves the cached part out.
+    details = mapping(counts.get("output_tokens_details"))
+    if "input_tokens_details" in counts or "reasoning_tokens" in details:
+        return openai_responses.usage_from_raw(counts)
+    others: tuple[Provider, ...] = (openai_chat, gemini, bedrock, ollama, anthropic)
+    for module in others:
+        found = module.usage_from_raw(counts)
+        if found is not None and ("input" in found or "output" in found):
+            return found
+    return None
+
+
+def stop_reason(body: object, provider: str | None = None) -> str | None:
+    """Return why the model stopped: ``end_turn tool_use max_tokens stop_sequence refusal
+    content_filter pause error``, or the provider's own word where none of these says it."""
+    response = _object(body)
+    module = _module(response, provider)
+    return module.stop_reason(response) if module is not None else None
+
+
+def error_of(body: object, provider: str | None = None) -> tuple[str | None, str] | None:
+    """Return (type, message) if the body is an error or carries one; the type is None if unnamed."""
+    response = _object(body)
+    module = _module(response, provider)
+    return module.error_of(response) if module is not None else None
+
+
+def model_of(body: object, url: str | None = None) -> str | None:
+    """Return the model a request asks for or an answer came from; Gemini and Bedrock say it in the URL."""
+    named = _object(body)
+    for key in ("model", "modelVersion", "model_version", "modelId"):
+        if string(named.get(key)):
+            return str(named[key])
+    path = (string(url) or "").partition("?")[0]
+    for before, after in (("/models/", ":"), ("/model/", "/")):
+        if before in path:
+            from urllib.parse import unquote
+
+            return unquote(path.rpartition(before)[2].partition(after)[0]) or None
+    return None
+
+
+def tool_uses(body: object, provider: str | None = None) -> list[tuple[str | None, str, object]]:
+    """Return (id, name, arguments) of the tools an answer asks the agent to use, in order.
+
+    Arguments that are JSON in a string are decoded; what cannot be decoded stays a string.
+    """
+    response = _object(body)
+    module = _module(response, provider)
+    return module.tool_uses(response) if module is not None else []
+
+
+def answers(body: object, provider: str | None = None) -> list[tuple[str, dict[str, Any]]]:
+    """Return the parts of an answer that an agent appends to its next request, as (pointer, object)."""
+    response = _object(body)
+    module = _module(response, provider)
+    return module.answers(response) if module is not None else []
+
+
+def conversation_key(body: object) -> str | None:
+    """Return which of ``messages``, ``input``, ``contents`` holds the conversation as a list."""
+    request = mapping(body)
+    for key in LISTS:
+        if isinstance(request.get(key), list):
+            return key
+    return None
+
+
+def text(body: object, provider: str | None = None) -> str:
+    """Return what a person would read of an answer, of a request's newest message, of one message,
+    or of a list of content parts. Tool uses read ``name({"key": "value"})``; reasoning is left out
+    unless there is nothing else."""
+    if not isinstance(body, dict):
+        error = error_of(body, provider)
+        if error or not isinstance(body, list):
+            return _said(error) if error else join([body])
+        return join(body if any("role" in mapping(item) for item in body) else [{"content": body}])
+    module = _module(body, provider)
+    if module is not None and module.is_response(body):
+        found = join([*module.messages(body)]) if module.answers(body) or not module.error_of(body) else ""
+        return found or _said(module.error_of(body))
+    key = conversation_key(body)
+    if key:
+        return join(_newest(body[key]))
+    for key in ("input", "prompt"):
+        if isinstance(body.get(key), str) and "type" not in body:
+            return str(body[key])
+    return join([body])
+
+
+def _said(error: tuple[str | None, str] | None) -> str:
+    return ": ".join(filter(None, error)) if error else ""
+
+
+def _newest(conversation: list[object]) -> list[object]:
+    """Return the last message, or all results of tools that stand last side by side."""
+    first = len(conversation) - 1
+    while first > 0 and _is_result(conversation[first]) and _is_result(conversation[first - 1]):
+        first -= 1
+    return conversation[first:] if conversation else []
+
+
+def _is_result(item: object) -> bool:
+    message = mapping(item)
+    kind = string(message.get("type")) or ""
+    return string(message.get("role")) in _WAITING_ROLES or kind.endswith("_output")
