@@ -1,0 +1,238 @@
+"""Event: a read-only view of one line, the same whatever dialect it was written in.
+
+Holds the envelope and a place; fields are parsed, bodies rebuilt and blobs fetched when asked for.
+A missing attribute is None, so that a filter works on events that lack the field.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import schema
+from . import dialects
+from .dialects import Envelope
+from .shelf import Shelf
+from .values import fresh, restore
+
+_STORAGE = ("base", "keep")
+"""Fields about how a request is stored, which a rebuilt one no longer has."""
+
+
+class ErrorText(str):
+    """An error's message, with its type and frames where they were recorded."""
+
+    __slots__ = ("frames", "type")
+
+    type: str | None
+    frames: list[str]
+
+    def __new__(cls, message: str, kind: str | None = None, frames: list[str] | None = None) -> ErrorText:
+        self = super().__new__(cls, message)
+        self.type = kind
+        self.frames = frames or []
+        return self
+
+    @property
+    def message(self) -> str:
+        return str(self)
+
+
+class Event:
+    """One event of a run."""
+
+    __slots__ = ("_envelope", "_fields", "_place", "_shelf", "index")
+
+    _envelope: Envelope
+    _fields: dict[str, Any] | None
+    _place: int
+    _shelf: Shelf
+    index: int | None
+    """0-based among the events that are not bookkeeping; None for those."""
+
+    def __init__(
+        self, envelope: Envelope, fields: dict[str, Any] | None, place: int, shelf: Shelf, index: int | None
+    ) -> None:
+        set_ = object.__setattr__
+        set_(self, "_envelope", envelope)
+        set_(self, "_fields", fields)
+        set_(self, "_place", place)
+        set_(self, "_shelf", shelf)
+        set_(self, "index", index)
+
+    @property
+    def timestamp(self) -> float | None:
+        return self._envelope.ts
+
+    @property
+    def kind(self) -> str:
+        """As written."""
+        return self._envelope.kind
+
+    @property
+    def event_type(self) -> str:
+        """Normalised: ``model.request model.response tool.called tool.result``, else the kind."""
+        kind = dialects.event_type(self._envelope.kind)
+        return (
+            schema.event_type(kind, self._raw()) if kind == schema.TOOL_CALL else schema.event_type(kind, {})
+        )
+
+    @property
+    def run_id(self) -> str | None:
+        return self._envelope.run
+
+    @property
+    def step(self) -> int | None:
+        """1-based within its writer."""
+        return self._envelope.step
+
+    @property
+    def writer(self) -> str:
+        return self._envelope.w
+
+    @property
+    def is_bookkeeping(self) -> bool:
+        return schema.is_bookkeeping(self._envelope.kind) and self._envelope.dialect == dialects.OURS
+
+    @property
+    def tool_name(self) -> str | None:
+        fields = self._raw()
+        keys = dialects.TOOL_KEYS if "tool" in self._envelope.kind else dialects.TOOL_KEYS[:2]
+        return next((fields[key] for key in keys if type(fields.get(key)) is str), None)
+
+    @property
+    def args(self) -> Any:
+        return self._first(dialects.ARGS_KEYS)
+
+    @property
+    def result(self) -> Any:
+        return self._first(dialects.RESULT_KEYS[:3] if self._is_ours() else dialects.RESULT_KEYS)
+
+    @property
+    def error(self) -> ErrorText | None:
+        """None, or the error's text; anything but null is an error, an empty text too."""
+        fields = self._raw()
+        for key in dialects.ERROR_KEYS:
+            if fields.get(key) is not None:
+                return _error_text(self._value(fields[key]))
+        if dialects.event_type(self._envelope.kind) == schema.ERROR:
+            return _error_text(self._value(fields.get("message", fields.get("content", ""))))
+        return None
+
+    @property
+    def content(self) -> str | None:
+        """What was said, as text, for every provider's shape."""
+        from ..wire import shapes
+
+        fields = self._raw()
+        provider = fields.get("provider")
+        provider = provider if type(provider) is str else None
+        if type(fields.get("body")) is dict:
+            return shapes.text(self._value(self._body()), provider)
+        for key in ("content", "text"):
+            value = fields.get(key)
+            if value is not None:
+                value = self._value(value)
+                return value if type(value) is str else shapes.text({"role": "assistant", "content": value})
+        return None
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """A fresh plain dict of all fields, requests whole, long texts put back."""
+        fields = self._raw()
+        if not self._is_ours():
+            return dict(fresh(fields))
+        result = {}
+        for key, value in fields.items():
+            if key == "body":
+                result[key] = self._value(self._body())
+            elif key not in _STORAGE:
+                name = key[1:] if key.startswith("$$") else key
+                result[name] = value if type(value) is str else self._value(value)
+        return result
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """A fresh dict of the fields as they stand in the file: deltas, references and all."""
+        return dict(fresh(self._raw()))
+
+    def summary(self) -> str:
+        """Return one short line of plain printable text."""
+        from .summary_line import summary_line
+
+        return summary_line(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = self._raw().get(name)
+        return self._value(value) if value is not None else None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"events are read-only; {name!r} cannot be set")
+
+    def __repr__(self) -> str:
+        number = "-" if self.index is None else self.index
+        return f"<Event {number} {self.summary()}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Event):
+            return NotImplemented
+        return self._place == other._place and self._path() == other._path() and self.kind == other.kind
+
+    def __hash__(self) -> int:
+        return hash((self._place, self.kind))
+
+    def _path(self) -> str:
+        return self._shelf.sources[0].path
+
+    def _is_ours(self) -> bool:
+        return self._envelope.dialect == dialects.OURS
+
+    def _raw(self) -> dict[str, Any]:
+        """The parsed line; read again from the file if it was not kept."""
+        fields = self._fields
+        if fields is None:
+            got = self._shelf.fields(self._place)
+            if got is None:
+                message = f"the event at byte {self._place & 0xFFFFFFFFFFFF:,} can no longer be read"
+                self._shelf.note("unreadable", message)
+                ts, run, w, step, kind, _ = self._envelope
+                got = {"ts": ts, "run": run, "w": w, "step": step, "kind": kind}, 0
+            fields = got[0]
+            object.__setattr__(self, "_fields", fields)
+        return fields
+
+    def _forget(self) -> Event:
+        """Drop the parsed line, so that many events can be held."""
+        object.__setattr__(self, "_fields", None)
+        return self
+
+    def _body(self) -> Any:
+        fields = self._raw()
+        if self._envelope.kind == schema.MODEL_REQUEST and self._is_ours():
+            return self._shelf.history.body(fields)
+        return fields.get("body")
+
+    def _value(self, value: Any) -> Any:
+        return restore(value, self._shelf.blobs.text) if self._is_ours() else fresh(value)
+
+    def _first(self, keys: tuple[str, ...]) -> Any:
+        fields = self._raw()
+        for key in keys:
+            if key in fields:
+                return self._value(fields[key])
+        return None
+
+
+def _error_text(value: Any) -> ErrorText:
+    if type(value) is str:
+        return ErrorText(value)
+    if type(value) is not dict:
+        return ErrorText("" if value is None else str(value))
+    kind = value.get("type", value.get("name"))
+    kind = kind if type(kind) is str else None
+    message, frames = value.get("message"), value.get("frames")
+    if type(message) is not str:
+        message = "" if message is None else str(message)
+    frames = [frame for frame in frames if type(frame) is str] if type(frames) is list else []
+    return ErrorText(message or kind or "", kind, frames)

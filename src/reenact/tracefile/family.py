@@ -1,0 +1,84 @@
+"""Which files belong to one trace file: its rotated segments, other processes, blobs.
+
+Pure name arithmetic plus one directory listing; used by the reader, ``ls``, follow and repair.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+_MEMBER = re.compile(r"^(?P<stem>.+?)(?:\.p(?P<w>[0-9a-f]{4,32}))?(?:\.s(?P<segment>\d{4,}))?\.jsonl$")
+
+
+class Member(NamedTuple):
+    """One file's place in its family."""
+
+    stem: str
+    """Path without ``.jsonl``, process and segment: what all files of a run share."""
+    writer: str
+    """The ``<w>`` of a further process's file, "" for the first one's."""
+    segment: int
+    """0 for the file a writer began with."""
+
+
+def member(path: str) -> Member:
+    """Take a file's name apart."""
+    folder, name = os.path.split(path)
+    found = _MEMBER.match(name)
+    if found is None:
+        return Member(os.path.splitext(path)[0], "", 0)
+    return Member(os.path.join(folder, found["stem"]), found["w"] or "", int(found["segment"] or 0))
+
+
+def streams(path: str, names: list[str] | None = None) -> list[list[str]]:
+    """Return the files to read for ``path``: one list per writer stream, segments in order.
+
+    A process's own file stands for itself and its segments only. ``names`` spares a directory listing.
+    """
+    folder, own = os.path.split(path)
+    if names is None:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            names = [own]
+    prefix = os.path.splitext(own)[0] + "."
+    asked = member(path)
+    found: dict[str, list[tuple[int, str]]] = {asked.writer: [(asked.segment, path)]}
+    for name in names:
+        if not name.startswith(prefix) or name == own or not name.endswith(".jsonl"):
+            continue
+        other = os.path.join(folder, name)
+        part = member(other)
+        if part.stem == asked.stem and (part.writer == asked.writer or not asked.writer):
+            found.setdefault(part.writer, []).append((part.segment, other))
+    return [[file for _, file in sorted(files)] for _, files in sorted(found.items())]
+
+
+def heads(names: list[str]) -> list[str]:
+    """Return the names that begin a family, leaving out segments and further processes of another."""
+    known = set(names)
+    result = []
+    for name in sorted(names):
+        part = member(name)
+        if (part.writer or part.segment) and part.stem + ".jsonl" in known:
+            continue
+        if part.segment and part.writer and f"{part.stem}.p{part.writer}.jsonl" in known:
+            continue
+        result.append(name)
+    return result
+
+
+def trace_files(folder: str) -> list[str]:
+    """Return the paths in a folder that begin a family, sorted by name; other files are left out."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name.endswith(".jsonl") and not entry.is_dir()]
+    return [os.path.join(folder, name) for name in heads(names)]
+
+
+def blob_folders(path: str) -> list[str]:
+    """Return where the blobs of a file are sought."""
+    own = os.path.splitext(path)[0] + ".blobs"
+    shared = member(path).stem + ".blobs"
+    return [own] if own == shared else [own, shared]

@@ -1,0 +1,237 @@
+"""read_events: the event views of a trace, streamed, whatever has happened to the file.
+
+Memory does not grow with the file. Damage becomes findings; the only refusals are a file that is
+no trace in any dialect (NotATrace) and one of another major version (NewerSchema).
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterator
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from .. import schema
+from ..errors import NewerSchema, NoSuchRun, NotATrace, TraceFileError
+from . import dialects, family
+from .dialects import Envelope
+from .event import Event
+from .findings import Finding, Note, OnFinding
+from .records import records
+from .shelf import Shelf
+
+Placed = tuple[Envelope, "dict[str, Any] | None", int]
+"""An event's envelope, fields and place."""
+
+
+def read_events(
+    path: str | os.PathLike[str],
+    *,
+    on_finding: OnFinding | None = None,
+    run: str | None = None,
+    blobs: str | None = None,
+) -> Iterator[Event]:
+    """Yield the events of a trace file with its segments and other processes, or of all in a folder.
+
+    Bookkeeping is included. ``run`` selects one run by id or unique prefix; ``blobs`` is a further
+    folder to seek long texts in. Damage goes to ``on_finding`` as it is met.
+    """
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        yield from _read_folder(path, on_finding, run, blobs)
+        return
+    wanted = resolve_run(run, run_ids(path), path) if run is not None else None
+    shelf = Shelf(path, on_finding, blobs)
+    index = 0
+    for envelope, fields, place in placed(path, shelf, on_finding):
+        if wanted is not None and envelope.run != wanted:
+            continue
+        if is_bookkeeping(envelope):
+            yield Event(envelope, fields, place, shelf, None)
+        else:
+            yield Event(envelope, fields, place, shelf, index)
+            index += 1
+    shelf.note.close()
+
+
+def _read_folder(
+    folder: str, on_finding: OnFinding | None, run: str | None, blobs: str | None
+) -> Iterator[Event]:
+    files = family.trace_files(folder)
+    if not files:
+        raise NotATrace(f"{folder} holds no trace file", path=folder, hint="trace files end in .jsonl")
+    found = run is None
+    for path in files:
+        try:
+            for event in read_events(path, on_finding=on_finding, run=run, blobs=blobs):
+                found = True
+                yield event
+        except NoSuchRun:
+            continue
+        except (NotATrace, OSError) as why:
+            if on_finding is not None:
+                on_finding(Finding("foreign", str(why), path))
+    if not found:
+        raise NoSuchRun(f"no run in {folder} has the id {run!r}", asked=str(run))
+
+
+def placed(path: str, shelf: Shelf, on_finding: OnFinding | None) -> Iterator[Placed]:
+    """Yield every event of a family in time order, each writer's own order kept, checked for gaps."""
+    chains = [_chain(files, shelf, on_finding) for files in family.streams(path)]
+    merged = chains[0] if len(chains) == 1 else heapq.merge(*chains, key=_when)
+    checks = Checks(shelf.note)
+    count = 0
+    for item in merged:
+        checks.see(item[0], item[1])
+        count += 1
+        yield item
+    if count == 0:
+        refuse_if_foreign(path, on_finding)
+
+
+def _when(item: Placed) -> float:
+    ts = item[0].ts
+    return ts if ts is not None and not isnan(ts) else 0.0
+
+
+def _chain(files: list[str], shelf: Shelf, on_finding: OnFinding | None) -> Iterator[Placed]:
+    """One writer's file and its later segments, one after the other."""
+    steps: dict[str | None, int] = {}
+    for path in files:
+        base = shelf.add(path)
+        note = Note(path, on_finding)
+        first = True
+        for envelope, fields, offset, line, _ in records(path, note):
+            if envelope.dialect == dialects.OURS:
+                if first and envelope.kind not in schema.HEADS:
+                    note(
+                        "no-header", "the first line of the file is lost; name and version are unknown", line
+                    )
+                if envelope.kind in schema.HEADS and fields is not None:
+                    check_version(fields.get("v"), note, line)
+            elif envelope.step is None:  # numbered here, so that every event has an address
+                steps[envelope.run] = steps.get(envelope.run, 0) + 1
+                envelope = envelope._replace(step=steps[envelope.run])
+            first = False
+            yield envelope, fields, base | offset
+
+
+class Checks:
+    """Watches the steps of each writer for lost and repeated ones."""
+
+    __slots__ = ("_last", "_note")
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+        self._last: dict[str, int] = {}
+
+    def see(self, envelope: Envelope, fields: dict[str, Any] | None) -> None:
+        """Take note of the next event."""
+        if envelope.dialect != dialects.OURS or envelope.step is None:
+            return
+        w, step = envelope.w, envelope.step
+        last = self._last.get(w, 0)
+        if step == last + 1:
+            self._last[w] = step
+        elif step > last:
+            if last or envelope.kind != schema.RUN_MORE:  # a segment may be read on its own
+                count = step - last - 1
+                which = f"step {step - 1}" if count == 1 else f"steps {last + 1} to {step - 1}"
+                lost = "1 event is" if count == 1 else f"{count:,} events are"
+                self._note("gap", f"{lost} missing: {which} of writer {w}")
+            self._last[w] = step
+        else:
+            self._note("repeat", f"step {step} of writer {w} comes again after step {last}")
+
+
+def check_version(found: object, note: Note, line: int | None = None) -> None:
+    """Raise NewerSchema for another major version; note a newer minor one."""
+    major, _, minor = found.partition(".") if type(found) is str else ("", "", "")
+    if not (major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit()):
+        note("version", "the first line does not say which version of the format this is", line)
+        return
+    our_major, _, our_minor = schema.VERSION.partition(".")
+    if len(major) > 4 or int(major) != int(our_major):
+        raise NewerSchema(
+            f"{note.path} is written in version {found} of the format; this reenact reads {our_major}.x",
+            found=str(found),
+            supported=schema.VERSION,
+            path=note.path,
+        )
+    if len(minor) > 4 or int(minor) > int(our_minor):
+        note(
+            "newer-minor", f"written by a newer reenact (format {found}); what is new in it is skipped", line
+        )
+
+
+def is_bookkeeping(envelope: Envelope) -> bool:
+    """True for the recorder's own lines."""
+    return envelope.dialect == dialects.OURS and schema.is_bookkeeping(envelope.kind)
+
+
+def run_ids(path: str) -> list[str]:
+    """Return the ids of the runs in a family of files, in order of first appearance."""
+    shelf = Shelf(path)
+    ids: dict[str, None] = {}
+    for files in family.streams(path):
+        for envelope, _, _ in _chain(files, shelf, None):
+            if envelope.run is not None:
+                ids.setdefault(envelope.run)
+    return list(ids)
+
+
+def resolve_run(run: str, ids: list[str], path: str) -> str:
+    if run in ids:
+        return run
+    found = [candidate for candidate in ids if run and candidate.startswith(run)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        message = f"{len(found)} runs in {path} have an id that begins with {run}"
+        raise NoSuchRun(message, asked=run, hint="it could be " + ", ".join(found[:5]))
+    hint = "it holds " + ", ".join(ids[:5]) if ids else None
+    raise NoSuchRun(f"no run in {path} has an id that begins with {run!r}", asked=run, hint=hint)
+
+
+def refuse_if_foreign(path: str, on_finding: OnFinding | None) -> None:
+    """Raise NotATrace unless the file is empty, or torn in its first event of ours."""
+    if os.path.isfile(path) and os.path.getsize(path) == 0:
+        if on_finding is not None:
+            on_finding(Finding("empty", "the file is empty: nothing was recorded yet", path))
+        return
+    with open(path, "rb") as file:
+        head = file.read(1 << 16)
+    clean = head.removeprefix(b"\xef\xbb\xbf").strip(b"\0 \t\r\n")
+    if not clean or (b'{"ts": '.startswith(clean[:7]) and clean[:1] == b"{"):
+        return
+    raise NotATrace(
+        f"{path} is no trace: {_looks_like(clean)}",
+        path=path,
+        hint="reading other formats will come with importers",
+    )
+
+
+def _looks_like(head: bytes) -> str:
+    if b"\0" in head:
+        return "it is binary"
+    from .records import first_object
+
+    fields = first_object(head)
+    if fields is None:
+        return "no line of it is a JSON object"
+    what = dialects.foreign(fields)
+    return f"it looks like {what}" if what else "its JSON objects are no events in any form we know"
+
+
+def require_file(path: str) -> None:
+    """Raise TraceFileError with a sentence if there is nothing to read."""
+    if not os.path.exists(path):
+        near = (
+            [name.name for name in Path(path).parent.glob("*.jsonl")][:5]
+            if Path(path).parent.is_dir()
+            else []
+        )
+        hint = f"there is {', '.join(near)}" if near else None
+        raise TraceFileError(f"{path} does not exist", path=path, hint=hint)

@@ -1,0 +1,277 @@
+"""Lines -> records: every whole event of a file with its place, damage noted, nothing raised.
+
+Between the raw lines and the reader; ``repair`` and ``Recording`` stand on it too.
+What counts as an event: a JSON object that parses and that a dialect recognises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .. import lines
+from . import dialects
+from .dialects import Envelope, Unwrapper
+from .findings import Note
+from .rawlines import RawLine, raw_lines
+
+_OUR_HEAD = b'{"ts": '
+_RESTART = re.compile(rb'\{"(?:ts|run_id)": ')
+"""Where a line of ours can begin. Inside one it cannot stand: nested values are compact, texts escaped."""
+
+_BOM = b"\xef\xbb\xbf"
+_DIRT = b"\0\r\t\n \x0b\x0c\x1a"
+
+
+class Record(NamedTuple):
+    """One event as found."""
+
+    envelope: Envelope
+    fields: dict[str, Any] | None
+    """None for a line too long to hold; it is parsed when asked for."""
+    offset: int
+    line: int
+    size: int
+
+
+class _Place(NamedTuple):
+    line: int
+    offset: int
+    ended: bool
+    """By a newline; the last line of a killed writer is not."""
+
+
+class LineReader:
+    """Reads one file's lines in order; remembers only what a container runtime has split."""
+
+    __slots__ = ("crlf", "note", "other", "unwrapper")
+
+    def __init__(self, note: Note) -> None:
+        self.note = note
+        self.unwrapper = Unwrapper()
+        self.crlf = False
+        self.other = 0
+
+    def feed(self, line: RawLine) -> Iterator[Record]:
+        """Yield the events on the next line."""
+        number, offset, size, data, ended = line
+        if data.startswith(_OUR_HEAD) and len(data) == size:
+            try:
+                fields = parse(data)
+                envelope = dialects.recognise(fields)
+            except ValueError:
+                envelope = None
+            if envelope is not None:
+                if data.endswith(b"\r") and not self.crlf:
+                    _note_crlf(self, number, offset)
+                yield Record(envelope, fields, offset, number, size)
+                return
+        yield from _line(data, size, _Place(number, offset, ended), self)
+
+    def close(self) -> None:
+        """Report what was only counted."""
+        if self.other:
+            self.note("other-lines", f"{self.other:,} lines of other output stand between the events")
+        self.note.close()
+
+
+def records(path: str, note: Note, *, start: int = 0, first_line: int = 1) -> Iterator[Record]:
+    """Yield the events of one file from byte ``start`` on."""
+    reader = LineReader(note)
+    for line in raw_lines(path, start=start, number=first_line):
+        yield from reader.feed(line)
+    reader.close()
+
+
+def _line(data: bytes, size: int, place: _Place, state: LineReader) -> Iterator[Record]:
+    note = state.note
+    number, offset, ended = place
+    if offset == 0 and data.startswith(_BOM):
+        note.once("bom", "the file begins with a byte order mark; some editor has saved it", number, 0)
+        data, offset, size = data[3:], 3, size - 3
+    if len(data) < size:
+        yield from _too_long(data, size, _Place(number, offset, ended), note)
+        return
+    if data.endswith(b"\r") and not state.crlf:
+        _note_crlf(state, number, offset)
+    clean = data.lstrip(_DIRT)
+    begin = offset + len(data) - len(clean)
+    clean = clean.rstrip(_DIRT)
+    if b"\0" in data:
+        nuls = f"{data.count(0):,} NUL bytes; the machine probably went down while writing"
+        note("nul", nuls, number, offset)
+    if not clean:
+        return
+    place = _Place(number, begin, ended)
+    try:
+        fields = parse(clean)
+    except ValueError as why:
+        inner = None if clean.startswith(b"{") else state.unwrapper.stamped(clean, number, begin)
+        if inner is not None:
+            yield from _inner(inner, state)
+        else:
+            yield from _salvage(clean, place, note, str(why))
+        return
+    yield from _object(fields, len(clean), place, state)
+
+
+def _object(fields: dict[str, Any], size: int, place: _Place, state: LineReader) -> Iterator[Record]:
+    number, offset, _ = place
+    envelope = dialects.recognise(fields)
+    if envelope is not None:
+        yield Record(envelope, fields, offset, number, size)
+    elif dialects.is_wrapper(fields):
+        inner = state.unwrapper.record(fields, number, offset)
+        if inner is not None:
+            yield from _inner(inner, state)
+    else:
+        what = dialects.foreign(fields) or "something else"
+        state.note("foreign", f"a JSON object that is no event of ours; it looks like {what}", number, offset)
+
+
+def _inner(inner: tuple[int, int, bytes], state: LineReader) -> Iterator[Record]:
+    """A line out of a container log: ours or the program's other output."""
+    number, offset, data = inner
+    if not data.startswith(b"{"):
+        state.other += 1
+        return
+    try:
+        fields = parse(data)
+    except ValueError as why:
+        yield from _salvage(data, _Place(number, offset, True), state.note, str(why))
+        return
+    envelope = dialects.recognise(fields)
+    if envelope is None:
+        state.other += 1
+    else:
+        yield Record(envelope, fields, offset, number, len(data))
+
+
+def _salvage(data: bytes, place: _Place, note: Note, why: str) -> Iterator[Record]:
+    """Find every whole event on a damaged line."""
+    number, offset, _ = place
+    starts = [found.start() for found in _RESTART.finditer(data)]
+    if not starts or starts[0] > 0:
+        starts.insert(0, 0)
+    found = 0
+    lost: list[tuple[int, bytes]] = []
+    for begin, end in zip(starts, [*starts[1:], len(data)], strict=True):
+        at = begin
+        piece = data[begin:end].strip(_DIRT)
+        while piece:
+            fields, used, exact = _first_object(piece)
+            envelope = dialects.recognise(fields) if fields is not None else None
+            if envelope is None:
+                lost.append((at, piece))
+                break
+            if not exact:
+                note("encoding", "bytes that are not UTF-8 were replaced", number, offset + at)
+            yield Record(envelope, fields, offset + at, number, used)
+            found += 1
+            at += used
+            piece = piece[used:].lstrip(_DIRT)
+    _note_lost(lost, found, place, note, why)
+
+
+def _note_lost(lost: list[tuple[int, bytes]], found: int, place: _Place, note: Note, why: str) -> None:
+    number, offset, ended = place
+    if found and (lost or found > 1):
+        rest = f", {sum(len(piece) for _, piece in lost):,} bytes of it belong to none" if lost else ""
+        some = "one whole event" if found == 1 else f"{found} whole events"
+        note("fused", f"lines ran together: {some} read from this one{rest}", number, offset)
+        return
+    for at, piece in lost:
+        if not ended:
+            message = (
+                f"the last event is cut off after {len(piece):,} bytes, so the writer was probably killed"
+            )
+            note("torn", message, number, offset + at)
+        elif piece.startswith(b"{"):
+            note("unreadable", f"an event that cannot be read ({why})", number, offset + at)
+        else:
+            note("garbage", f"{len(piece):,} bytes that are no JSON", number, offset + at)
+
+
+def _first_object(piece: bytes) -> tuple[dict[str, Any] | None, int, bool]:
+    """Return the object a piece begins with, how many bytes it takes, and whether all were UTF-8."""
+    try:
+        text, exact = piece.decode("utf-8"), True
+    except UnicodeDecodeError:
+        text, exact = piece.decode("utf-8", "replace"), False
+    try:
+        fields, end = _decode(text)
+    except (ValueError, RecursionError):
+        return None, 0, exact
+    if type(fields) is not dict:
+        return None, 0, exact
+    # Where bytes were replaced, positions in text and bytes differ: the piece is taken whole.
+    return fields, len(text[:end].encode("utf-8", "replace")) if exact else len(piece), exact
+
+
+def first_object(data: bytes) -> dict[str, Any] | None:
+    """Return the first JSON object a file's head begins with, if there is one."""
+    fields, _, _ = _first_object(data)
+    if fields is None:
+        fields, _, _ = _first_object(data.partition(b"\n")[0])
+    return fields
+
+
+def _too_long(data: bytes, size: int, place: _Place, note: Note) -> Iterator[Record]:
+    number, offset, ended = place
+    head = lines.peek(data)
+    if head is None:
+        note("long", f"a line of {size:,} bytes that does not begin like an event", number, offset)
+    elif not ended:
+        message = f"the last event is cut off after {size:,} bytes, so the writer was probably killed"
+        note("torn", message, number, offset)
+    elif data.rstrip(b"\r")[-1:] != b"}":
+        note("unreadable", f"an event of {size:,} bytes that has no end", number, offset)
+    else:
+        ts, run, w, step, kind = head
+        yield Record(Envelope(ts, run, w, step, kind, dialects.OURS), None, offset, number, size)
+
+
+def _note_crlf(state: LineReader, number: int, offset: int) -> None:
+    state.crlf = True
+    state.note.once(
+        "crlf", "lines end in CR LF; some editor or transfer has changed the file", number, offset
+    )
+
+
+_decoder = json.JSONDecoder()
+
+
+def _lenient_int(text: str) -> int | float:
+    return int(text) if len(text) < 4000 else float(text)
+
+
+_lenient = json.JSONDecoder(parse_int=_lenient_int)
+
+
+def _decode(text: str) -> tuple[Any, int]:
+    try:
+        return _decoder.raw_decode(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # a number beyond the interpreter's limit for digits
+        return _lenient.raw_decode(text)
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """Return the one JSON object these bytes are; ValueError says what they are instead."""
+    try:
+        value, end = _decode(data.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("nested too deeply to read") from None
+    if type(value) is not dict:
+        raise ValueError(f"a JSON {type(value).__name__}, not an object")
+    if end < len(data) and data[end:].strip(_DIRT):  # ASCII in our lines: positions agree
+        _rest_is_blank(data, end)
+    return value
+
+
+def _rest_is_blank(data: bytes, end: int) -> None:
+    if data.decode("utf-8")[end:].strip("\0\r\t\n \x0b\x0c\x1a"):
+        raise ValueError("more after the end of the object")

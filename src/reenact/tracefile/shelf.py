@@ -1,0 +1,174 @@
+"""What the events of one family of files share: the bytes to read again, the blobs, the history.
+
+An event keeps only its place (file and offset); everything else is fetched here when asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from .. import schema
+from . import family
+from .blobs import Blobs
+from .findings import Note, OnFinding
+from .history import History
+from .rawlines import raw_lines
+from .records import LineReader, Record, parse, records
+
+PLACE_BITS = 48
+"""A place is the file's number above, the byte offset below: one integer an event."""
+
+_SMALL, _WINDOW = 8 << 10, 256 << 10
+_MODEL_LINE = re.compile(
+    rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, '
+    rb'"kind": "model\.(request|response)", "call": "([^"\\]*)"'
+)
+_OTHER_LINE = re.compile(
+    rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, "kind": "(?!model\.re)[^"\\]*"'
+)
+
+
+class Source:
+    """One file, read at any offset through a small window."""
+
+    __slots__ = ("_at", "_fd", "_window", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._fd = -1
+        self._at = 0
+        self._window = b""
+
+    def line(self, offset: int) -> bytes:
+        """Return the bytes from ``offset`` up to the next newline or the end of the file."""
+        begin = offset - self._at
+        if 0 <= begin < len(self._window):
+            end = self._window.find(b"\n", begin)
+            if end >= 0:
+                return self._window[begin:end]
+        return self._read(offset)
+
+    def _read(self, offset: int) -> bytes:
+        if self._fd < 0:
+            self._fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        near = abs(offset - self._at) < _WINDOW
+        size = _WINDOW if near else _SMALL
+        # Going backwards through a chain of requests, what comes next lies before.
+        self._at = max(0, offset - size * 3 // 4) if near and offset < self._at else offset
+        self._window = os.pread(self._fd, size, self._at)
+        begin = offset - self._at
+        parts = [self._window[begin:]]
+        at = offset + len(parts[0])
+        while (end := parts[-1].find(b"\n")) < 0:
+            size = min(size * 4, 64 << 20)
+            parts.append(os.pread(self._fd, size, at))
+            if not parts[-1]:
+                return b"".join(parts)
+            at += len(parts[-1])
+        parts[-1] = parts[-1][:end]
+        return b"".join(parts)
+
+    def fields(self, offset: int) -> tuple[dict[str, Any], int] | None:
+        """Return the event that begins at ``offset`` and the size of its line; None if it is gone."""
+        try:
+            line = self.line(offset)
+            if line.startswith(b'{"ts": '):
+                try:
+                    return parse(line), len(line)
+                except ValueError:
+                    pass
+            for record in records(self.path, Note(self.path, None), start=offset):
+                return (record.fields, record.size) if record.fields is not None else None
+        except OSError:
+            pass
+        return None
+
+    def close(self) -> None:
+        """Give back the descriptor."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    __del__ = close
+
+
+class Shelf:
+    """All files of one run or shared file."""
+
+    __slots__ = ("_calls", "_scanned", "blobs", "history", "note", "sources")
+
+    def __init__(self, path: str, on_finding: OnFinding | None = None, blobs: str | None = None) -> None:
+        self.note = Note(path, on_finding)
+        self.sources: list[Source] = []
+        folders = family.blob_folders(path)
+        self.blobs = Blobs([*folders, blobs] if blobs else folders, self.note)
+        self.history = History(self._request, self._response, self.note)
+        self._calls: dict[tuple[str, bool], int] = {}
+        self._scanned: dict[int, int] = {}
+
+    def add(self, path: str) -> int:
+        """Take in a file; returns what its places begin with."""
+        self.sources.append(Source(path))
+        return (len(self.sources) - 1) << PLACE_BITS
+
+    def fields(self, place: int) -> tuple[dict[str, Any], int] | None:
+        """Return the fields of the event at a place and its size."""
+        return self.sources[place >> PLACE_BITS].fields(place & ((1 << PLACE_BITS) - 1))
+
+    def request_place(self, call: str) -> int | None:
+        """Return where the request of a call stands."""
+        return self._place(call, False)
+
+    def _request(self, call: str) -> tuple[dict[str, Any], int] | None:
+        place = self._place(call, False)
+        return None if place is None else self.fields(place)
+
+    def _response(self, call: str) -> tuple[dict[str, Any], int] | None:
+        place = self._place(call, True)
+        return None if place is None else self.fields(place)
+
+    def _place(self, call: str, answer: bool) -> int | None:
+        place = self._calls.get((call, answer))
+        if place is None and self._scan():
+            place = self._calls.get((call, answer))
+        return place
+
+    def _scan(self) -> bool:
+        """Note where model calls stand in what has grown since the last time; True if anything has."""
+        grown = False
+        for number, source in enumerate(self.sources):
+            try:
+                size = os.path.getsize(source.path)
+                if size > self._scanned.get(number, 0):
+                    self._scan_file(number, source.path)
+                    grown = True
+            except OSError:
+                continue
+        return grown
+
+    def _scan_file(self, number: int, path: str) -> None:
+        base, start = number << PLACE_BITS, self._scanned.get(number, 0)
+        place = self._calls.setdefault
+        reader = LineReader(Note(path, None))
+        for _, offset, size, data, ended in raw_lines(path, start=start):
+            if not ended:
+                break
+            self._scanned[number] = offset + size + 1
+            head = data[:512]
+            whole = data.find(b'{"ts": ', 1) < 0
+            found = _MODEL_LINE.match(head) if whole else None
+            if found is not None:
+                place((found[2].decode(), found[1] == b"response"), base | offset)
+            elif not whole or _OTHER_LINE.match(head) is None:
+                for record in reader.feed((0, offset, size, data, ended)):
+                    self._note_call(record, base)
+
+    def _note_call(self, record: Record, base: int) -> None:
+        """The same for a line of another dialect, a wrapped or a fused one."""
+        fields = record.fields
+        if fields is not None and type(fields.get("call")) is str:
+            kind = schema.event_type(record.envelope.kind, fields)
+            if kind in (schema.MODEL_REQUEST, schema.MODEL_RESPONSE):
+                self._calls.setdefault((fields["call"], kind == schema.MODEL_RESPONSE), base | record.offset)
