@@ -16,6 +16,7 @@ from .values import (
     mapping,
     mappings,
     neutral,
+    some_messages,
     string,
     words,
 )
@@ -37,7 +38,7 @@ def is_request(body: dict[str, Any]) -> bool:
         return True
     if any("input_schema" in tool for tool in mappings(body.get("tools"))):
         return True
-    for message in mappings(body.get("messages")):
+    for message in some_messages(body):
         for block in mappings(message.get("content")):
             source = mapping(block.get("source"))
             kind = string(block.get("type"))

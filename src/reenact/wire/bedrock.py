@@ -18,6 +18,7 @@ from .values import (
     mapping,
     mappings,
     neutral,
+    some_messages,
     string,
     words,
 )
@@ -50,10 +51,10 @@ _ERROR_FIELDS = frozenset(
 
 
 def is_request(body: dict[str, Any]) -> bool:
-    """True for Converse's own parameters, and for messages all of whose blocks have no ``type``."""
+    """True for Converse's own parameters, and for messages whose blocks have no ``type``."""
     if "messages" in body and not _PARAMETERS.isdisjoint(body):
         return True
-    contents = [message.get("content") for message in mappings(body.get("messages"))]
+    contents = [message.get("content") for message in some_messages(body)]
     blocks = [block for content in contents for block in mappings(content)]
     return bool(blocks) and all("type" not in block and not _BLOCKS.isdisjoint(block) for block in blocks)
 

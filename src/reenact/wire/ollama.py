@@ -5,7 +5,7 @@ One of the provider files behind shapes.py; pure functions that take any decoded
 
 from __future__ import annotations
 
-from .values import count, decoded, mapping, mappings, neutral, string
+from .values import count, decoded, mapping, mappings, neutral, some_messages, string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def is_request(body: dict[str, Any]) -> bool:
         return False
     if not _PARAMETERS.isdisjoint(body):
         return True
-    for message in mappings(body.get("messages")):
+    for message in some_messages(body):
         if not _MESSAGE_FIELDS.isdisjoint(message):
             return True
         for call in mappings(message.get("tool_calls")):

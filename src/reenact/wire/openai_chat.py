@@ -18,6 +18,7 @@ from .values import (
     mappings,
     neutral,
     parts_of,
+    some_messages,
     string,
     uncached,
     words,
@@ -53,7 +54,7 @@ def is_request(body: dict[str, Any]) -> bool:
     """True for roles, parts, tools or parameters that the other ``messages`` shapes do not have."""
     if any("function" in tool or tool.get("type") == "function" for tool in mappings(body.get("tools"))):
         return True
-    for message in mappings(body.get("messages")):
+    for message in some_messages(body):
         if string(message.get("role")) in _ROLES or "tool_calls" in message or "function_call" in message:
             return True
         if any(string(part.get("type")) in _PARTS for part in mappings(message.get("content"))):

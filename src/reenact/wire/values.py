@@ -41,6 +41,14 @@ def mappings(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def some_messages(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a few messages from both ends: enough to tell a shape, however long the conversation."""
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        return []
+    return mappings(messages if len(messages) <= 8 else messages[:4] + messages[-4:])
+
+
 def string(value: object) -> str | None:
     """Return the value if it is a string that says something."""
     return value if isinstance(value, str) and value else None
