@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ._version import __version__ as __version__
     from .capture.bus import EventBus as EventBus
     from .capture.policy import private as private
-    from .capture.recorder import flush as flush
+    from .capture.registry import flush as flush
     from .capture.run import RunContext as RunContext
     from .capture.run import carry as carry
     from .capture.run import run as run
@@ -36,7 +36,7 @@ _HOME = {
     "Trace": "capture.trace",
     "UsageError": "errors",
     "carry": "capture.run",
-    "flush": "capture.recorder",
+    "flush": "capture.registry",
     "private": "capture.policy",
     "read_events": "tracefile.reader",
     "run": "capture.run",

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 
 try:  # the C halves alone: importing ``json`` costs the agent 7 ms and 20 modules
-    from _json import encode_basestring_ascii as quote
+    from _json import encode_basestring_ascii
     from _json import make_encoder as _make_encoder
 except ImportError:  # an interpreter without the C accelerator
-    from json.encoder import encode_basestring_ascii as quote
+    from json.encoder import encode_basestring_ascii
 
     _make_encoder = None  # type: ignore[assignment,misc]
 
@@ -20,6 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+quote: Callable[[str], str] = encode_basestring_ascii
+"""A string as a JSON string, ASCII only."""
 
 
 def dumps(value: Any) -> str:
@@ -47,7 +50,9 @@ def dumps(value: Any) -> str:
 def _stdlib_encoder() -> Callable[[Any, int], Any]:
     """Build the encoder once; without cycle markers, since is_plain() has bounded the depth already."""
     if _make_encoder is not None:
-        made: Callable[[Any, int], Any] = _make_encoder(None, _refuse, quote, None, ":", ",", False, False, False)
+        made: Callable[[Any, int], Any] = _make_encoder(
+            None, _refuse, quote, None, ":", ",", False, False, False
+        )
         return made
     import json
 

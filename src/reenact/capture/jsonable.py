@@ -115,7 +115,7 @@ class _Copy:
         if isinstance(fields, dict):
             return self.mapping({name: getattr(value, name, None) for name in fields}, depth)
         if hasattr(kind, "keys") and hasattr(kind, "__getitem__") and module.startswith("collections"):
-            return self.mapping({key: value[key] for key in value.keys()}, depth)
+            return self.mapping({key: value[key] for key in list(value.keys())}, depth)
         return _foreign(value)
 
 

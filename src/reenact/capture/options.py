@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ..errors import UsageError
 
 TYPE_CHECKING = False
@@ -19,7 +21,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "name": (str, type(None)),
     "meta": (dict, type(None)),
     "deltas": (bool,),
-    "git": (bool,),
 }
 
 
@@ -48,6 +49,8 @@ class Options:
     """A writer callback gets requests as written to a file, not rebuilt."""
 
     def __init__(self, **given: Any) -> None:
+        if "content" not in given and os.environ.get("REENACT_CONTENT") in _CHOICES["content"]:
+            self.content = os.environ["REENACT_CONTENT"]
         for key, value in given.items():
             if key not in OPTION_NAMES:
                 raise UsageError(f"unknown option {key!r}", hint="options are: " + ", ".join(OPTION_NAMES))
@@ -56,12 +59,18 @@ class Options:
                 raise UsageError(f"{key}={value!r}", hint=f"{key} is one of: " + ", ".join(choices))
             types = _TYPES.get(key)
             if types and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types)):
-                raise UsageError(f"{key}={value!r} is a {type(value).__name__}", hint=f"expected {types[0].__name__}")
+                raise UsageError(
+                    f"{key}={value!r} is a {type(value).__name__}", hint=f"expected {types[0].__name__}"
+                )
             if key == "retain":
                 check_retain(value)
+            if key == "bus" and value is not None and not hasattr(type(value), "receive"):
+                raise UsageError(f"bus={value!r} is no EventBus", hint="from reenact import EventBus")
             setattr(self, key, value)
         if self.max_bytes < 0 or self.segment_bytes < 0 or not 0 <= self.min_free < 1:
-            raise UsageError("max_bytes and segment_bytes are sizes in bytes, min_free is a share from 0 to 1")
+            raise UsageError(
+                "max_bytes and segment_bytes are sizes in bytes, min_free is a share from 0 to 1"
+            )
 
 
 OPTION_NAMES = ("redact", "content", "durability", "max_bytes", "min_free", "segment_bytes", "retain",
@@ -83,7 +92,9 @@ def check_path(path: Any) -> str:
     if isinstance(path, bytes):
         path = path.decode("utf-8", "surrogateescape")
     if not isinstance(path, str):
-        raise UsageError(f"a path is text, not {type(path).__name__}", hint='for example Trace("traces/run.jsonl")')
+        raise UsageError(
+            f"a path is text, not {type(path).__name__}", hint='for example Trace("traces/run.jsonl")'
+        )
     if not path:
         raise UsageError("the path is empty", hint='for example Trace("traces/run.jsonl")')
     if "\0" in path:

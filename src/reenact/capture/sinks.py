@@ -153,8 +153,8 @@ class FileSink:
             os.close(fd)
 
     def close(self, timeout: float = 5.0) -> None:
-        self.flush(timeout)
-        self.release()
+        if self.flush(timeout):
+            self.release()
 
     def flush(self, timeout: float) -> bool:
         return self.queue is None or bool(self.queue.flush(timeout))
@@ -181,13 +181,13 @@ def make_room() -> None:
     if len(_open_sinks) < MAX_OPEN_FILES:
         return
     with _pool_lock:
-        for sink in sorted(list(_open_sinks.values()), key=lambda each: each.used):
+        for sink in sorted(tuple(_open_sinks.values()), key=lambda each: each.used):
             if len(_open_sinks) < MAX_OPEN_FILES:
                 return
             # Never wait here: that thread may be waiting for us.
             if sink.lock.acquire(blocking=False):
                 try:
-                    if not sink.busy:
+                    if not sink.busy and sink.queue is None:
                         sink.release()
                 finally:
                     sink.lock.release()

@@ -6,7 +6,7 @@ Started by FileSink after one slow write and left as soon as writes are fast aga
 from __future__ import annotations
 
 import time
-from _thread import allocate_lock, start_new_thread
+from _thread import RLock, start_new_thread
 
 from . import guard
 
@@ -26,7 +26,7 @@ class StallQueue:
         self.lines: list[bytes] = []
         self.bytes = 0
         self.lost = 0
-        self.lock = allocate_lock()
+        self.lock = RLock()  # re-entrant: a signal handler may record too
         self.idle = True
 
     def put(self, line: bytes) -> int:
@@ -60,7 +60,9 @@ class StallQueue:
                     self._write(b"".join(batch))
             except Exception as exc:
                 self.lost += len(batch)
-                guard.tell(f"stall:{type(exc).__name__}", f"{len(batch)} events are lost ({guard.explain(exc)}).")
+                guard.tell(
+                    f"stall:{type(exc).__name__}", f"{len(batch)} events are lost ({guard.explain(exc)})."
+                )
             fast = time.monotonic() - begun < STALL_S
             with self.sink.lock, self.lock:
                 if not self.lines:

@@ -1,0 +1,120 @@
+"""Which call an event belongs to: begin and end are joined, tools know the answer that asked for them.
+
+One per recorder, used by Tap. Context variables first (they follow tasks), then the thread.
+"""
+
+from __future__ import annotations
+
+import time
+from _contextvars import ContextVar
+from _thread import get_ident
+
+from ..lines import dumps, new_id
+from .jsonable import to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_OPEN = 10_000
+MAX_ANSWERS = 64
+_MINE = 32
+
+_begun: ContextVar[tuple[str, ...]] = ContextVar("reenact_begun", default=())
+"""The latest calls begun in this context; some may be over."""
+_answered: ContextVar[str | None] = ContextVar("reenact_answered", default=None)
+
+
+class OpenCall:
+    """A call that has begun and not ended."""
+
+    __slots__ = ("began", "kind", "lane", "name", "provider", "thread", "tool_id")
+
+    def __init__(self, kind: str, name: str | None) -> None:
+        self.kind = kind
+        self.name = name
+        self.began = time.monotonic()
+        self.thread = get_ident()
+        self.tool_id: str | None = None
+        self.provider: str | None = None
+        self.lane = "main"
+
+    def duration_ms(self) -> float:
+        return round((time.monotonic() - self.began) * 1000, 3)
+
+
+class Calls:
+    """The open calls of one writer, and the tool uses its answers asked for."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, OpenCall] = {}
+        self.answered_in_thread: dict[int, str] = {}
+        self.wanted: dict[str, list[tuple[str | None, str, str]]] = {}
+        """Per answer: (tool id, name, arguments as text) of every tool use not claimed yet."""
+
+    def begin(self, kind: str, name: str | None) -> tuple[str, OpenCall]:
+        call = new_id(8)
+        self.open[call] = opened = OpenCall(kind, name)
+        if len(self.open) > MAX_OPEN:
+            self.open.pop(next(iter(self.open)), None)
+        _begun.set((*_begun.get()[-_MINE:], call))
+        return call, opened
+
+    def end(self, call: str | None, kind: str, name: str | None) -> tuple[str | None, OpenCall | None]:
+        """Close the call given, or the latest open one of this kind in this task, then in this thread."""
+        if call is None:
+            call = self._latest(kind, name)
+        return call, self.open.pop(call, None) if call is not None else None
+
+    def _latest(self, kind: str, name: str | None) -> str | None:
+        for call in reversed(_begun.get()):
+            opened = self.open.get(call)
+            if opened is not None and opened.kind == kind and opened.name == name:
+                return call
+        thread = get_ident()
+        for call, opened in reversed(list(self.open.items())):
+            if opened.thread == thread and opened.kind == kind and opened.name == name:
+                return call
+        return None
+
+    def answered(self, call: str, tool_uses: list[tuple[str | None, str, Any]]) -> None:
+        """Remember an answer as the cause of the tool calls that follow it."""
+        _answered.set(call)
+        self.answered_in_thread[get_ident()] = call
+        if len(self.answered_in_thread) > MAX_OPEN:
+            self.answered_in_thread.pop(next(iter(self.answered_in_thread)), None)
+        if tool_uses:
+            self.wanted[call] = [(id_, name, to_json(args)) for id_, name, args in tool_uses]
+            if len(self.wanted) > MAX_ANSWERS:
+                self.wanted.pop(next(iter(self.wanted)), None)
+
+    def parent(self) -> str | None:
+        """Return the answer that the code at hand acts upon."""
+        return _answered.get() or self.answered_in_thread.get(get_ident())
+
+    def claim(self, parent: str | None, name: str, args: Any) -> str | None:
+        """Return the provider's id of the first unclaimed tool use of this name with equal arguments."""
+        wanted = self.wanted.get(parent) if parent is not None else None
+        if not wanted:
+            return None
+        given = to_json(args)
+        for each in wanted:
+            if each[1] == name and (each[2] == given or _equal(each[2], given)):
+                wanted.remove(each)
+                return each[0]
+        return None
+
+
+def _equal(one: str, other: str) -> bool:
+    """Compare two JSON texts as values: a tool's keyword order is not the model's."""
+    if len(one) != len(other):
+        return False
+    import json
+
+    return dumps(_sorted(json.loads(one))) == dumps(_sorted(json.loads(other)))
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,119 @@
+"""Our own copies of JSON values: cheap to compare with the caller's, and exact.
+
+Used by History. Containers are copied, strings shared. ``==`` of Python takes 1, 1.0 and True for equal,
+JSON does not, so numbers are wrapped.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+Copy = object
+
+MAX_CHANGES = 6
+MAX_SET_BYTES = 400
+"""A change larger than this is not small; the element is then written in full."""
+
+
+class Exact:
+    """A number that equals only the same number of the same type."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        mine = self.value
+        if type(other) is Exact:
+            other = other.value
+        return type(other) is type(mine) and (other is mine or str(other) == str(mine))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def copy_of(plain: Any) -> Copy:
+    """Copy a plain value; strings stay the caller's own objects, as they cannot change."""
+    kind = type(plain)
+    if kind is str or plain is None:
+        return plain
+    if kind is dict:
+        return {key: item if type(item) is str else copy_of(item) for key, item in plain.items()}
+    if kind is list:
+        return [item if type(item) is str else copy_of(item) for item in plain]
+    return Exact(plain)
+
+
+def plain_of(copy: Any) -> Any:
+    """Turn a copy back into the plain value."""
+    kind = type(copy)
+    if kind is dict:
+        return {key: plain_of(item) for key, item in copy.items()}
+    if kind is list:
+        return [plain_of(item) for item in copy]
+    return copy.value if kind is Exact else copy
+
+
+Change = tuple["list[str]", "dict[str, Any]"]
+
+
+def small_change(before: Any, after: Any) -> Change | None:
+    """Return ``(drop, set)`` by JSON pointer that turns one value into the other, None if it is not small."""
+    drop: list[str] = []
+    put: dict[str, Any] = {}
+    if not _compare(before, after, "", drop, put) or not (drop or put):
+        return None
+    from ..lines import dumps
+
+    return (drop, put) if len(dumps(put)) <= MAX_SET_BYTES else None
+
+
+def _compare(before: Any, after: Any, at: str, drop: list[str], put: dict[str, Any]) -> bool:
+    if len(drop) + len(put) > MAX_CHANGES:
+        return False
+    kind = type(before)
+    if kind is type(after):
+        if kind is dict:
+            for key in before:
+                if key not in after:
+                    drop.append(f"{at}/{_escape(key)}")
+            for key, item in after.items():
+                here = f"{at}/{_escape(key)}"
+                if key not in before:
+                    put[here] = item
+                elif not _compare(before[key], item, here, drop, put):
+                    return False
+            return True
+        if kind is list and len(before) == len(after):
+            pairs = enumerate(zip(before, after, strict=True))
+            return all(_compare(old, new, f"{at}/{index}", drop, put) for index, (old, new) in pairs)
+        if kind is not list and before == after and str(before) == str(after):
+            return True
+    if not at:
+        return False
+    put[at] = after
+    return True
+
+
+def apply_change(value: Any, drop: list[str], put: dict[str, Any]) -> Any:
+    """Carry out a change on a plain value, which may be altered."""
+    for pointer in drop:
+        parent, last = _parent(value, pointer)
+        del parent[last]
+    for pointer, item in put.items():
+        parent, last = _parent(value, pointer)
+        parent[last] = item
+    return value
+
+
+def _parent(value: Any, pointer: str) -> tuple[Any, Any]:
+    *path, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+    for part in path:
+        value = value[int(part)] if type(value) is list else value[part]
+    return value, int(last) if type(value) is list else last
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,60 @@
+"""Which run an event belongs to when no path was given: the context's, else the process's own.
+
+Never another run's: where the context is lost, the event goes to the process's run.
+"""
+
+from __future__ import annotations
+
+from _contextvars import ContextVar
+from _thread import RLock
+
+from .options import Options
+from .places import default_folder, in_folder, parent_run, start_fields
+from .recorder import Recorder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .run import RunContext
+
+current_run: ContextVar[RunContext | None] = ContextVar("reenact_run", default=None)
+
+_process_run: Recorder | None = None
+_lock = RLock()
+
+
+def current_recorder() -> Recorder:
+    """Return the recorder of the run in this context, or of the process."""
+    run = current_run.get()
+    return process_recorder() if run is None else run.recorder()
+
+
+def process_recorder() -> Recorder:
+    """Return the process's own run, begun (or joined, in a child process) the first time it is needed."""
+    global _process_run
+    with _lock:
+        if _process_run is None or _process_run.closed:
+            _process_run = _join_parent() or new_recorder(None, Options())
+        return _process_run
+
+
+def known_process_recorder() -> Recorder | None:
+    return _process_run if _process_run is not None and not _process_run.closed else None
+
+
+def _join_parent() -> Recorder | None:
+    """Join the run a parent process announced in the environment."""
+    run_id, w, stem = parent_run()
+    if not stem:
+        return None
+    recorder = Recorder(stem + ".jsonl", Options(), run_id=run_id)
+    recorder.join(stem, w)
+    return recorder
+
+
+def new_recorder(name: str | None, options: Options, run_id: str | None = None, **head: object) -> Recorder:
+    """Begin a run in the default folder, one file per run."""
+    from ..lines import new_id
+
+    run_id = run_id or new_id(16)
+    path = in_folder(default_folder(), name, run_id)
+    return Recorder(path, options, run_id=run_id, head=start_fields(name, options, **head))

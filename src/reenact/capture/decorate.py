@@ -1,0 +1,217 @@
+"""Wrap a function without changing what it is: sync, async, generator and async generator alike.
+
+Used by ``@reenact.run`` and ``@tap.tool``. The wrapped function yields, returns and raises exactly as before.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any, TypeVar, cast
+
+from .jsonable import jsonable
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_ITEMS = 1_000
+"""Items of a generator that are kept as its result; all are counted."""
+
+
+class Watch:
+    """What a wrapper reports: ``begin`` before the body runs, ``end`` however it ends. Neither raises."""
+
+    def begin(self, args: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
+        raise NotImplementedError
+
+    def pause(self, token: Any) -> None:
+        """A generator hands control back to its caller."""
+
+    def resume(self, token: Any) -> None:
+        """The caller has asked for the next item."""
+
+
+def watched(function: F, watch: Watch) -> F:
+    """Return the function with ``watch`` told of every call."""
+    bound = argument_binder(function)
+    if inspect.iscoroutinefunction(function):
+        return cast(F, _coroutine(function, watch, bound))
+    if inspect.isasyncgenfunction(function):
+        return cast(F, _async_generator(function, watch, bound))
+    if inspect.isgeneratorfunction(function):
+        return cast(F, _generator(function, watch, bound))
+
+    @functools.wraps(function)
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        token = watch.begin(bound(args, kwargs))
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as exc:
+            watch.end(token, None, exc)
+            raise
+        watch.end(token, result, None)
+        return result
+
+    return cast(F, plain)
+
+
+def _coroutine(function: Any, watch: Watch, bound: Any) -> Any:
+    @functools.wraps(function)
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        token = watch.begin(bound(args, kwargs))
+        try:
+            result = await function(*args, **kwargs)
+        except BaseException as exc:  # cancellation too
+            watch.end(token, None, exc)
+            raise
+        watch.end(token, result, None)
+        return result
+
+    return coroutine
+
+
+def _generator(function: Any, watch: Watch, bound: Any) -> Any:
+    @functools.wraps(function)
+    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        token = watch.begin(bound(args, kwargs))
+        items = _Items(watch, token)
+        try:
+            result = yield from items.watch_generator(function(*args, **kwargs))
+        except BaseException as exc:
+            watch.end(token, items.value(), None if isinstance(exc, GeneratorExit) else exc)
+            raise
+        watch.end(token, items.value(result), None)
+        return result
+
+    return generator
+
+
+def _async_generator(function: Any, watch: Watch, bound: Any) -> Any:
+    @functools.wraps(function)
+    async def generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        token = watch.begin(bound(args, kwargs))
+        items = _Items(watch, token)
+        source = function(*args, **kwargs)
+        try:
+            item = await anext(source)
+            while True:
+                items.add(item)
+                try:
+                    sent = yield item
+                    watch.resume(token)
+                except GeneratorExit:
+                    watch.resume(token)
+                    await source.aclose()
+                    raise
+                except BaseException as exc:
+                    watch.resume(token)
+                    item = await source.athrow(exc)
+                else:
+                    item = await (anext(source) if sent is None else source.asend(sent))
+        except StopAsyncIteration:
+            watch.end(token, items.value(), None)
+        except BaseException as exc:
+            watch.end(token, items.value(), None if isinstance(exc, GeneratorExit) else exc)
+            raise
+
+    return generator
+
+
+class _Items:
+    """What a generator yielded, copied as it went by."""
+
+    def __init__(self, watch: Watch, token: Any) -> None:
+        self.watch = watch
+        self.token = token
+        self.kept: list[Any] = []
+        self.count = 0
+
+    def add(self, item: Any) -> None:
+        self.count += 1
+        if len(self.kept) < MAX_ITEMS:
+            self.kept.append(item if isinstance(item, (str, int, float)) else jsonable(item))
+        self.watch.pause(self.token)
+
+    def watch_generator(self, source: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        try:
+            item = next(source)
+            while True:
+                self.add(item)
+                try:
+                    sent = yield item
+                    self.watch.resume(self.token)
+                except GeneratorExit:
+                    self.watch.resume(self.token)
+                    source.close()
+                    raise
+                except BaseException as exc:
+                    self.watch.resume(self.token)
+                    item = source.throw(exc)
+                else:
+                    item = next(source) if sent is None else source.send(sent)
+        except StopIteration as stop:
+            return stop.value
+
+    def value(self, returned: Any = None) -> Any:
+        made: dict[str, Any] = {"yielded": self.kept, "count": self.count}
+        if returned is not None:
+            made["returned"] = returned
+        return made
+
+
+def argument_binder(
+    function: Callable[..., Any],
+) -> Callable[[tuple[Any, ...], dict[str, Any]], dict[str, Any]]:
+    """Return what turns a call's arguments into ``{name: value}``, ``self`` left out; it never raises."""
+    try:
+        signature: inspect.Signature | None = inspect.signature(function)
+    except (ValueError, TypeError):
+        signature = None
+
+    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        try:
+            if signature is not None:
+                bound = dict(signature.bind(*args, **kwargs).arguments)
+                first = next(iter(bound), None)
+                if first in ("self", "cls"):
+                    del bound[first]
+                return bound
+        except TypeError:
+            pass  # a wrong call: the function itself will say so
+        return {"args": list(args), **({"kwargs": kwargs} if kwargs else {})}
+
+    return bind
+
+
+def run_decorator(function: F, name: str | None, given: dict[str, Any]) -> F:
+    """Make every call of the function a run of its own."""
+    return watched(function, _RunWatch(function, name, given))
+
+
+class _RunWatch(Watch):
+    def __init__(self, function: Callable[..., Any], name: str | None, given: dict[str, Any]) -> None:
+        self.name = name or getattr(function, "__name__", "run")
+        self.entry = f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', '?')}"
+        self.given = given
+
+    def begin(self, args: dict[str, Any]) -> Any:
+        from .run import _Run
+
+        given = {**self.given, "entry": self.entry}
+        if given.get("input") is None:
+            given["input"] = args
+        entered = _Run(self.name, given)
+        entered.__enter__()
+        return entered
+
+    def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
+        token.__exit__(None, exc, None)
+
+    def pause(self, token: Any) -> None:
+        token.leave()
+
+    def resume(self, token: Any) -> None:
+        token.enter_again()

@@ -1,0 +1,64 @@
+"""What went wrong, as ``{"type", "message", "frames"}``: from an exception, or from its text.
+
+Used by every front end and by the crash hooks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+MAX_FRAMES = 3
+
+
+def failure(error: Any) -> dict[str, Any] | None:
+    """Return the error as it stands in an event, None for None.
+
+    Text that is the message of the exception being handled right now gets that exception's
+    type and frames, so that ``error=str(exc)`` in an except block loses nothing.
+    """
+    if error is None:
+        return None
+    if isinstance(error, BaseException):
+        return {
+            "type": type(error).__name__,
+            "message": message(error),
+            "frames": frames(error.__traceback__),
+        }
+    if isinstance(error, type) and issubclass(error, BaseException):
+        return {"type": error.__name__, "message": "", "frames": []}
+    if isinstance(error, dict):
+        return error
+    text = error if isinstance(error, str) else repr(error)
+    current = sys.exc_info()[1]
+    if current is not None and message(current) == text:
+        return failure(current)
+    return {"type": None, "message": text, "frames": []}
+
+
+def message(exc: BaseException) -> str:
+    """Return str(exc), whatever it does."""
+    try:
+        return str.__str__(str(exc))
+    except Exception as worse:
+        return f"<no message: __str__ raised {type(worse).__name__}>"
+
+
+def frames(tb: TracebackType | None) -> list[str]:
+    """Return the three innermost frames, innermost first, as ``agent.py:41 in plan``; ours are left out."""
+    found: list[str] = []
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if not code.co_filename.startswith(_HERE):
+            found.append(f"{os.path.basename(code.co_filename)}:{tb.tb_lineno} in {code.co_name}")
+            del found[:-MAX_FRAMES]
+        tb = tb.tb_next
+    return found[::-1]
+
+
+_HERE = os.path.dirname(__file__) + os.sep

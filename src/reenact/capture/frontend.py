@@ -1,0 +1,137 @@
+"""What Trace, StepLog and Tap have in common: where they write, how they end.
+
+They are vocabularies, not writers: with a path they own a recorder, without one they join the run at hand.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ..errors import UsageError
+from . import sinks
+from .options import Options, check_path
+from .recorder import Recorder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+
+class FrontEnd:
+    """Base of the three front ends; a context manager."""
+
+    def __init__(
+        self, target: Any, options: dict[str, Any], run_id: str | None = None, writer: Any = None
+    ) -> None:
+        self._options = Options(**options)
+        if run_id is not None and (not isinstance(run_id, str) or not run_id):
+            raise UsageError(
+                f"a run id is non-empty text, not {run_id!r}", hint='for example run_id="run-abc123"'
+            )
+        self._run_id = run_id
+        self._own: Recorder | None = None
+        self._borrowed = False
+        if isinstance(target, Recorder):
+            self._own, self._borrowed = target, True
+        elif target is not None or writer is not None or run_id is not None:
+            self._own = self._new_recorder(target, writer)
+            self._own.start()
+
+    def _new_recorder(self, target: Any, writer: Any) -> Recorder:
+        options = self._options
+        path, listeners = split_target(target, writer, options)
+        run = _current_run()
+        if run is not None and self._run_id == run.run_id and path is not None and not listeners:
+            self._borrowed = True
+            adopted: Recorder = run.adopt(path, options)
+            return adopted
+        from ..lines import new_id
+        from .places import in_folder, start_fields
+
+        run_id = self._run_id or new_id(16)
+        if path is None and not listeners:
+            from .places import default_folder
+
+            path = in_folder(default_folder(), options.name, run_id)
+        elif path is not None and (path.endswith("/") or os.path.isdir(path)):
+            path = in_folder(path, options.name, run_id)
+        parent = run.run_id if run is not None and run.run_id != run_id else None
+        head = start_fields(options.name, options, parent_run=parent)
+        return Recorder(path, options, run_id=run_id, head=head, listeners=listeners)
+
+    def _recorder(self) -> Recorder:
+        """Return the recorder for this very call: ours, or that of the run the caller is in."""
+        if self._own is not None:
+            return self._own
+        from .current import current_recorder
+
+        return current_recorder()
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run this writes to."""
+        return self._recorder().run_id
+
+    @property
+    def path(self) -> str | None:
+        """The file this writes to, None for a callback."""
+        return self._recorder().path
+
+    @property
+    def lost(self) -> int:
+        """Events that could not be recorded."""
+        return self._recorder().lost
+
+    def close(self) -> None:
+        """End what this began; a run that was joined goes on."""
+        if self._own is not None and not self._borrowed:
+            self._own.close("ok")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, exc: BaseException | None, tb: object) -> None:
+        if self._own is None or self._borrowed:
+            return
+        if exc is None:
+            self._own.close("ok")
+            return
+        from . import death
+        from .failure import failure
+
+        error = failure(exc)
+        self._own.emit("error", {"where": "block", "error": error})
+        death.seen(exc)
+        self._own.close("error" if isinstance(exc, Exception) else "cancelled", error=error)
+
+
+def split_target(target: Any, writer: Any, options: Options) -> tuple[str | None, tuple[Any, ...]]:
+    """Return the file and the listeners a front end was given."""
+    given = list(target.sinks) if isinstance(target, sinks.TeeSink) else [target]
+    if writer is not None:
+        given.append(writer)
+    path: str | None = None
+    listeners: list[Any] = []
+    for each in given:
+        if each is None:
+            continue
+        if hasattr(type(each), "receive"):
+            listeners.append(each)
+        elif isinstance(each, sinks.FileSink):
+            path = each.path
+        elif callable(each):
+            listeners.append(sinks.CallbackSink(each, deltas=options.deltas))
+        elif path is not None:
+            raise UsageError(
+                "two files for one recorder", hint="use two front ends, or one file and callbacks"
+            )
+        else:
+            path = check_path(each)
+    return path, tuple(listeners)
+
+
+def _current_run() -> Any:
+    """Return the run in this context; without loading the machinery if no run can exist yet."""
+    module = sys.modules.get("reenact.capture.current")
+    return module.current_run.get() if module is not None else None

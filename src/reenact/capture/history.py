@@ -1,0 +1,324 @@
+"""History once: of a request's body, write only what the run's trace does not hold yet.
+
+A request repeats the whole conversation, so a naive recorder's file grows with the square of the turns.
+The recorder hands every request to ``History``, which names a base, what is kept of it, and writes the rest.
+A list is compared with our own copies, never with the caller's objects: an edit in place is seen.
+"""
+
+from __future__ import annotations
+
+try:
+    from _blake2 import blake2b
+except ImportError:  # a build without the module
+    from hashlib import blake2b
+
+from .. import schema
+from ..lines import dumps, is_plain, quote
+from .answers import Answers
+from .blobs import INLINE_MAX
+from .copies import Copy, apply_change, copy_of, plain_of, small_change
+from .jsonable import jsonable
+from .texts import CAP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .recorder import Recorder
+    from .texts import Texts
+
+MAX_BASES = 8
+_ABSENT = object()
+
+
+class Element:
+    """One message of a conversation that stands in the file."""
+
+    __slots__ = ("copy", "key", "origin", "touched")
+
+    def __init__(self, copy: Copy, key: int, origin: tuple[str, int], touched: bool) -> None:
+        self.copy = copy
+        self.key = key
+        """Hash of its text, to find it again after the list was compacted."""
+        self.origin = origin
+        """The request and position where a reader finds it."""
+        self.touched = touched
+        """True if what stands in the file differs from what the agent sent: redacted or moved to a blob."""
+
+
+class Base:
+    """A request as the file holds it; a pure continuation extends it in place."""
+
+    __slots__ = ("call", "chains", "copies", "elements", "key", "lane", "rest")
+
+    def __init__(self, key: str, lane: str) -> None:
+        self.key = key
+        self.lane = lane
+        self.call = ""
+        self.elements: list[Element] = []
+        self.copies: list[Copy] = []
+        self.chains = bytearray()
+        """Eight bytes after every element."""
+        self.rest: dict[str, Copy] = {}
+
+    def chain(self, n: int) -> bytes:
+        return bytes(self.chains[8 * n - 8 : 8 * n]) if n else bytes(8)
+
+    def common(self, raw: list[Any]) -> int:
+        """Return how many leading elements are equal."""
+        copies = self.copies
+        try:
+            if len(copies) <= len(raw) and raw[: len(copies)] == copies:
+                return len(copies)
+            count = 0
+            for mine, theirs in zip(copies, raw, strict=False):
+                if theirs != mine:
+                    break
+                count += 1
+            return count
+        except Exception:  # an element whose == raises
+            return 0
+
+
+class History:
+    """What the run's requests and answers have in common; one per recorder, freed with the run."""
+
+    def __init__(self) -> None:
+        self.bases: list[Base] = []
+        """Least recently used first."""
+        self.answers = Answers()
+
+    def reset(self) -> None:
+        """Forget everything: the next request is written in full."""
+        self.bases.clear()
+        self.answers.clear()
+
+    def write_request(
+        self, recorder: Recorder, fields: dict[str, Any], text: str, full: str, body: Any, lane: str
+    ) -> bool:
+        """Write the event; ``text`` is the other fields, ``full`` the same for listeners. The lock is held."""
+        texts = recorder.texts
+        content = texts.content()
+        if recorder.listeners:
+            full += texts.join(
+                texts.shorten({"body": texts.clean("body", body, content)}, INLINE_MAX, inline=True)
+            )
+        ours = content != "full" or type(body) is not dict or not _has_plain_keys(body)
+        if ours:
+            body = texts.withhold("body", jsonable(body), content)
+        key = conversation_key(body)
+        if key is None:
+            text += texts.join(texts.shorten({"body": texts.clean("body", body, "full", ours=ours)}, CAP))
+            return recorder.write(schema.MODEL_REQUEST, fields, text, full)
+        base, kept = self.best_base(key, lane, body[key])
+        if not ours and (base is None or kept < len(base.copies)) and not is_plain(body):
+            # SDK objects among the messages never equal our copies; made plain, they do.
+            body, ours = jsonable(body), True
+            base, kept = self.best_base(key, lane, body[key])
+        request = _Request(self, recorder.texts, fields["call"], key, body, lane, base, kept, ours)
+        written = recorder.write(schema.MODEL_REQUEST, fields, text + request.text(), full)
+        if written:
+            request.commit()
+        else:
+            self.reset()
+        return written
+
+    def best_base(self, key: str, lane: str, raw: list[Any]) -> tuple[Base | None, int]:
+        """Return the base that shares the longest prefix, the same lane's newest first."""
+        best: Base | None = None
+        kept = 0
+        newest_first = self.bases[::-1]
+        for base in sorted(newest_first, key=lambda each: each.lane != lane):
+            if base.key == key:
+                common = base.common(raw)
+                if best is None or common > kept:
+                    best, kept = base, common
+                if kept and kept == len(base.copies):
+                    break
+        return best, kept
+
+
+class _Request:
+    """One request on its way into the file."""
+
+    def __init__(
+        self,
+        history: History,
+        texts: Texts,
+        call: str,
+        key: str,
+        body: dict[str, Any],
+        lane: str,
+        base: Base | None,
+        kept: int,
+        ours: bool,
+    ) -> None:
+        self.history = history
+        self.texts = texts
+        self.call = call
+        self.key = key
+        self.lane = lane
+        self.body = body
+        self.ours = ours
+        """True if the body is our own plain copy already, with ``$`` keys doubled."""
+        self.raw: list[Any] = body[key]
+        self.base = base
+        self.kept = kept
+        self.new: list[Element] = []
+        self.chains = bytearray()
+        self.rest: dict[str, Copy] = {}
+        self.lossy = False
+
+    def text(self) -> str:
+        """Return ``base keep n chain body`` as they stand in the line."""
+        elements = self._element_texts()
+        keep: list[str] = []
+        parts: list[str] = []
+        for name, value in self.body.items():
+            if name == self.key:
+                if self.kept:
+                    keep.append(f"{quote(name)}:{self.kept}")
+                if elements or not self.kept:
+                    parts.append(f"{quote(name)}:[{','.join(elements)}]")
+            elif self._is_kept(name, value):
+                keep.append(f"{quote(name)}:true")
+            else:
+                plain, text, _ = self._stored(value, name)
+                self.rest[name] = copy_of(plain)
+                parts.append(f"{quote(name)}:{text}")
+        chain = self.chains[-8:] or (self.base.chain(self.kept) if self.base is not None else bytes(8))
+        based = (
+            f', "base": {quote(self.base.call)}, "keep": {{{",".join(keep)}}}' if self.base and keep else ""
+        )
+        lossy = ', "lossy": true' if self.lossy else ""
+        return f'{based}, "n": {len(self.raw)}, "chain": "{bytes(chain).hex()}"{lossy}, "body": {{{",".join(parts)}}}'
+
+    def _is_kept(self, name: str, value: Any) -> bool:
+        """True if the base has the same value under this name; it is then ours to carry on."""
+        if self.base is None:
+            return False
+        mine = self.base.rest.get(name, _ABSENT)
+        try:
+            if mine is _ABSENT or value != mine:
+                return False
+        except Exception:
+            return False
+        self.rest[name] = mine
+        return True
+
+    def _element_texts(self) -> list[str]:
+        base, kept = self.base, self.kept
+        chain = base.chain(kept) if base is not None else bytes(8)
+        known = self._known_elements() if base is not None and kept < len(base.copies) else {}
+        texts = []
+        for index in range(kept, len(self.raw)):
+            written, stored = self._one(index, known)
+            texts.append(written)
+            chain = blake2b(chain + stored.encode("ascii"), digest_size=8).digest()
+            self.chains += chain
+        return texts
+
+    def _known_elements(self) -> dict[int, Element]:
+        """Every element the file holds, by the hash of its text; needed only after an edit or a compaction."""
+        return {element.key: element for base in self.history.bases for element in base.elements}
+
+    def _one(self, index: int, known: dict[int, Element]) -> tuple[str, str]:
+        """Return one element as written (maybe a reference) and as a reader will rebuild it."""
+        raw = self.raw[index]
+        plain, stored, touched = self._stored(raw, None)
+        copy = copy_of(plain)
+        key = hash(dumps(plain)) if touched else hash(stored)
+        written = stored
+        origin = (self.call, index)
+        same = known.get(key)
+        if same is not None and copy_equal(raw, same.copy):
+            origin = same.origin
+            written = f'{{"$same":[{quote(origin[0])},{origin[1]}]}}'
+        elif not touched:
+            reference = self.history.answers.reference(plain) or self._changed(index, plain)
+            if reference is not None and len(reference[0]) < len(stored):
+                written, rebuilt = reference
+                stored = rebuilt or stored
+        self.new.append(Element(copy, key, origin, touched))
+        return written, stored
+
+    def _changed(self, index: int, plain: Any) -> tuple[str, str | None] | None:
+        """Refer to the base's element at this place if only a little changed: a moved cache marker."""
+        if self.base is None or index >= len(self.base.elements):
+            return None
+        old = self.base.elements[index]
+        if old.touched:
+            return None
+        before = plain_of(old.copy)
+        change = small_change(before, plain)
+        if change is None:
+            return None
+        rebuilt = apply_change(before, *change)
+        if not copy_equal(rebuilt, copy_of(plain)):
+            return None
+        drop, put = change
+        more = (f',"drop":{dumps(drop)}' if drop else "") + (f',"set":{dumps(put)}' if put else "")
+        return f'{{"$same":[{quote(old.origin[0])},{old.origin[1]}]{more}}}', dumps(rebuilt)
+
+    def _stored(self, raw: Any, name: str | None) -> tuple[Any, str, bool]:
+        """Return a value plain, its text as the file holds it, and whether the two differ."""
+        plain = raw if self.ours or is_plain(raw) else jsonable(raw)
+        try:
+            text = dumps(plain)
+        except (ValueError, RecursionError, MemoryError):  # NaN, a huge int
+            plain = jsonable(raw)
+            text = dumps(plain)
+        redactor = self.texts.redactor
+        cleaned = plain
+        if redactor is not None and redactor.suspicious(text if name is None else f"{quote(name)}:{text}"):
+            cleaned = redactor.clean(plain, name)
+            if cleaned is not plain:
+                text = dumps(cleaned)
+        touched = cleaned is not plain
+        if len(text) > CAP:
+            short = self.texts.shorten({"body": cleaned}, CAP)
+            self.lossy |= "lossy" in short
+            text = dumps(short["body"])
+            touched = True
+        return plain, text, touched
+
+    def commit(self) -> None:
+        """Remember the request as a base; called once its line is in the file."""
+        history, base = self.history, self.base
+        if base is None or self.kept < len(base.copies):
+            fresh = Base(self.key, self.lane)
+            if base is not None:
+                fresh.elements = base.elements[: self.kept]
+                fresh.copies = base.copies[: self.kept]
+                fresh.chains = base.chains[: 8 * self.kept]
+            base = fresh
+        else:
+            history.bases.remove(base)
+        base.call = self.call
+        base.lane = self.lane
+        base.elements += self.new
+        base.copies += [element.copy for element in self.new]
+        base.chains += self.chains
+        base.rest = self.rest
+        history.bases.append(base)
+        del history.bases[:-MAX_BASES]
+
+
+def copy_equal(raw: Any, copy: Copy) -> bool:
+    try:
+        return bool(raw == copy)
+    except Exception:
+        return False
+
+
+def conversation_key(body: Any) -> str | None:
+    """Return which key of a body holds the conversation as a list."""
+    if type(body) is dict:
+        for name in schema.LISTS:
+            if type(body.get(name)) is list:
+                return name
+    return None
+
+
+def _has_plain_keys(body: dict[Any, Any]) -> bool:
+    return all(type(key) is str and not key < "%" for key in body)

@@ -1,0 +1,63 @@
+"""Where a new run's file goes, and what its first line says.
+
+Used by the front ends and by runs; nothing here loads the context machinery.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from . import guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .options import Options
+
+RUN_VARIABLE = "REENACT_RUN"
+"""``<run id> <writer> <stem>``: how a child process finds the run it belongs to."""
+
+
+def parent_run() -> tuple[str, str, str]:
+    """Return id, writer and stem of the run this process was started by; empty texts if there is none."""
+    parts = os.environ.get(RUN_VARIABLE, "").split(" ", 2)
+    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else ("", "", "")
+
+
+def default_folder() -> str:
+    """Return ``$REENACT_DIR`` or ``.reenact``, made on first use with a .gitignore of its own."""
+    folder = os.environ.get("REENACT_DIR") or ".reenact"
+    folder = os.path.abspath(folder)  # the agent may change directory later
+    try:
+        if not os.path.isdir(folder):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            with open(os.path.join(folder, ".gitignore"), "x", encoding="ascii") as file:
+                file.write("*\n")
+    except FileExistsError:
+        pass
+    except OSError as exc:
+        guard.tell(
+            f"folder:{folder}", f"could not make {folder} ({guard.explain(exc)}). Your agent is unaffected."
+        )
+    return folder
+
+
+def in_folder(folder: str, name: str | None, run_id: str) -> str:
+    """Return the path of a new run's file: sorted by time, found by name or id."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    label = "".join(char if char.isalnum() or char in "-_" else "-" for char in (name or "run"))[:40]
+    safe = "".join(char if char.isalnum() or char in "-_" else "-" for char in run_id)[:12]
+    return os.path.join(folder, f"{stamp}-{label}-{safe}.jsonl")
+
+
+def start_fields(name: str | None, options: Options, **more: object) -> dict[str, object]:
+    """Return what ``run.start`` says besides version and pid; absent is shorter than null."""
+    fields: dict[str, object] = {
+        "name": name or options.name,
+        **more,
+        "meta": options.meta,
+        "host": os.uname().nodename,
+    }
+    if "parent_run" not in fields:
+        fields["parent_run"] = parent_run()[0] or None
+    return {key: value for key, value in fields.items() if value is not None}

@@ -1,0 +1,85 @@
+"""Content policy: what an event may say when content must not be kept.
+
+``content="hash"`` keeps equality (diffs, counts, money), ``"none"`` keeps sizes only.
+``with reenact.private():`` applies it to one block.
+"""
+
+from __future__ import annotations
+
+from _contextvars import ContextVar
+
+from ..errors import UsageError
+from . import texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextvars import Token
+    from typing import Any
+
+_RANK = {"full": 0, "hash": 1, "none": 2}
+
+KEPT_NAMES = frozenset(
+    "v call lane parent tot base keep n chain tool tool_id name id model model_id provider status stop_reason"
+    " ended attempt usage duration_ms ttft_ms kind role type turn where what lossy url".split()
+)
+"""Names, ids and counts: what makes a trace useful without its content."""
+
+_block: ContextVar[str] = ContextVar("reenact_content", default="full")
+
+
+class private:
+    """Withhold content inside a ``with`` block: ``with reenact.private():``."""
+
+    def __init__(self, content: str = "none") -> None:
+        if content not in ("hash", "none"):
+            raise UsageError(f"content={content!r}", hint='private() takes "hash" or "none"')
+        self.content = content
+        self._tokens: list[Token[str]] = []
+
+    def __enter__(self) -> private:
+        self._tokens.append(_block.set(self.content))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._tokens:
+            _block.reset(self._tokens.pop())
+
+
+def effective(content: str) -> str:
+    """Return the stricter of the recorder's policy and the block's."""
+    block = _block.get()
+    return block if _RANK[block] > _RANK[content] else content
+
+
+def withhold(name: str, plain: Any, content: str) -> Any:
+    """Return one field of an event with content replaced by digests or sizes."""
+    if plain is None or isinstance(plain, (bool, int, float)) or name in KEPT_NAMES:
+        return plain
+    if name == "error" and isinstance(plain, dict):
+        return {**plain, "message": _token(plain.get("message"), content)}
+    if name == "body" and isinstance(plain, dict):
+        return {key: _part(key, item, content) for key, item in plain.items()}
+    return _token(plain, content)
+
+
+def _part(key: str, item: Any, content: str) -> Any:
+    """One key of a body: each message apart, so that histories still compare."""
+    if item is None or isinstance(item, (bool, int, float)) or key in KEPT_NAMES:
+        return item
+    if isinstance(item, list):
+        return [_token(element, content) for element in item]
+    return _token(item, content)
+
+
+def _token(value: Any, content: str) -> dict[str, Any]:
+    from hashlib import blake2b
+
+    from ..lines import dumps
+
+    data = dumps(value).encode("ascii")
+    if content == "none":
+        return {"$none": True, "bytes": len(data)}
+    return {"$hash": "blake2b:" + blake2b(data, digest_size=16).hexdigest(), "bytes": len(data)}
+
+
+texts.content_in_force = effective

@@ -1,0 +1,56 @@
+"""Never a full disk: when the folder's traces or the device reach their limit, only metadata is recorded.
+
+Used by the recorder when it opens a file and after every few megabytes.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .options import Options
+
+CHECK_EVERY_BYTES = 4 << 20
+MAX_ENTRIES = 100_000
+"""Folder entries looked at; a folder with more of them has other problems."""
+
+_used: dict[str, int] = {}
+"""Bytes of traces per folder, as last measured plus what this process has written since."""
+
+
+def over_quota(folder: str, options: Options, wrote: int) -> str | None:
+    """Return why only metadata may be written now, or None. ``wrote``: bytes since the last call."""
+    folder = folder or "."
+    try:
+        device = os.statvfs(folder)
+        free = device.f_bavail / device.f_blocks if device.f_blocks else 1.0
+        if free < options.min_free:
+            return f"only {free:.1%} of the disk is free (min_free={options.min_free:.0%})"
+        used = _used.get(folder)
+        # Far from the limit the estimate will do; near it other processes' files count too.
+        if used is None or used + wrote > options.max_bytes // 2:
+            used = folder_bytes(folder)
+        else:
+            used += wrote
+        _used[folder] = used
+        if used > options.max_bytes:
+            return f"the traces in {folder} take {used:,} bytes (max_bytes={options.max_bytes:,})"
+    except OSError:
+        pass  # no such folder yet, or not ours to measure: the write itself will tell
+    return None
+
+
+def folder_bytes(folder: str) -> int:
+    """Return what the traces and blobs of a folder measure."""
+    total = 0
+    with os.scandir(folder) as entries:
+        for count, entry in enumerate(entries):
+            if count > MAX_ENTRIES:
+                break
+            if entry.name.endswith(".jsonl"):
+                total += entry.stat(follow_symlinks=False).st_size
+            elif entry.name.endswith(".blobs") and entry.is_dir(follow_symlinks=False):
+                with os.scandir(entry.path) as blobs:
+                    total += sum(blob.stat(follow_symlinks=False).st_size for blob in blobs)
+    return total

@@ -1,0 +1,376 @@
+"""The one way to write an event: stamp, serialise, redact, cap, one write. Everything else calls emit().
+
+Guarantees: an event is in the kernel's hands when emit() returns; nothing raised in here reaches the
+agent; what is lost is counted and shows as a gap in ``step``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from _thread import RLock
+
+from .. import schema
+from ..lines import envelope, new_id, quote
+from ..summary import Totals
+from . import guard, registry, sinks
+from .texts import CAP, Texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .history import History
+    from .options import Options
+
+LOCK_WAIT_S = 60.0
+CHECK_EVERY_BYTES = 4 << 20
+"""Between two looks at the quota and the segment's size."""
+ENDS = frozenset(
+    (schema.MODEL_RESPONSE, schema.TOOL_RESULT, schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL_RESULT,
+     schema.ERROR, schema.RUN_END, schema.PROC_END)
+)  # fmt: skip
+"""Kinds that carry the running totals."""
+
+
+class Recorder:
+    """One writer of one run: a file, or listeners, or both. Front ends share it."""
+
+    def __init__(
+        self,
+        path: str | None,
+        options: Options,
+        *,
+        run_id: str | None = None,
+        head: dict[str, Any] | None = None,
+        parent_w: str | None = None,
+        listeners: tuple[Any, ...] = (),
+    ) -> None:
+        self.options = options
+        self.run_id = run_id or new_id(16)
+        self.head = head or {}
+        self.parent_w = parent_w
+        """Set in a further process of a run, which then writes ``proc.*``."""
+        self.listeners = listeners if options.bus is None else (*listeners, options.bus)
+        self.sink = sinks.FileSink(path, options.durability) if path is not None else None
+        self.stem = path.removesuffix(".jsonl") if path is not None else ""
+        self.lock = self.sink.lock if self.sink is not None else RLock()
+        self.history: History | None = None
+        self.lost = 0
+        self.overhead = 0.0
+        self.closed = False
+        self.exited = False
+        self._begin_writer()
+        registry.add(self)
+
+    def _begin_writer(self) -> None:
+        """Start numbering afresh: at construction, and again in a forked child."""
+        self.w = new_id(4)
+        self.pid = os.getpid()
+        self.step = 0
+        self.segment = 0
+        self.began = time.monotonic()
+        self.totals = Totals()
+        self.history = None
+        self.checked_bytes = 0
+        self.said_queue = False
+        self.calls: Any = None
+        """Open calls and what answers asked for; made by the Tap that needs it."""
+        self._middle = f', "run": {quote(self.run_id)}, "w": "{self.w}", "step": '
+        redactor = None
+        if self.options.redact:
+            from .redact import Redactor
+
+            redactor = Redactor()
+        self.texts = Texts(self.options.content, redactor, self.run_stem() + ".blobs" if self.sink else None)
+
+    def run_stem(self) -> str:
+        """Return what the names of all files of the run begin with; further processes share the blobs."""
+        return self.stem if self.parent_w is None else self.stem.rsplit(".p", 1)[0]
+
+    @property
+    def path(self) -> str | None:
+        """The file written to right now."""
+        return self.sink.path if self.sink is not None else None
+
+    def emit(self, kind: str, fields: dict[str, Any], *, cap: int = CAP) -> bool:
+        """Record one event; True if it is on its way to disk. Never raises."""
+        begun = time.perf_counter()
+        try:
+            if self.closed:
+                return self._too_late(kind)
+            text, full, _ = self.texts.of(fields, cap, twice=bool(self.listeners))
+            return self.write(kind, fields, text, full)
+        except Exception as exc:
+            self.lost += 1
+            guard.swallow(f"record a {kind}", exc)
+            return False
+        finally:
+            self.overhead += time.perf_counter() - begun
+
+    def emit_request(self, fields: dict[str, Any], body: Any, lane: str) -> bool:
+        """Record a model.request, writing of the body only what is new. Never raises."""
+        begun = time.perf_counter()
+        try:
+            if self.closed:
+                return self._too_late(schema.MODEL_REQUEST)
+            text, full, _ = self.texts.of(fields, CAP, twice=bool(self.listeners))
+            if not self._acquire():
+                return False
+            try:
+                if self.step == 0:
+                    self._write_head()
+                return self.bodies().write_request(self, fields, text, full, body, lane)
+            finally:
+                self.lock.release()
+        except Exception as exc:
+            self.lost += 1
+            self.history = None  # after a failure the next request is written in full
+            guard.swallow("record a model.request", exc)
+            return False
+        finally:
+            self.overhead += time.perf_counter() - begun
+
+    def emit_answer(self, fields: dict[str, Any], parts: list[tuple[str, dict[str, Any]]]) -> bool:
+        """Record a model.response; ``parts`` of its body are what a later request may send back. Never raises."""
+        begun = time.perf_counter()
+        try:
+            if self.closed:
+                return self._too_late(schema.MODEL_RESPONSE)
+            text, full, touched = self.texts.of(fields, CAP, twice=bool(self.listeners))
+            written = self.write(schema.MODEL_RESPONSE, fields, text, full)
+            if written and not touched:
+                with self.lock:
+                    self.bodies().answers.add(fields["call"], parts)
+            return written
+        except Exception as exc:
+            self.lost += 1
+            guard.swallow("record a model.response", exc)
+            return False
+        finally:
+            self.overhead += time.perf_counter() - begun
+
+    def bodies(self) -> History:
+        if self.history is None:
+            from .history import History
+
+            self.history = History()
+        return self.history
+
+    def _acquire(self) -> bool:
+        # During interpreter shutdown a frozen thread may hold the lock for ever.
+        if self.lock.acquire(timeout=0.0 if sys.is_finalizing() else LOCK_WAIT_S):
+            return True
+        self.lost += 1
+        return False
+
+    def write(self, kind: str, fields: dict[str, Any], text: str, full: str) -> bool:
+        """Number, stamp and write one event under the lock; tell listeners after it."""
+        if not self._acquire():
+            return False
+        try:
+            if self.step == 0:
+                self._write_head()
+            self.step += 1
+            self.totals.add(kind, fields)
+            tot = self._tot() if kind in ENDS else ""
+            opening = f'{{"ts": {time.time():.6f}{self._middle}{self.step}, "kind": {quote(kind)}'
+            written = self._put(f"{opening}{text}{tot}}}\n")
+        finally:
+            self.lock.release()
+        if self.listeners:
+            self._tell_listeners(f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}")
+        return written
+
+    def _put(self, line: str) -> bool:
+        """Give a line to the file; a failure is counted and told once."""
+        sink = self.sink
+        if sink is None:
+            return True
+        try:
+            lost = sink.write(line.encode("ascii"))
+        except OSError as exc:
+            self.lost += 1
+            self._forget_history()
+            guard.tell(
+                f"write:{exc.errno}:{os.path.dirname(sink.path)}",
+                f"could not write to {sink.path} ({guard.explain(exc)}). Your agent is unaffected; "
+                "events are being lost and counted.",
+            )
+            return False
+        if lost:
+            self.lost += lost
+            self._forget_history()
+        if sink.queue is not None:
+            self._say_queueing()
+        elif sink.size - self.checked_bytes > CHECK_EVERY_BYTES or sink.size > self.options.segment_bytes > 0:
+            self._look_around(sink)
+        return True
+
+    def _say_queueing(self) -> None:
+        if not self.said_queue:
+            self.said_queue = True
+            from .stall import MAX_QUEUED_BYTES, MAX_QUEUED_EVENTS
+
+            self._note("queueing", at_risk_events=MAX_QUEUED_EVENTS, at_risk_bytes=MAX_QUEUED_BYTES)
+
+    def _look_around(self, sink: sinks.FileSink) -> None:
+        """Now and then: the quota and the segment's size."""
+        wrote, self.checked_bytes = sink.size - self.checked_bytes, sink.size
+        self._check_quota(wrote)
+        limit = self.options.segment_bytes
+        if limit and sink.size > limit and sink.regular and not sink.is_shared():
+            self.segment += 1
+            sink.move_to(f"{self.stem}.s{self.segment:04d}.jsonl")
+            self.checked_bytes = 0
+            self._forget_history()
+            self._line(schema.RUN_MORE, {"v": schema.VERSION, "segment": self.segment})
+
+    def _check_quota(self, wrote: int) -> None:
+        from .quota import over_quota
+
+        reason = over_quota(os.path.dirname(self.stem), self.options, wrote)
+        was, self.texts.metadata_only = self.texts.metadata_only, reason is not None
+        if reason is not None and not was:
+            guard.tell(
+                f"quota:{os.path.dirname(self.stem)}", f"{reason}: only metadata is recorded from here on."
+            )
+            if self.step:
+                self._note("quota", detail=reason)
+
+    def _write_head(self) -> None:
+        """Begin the file: ``run.start`` by the writer that starts the run, ``proc.start`` by any other."""
+        if self.sink is not None:
+            self._check_quota(0)
+        if self.parent_w is not None:
+            self._line(schema.PROC_START, {"v": schema.VERSION, "pid": self.pid, "parent_w": self.parent_w})
+            return
+        head = {"v": schema.VERSION, **self.head, "pid": self.pid}
+        if self.texts.redactor is not None:
+            head["policy"] = self.texts.redactor.policy
+        self._line(schema.RUN_START, head)
+
+    def _note(self, what: str, **detail: Any) -> None:
+        self._line(schema.PROC_NOTE, {"what": what, **detail})
+
+    def _line(self, kind: str, fields: dict[str, Any]) -> None:
+        """Write one of our own bookkeeping lines; the lock is held."""
+        self.step += 1
+        text, full, _ = self.texts.of(fields, CAP, twice=bool(self.listeners))
+        tot = self._tot() if kind in ENDS else ""
+        opening = envelope(time.time(), self.run_id, self.w, self.step, kind)
+        self._put(f"{opening}{text}{tot}}}\n")
+        if self.listeners:
+            self._tell_listeners(f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}")
+
+    def _tot(self) -> str:
+        t = self.totals
+        return f', "tot": {{"turns":{t.turns},"in":{t.tokens_in},"out":{t.tokens_out},"err":{t.errors}}}'
+
+    def _tell_listeners(self, full: str, as_written: str) -> None:
+        from ..lines import parse
+
+        for listener in self.listeners:
+            try:
+                text = full if listener.wants_full else as_written
+                listener.receive(parse(text.encode("ascii")))
+            except Exception as exc:
+                self.lost += 1
+                guard.swallow(f"hand an event to {type(listener).__name__}", exc)
+
+    def _forget_history(self) -> None:
+        if self.history is not None:
+            self.history.reset()
+
+    def _too_late(self, kind: str) -> bool:
+        self.lost += 1
+        guard.tell(
+            f"closed:{self.run_id}", f"a {kind} came after close() and is lost. Your agent is unaffected."
+        )
+        return False
+
+    def start(self) -> None:
+        """Write the head now, so that a run killed before its first event is known too. Never raises."""
+        try:
+            with self.lock:
+                if self.step == 0 and not self.closed:
+                    self._write_head()
+        except Exception as exc:
+            guard.swallow("begin a trace", exc)
+
+    def close(self, status: str = "ok", **end: Any) -> None:
+        """End the run (or this process' part of it) and give everything back. Never raises; twice is fine."""
+        try:
+            if self._acquire():
+                try:
+                    self._close(status, end)
+                finally:
+                    self.lock.release()
+        except Exception as exc:
+            guard.swallow("end a trace", exc)
+
+    def _close(self, status: str, end: dict[str, Any]) -> None:
+        if self.closed:
+            return
+        if (self.step or self.parent_w is None) and not self.exited:
+            self._write_end(status, end)
+        self.closed = True
+        self.history = None
+        registry.remove(self)
+        if self.sink is not None:
+            self.sink.close()
+            if self.parent_w is None and self.options.retain != "all":
+                from .retain import drop_unwanted
+
+                drop_unwanted(self, status)
+
+    def _write_end(self, status: str, end: dict[str, Any]) -> None:
+        if self.step == 0:
+            self._write_head()
+        redactor = self.texts.redactor
+        counters = {
+            "events": self.step + 1,
+            "dropped": self.lost,
+            "redacted": redactor.total if redactor is not None else 0,
+            "unredacted_signed": redactor.unredacted_signed if redactor is not None else 0,
+            "overhead_us": int(self.overhead * 1e6),
+        }
+        kind = schema.RUN_END if self.parent_w is None else schema.PROC_END
+        self._line(kind, {"status": status, **end, **counters})
+
+    def exit(self, status: str, end: dict[str, Any]) -> None:
+        """At interpreter exit: say how it ended, but stay usable for exit handlers that run after ours."""
+        try:
+            with self.lock:
+                if not self.closed and not self.exited and (self.step or self.parent_w is None):
+                    self._write_end(status, end)
+                    self.exited = True
+                if self.sink is not None:
+                    self.sink.flush(5.0)
+        except Exception as exc:
+            guard.swallow("end a trace at exit", exc)
+
+    def after_fork(self) -> None:
+        """In a forked child: own writer, own file, the parent's run."""
+        parent_w = self.w
+        stem = self.run_stem()
+        if self.sink is not None:
+            self.sink.after_fork()
+            self.lock = self.sink.lock
+        else:
+            self.lock = RLock()
+        self._begin_writer()
+        self.join(stem, parent_w)
+
+    def join(self, stem: str, parent_w: str) -> None:
+        """Write as a further process of the run whose files begin with ``stem``."""
+        self.parent_w = parent_w
+        if self.sink is not None and self.sink.regular:
+            self.stem = f"{stem}.p{self.w}"
+            self.sink.move_to(f"{self.stem}.jsonl")
+
+    def __del__(self) -> None:
+        # Dropped unclosed, as the articles do it: the run is over, and we cannot know how it went.
+        if not getattr(self, "closed", True) and not self.exited:
+            self.close("unclosed")

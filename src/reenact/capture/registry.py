@@ -1,0 +1,75 @@
+"""Every open recorder of the process: ended at exit, renewed after fork, flushed on request.
+
+The hooks are set with the first recorder, never at import.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+from _weakref import ref
+
+from .. import lines
+from . import guard, sinks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .recorder import Recorder
+
+_open: dict[int, ref[Recorder]] = {}
+_hooked = False
+how_it_ended: Callable[[Recorder], tuple[str, dict[str, Any]]] | None = None
+"""Set by death.py when the crash hooks know more than that nobody closed the run."""
+
+
+def add(recorder: Recorder) -> None:
+    """Remember a recorder until it is closed."""
+    global _hooked
+    if not _hooked:
+        _hooked = True
+        atexit.register(_at_exit)
+        os.register_at_fork(after_in_child=_after_fork)
+        if "orjson" in sys.modules:
+            lines.accelerate()
+    from . import death
+
+    death.install()
+    _open[id(recorder)] = ref(recorder)
+
+
+def remove(recorder: Recorder) -> None:
+    _open.pop(id(recorder), None)
+
+
+def open_recorders() -> list[Recorder]:
+    """Return every recorder that is not closed, oldest first."""
+    return [recorder for each in list(_open.values()) if (recorder := each()) is not None]
+
+
+def _at_exit() -> None:
+    for recorder in open_recorders():
+        status, end = how_it_ended(recorder) if how_it_ended is not None else ("unclosed", {})
+        recorder.exit(status, end)
+
+
+def _after_fork() -> None:
+    guard.forget()
+    sinks.after_fork_in_child()
+    for recorder in open_recorders():
+        recorder.after_fork()
+
+
+def flush(timeout: float = 5.0) -> bool:
+    """Wait until everything recorded so far is with the kernel and the bus is empty; False if time ran out."""
+    until = time.monotonic() + timeout
+    done = True
+    for recorder in open_recorders():
+        for waiting in (recorder.sink, *recorder.listeners):
+            if hasattr(waiting, "flush"):
+                done &= bool(waiting.flush(max(0.0, until - time.monotonic())))
+    return done

@@ -1,0 +1,250 @@
+"""Runs: ``with reenact.run(...)``, ``@reenact.run``, and the articles' ``RunContext.start()``.
+
+A process may have thousands at once; a context variable says which one the code at hand belongs to.
+"""
+
+from __future__ import annotations
+
+import os
+from _contextvars import copy_context
+
+from ..errors import UsageError
+from ..lines import new_id
+from . import death
+from .current import current_run, new_recorder
+from .failure import failure
+from .options import Options, check_path
+from .places import RUN_VARIABLE, in_folder, start_fields
+from .recorder import Recorder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextvars import Token
+    from types import TracebackType
+    from typing import Any, TypeVar, overload
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+
+class RunContext:
+    """One run: its id, and its recorder once something is recorded."""
+
+    def __init__(self, name: str | None = None, run_id: str | None = None, **given: Any) -> None:
+        self.run_id = run_id or new_id(16)
+        self.name = name
+        self._path = (
+            check_path(given.pop("path")) if given.get("path") is not None else given.pop("path", None)
+        )
+        self._head = {key: given.pop(key) for key in ("input", "entry") if given.get(key) is not None}
+        self._options = Options(**given)
+        self._recorder: Recorder | None = None
+        parent = current_run.get()
+        if parent is not None:
+            self._head["parent_run"] = parent.run_id
+
+    @classmethod
+    def start(cls, name: str | None = None, **options: Any) -> RunContext:
+        """Make a new run the context's own, ending the one that ``start()`` began before it.
+
+        Nothing is written until something is recorded without a path.
+        """
+        previous = current_run.get()
+        if previous is not None and previous.__dict__.get("_started"):
+            previous.close("unclosed")
+            current_run.set(None)
+        run = cls(name, **options)
+        run._started = True
+        current_run.set(run)
+        return run
+
+    _started = False
+
+    def recorder(self) -> Recorder:
+        """Return the run's recorder; its file exists from then on."""
+        if self._recorder is None:
+            self._recorder = self._new_recorder()
+        return self._recorder
+
+    def _new_recorder(self) -> Recorder:
+        path = self._path
+        if path is None:
+            return new_recorder(self.name, self._options, self.run_id, **self._head)
+        if path.endswith("/") or os.path.isdir(path):
+            path = in_folder(path, self.name, self.run_id)
+        head = start_fields(self.name, self._options, **self._head)
+        return Recorder(path, self._options, run_id=self.run_id, head=head)
+
+    def adopt(self, path: str, options: Options) -> Recorder:
+        """Return a recorder for a front end that writes this run to a path of its own choice."""
+        if self._recorder is None:
+            head = start_fields(self.name, options, **self._head)
+            self._recorder = Recorder(path, options, run_id=self.run_id, head=head)
+        elif self._recorder.path != path:
+            return Recorder(path, options, run_id=self.run_id, parent_w=self._recorder.w)
+        return self._recorder
+
+    @property
+    def path(self) -> str | None:
+        """The trace file, None as long as nothing is recorded."""
+        return self._recorder.path if self._recorder is not None else None
+
+    def close(self, status: str = "ok", **end: Any) -> None:
+        """End the run."""
+        if self._recorder is not None:
+            self._recorder.close(status, **end)
+
+    def env(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return an environment whose processes join this run: ``subprocess.run(..., env=run.env())``."""
+        recorder = self.recorder()
+        recorder.start()
+        made = dict(os.environ if env is None else env)
+        made[RUN_VARIABLE] = f"{self.run_id} {recorder.w} {os.path.abspath(recorder.run_stem())}"
+        if len(self.run_id) == 32 and all(digit in "0123456789abcdef" for digit in self.run_id):
+            made.setdefault("TRACEPARENT", f"00-{self.run_id}-{recorder.w}{recorder.w}-01")
+        return made
+
+    def __repr__(self) -> str:
+        return f"<RunContext {self.run_id}{' ' + self.name if self.name else ''}>"
+
+
+class _Run:
+    """What ``run(...)`` returns: a context manager, also asynchronous, and a decorator."""
+
+    def __init__(self, name: str | None, given: dict[str, Any]) -> None:
+        self.name = name
+        self.given = given
+        RunContext(name, **dict(given))  # a wrong argument is told here, not when the agent runs
+        self._entered: list[tuple[RunContext, Token[RunContext | None]]] = []
+
+    def __enter__(self) -> RunContext:
+        context = RunContext(self.name, **dict(self.given))
+        context.recorder().start()
+        death.install()
+        self._entered.append((context, current_run.set(context)))
+        _announce(context)
+        return context
+
+    def leave(self) -> RunContext:
+        """Give the context back to whoever had it, without ending the run."""
+        context, token = self._entered[-1]
+        try:
+            current_run.reset(token)
+        except (ValueError, RuntimeError):
+            pass  # left in another context than it was entered in, or left already
+        return context
+
+    def enter_again(self) -> None:
+        context, _ = self._entered[-1]
+        self._entered[-1] = (context, current_run.set(context))
+
+    def __exit__(self, kind: object, exc: BaseException | None, tb: TracebackType | None) -> None:
+        context = self.leave()
+        self._entered.pop()
+        _withdraw(context)
+        end(context, exc)
+
+    async def __aenter__(self) -> RunContext:
+        return self.__enter__()
+
+    async def __aexit__(self, kind: object, exc: BaseException | None, tb: TracebackType | None) -> None:
+        self.__exit__(kind, exc, tb)
+
+    def __call__(self, function: F) -> F:
+        from .decorate import run_decorator
+
+        return run_decorator(function, self.name, self.given)
+
+
+def end(context: RunContext, exc: BaseException | None) -> None:
+    """End a run the way its block was left."""
+    if exc is None:
+        context.close("ok")
+        return
+    if isinstance(exc, SystemExit):
+        code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+        context.close("error" if code else "ok", exit=code)
+        return
+    error = failure(exc)
+    cancelled = not isinstance(exc, Exception)
+    context.recorder().emit("error", {"where": "run", "error": error})
+    death.seen(exc)
+    context.close("cancelled" if cancelled else "error", error=error)
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def run(name: F) -> F: ...
+    @overload
+    def run(
+        name: str | None = None,
+        *,
+        input: Any = None,
+        metadata: dict[str, Any] | None = None,
+        path: Any = None,
+        **options: Any,
+    ) -> _Run: ...
+
+
+def run(
+    name: Any = None, *, input: Any = None, metadata: Any = None, path: Any = None, **options: Any
+) -> Any:
+    """Record what happens inside as one run.
+
+    ``with run("trip", input=..., metadata={"environment": "prod"}) as r:``, ``async with``, or ``@run``.
+    """
+    if metadata is not None:
+        options["meta"] = metadata
+    given = {**options, "input": input, "path": path}
+    if callable(name):
+        return _Run(None, given)(name)
+    if name is not None and not isinstance(name, str):
+        raise UsageError(
+            f"a run's name is text, not {type(name).__name__}", hint='for example run("trip-planner")'
+        )
+    return _Run(name, given)
+
+
+def carry(function: F) -> F:
+    """Return the function bound to the run of this moment, for threads and executors that lose it."""
+    context = copy_context()
+
+    def carried(*args: Any, **kwargs: Any) -> Any:
+        # A copy each time: one context cannot be entered by two threads at once.
+        return context.copy().run(function, *args, **kwargs)
+
+    carried.__name__ = getattr(function, "__name__", "carried")
+    carried.__wrapped__ = function  # type: ignore[attr-defined]
+    return carried  # type: ignore[return-value]
+
+
+_announced: list[RunContext] = []
+_before: dict[str, str | None] = {}
+
+
+def _announce(context: RunContext) -> None:
+    """Tell child processes which run they belong to, as long as there is only one it can be."""
+    _announced.append(context)
+    _set_environment()
+
+
+def _withdraw(context: RunContext) -> None:
+    if context in _announced:
+        _announced.remove(context)
+    _set_environment()
+
+
+def _set_environment() -> None:
+    for name, value in _before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    _before.clear()
+    if len(_announced) == 1:
+        made = _announced[0].env()
+        for name in (RUN_VARIABLE, "TRACEPARENT"):
+            if made.get(name) != os.environ.get(name):
+                _before[name] = os.environ.get(name)
+                os.environ[name] = made[name]

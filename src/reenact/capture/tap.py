@@ -1,0 +1,198 @@
+"""Tap: the second article's capture of model and tool calls, reported by hand or by decorator."""
+
+from __future__ import annotations
+
+from .. import schema
+from . import guard
+from .calls import Calls, OpenCall
+from .failure import failure
+from .frontend import FrontEnd
+from .jsonable import jsonable
+from .step_log import rounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar, overload
+
+    from .recorder import Recorder
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Tap(FrontEnd):
+    """Record requests before they leave, answers when they come, tools around their work.
+
+    ``Tap(output_path="runs/run.jsonl")`` writes a file, ``Tap(writer=function)`` hands every event to a
+    function as a plain dict, ``Tap()`` joins the current run.
+    """
+
+    def __init__(self, output_path: Any = None, writer: Any = None, **options: Any) -> None:
+        if writer is not None and not callable(writer):
+            from ..errors import UsageError
+
+            raise UsageError(
+                f"writer={writer!r} is not callable", hint="writer takes a function of one event"
+            )
+        super().__init__(output_path, options, writer=writer)
+
+    def record_model_request(
+        self,
+        body: Any,
+        provider: str | None = None,
+        *,
+        lane: str = "main",
+        url: str | None = None,
+        attempt: int | None = None,
+    ) -> str:
+        """Record a request before it is sent; returns the call id that its response takes. Never raises."""
+        try:
+            recorder = self._recorder()
+            body = decoded(body)
+            if provider is None:
+                from ..wire import shapes
+
+                provider = shapes.provider_of_request(body, url)
+            calls = calls_of(recorder)
+            call, opened = calls.begin(schema.MODEL_REQUEST, None)
+            opened.provider, opened.lane = provider, lane
+            fields = {"call": call, "lane": lane, "provider": provider, "url": url, "attempt": attempt}
+            recorder.emit_request(
+                {name: value for name, value in fields.items() if value is not None}, body, lane
+            )
+            return call
+        except Exception as exc:
+            guard.swallow("record a model request", exc)
+            return ""
+
+    def record_model_response(
+        self,
+        body: Any = None,
+        *,
+        call: str | None = None,
+        error: Any = None,
+        status: int | None = None,
+        ttft_ms: float | None = None,
+    ) -> None:
+        """Record an answer, or ``error`` in its place; without ``call`` it ends the latest open request."""
+        try:
+            recorder = self._recorder()
+            calls = calls_of(recorder)
+            body = decoded(body)
+            call, opened = calls.end(call or None, schema.MODEL_REQUEST, None)
+            self._write_answer(recorder, calls, body, call, opened, error, status, ttft_ms)
+        except Exception as exc:
+            guard.swallow("record a model response", exc)
+
+    def _write_answer(
+        self,
+        recorder: Recorder,
+        calls: Calls,
+        body: Any,
+        call: str | None,
+        opened: OpenCall | None,
+        error: Any,
+        status: int | None,
+        ttft_ms: float | None,
+    ) -> None:
+        from ..wire import shapes
+
+        provider = opened.provider if opened is not None else None
+        told = failure(error)
+        if told is None and (found := shapes.error_of(body, provider)) is not None:
+            told = {"type": found[0], "message": found[1], "frames": []}
+        fields = {
+            "call": call,
+            "status": status,
+            "duration_ms": opened.duration_ms() if opened is not None else None,
+            "ttft_ms": rounded(ttft_ms),
+            "model": shapes.model_of(body),
+            "stop_reason": shapes.stop_reason(body, provider),
+            "usage": shapes.usage(body, provider),
+        }
+        fields = {name: value for name, value in fields.items() if value is not None}
+        fields["error"] = told
+        if body is not None:
+            fields["body"] = body
+        if call is None:
+            recorder.emit(schema.MODEL_RESPONSE, fields)
+            return
+        recorder.emit_answer(fields, shapes.answers(body, provider) if told is None else [])
+        calls.answered(call, shapes.tool_uses(body, provider))
+
+    def record_tool_call(self, tool_name: str, args: Any = None, *, tool_id: str | None = None) -> str:
+        """Record that a tool is about to run; returns the call id that its result takes. Never raises."""
+        try:
+            recorder = self._recorder()
+            calls = calls_of(recorder)
+            call, opened = calls.begin(schema.TOOL_CALLED, tool_name)
+            parent = calls.parent()
+            opened.tool_id = tool_id or calls.claim(parent, tool_name, args)
+            fields = {
+                "call": call,
+                "parent": parent,
+                "tool": tool_name,
+                "tool_id": opened.tool_id,
+                "args": args,
+            }
+            recorder.emit(schema.TOOL_CALLED, fields)
+            return call
+        except Exception as exc:
+            guard.swallow("record a tool call", exc)
+            return ""
+
+    def record_tool_result(
+        self, tool_name: str, result: Any = None, error: Any = None, *, call: str | None = None
+    ) -> None:
+        """Record how a tool ended; without ``call`` it ends the open one of that name. Never raises."""
+        try:
+            recorder = self._recorder()
+            call, opened = calls_of(recorder).end(call or None, schema.TOOL_CALLED, tool_name)
+            fields = {
+                "call": call,
+                "tool": tool_name,
+                "tool_id": opened.tool_id if opened is not None else None,
+                "duration_ms": opened.duration_ms() if opened is not None else None,
+                "error": failure(error),
+                "result": result,
+            }
+            recorder.emit(schema.TOOL_RESULT, fields)
+        except Exception as exc:
+            guard.swallow("record a tool result", exc)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def tool(self, function: F) -> F: ...
+        @overload
+        def tool(
+            self, function: None = None, *, name: str | None = None, effect: str | None = None
+        ) -> Callable[[F], F]: ...
+
+    def tool(self, function: Any = None, *, name: str | None = None, effect: str | None = None) -> Any:
+        """Decorate a tool: every call is recorded around its work, whatever it returns or raises."""
+        if function is None:
+            return lambda each: self.tool(each, name=name, effect=effect)
+        from .tool import watch_tool
+
+        return watch_tool(self, function, name, effect)
+
+
+def calls_of(recorder: Recorder) -> Calls:
+    """Return the open calls of a recorder; a forked child has none."""
+    if recorder.calls is None:
+        recorder.calls = Calls()
+    calls: Calls = recorder.calls
+    return calls
+
+
+def decoded(body: Any) -> Any:
+    """Return a body as JSON values: wire bytes and text are decoded, SDK objects made plain."""
+    if isinstance(body, (bytes, bytearray, str)):
+        import json
+
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            return body
+    return body if body is None or isinstance(body, (dict, list)) else jsonable(body)

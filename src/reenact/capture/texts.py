@@ -1,0 +1,95 @@
+"""The fields of an event as text: serialised, redacted, withheld by policy, long strings moved out.
+
+Used by the recorder and by History; after this only numbering and writing remain.
+"""
+
+from __future__ import annotations
+
+from ..lines import dumps, quote
+from .jsonable import jsonable, to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .blobs import Blobs
+    from .redact import Redactor
+
+CAP = 64 << 10
+"""Bytes of a string that stay in the line; longer ones become blobs."""
+
+content_in_force: Callable[[str], str] | None = None
+"""Set by policy.py once a private() block can exist."""
+
+
+class Texts:
+    """How one writer turns values into text."""
+
+    def __init__(self, content: str, redactor: Redactor | None, blob_folder: str | None) -> None:
+        self.asked_content = content
+        self.redactor = redactor
+        self.blob_folder = blob_folder
+        """Where long strings go; None for a sink without a folder."""
+        self._blobs: Blobs | None = None
+        self.metadata_only = False
+        """Set while the quota is exceeded."""
+
+    def content(self) -> str:
+        """Return the content policy in force for this call."""
+        content = "none" if self.metadata_only else self.asked_content
+        return content if content_in_force is None else content_in_force(content)
+
+    def of(self, fields: dict[str, Any], cap: int, *, twice: bool) -> tuple[str, str, bool]:
+        """Return the fields as text for the file, as text for listeners if ``twice``, and whether
+        the text differs from what was given."""
+        content = self.content()
+        if content == "full":
+            text = "".join([prefix(name) + to_json(value) for name, value in fields.items()])
+            if len(text) <= cap and (self.redactor is None or not self.redactor.suspicious(text)):
+                return text, text, False
+        plain = {name: self.clean(name, value, content) for name, value in fields.items()}
+        full = text = self.join(plain)
+        if len(text) > cap:
+            text = self.join(self.shorten(plain, cap))
+            if twice:
+                full = self.join(self.shorten(plain, 1 << 20, inline=True))
+        return text, full, True
+
+    def clean(self, name: str, value: Any, content: str, *, ours: bool = False) -> Any:
+        """Return a plain copy of a value with secrets and withheld content taken out."""
+        value = self.withhold(name, value if ours else jsonable(value), content)
+        return value if self.redactor is None else self.redactor.clean(value, name)
+
+    def withhold(self, name: str, plain: Any, content: str) -> Any:
+        if content == "full":
+            return plain
+        from .policy import withhold
+
+        return withhold(name, plain, content)
+
+    def shorten(self, plain: dict[str, Any], cap: int, *, inline: bool = False) -> dict[str, Any]:
+        """Return the fields with long strings in blobs, or inline with only the longest cut."""
+        from .blobs import Blobs, shorten
+
+        if self._blobs is None and self.blob_folder is not None:
+            self._blobs = Blobs(self.blob_folder)
+        short, lossy = shorten(plain, cap, None if inline else self._blobs)
+        return {**short, "lossy": True} if lossy else short
+
+    @staticmethod
+    def join(plain: dict[str, Any]) -> str:
+        return "".join([prefix(name) + dumps(value) for name, value in plain.items()])
+
+
+_prefixes: dict[str, str] = {}
+
+
+def prefix(name: str) -> str:
+    """Return ``, "name": ``, remembered for the names that come up again and again."""
+    text = _prefixes.get(name)
+    if text is None:
+        text = f", {quote(name)}: "
+        if len(_prefixes) < 1_000:
+            _prefixes[name] = text
+    return text

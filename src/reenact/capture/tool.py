@@ -1,0 +1,34 @@
+"""``@tap.tool``: a tool that reports itself, before and after its work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import UsageError
+from .decorate import Watch, watched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .tap import Tap
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def watch_tool(tap: Tap, function: F, name: str | None, effect: str | None) -> F:
+    """Return the tool with every call recorded; its kind of function stays what it was."""
+    if not callable(function):
+        raise UsageError(f"@tap.tool takes a function, not {type(function).__name__}")
+    return watched(function, _ToolWatch(tap, name or str(getattr(function, "__name__", "tool"))))
+
+
+class _ToolWatch(Watch):
+    def __init__(self, tap: Tap, name: str) -> None:
+        self.tap = tap
+        self.name = name
+
+    def begin(self, args: dict[str, Any]) -> Any:
+        return self.tap.record_tool_call(self.name, args)
+
+    def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
+        self.tap.record_tool_result(self.name, result, exc, call=token)
