@@ -50,7 +50,7 @@ class EventBus:
         self._working = False
 
     def on(self, pattern: str, handler: Handler | None = None) -> Any:
-        """Call ``handler(event)`` for every kind that matches: ``tool.called``, ``tool.*``, ``**``. Also a decorator."""
+        """Call ``handler(event)`` for every kind that fits: ``tool.called``, ``tool.*``, ``**``."""
         return self._add(pattern, handler, once=False)
 
     def once(self, pattern: str, handler: Handler | None = None) -> Any:

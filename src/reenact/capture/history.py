@@ -96,7 +96,7 @@ class History:
     def write_request(
         self, recorder: Recorder, fields: dict[str, Any], text: str, full: str, body: Any, lane: str
     ) -> bool:
-        """Write the event; ``text`` is the other fields, ``full`` the same for listeners. The lock is held."""
+        """Write the event; ``text`` holds the other fields, ``full`` those for listeners. Under the lock."""
         texts = recorder.texts
         content = texts.content()
         if recorder.listeners:
@@ -191,7 +191,8 @@ class _Request:
             f', "base": {quote(self.base.call)}, "keep": {{{",".join(keep)}}}' if self.base and keep else ""
         )
         lossy = ', "lossy": true' if self.lossy else ""
-        return f'{based}, "n": {len(self.raw)}, "chain": "{bytes(chain).hex()}"{lossy}, "body": {{{",".join(parts)}}}'
+        n_chain = f', "n": {len(self.raw)}, "chain": "{bytes(chain).hex()}"'
+        return f'{based}{n_chain}{lossy}, "body": {{{",".join(parts)}}}'
 
     def _is_kept(self, name: str, value: Any) -> bool:
         """True if the base has the same value under this name; it is then ours to carry on."""
@@ -219,7 +220,7 @@ class _Request:
         return texts
 
     def _known_elements(self) -> dict[int, Element]:
-        """Every element the file holds, by the hash of its text; needed only after an edit or a compaction."""
+        """Every element the file holds, by the hash of its text; asked for only after an edit."""
         return {element.key: element for base in self.history.bases for element in base.elements}
 
     def _one(self, index: int, known: dict[int, Element]) -> tuple[str, str]:

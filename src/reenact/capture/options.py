@@ -32,7 +32,7 @@ class Options:
     content: str = "full"
     """``full``, ``hash`` (equal stays equal) or ``none``."""
     durability: str = "auto"
-    """``auto``: synchronous, queueing only while the device stalls; ``sync``: never; ``fsync``: to the platter."""
+    """``auto``: synchronous, queued while the device stalls; ``sync``: never queued; ``fsync``: flushed."""
     max_bytes: int = 5 * GB
     """All traces of the folder together; beyond it only metadata is recorded."""
     min_free: float = 0.05

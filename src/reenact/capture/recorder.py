@@ -133,7 +133,7 @@ class Recorder:
             self.overhead += time.perf_counter() - begun
 
     def emit_answer(self, fields: dict[str, Any], parts: list[tuple[str, dict[str, Any]]]) -> bool:
-        """Record a model.response; ``parts`` of its body are what a later request may send back. Never raises."""
+        """Record a model.response; ``parts`` of its body may come back in a later request. Never raises."""
         begun = time.perf_counter()
         try:
             if self.closed:

@@ -65,7 +65,7 @@ def _after_fork() -> None:
 
 
 def flush(timeout: float = 5.0) -> bool:
-    """Wait until everything recorded so far is with the kernel and the bus is empty; False if time ran out."""
+    """Wait until all that was recorded is with the kernel and every bus is empty; False if time ran out."""
     until = time.monotonic() + timeout
     done = True
     for recorder in open_recorders():

@@ -181,7 +181,7 @@ def make_room() -> None:
     if len(_open_sinks) < MAX_OPEN_FILES:
         return
     with _pool_lock:
-        for sink in sorted(tuple(_open_sinks.values()), key=lambda each: each.used):
+        for sink in sorted(_open_sinks.copy().values(), key=lambda each: each.used):
             if len(_open_sinks) < MAX_OPEN_FILES:
                 return
             # Never wait here: that thread may be waiting for us.

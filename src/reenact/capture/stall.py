@@ -47,7 +47,7 @@ class StallQueue:
         return 0
 
     def _drain(self) -> None:
-        """Write until the queue is empty and the last write was fast; then hand back to the caller's thread."""
+        """Write until the queue is empty; once writes are fast again, callers write for themselves."""
         from .sinks import STALL_S
 
         while True:
