@@ -52,12 +52,11 @@ class Totals:
         """Return the ``tot`` object of a line."""
         return {"turns": self.turns, "in": self.tokens_in, "out": self.tokens_out, "err": self.errors}
 
-    def add_tot(self, tot: Mapping[str, Any]) -> None:
-        """Add a ``tot`` object read from a line, as ``ls`` does instead of reading all of the file."""
-        self.turns += number(tot.get("turns"))
-        self.tokens_in += number(tot.get("in"))
-        self.tokens_out += number(tot.get("out"))
-        self.errors += number(tot.get("err"))
+    def resume(self, kind: str, fields: Mapping[str, Any], tot: Mapping[str, Any]) -> None:
+        """Go on from a line that carries its writer's sums, instead of from the beginning."""
+        self.add(kind, fields)  # for what a retry in the next line takes back
+        self.turns, self.errors = number(tot.get("turns")), number(tot.get("err"))
+        self.tokens_in, self.tokens_out = number(tot.get("in")), number(tot.get("out"))
 
     def __iadd__(self, other: Totals) -> Totals:
         for name in _SUMS:

@@ -136,6 +136,11 @@ class Event:
         return None
 
     @property
+    def body(self) -> Any:
+        """The provider's request or response, whole; None for other events."""
+        return self._value(self._body())
+
+    @property
     def payload(self) -> dict[str, Any]:
         """A fresh plain dict of all fields, requests whole, long texts put back."""
         fields = self._raw()

@@ -20,7 +20,7 @@ from .records import LineReader, Record, parse, records
 PLACE_BITS = 48
 """A place is the file's number above, the byte offset below: one integer an event."""
 
-_SMALL, _WINDOW = 8 << 10, 256 << 10
+_HEAD, _SMALL, _WINDOW = 4 << 10, 8 << 10, 256 << 10
 _MODEL_LINE = re.compile(
     rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, '
     rb'"kind": "model\.(request|response)", "call": "([^"\\]*)"'
@@ -50,7 +50,21 @@ class Source:
                 return self._window[begin:end]
         return self._read(offset)
 
-    def _read(self, offset: int) -> bytes:
+    def head(self, offset: int) -> bytes:
+        """Return the line at ``offset``, or the beginning of one that is long."""
+        begin = offset - self._at
+        if not 0 <= begin < len(self._window):
+            self._fill(offset)
+            begin = offset - self._at
+        end = self._window.find(b"\n", begin)
+        if end < 0 and len(self._window) - begin < _HEAD:
+            self._fill(offset)
+            begin = offset - self._at
+            end = self._window.find(b"\n", begin)
+        return self._window[begin : end if end >= 0 else begin + _HEAD]
+
+    def _fill(self, offset: int) -> int:
+        """Move the window so that it holds ``offset``; returns its size."""
         if self._fd < 0:
             self._fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         near = abs(offset - self._at) < _WINDOW
@@ -58,6 +72,10 @@ class Source:
         # Going backwards through a chain of requests, what comes next lies before.
         self._at = max(0, offset - size * 3 // 4) if near and offset < self._at else offset
         self._window = os.pread(self._fd, size, self._at)
+        return size
+
+    def _read(self, offset: int) -> bytes:
+        size = self._fill(offset)
         begin = offset - self._at
         parts = [self._window[begin:]]
         at = offset + len(parts[0])

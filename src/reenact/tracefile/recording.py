@@ -1,0 +1,277 @@
+"""Recording: one run as read back, its events fetched by number, nothing parsed before it is asked for.
+
+The base of the debugger and of ``show``. Opening a file of any size takes no more than its index;
+findings met later are added to ``findings`` as they are met.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+from .. import lines, schema
+from ..errors import NoSuchRun
+from ..summary import Totals
+from . import dialects
+from .calls import Call, Turn, group_turns, join_calls
+from .dialects import OURS, Envelope
+from .event import ErrorText, Event
+from .family import member
+from .findings import Finding, Findings
+from .reader import require_file, resolve_run
+from .shelf import PLACE_BITS, Shelf
+from .status import status_of
+from .table import Execution, executions
+
+_OFFSET = (1 << PLACE_BITS) - 1
+
+
+class Recording:
+    """One run. ``events`` leaves bookkeeping out; ``lines`` has it."""
+
+    def __init__(self, path: str, shelf: Shelf, execution: Execution, findings: Findings) -> None:
+        self.path = path
+        self.findings: list[Finding] = findings
+        self.shelf = shelf
+        self._execution = execution
+        self._calls: list[Call] | None = None
+        self._start: Event | None = None
+        self._end: Event | None = None
+        for position in execution.book:
+            event = self._event(position)
+            if event.kind == schema.RUN_START and self._start is None:
+                self._start = event
+            elif event.kind == schema.RUN_END and (execution.root in (None, event.writer)):
+                self._end = event
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], run: str | None = None, *, blobs: str | None = None
+    ) -> Recording:
+        """Open one run of a file: the newest unless ``run`` says which by id, or ``"*"`` all as one."""
+        name = os.fspath(path)
+        require_file(name)
+        if os.path.isdir(name):
+            from .addresses import find_run
+
+            row = find_run(run, name)
+            name, run = row.path, row.id
+        findings = Findings()
+        shelf = Shelf(name, findings.add, blobs)
+        found = executions(name, shelf, findings.add, merge=run == "*")
+        return cls(name, shelf, _choose(found, run, name, findings), findings)
+
+    @property
+    def events(self) -> Events:
+        """The events by index, fetched when asked for."""
+        return Events(self, range(self._execution.count()))
+
+    @property
+    def lines(self) -> Events:
+        """The same with the recorder's own bookkeeping."""
+        return Events(self, range(self._execution.count(system=True)), system=True)
+
+    def count(self, *, system: bool = False) -> int:
+        return self._execution.count(system=system)
+
+    @property
+    def run_id(self) -> str | None:
+        return self._execution.run
+
+    @property
+    def name(self) -> str:
+        """The name given to the run, else that of its file."""
+        name = self._start.name if self._start is not None else None
+        return name if type(name) is str else os.path.basename(member(self.path).stem)
+
+    @property
+    def status(self) -> str:
+        start = self._start._raw() if self._start is not None else None
+        end = self._end._raw() if self._end is not None else None
+        return status_of(start, end, self._start.timestamp if self._start is not None else None)
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        meta = self._start.meta if self._start is not None else None
+        return meta if type(meta) is dict else {}
+
+    @property
+    def input(self) -> Any:
+        return self._start.input if self._start is not None else None
+
+    @property
+    def parent_run(self) -> str | None:
+        return self._start.parent_run if self._start is not None else None
+
+    @property
+    def start(self) -> Event | None:
+        """The ``run.start`` event; None if lost or never written."""
+        return self._start
+
+    @property
+    def end(self) -> Event | None:
+        """The ``run.end`` event; None if the run was killed or still goes on."""
+        return self._end
+
+    @property
+    def error(self) -> ErrorText | None:
+        """What the run ended with."""
+        return self._end.error if self._end is not None else None
+
+    @property
+    def started(self) -> float | None:
+        return self.lines[0].timestamp if self.count(system=True) else None
+
+    @property
+    def ended(self) -> float | None:
+        """The time of the last line there is."""
+        return self.lines[-1].timestamp if self.count(system=True) else None
+
+    @property
+    def writers(self) -> list[str]:
+        """The recorders that took part, the first one first."""
+        names, root = list(self._execution.writers), self._execution.root
+        return [root, *(name for name in names if name != root)] if root is not None else names
+
+    @property
+    def totals(self) -> Totals:
+        """Exact sums over all events; for a large file this reads all of it once."""
+        if self._execution.totals is None:
+            totals = Totals()
+            for event in self.lines:
+                totals.add(event.kind, event._raw())
+            self._execution.totals = totals
+        return self._execution.totals
+
+    @property
+    def tot(self) -> dict[str, int]:
+        """``turns in out err`` as the writers summed them up: the same sums without reading all."""
+        if self._execution.totals is not None:
+            return self._execution.totals.as_tot()
+        from .tail import tail_totals
+
+        source = self.shelf.sources[self._execution.places[0] >> PLACE_BITS]
+        return tail_totals(source.path).as_tot()
+
+    def calls(self) -> list[Call]:
+        """Return the model and tool calls in the order they began."""
+        if self._calls is None:
+            self._calls = join_calls(self.events)
+        return self._calls
+
+    def turns(self) -> list[Turn]:
+        """Return the turns; turn n is element n - 1."""
+        return group_turns(self.calls())
+
+    def event(self, address: str | int) -> Event:
+        """Return the event at ``12``, ``p77aa:12``, ``turn:3``, ``call:a1b2`` or ``@error``."""
+        from .addresses import find_event
+
+        return find_event(self, address)
+
+    def at_step(self, step: int, writer: str | None = None) -> Event | None:
+        """Return a writer's event by its step; the first writer's unless told."""
+        writers = self.writers
+        if writer is None and not writers:
+            return None
+        position = self._execution.find(writers[0] if writer is None else writer, step)
+        return None if position is None else self._event(position)
+
+    def request_of(self, call: str) -> Event | None:
+        """Return the ``model.request`` of a call id."""
+        place = self.shelf.request_place(call)
+        try:
+            return None if place is None else self._event(self._execution.places.index(place))
+        except ValueError:
+            return None
+
+    def context_at(self, event: Event) -> list[Any]:
+        """Return all messages the model saw in a request, or in the one an event came from."""
+        request = self.request_before(event)
+        body = request.body if request is not None else None
+        if type(body) is not dict:
+            return []
+        return next((body[key] for key in schema.LISTS if type(body.get(key)) is list), [])
+
+    def request_before(self, event: Event) -> Event | None:
+        """Return the request that led to an event: by its links, else the nearest one before it."""
+        if event.event_type == schema.MODEL_REQUEST:
+            return event
+        for call in (event.call, event.parent):
+            if type(call) is str and (request := self.request_of(call)) is not None:
+                return request
+        asked = next(
+            (call.parent for call in self.calls() if call.id is not None and call.id == event.call), None
+        )
+        if asked is not None and (request := self.request_of(asked)) is not None:
+            return request
+        for index in range((event.index or 0) - 1, -1, -1):
+            if self.events[index].event_type == schema.MODEL_REQUEST:
+                return self.events[index]
+        return None
+
+    def _event(self, position: int) -> Event:
+        place = self._execution.places[position]
+        source = self.shelf.sources[place >> PLACE_BITS]
+        index = self._execution.index(position)
+        fields = None
+        head = lines.peek(source.head(place & _OFFSET))
+        if head is not None:
+            return Event(Envelope(*head, OURS), None, place, self.shelf, index)
+        got = source.fields(place & _OFFSET)
+        envelope = dialects.recognise(got[0]) if got is not None else None
+        if envelope is None:
+            self.shelf.note("unreadable", "an event can no longer be read", byte=place & _OFFSET)
+            envelope = Envelope(None, self.run_id, "", None, "unreadable", OURS)
+        elif got is not None:
+            fields = got[0]
+        return Event(
+            envelope._replace(step=self._execution.steps[position]), fields, place, self.shelf, index
+        )
+
+    def __repr__(self) -> str:
+        return f"<Recording {self.name} {self.status}, {self.count()} events>"
+
+
+class Events(Sequence[Event]):
+    """A view on a recording's events; slices are views too."""
+
+    def __init__(self, recording: Recording, numbers: range, *, system: bool = False) -> None:
+        self._recording = recording
+        self._numbers = numbers
+        self._system = system
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Events: ...
+    def __getitem__(self, index: int | slice) -> Event | Events:
+        if isinstance(index, slice):
+            return Events(self._recording, self._numbers[index], system=self._system)
+        number = self._numbers[index]
+        position = number if self._system else self._recording._execution.position(number)
+        return self._recording._event(position)
+
+    def __iter__(self) -> Iterator[Event]:
+        for number in range(len(self)):
+            yield self[number]
+
+
+def _choose(found: list[Execution], run: str | None, path: str, findings: Findings) -> Execution:
+    if not found:
+        if run is not None and run != "*":
+            raise NoSuchRun(f"{path} holds no run", asked=run)
+        return Execution(None)
+    if run not in (None, "*"):
+        wanted = resolve_run(run, [str(execution.run) for execution in found], path)
+        found = [execution for execution in found if str(execution.run) == wanted]
+    if len(found) > 1:
+        ids = len({execution.run for execution in found})
+        what = f"{ids} runs" if ids > 1 else f"run {found[0].run} {len(found)} times"
+        message = f"the file holds {what}; this is the newest. run= selects another, run='*' reads all as one"
+        findings.add(Finding("several-runs", message, path))
+    return found[-1]

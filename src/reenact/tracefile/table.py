@@ -1,0 +1,192 @@
+"""Which lines belong to which execution of a run, in order: 20 bytes an event.
+
+Made once when a recording is opened. A large file of one gapless writer is not even looked through:
+its line offsets say it all.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+from array import array
+from typing import Any
+
+from .. import lines, schema
+from ..summary import Totals
+from . import family
+from .dialects import OURS, Envelope
+from .findings import OnFinding
+from .offsets import line_offsets
+from .rawlines import blocks
+from .reader import check_version, is_bookkeeping, placed
+from .shelf import Shelf, Source
+
+LARGE = 8 << 20
+"""From here on a file is trusted if its steps are gapless, instead of parsed whole."""
+
+
+_NEEDLES = (b'"kind": "run.', b'"kind": "proc.')
+
+
+class Execution:
+    """The events of one execution of a run, all writers merged."""
+
+    __slots__ = (
+        "_numbers", "_shift", "book", "places", "root", "run", "steps", "totals", "writer_numbers", "writers",
+    )  # fmt: skip
+
+    def __init__(self, run: str | None) -> None:
+        self.run = run
+        self.places = array("Q")
+        self.steps = array("Q")
+        self.writer_numbers = array("I")
+        self.writers: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self.book = array("Q")
+        """Positions of the recorder's own lines."""
+        self.root: str | None = None
+        """The writer of ``run.start``."""
+        self.totals: Totals | None = None
+        self._shift: array[int] | None = None
+
+    def add(self, envelope: Envelope, place: int) -> None:
+        """Append the next event."""
+        number = self._numbers.get(envelope.w)
+        if number is None:
+            number = self._numbers[envelope.w] = len(self.writers)
+            self.writers.append(envelope.w)
+        if is_bookkeeping(envelope):
+            self.book.append(len(self.places))
+        self.places.append(place)
+        self.steps.append(max(envelope.step or 0, 0) & 0xFFFFFFFFFFFFFFFF)
+        self.writer_numbers.append(number)
+
+    def count(self, *, system: bool = False) -> int:
+        """Return the number of events, bookkeeping left out unless asked for."""
+        return len(self.places) if system else len(self.places) - len(self.book)
+
+    def position(self, index: int) -> int:
+        """Return where the event with this index stands among all lines."""
+        if self._shift is None:
+            self._shift = array("Q", (at - i for i, at in enumerate(self.book)))
+        return index + bisect.bisect_right(self._shift, index)
+
+    def index(self, position: int) -> int | None:
+        """Return the index of the event at a position, None for bookkeeping."""
+        before = bisect.bisect_left(self.book, position)
+        if before < len(self.book) and self.book[before] == position:
+            return None
+        return position - before
+
+    def find(self, writer: str, step: int) -> int | None:
+        """Return the position of a writer's step."""
+        try:
+            number = self.writers.index(writer)
+        except ValueError:
+            return None
+        at = -1
+        try:
+            while True:
+                at = self.steps.index(step, at + 1)
+                if self.writer_numbers[at] == number:
+                    return at
+        except (ValueError, OverflowError):
+            return None
+
+
+def executions(
+    path: str, shelf: Shelf, on_finding: OnFinding | None, *, merge: bool = False
+) -> list[Execution]:
+    """Return the executions in a family of files, in order of their first lines; or all as one."""
+    files = family.streams(path)
+    if len(files) == 1 and len(files[0]) == 1 and os.path.getsize(path) >= LARGE:
+        quick = _gapless(path, shelf)
+        if quick is not None:
+            return [quick]
+    sorter = _Sorter(merge)
+    for envelope, fields, place in placed(path, shelf, on_finding):
+        execution = sorter.execution(envelope, fields)
+        execution.add(envelope, place)
+        assert execution.totals is not None
+        if fields is not None:
+            execution.totals.add(envelope.kind, fields)
+    return sorter.found
+
+
+class _Sorter:
+    """Decides to which execution each event belongs."""
+
+    def __init__(self, merge: bool) -> None:
+        self.found: list[Execution] = []
+        self._merge = merge
+        self._by_writer: dict[tuple[str | None, str], Execution] = {}
+        self._latest: dict[str | None, Execution] = {}
+
+    def execution(self, envelope: Envelope, fields: dict[str, Any] | None) -> Execution:
+        if self._merge and self.found:
+            return self.found[0]
+        key = (envelope.run, envelope.w)
+        begins = envelope.kind == schema.RUN_START and envelope.dialect == OURS
+        known = self._by_writer.get(key)
+        if known is not None and not begins:
+            return known
+        execution = self._latest.get(envelope.run)
+        if begins:
+            # The same id again and no link: run again. A child's line may have come before its parent's.
+            if execution is None or execution.root is not None:
+                execution = self._new(envelope.run)
+            execution.root = envelope.w
+        else:
+            parent = fields.get("parent_w") if fields is not None else None
+            linked = self._by_writer.get((envelope.run, parent)) if type(parent) is str else None
+            execution = linked or execution or self._new(envelope.run)
+        self._by_writer[key] = execution
+        return execution
+
+    def _new(self, run: str | None) -> Execution:
+        execution = self._latest[run] = Execution(run)
+        execution.totals = Totals()
+        self.found.append(execution)
+        return execution
+
+
+def _gapless(path: str, shelf: Shelf) -> Execution | None:
+    """Return the one execution of a file whose every line is the next step of one writer."""
+    starts, _, ended = line_offsets(path)
+    if not starts or not ended:
+        return None
+    base = shelf.add(path)
+    source = shelf.sources[-1]
+    first, last = lines.peek(source.line(0)), lines.peek(source.line(starts[-1]))
+    same = first is not None and last is not None and first[1:3] == last[1:3]
+    if not same or first is None or last is None or last[3] - first[3] != len(starts) - 1 or first[3] != 1:
+        shelf.sources.pop()
+        return None
+    head = source.fields(0)
+    check_version(head[0].get("v") if head is not None else None, shelf.note, 1)
+    execution = Execution(first[1])
+    execution.writers = [first[2]]
+    execution.root = first[2] if first[4] == schema.RUN_START else None
+    execution.places = array("Q", (base | start for start in starts)) if base else starts
+    execution.steps = array("Q", range(1, len(starts) + 1))
+    execution.writer_numbers = array("I", bytes(4 * len(starts)))
+    execution.book = _bookkeeping(path, starts)
+    return execution
+
+
+def _bookkeeping(path: str, starts: array[int]) -> array[int]:
+    """Return the numbers of the recorder's own lines, found by their text."""
+    found = set()
+    at, tail = 0, b""
+    for block in blocks(path):
+        text = tail + block
+        for needle in _NEEDLES:
+            hit = text.find(needle)
+            while hit >= 0:
+                found.add(bisect.bisect_right(starts, at - len(tail) + hit) - 1)
+                hit = text.find(needle, hit + 1)
+        at += len(block)
+        tail = text[-16:]
+    source = Source(path)
+    heads = ((number, lines.peek(source.line(starts[number]))) for number in sorted(found))
+    return array("Q", (number for number, head in heads if head and schema.is_bookkeeping(head[4])))

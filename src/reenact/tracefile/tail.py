@@ -1,0 +1,112 @@
+"""The facts of one file from its two ends, for ``ls``: first line, last ``tot`` and what comes after it.
+
+Reads a few kilobytes of a file of any size. Says None where that is not enough.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from .. import lines, schema
+from ..summary import Totals
+from .records import parse
+
+_END = 64 << 10
+_FAR = 8 << 20
+"""How far back a ``tot`` is sought before the file is scanned instead."""
+
+_TOT = b'"tot": {'
+
+
+class Ends(NamedTuple):
+    """What the two ends of one writer's file say."""
+
+    first: dict[str, Any]
+    last: tuple[float, str, str, int, str]
+    """The envelope of the last whole line."""
+    end: dict[str, Any] | None
+    """The fields of ``run.end`` or ``proc.end``, if the file has got there."""
+    totals: Totals
+    """Cumulative over the writer's life, earlier segments included."""
+    size: int
+    torn: bool
+
+
+def read_ends(path: str) -> Ends | None:
+    """Return the facts of a file that is one writer's work on one run; None for any other."""
+    with open(path, "rb", buffering=0) as file:
+        data = file.read(_END)
+        size = len(data)
+        if size == _END:
+            size = os.fstat(file.fileno()).st_size
+        end = data.find(b"\n")
+        if end < 0:
+            return None
+        try:
+            first = parse(data[:end])
+        except ValueError:
+            return None
+        tail = data if size == len(data) else _last(file, size, _END)
+        envelope = lines.peek(data[:end])
+        while envelope is not None:
+            found = _ends(first, envelope, tail, size, whole=len(tail) >= size)
+            if found is not None or len(tail) >= min(size, _FAR):
+                return found
+            tail = _last(file, size, len(tail) * 8)
+    return None
+
+
+def tail_totals(path: str) -> Totals:
+    """Return what a file's writer had summed up at its last line."""
+    ends = read_ends(path)
+    return ends.totals if ends is not None else Totals()
+
+
+def _last(file: Any, size: int, count: int) -> bytes:
+    file.seek(max(0, size - count))
+    data: bytes = file.read(count)
+    return data
+
+
+def _ends(
+    first: dict[str, Any], envelope: tuple[Any, ...], tail: bytes, size: int, *, whole: bool
+) -> Ends | None:
+    stop = tail.rfind(b"\n")
+    last_begin = tail.rfind(b"\n", 0, stop) + 1 if stop >= 0 else 0
+    if stop < 0 or (last_begin == 0 and not whole):
+        return None
+    last = lines.peek(tail[last_begin:stop])
+    if last is None or last[1] != envelope[1] or last[2] != envelope[2] or last[3] < envelope[3]:
+        return None
+    summed = _summed(tail, stop, whole)
+    if summed is None:
+        return None
+    totals, end = summed
+    book = sum(tail.count(needle, 0, stop) for needle in (b'"kind": "run.', b'"kind": "proc.'))
+    book += 0 if whole else 1
+    totals.steps = max(last[3] - book, 0)
+    return Ends(first, last, end, totals, size, stop + 1 < len(tail))
+
+
+def _summed(tail: bytes, stop: int, whole: bool) -> tuple[Totals, dict[str, Any] | None] | None:
+    """Return the last ``tot`` plus the lines after it, and the end line if it is among them."""
+    at = tail.rfind(_TOT, 0, stop)
+    if at < 0 and not whole:
+        return None
+    begin = tail.rfind(b"\n", 0, max(at, 0)) + 1
+    totals, end = Totals(), None
+    try:
+        for line in tail[begin:stop].split(b"\n"):
+            fields = parse(line)
+            kind = str(fields.get("kind"))
+            tot = fields.get("tot")
+            if type(tot) is dict:
+                totals.resume(kind, fields, tot)
+            else:
+                totals.add(kind, fields)
+            if kind in (schema.RUN_END, schema.PROC_END):
+                end = fields
+    except ValueError:  # damage after the last sum: the scan will name it
+        return None
+    return totals, end
