@@ -146,13 +146,13 @@ class Event:
         fields = self._raw()
         if not self._is_ours():
             return dict(fresh(fields))
-        result = {}
+        result, blob = {}, self._shelf.blobs.text
         for key, value in fields.items():
-            if key == "body":
-                result[key] = self._value(self._body())
-            elif key not in _STORAGE:
-                name = key[1:] if key.startswith("$$") else key
-                result[name] = value if type(value) is str else self._value(value)
+            kind = type(value)
+            if kind is dict or kind is list:
+                value = restore(self._body() if key == "body" else value, blob)
+            if key not in _STORAGE:
+                result[key[1:] if key[:2] == "$$" else key] = value
         return result
 
     @property

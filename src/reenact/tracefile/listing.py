@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import schema
 from ..errors import NewerSchema, NotATrace
 from ..summary import Totals
 from . import family, status
@@ -73,9 +74,10 @@ def list_runs(folder: str) -> list[RunRow]:
             if entry.name.endswith(".jsonl"):
                 groups.setdefault(family.member(entry.name).stem, []).append(entry.name)
     rows: list[RunRow] = []
+    folder = os.path.join(folder, "")
     for names in groups.values():
         for name in names if len(names) == 1 else family.heads(names):
-            rows += head_and_tail(os.path.join(folder, name), names)
+            rows += head_and_tail(folder + name, names)
     rows.sort(key=lambda row: (row.started or 0.0, row.path))
     return rows
 
@@ -107,11 +109,14 @@ def _stem(path: str) -> str:
 def _rows(path: str, names: list[str] | None) -> list[RunRow]:
     alone = names is not None and len(names) == 1
     files = [[path]] if alone else family.streams(path, names)
+    if alone and (one := read_ends(path)) is not None and one.first.get("v") == schema.VERSION:
+        return [_row(path, [[one]])]
     ends = [[read_ends(file) for file in chain] for chain in files]
     firsts = ends[0][0]
     if firsts is None or any(end is None or end.last[1] != firsts.last[1] for chain in ends for end in chain):
         return _scan(path, files)
-    check_version(firsts.first.get("v"), Note(path, None))
+    if firsts.first.get("v") != schema.VERSION:
+        check_version(firsts.first.get("v"), Note(path, None))
     return [_row(path, [[end for end in chain if end is not None] for chain in ends])]
 
 
@@ -130,8 +135,8 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
         status=status.status_of(start, end, started),
         totals=totals,
         started=started,
-        ended=max(chain[-1].last[0] for chain in chains),
-        size=sum(file.size for chain in chains for file in chain),
+        ended=max([chain[-1].last[0] for chain in chains]),
+        size=sum([file.size for chain in chains for file in chain]),
     )
     if any(file.torn for chain in chains for file in chain) and row.status != status.RUNNING:
         row.findings = 1

@@ -80,7 +80,7 @@ def _read_folder(
 def placed(path: str, shelf: Shelf, on_finding: OnFinding | None) -> Iterator[Placed]:
     """Yield every event of a family in time order, each writer's own order kept, checked for gaps."""
     chains = [_chain(files, shelf, on_finding) for files in family.streams(path)]
-    merged = chains[0] if len(chains) == 1 else heapq.merge(*chains, key=_when)
+    merged = chains[0] if len(chains) == 1 else heapq.merge(*chains, key=placed_time)
     checks = Checks(shelf.note)
     count = 0
     for item in merged:
@@ -91,7 +91,7 @@ def placed(path: str, shelf: Shelf, on_finding: OnFinding | None) -> Iterator[Pl
         refuse_if_foreign(path, on_finding)
 
 
-def _when(item: Placed) -> float:
+def placed_time(item: Placed) -> float:
     ts = item[0].ts
     return ts if ts is not None and not isnan(ts) else 0.0
 

@@ -12,7 +12,7 @@ from .. import lines, schema
 from ..summary import Totals
 from .records import parse
 
-_END = 64 << 10
+_SMALL, _END = 8 << 10, 64 << 10
 _FAR = 8 << 20
 """How far back a ``tot`` is sought before the file is scanned instead."""
 
@@ -35,38 +35,36 @@ class Ends(NamedTuple):
 
 def read_ends(path: str) -> Ends | None:
     """Return the facts of a file that is one writer's work on one run; None for any other."""
-    with open(path, "rb", buffering=0) as file:
-        data = file.read(_END)
+    fd = os.open(path, os.O_RDONLY)  # bare calls: a folder may hold tens of thousands of files
+    try:
+        data = os.read(fd, _SMALL)
         size = len(data)
-        if size == _END:
-            size = os.fstat(file.fileno()).st_size
+        if size == _SMALL:
+            size = os.fstat(fd).st_size
+            data += os.pread(fd, _END - _SMALL, _SMALL)
         end = data.find(b"\n")
-        if end < 0:
+        envelope = lines.peek(data[:end]) if end >= 0 else None
+        if envelope is None:
             return None
         try:
             first = parse(data[:end])
         except ValueError:
             return None
-        tail = data if size == len(data) else _last(file, size, _END)
-        envelope = lines.peek(data[:end])
-        while envelope is not None:
+        tail = data if size <= len(data) else os.pread(fd, _END, size - _END)
+        while True:
             found = _ends(first, envelope, tail, size, whole=len(tail) >= size)
             if found is not None or len(tail) >= min(size, _FAR):
                 return found
-            tail = _last(file, size, len(tail) * 8)
-    return None
+            count = min(len(tail) * 8, size)
+            tail = os.pread(fd, count, size - count)
+    finally:
+        os.close(fd)
 
 
 def tail_totals(path: str) -> Totals:
     """Return what a file's writer had summed up at its last line."""
     ends = read_ends(path)
     return ends.totals if ends is not None else Totals()
-
-
-def _last(file: Any, size: int, count: int) -> bytes:
-    file.seek(max(0, size - count))
-    data: bytes = file.read(count)
-    return data
 
 
 def _ends(

@@ -20,16 +20,25 @@ def restore(value: Any, blob: Callable[[object], str | None], depth: int = 0) ->
     if kind is dict:
         if depth > _MAX_DEPTH:
             return {"$cut": "depth"}
-        if len(value) <= 4 and (found := _mark(value, blob)) is not None:
-            return found
-        return {
-            key[1:] if key[:2] == "$$" else key: item if type(item) is str else restore(item, blob, depth + 1)
-            for key, item in value.items()
-        }
+        result = {}
+        for key, item in value.items():
+            kind = type(item)
+            if kind is dict or kind is list:
+                item = restore(item, blob, depth + 1)
+            if key[:1] == "$":
+                if key[:2] == "$$":
+                    key = key[1:]
+                elif (found := _mark(value, blob)) is not None:
+                    return found
+            result[key] = item
+        return result
     if kind is list:
         if depth > _MAX_DEPTH:
             return [{"$cut": "depth"}]
-        return [item if type(item) is str else restore(item, blob, depth + 1) for item in value]
+        return [
+            restore(item, blob, depth + 1) if type(item) is dict or type(item) is list else item
+            for item in value
+        ]
     return value
 
 

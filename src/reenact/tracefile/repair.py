@@ -1,0 +1,94 @@
+"""repair: a copy of a trace with every event that can be read, each on a line of its own.
+
+The input is never changed; the blobs are linked, or copied where links are not possible.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from .. import lines, schema
+from ..errors import UsageError
+from . import family
+from .findings import Finding, Findings, Note
+from .reader import require_file
+from .records import Record, parse, records
+
+_PIECE = 1 << 20
+
+
+def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Finding]:
+    """Write the copy and return what was found; UsageError if ``out`` is there already.
+
+    Segments and other processes of the run are copied likewise, under the new name.
+    """
+    source, target = os.fspath(path), os.fspath(out)
+    require_file(source)
+    if os.path.isdir(target) or target.endswith("/"):
+        target = os.path.join(target, os.path.basename(source))
+    files = [file for chain in family.streams(source) for file in chain]
+    stem, new_stem = os.path.splitext(source)[0], os.path.splitext(target)[0]
+    targets = [target, *(new_stem + file[len(stem) :] for file in files[1:])] if files else []
+    for file in targets:
+        if os.path.lexists(file):
+            raise UsageError(f"{file} is there already, and repair changes no file", hint="give another name")
+    findings = Findings()
+    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+    for file, copy in zip(files, targets, strict=True):
+        _copy(file, copy, findings)
+    for folder in family.blob_folders(source):
+        if os.path.isdir(folder):
+            _copy_blobs(folder, new_stem + ".blobs")
+    return findings
+
+
+def _copy(path: str, target: str, findings: Findings) -> None:
+    note = Note(path, findings.add)
+    fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(fd, "wb") as out, open(path, "rb") as file:
+        for record in records(path, note):
+            if record.fields is None:  # too long to hold
+                file.seek(record.offset)
+                left = record.size
+                while left > 0 and (piece := file.read(min(left, _PIECE))):
+                    out.write(piece)
+                    left -= len(piece)
+                out.write(b"\n")
+            else:
+                file.seek(record.offset)
+                out.write(_clean(record, file.read(record.size)))
+    if os.path.getsize(target) == 0:
+        note("empty", "no event could be read")
+
+
+def _clean(record: Record, data: bytes) -> bytes:
+    """Return an event's own bytes if they are whole, else its fields written anew."""
+    try:
+        if parse(data) == record.fields and data.startswith(b"{"):
+            return data.rstrip(b"\0\r\n \t") + b"\n"
+    except ValueError:
+        pass
+    assert record.fields is not None
+    order = [key for key in schema.ENVELOPE if key in record.fields]
+    order += [key for key in record.fields if key not in schema.ENVELOPE]
+    fields = (f"{lines.quote(key)}: {_dumps(record.fields[key])}" for key in order)
+    return ("{" + ", ".join(fields) + "}\n").encode("ascii")
+
+
+def _dumps(value: object) -> str:
+    import json
+
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _copy_blobs(folder: str, target: str) -> None:
+    os.makedirs(target, exist_ok=True)
+    for name in os.listdir(folder):
+        source, copy = os.path.join(folder, name), os.path.join(target, name)
+        if not os.path.isfile(source) or os.path.islink(source) or os.path.lexists(copy):
+            continue
+        try:
+            os.link(source, copy)
+        except OSError:
+            shutil.copyfile(source, copy)
