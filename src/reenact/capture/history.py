@@ -7,6 +7,10 @@ A list is compared with our own copies, never with the caller's objects: an edit
 
 from __future__ import annotations
 
+from itertools import compress, count
+
+from _operator import ne
+
 try:
     from _blake2 import blake2b
 except ImportError:  # a build without the module
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from .texts import Texts
 
 MAX_BASES = 8
+FEW = 2
+"""Elements at a list's end that a moved cache marker changes; a base that differs no more is the same list."""
 _ABSENT = object()
 
 
@@ -66,16 +72,9 @@ class Base:
 
     def common(self, raw: list[Any]) -> int:
         """Return how many leading elements are equal."""
-        copies = self.copies
         try:
-            if len(copies) <= len(raw) and raw[: len(copies)] == copies:
-                return len(copies)
-            count = 0
-            for mine, theirs in zip(copies, raw, strict=False):
-                if theirs != mine:
-                    break
-                count += 1
-            return count
+            differ = map(ne, raw, self.copies)
+            return next(compress(count(), differ), min(len(raw), len(self.copies)))
         except Exception:  # an element whose == raises
             return 0
 
@@ -111,7 +110,7 @@ class History:
             text += texts.join(texts.shorten({"body": texts.clean("body", body, "full", ours=ours)}, CAP))
             return recorder.write(schema.MODEL_REQUEST, fields, text, full)
         base, kept = self.best_base(key, lane, body[key])
-        if not ours and (base is None or kept < len(base.copies)) and not is_plain(body):
+        if not ours and kept < len(body[key]) and not is_plain(body[key][kept]):
             # SDK objects among the messages never equal our copies; made plain, they do.
             body, ours = jsonable(body), True
             base, kept = self.best_base(key, lane, body[key])
@@ -133,7 +132,7 @@ class History:
                 common = base.common(raw)
                 if best is None or common > kept:
                     best, kept = base, common
-                if kept and kept == len(base.copies):
+                if kept and kept + FEW >= len(base.copies):
                     break
         return best, kept
 
@@ -199,10 +198,11 @@ class _Request:
         if self.base is None:
             return False
         mine = self.base.rest.get(name, _ABSENT)
-        try:
-            if mine is _ABSENT or value != mine:
-                return False
-        except Exception:
+        if mine is _ABSENT:
+            return False
+        if not copy_equal(value, mine) and (
+            self.ours or is_plain(value) or not copy_equal(jsonable(value), mine)
+        ):
             return False
         self.rest[name] = mine
         return True
@@ -210,7 +210,7 @@ class _Request:
     def _element_texts(self) -> list[str]:
         base, kept = self.base, self.kept
         chain = base.chain(kept) if base is not None else bytes(8)
-        known = self._known_elements() if base is not None and kept < len(base.copies) else {}
+        known = self._known_elements() if base is not None and kept + FEW < len(base.copies) else {}
         texts = []
         for index in range(kept, len(self.raw)):
             written, stored = self._one(index, known)
@@ -286,7 +286,7 @@ class _Request:
     def commit(self) -> None:
         """Remember the request as a base; called once its line is in the file."""
         history, base = self.history, self.base
-        if base is None or self.kept < len(base.copies):
+        if base is None or base.lane != self.lane or self.kept + FEW < len(base.copies):
             fresh = Base(self.key, self.lane)
             if base is not None:
                 fresh.elements = base.elements[: self.kept]
@@ -295,6 +295,7 @@ class _Request:
             base = fresh
         else:
             history.bases.remove(base)
+            del base.elements[self.kept :], base.copies[self.kept :], base.chains[8 * self.kept :]
         base.call = self.call
         base.lane = self.lane
         base.elements += self.new

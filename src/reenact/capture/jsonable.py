@@ -20,6 +20,8 @@ MAX_INT_DIGITS = 4_000
 
 def to_json(value: Any) -> str:
     """Return the compact JSON text of any value at all."""
+    if value is None:
+        return "null"
     try:
         if is_plain(value):
             return dumps(value)

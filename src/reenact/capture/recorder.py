@@ -73,7 +73,7 @@ class Recorder:
         self.began = time.monotonic()
         self.totals = Totals()
         self.history = None
-        self.checked_bytes = 0
+        self.checked_bytes = self.check_at = 0
         self.said_queue = False
         self.calls: Any = None
         """Open calls and what answers asked for; made by the Tap that needs it."""
@@ -94,7 +94,7 @@ class Recorder:
         """The file written to right now."""
         return self.sink.path if self.sink is not None else None
 
-    def emit(self, kind: str, fields: dict[str, Any], *, cap: int = CAP) -> bool:
+    def emit(self, kind: str, fields: dict[str, Any], cap: int = CAP) -> bool:
         """Record one event; True if it is on its way to disk. Never raises."""
         begun = time.perf_counter()
         try:
@@ -160,7 +160,7 @@ class Recorder:
 
     def _acquire(self) -> bool:
         # During interpreter shutdown a frozen thread may hold the lock for ever.
-        if self.lock.acquire(timeout=0.0 if sys.is_finalizing() else LOCK_WAIT_S):
+        if self.lock.acquire(False) or (not sys.is_finalizing() and self.lock.acquire(True, LOCK_WAIT_S)):
             return True
         self.lost += 1
         return False
@@ -175,7 +175,8 @@ class Recorder:
             self.step += 1
             self.totals.add(kind, fields)
             tot = self._tot() if kind in ENDS else ""
-            opening = f'{{"ts": {time.time():.6f}{self._middle}{self.step}, "kind": {quote(kind)}'
+            named = _kinds.get(kind) or kind_text(kind)
+            opening = f'{{"ts": {time.time():.6f}{self._middle}{self.step}{named}'
             written = self._put(f"{opening}{text}{tot}}}\n")
         finally:
             self.lock.release()
@@ -191,22 +192,23 @@ class Recorder:
         try:
             lost = sink.write(line.encode("ascii"))
         except OSError as exc:
-            self.lost += 1
-            self._forget_history()
-            guard.tell(
-                f"write:{exc.errno}:{os.path.dirname(sink.path)}",
-                f"could not write to {sink.path} ({guard.explain(exc)}). Your agent is unaffected; "
-                "events are being lost and counted.",
-            )
-            return False
+            return self._failed(sink, exc)
         if lost:
             self.lost += lost
             self._forget_history()
-        if sink.queue is not None:
-            self._say_queueing()
-        elif sink.size - self.checked_bytes > CHECK_EVERY_BYTES or sink.size > self.options.segment_bytes > 0:
+        if sink.size > self.check_at or sink.queue is not None:
             self._look_around(sink)
         return True
+
+    def _failed(self, sink: sinks.FileSink, exc: OSError) -> bool:
+        self.lost += 1
+        self._forget_history()
+        guard.tell(
+            f"write:{exc.errno}:{os.path.dirname(sink.path)}",
+            f"could not write to {sink.path} ({guard.explain(exc)}). Your agent is unaffected; "
+            "events are being lost and counted.",
+        )
+        return False
 
     def _say_queueing(self) -> None:
         if not self.said_queue:
@@ -216,15 +218,21 @@ class Recorder:
             self._note("queueing", at_risk_events=MAX_QUEUED_EVENTS, at_risk_bytes=MAX_QUEUED_BYTES)
 
     def _look_around(self, sink: sinks.FileSink) -> None:
-        """Now and then: the quota and the segment's size."""
+        """Now and then: whether the device stalls, the quota, and the segment's size."""
+        if sink.queue is not None:
+            self._say_queueing()
+            return
         wrote, self.checked_bytes = sink.size - self.checked_bytes, sink.size
+        limit = self.options.segment_bytes or sys.maxsize
+        self.check_at = sink.size + CHECK_EVERY_BYTES
+        if sink.size < limit < self.check_at:
+            self.check_at = limit
         self._check_quota(wrote)
-        limit = self.options.segment_bytes
-        if limit and sink.size > limit and sink.regular and not sink.is_shared():
+        if sink.size > limit and sink.regular and not sink.is_shared():
             self.segment += 1
-            sink.move_to(f"{self.stem}.s{self.segment:04d}.jsonl")
-            self.checked_bytes = 0
+            self.checked_bytes = self.check_at = 0
             self._forget_history()
+            sink.move_to(f"{self.stem}.s{self.segment:04d}.jsonl")
             self._line(schema.RUN_MORE, {"v": schema.VERSION, "segment": self.segment})
 
     def _check_quota(self, wrote: int) -> None:
@@ -374,3 +382,14 @@ class Recorder:
         # Dropped unclosed, as the articles do it: the run is over, and we cannot know how it went.
         if not getattr(self, "closed", True) and not self.exited:
             self.close("unclosed")
+
+
+_kinds: dict[str, str] = {}
+
+
+def kind_text(kind: str) -> str:
+    """Return ``, "kind": "…"``, remembered for the kinds that come up again and again."""
+    text = f', "kind": {quote(kind)}'
+    if len(_kinds) < 1_000:
+        _kinds[kind] = text
+    return text

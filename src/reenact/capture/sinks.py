@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import time
 from _thread import RLock
+from os import write as os_write
+from time import monotonic
 
 from . import guard
 
@@ -54,34 +56,49 @@ class FileSink:
         """Put the line into the file; returns how many earlier events turned out to be lost."""
         if self.queue is not None:
             return int(self.queue.put(line))
+        lost = 0
+        begun = monotonic()
         self.busy = True
         try:
-            begun = time.monotonic()
-            lost = 0
             if self.fd < 0:
                 self._open()
             elif begun - self.looked > LOOK_EVERY_S:
                 lost = self._look(begun)
-            self._put(line)
-            self.used = begun
-            self.unseen += 1
+            if self.torn or self.durability == "fsync":
+                self._put(line)
+            else:
+                done = os_write(self.fd, line)
+                self.size += done
+                if done != len(line):
+                    self._put_rest(line, done)
         finally:
             self.busy = False
-        if self.durability == "auto" and time.monotonic() - begun > STALL_S:
+        self.unseen += 1
+        self.used = ended = monotonic()
+        if ended - begun > STALL_S and self.durability == "auto":
             self._start_queue()
         return lost
 
     def _put(self, line: bytes) -> None:
-        data = b"\n" + line if self.torn else line
-        done = os.write(self.fd, data)
-        try:
-            while done < len(data):
-                done += os.write(self.fd, memoryview(data)[done:])
-        finally:
-            self.torn = done != len(data)
-            self.size += done
+        if self.torn:
+            line = b"\n" + line
+        done = os.write(self.fd, line)
+        self.size += done
+        if done != len(line):
+            self._put_rest(line, done)
+        elif self.torn:
+            self.torn = False
         if self.durability == "fsync":
             os.fsync(self.fd)
+
+    def _put_rest(self, line: bytes, done: int) -> None:
+        """After a short write: the line is torn until its end is written too."""
+        self.torn = True
+        while done < len(line):
+            more = os.write(self.fd, memoryview(line)[done:])
+            self.size += more
+            done += more
+        self.torn = False
 
     def _open(self) -> None:
         make_room()

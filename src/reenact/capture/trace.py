@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import schema
 from . import guard
 from .frontend import FrontEnd
+from .texts import CAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,17 +33,18 @@ class Trace(FrontEnd):
         """Record one step: its kind, and any fields. Never raises."""
         try:
             kind = args[0] if args else fields.pop("kind", schema.NOTE)
-            kind = schema.user_kind(kind if type(kind) is str else str(kind))
-            cap = TOOL_OUTPUT_CAP if kind in _TOOL_KINDS else 64 << 10
-            self._recorder().emit(kind, apart(fields), cap=cap)
+            if type(kind) is not str or kind.startswith(("run.", "proc.")):
+                kind = schema.user_kind(str(kind))
+            if not schema.RESERVED.isdisjoint(fields):
+                fields = apart(fields)
+            recorder = self._own or self._recorder()
+            recorder.emit(kind, fields, TOOL_OUTPUT_CAP if kind in _TOOL_KINDS else CAP)
         except Exception as exc:
             guard.swallow("record a step", exc)
 
 
 def apart(fields: dict[str, Any]) -> dict[str, Any]:
     """Return a user's fields with those that bear one of our own names set apart under ``fields``."""
-    if schema.RESERVED.isdisjoint(fields):
-        return fields
     flat = {name: value for name, value in fields.items() if name not in schema.RESERVED}
-    flat["fields"] = {name: value for name, value in fields.items() if name in schema.RESERVED}
-    return flat
+    ours = {name: value for name, value in fields.items() if name in schema.RESERVED}
+    return {**flat, "fields": ours} if ours else flat
