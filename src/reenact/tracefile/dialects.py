@@ -32,33 +32,15 @@ ARGS_KEYS = ("args", "input", "tool_args")
 RESULT_KEYS = ("result", "output", "tool_output", "content")
 ERROR_KEYS = ("error", "err")
 
-_WORDS = frozenset(
-    [
-        "model.request",
-        "model.response",
-        "tool.called",
-        "tool.result",
-        "tool_called",
-        "tool_returned",
-        "tool_call",
-        "tool_result",
-        "llm_call",
-        "llm_request",
-        "llm_response",
-        "model_request",
-        "model_response",
-        "errored",
-        "error",
-        "final",
-        "note",
-        "thinking",
-        "response",
-        "message",
-        "checkpoint",
-        "custom",
-    ]
+_CALLS = frozenset(
+    "model.request model.response tool.called tool.result tool_called tool_returned tool_call tool_result"
+    " llm_call llm_request llm_response model_request model_response".split()
 )
-"""The kinds of the articles' family; needed as evidence where the key is as common as ``type``."""
+"""Kinds of the articles' family that are evidence even under a key as common as ``type``."""
+
+_WORDS = _CALLS | frozenset(
+    ("errored", "error", "final", "note", "thinking", "response", "checkpoint", "custom")
+)
 
 _ALIASES = {
     "tool_called": "tool.called",
@@ -80,6 +62,8 @@ _FOREIGN_KEYS = {
     "scopeSpans": "an OpenTelemetry export",
     "traceId": "an OpenTelemetry export",
     "spanId": "an OpenTelemetry export",
+    "session_id": "another agent's session",
+    "parentId": "another agent's session",
     "trace_id": "another tracer's export",
     "span_id": "another tracer's export",
     "schema_version": "an agent trajectory",
@@ -121,14 +105,13 @@ def _family(fields: dict[str, Any]) -> Envelope | None:
     kind = fields[key]
     ts = next((time for key in TIME_KEYS if (time := timestamp(fields.get(key))) is not None), None)
     step = next((fields[key] for key in ORDER_KEYS if type(fields.get(key)) is int), None)
-    if kind in _WORDS:
-        tool = any(type(fields.get(key)) is str for key in TOOL_KEYS[:2])
-        known = ts is not None or step is not None or tool
-    else:  # with a common key or without a time any JSON log would pass
-        known = key in ("kind", "event_type") and ts is not None
+    run = next((fields[key] for key in RUN_KEYS if type(fields.get(key)) is str), None)
+    if kind in (_CALLS if key in ("type", "action") else _WORDS):
+        known = ts is not None or step is not None or run is not None or "tool_name" in fields
+    else:  # under a common key, or without a run or a ``ts``, any JSON log would pass
+        known = key in ("kind", "event_type") and (run is not None or type(fields.get("ts")) in (int, float))
     if not known:
         return None
-    run = next((fields[key] for key in RUN_KEYS if type(fields.get(key)) is str), None)
     return Envelope(ts, run, "", step, kind, FAMILY)
 
 
@@ -179,7 +162,7 @@ def _iso(text: str) -> float | None:
 
 _STAMPED = re.compile(
     rb"\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\s+"  # docker logs -t, CRI, aws logs tail
-    rb"(?:(?P<stream>stdout|stderr) (?P<tag>[FP])(?::\S*)? |\S{1,200}\s+)?(?=(?P<body>.))"
+    rb"(?:(?P<stream>stdout|stderr) (?P<tag>[FP])(?::\S*)? |[^\s{]\S{0,200}\s+)?(?=(?P<body>.))"
 )
 
 
@@ -205,13 +188,15 @@ class Unwrapper:
         return None
 
     def stamped(self, data: bytes, number: int, offset: int) -> tuple[int, int, bytes] | None:
-        """The same for a text line that begins with a time."""
+        """The same for a text line that begins with a time; LookupError if it is none."""
         found = _STAMPED.match(data)
         if found is None:
-            return None
+            raise LookupError
         body = data[found.start("body") :]
         if found["stream"] is None:
-            return (number, offset, body) if body.startswith(b"{") else None
+            if not body.startswith(b"{"):
+                raise LookupError
+            return number, offset, body
         return self._join(found["stream"].decode(), body, found["tag"] == b"F", number, offset)
 
     def _join(

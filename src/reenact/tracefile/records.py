@@ -57,15 +57,13 @@ class LineReader:
     def feed(self, line: RawLine) -> Iterator[Record]:
         """Yield the events on the next line."""
         number, offset, size, data, ended = line
-        if data.startswith(_OUR_HEAD) and len(data) == size:
+        if data.startswith(_OUR_HEAD) and data.endswith(b"}") and len(data) == size:
             try:
                 fields = parse(data)
                 envelope = dialects.recognise(fields)
             except ValueError:
                 envelope = None
             if envelope is not None:
-                if data.endswith(b"\r") and not self.crlf:
-                    _note_crlf(self, number, offset)
                 yield Record(envelope, fields, offset, number, size)
                 return
         yield from _line(data, size, _Place(number, offset, ended), self)
@@ -108,11 +106,12 @@ def _line(data: bytes, size: int, place: _Place, state: LineReader) -> Iterator[
     try:
         fields = parse(clean)
     except ValueError as why:
-        inner = None if clean.startswith(b"{") else state.unwrapper.stamped(clean, number, begin)
-        if inner is not None:
-            yield from _inner(inner, state)
-        else:
+        try:
+            inner = state.unwrapper.stamped(clean, number, begin)
+        except LookupError:
             yield from _salvage(clean, place, note, str(why))
+        else:
+            yield from _inner(inner, state)
         return
     yield from _object(fields, len(clean), place, state)
 
@@ -123,16 +122,16 @@ def _object(fields: dict[str, Any], size: int, place: _Place, state: LineReader)
     if envelope is not None:
         yield Record(envelope, fields, offset, number, size)
     elif dialects.is_wrapper(fields):
-        inner = state.unwrapper.record(fields, number, offset)
-        if inner is not None:
-            yield from _inner(inner, state)
+        yield from _inner(state.unwrapper.record(fields, number, offset), state)
     else:
         what = dialects.foreign(fields) or "something else"
         state.note("foreign", f"a JSON object that is no event of ours; it looks like {what}", number, offset)
 
 
-def _inner(inner: tuple[int, int, bytes], state: LineReader) -> Iterator[Record]:
-    """A line out of a container log: ours or the program's other output."""
+def _inner(inner: tuple[int, int, bytes] | None, state: LineReader) -> Iterator[Record]:
+    """A line out of a container log: ours or the program's other output; None while it goes on."""
+    if inner is None:
+        return
     number, offset, data = inner
     if not data.startswith(b"{"):
         state.other += 1
