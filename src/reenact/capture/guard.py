@@ -6,6 +6,7 @@ we happened to be running is the agent's, and goes through.
 
 from __future__ import annotations
 
+import _signal
 import sys
 
 TYPE_CHECKING = False
@@ -48,8 +49,6 @@ def swallow(doing: str, exc: Exception) -> None:
 
 def raised_by_signal_handler(tb: TracebackType | None) -> bool:
     """True if a Python signal handler's frame is in the traceback: a time-out by alarm, for instance."""
-    import _signal
-
     codes = set()
     try:
         for number in _signal.valid_signals():
@@ -59,18 +58,11 @@ def raised_by_signal_handler(tb: TracebackType | None) -> bool:
                 codes.add(code)
     except (ValueError, TypeError):
         return False
-    codes.discard(_default_interrupt())
     while tb is not None:
         if tb.tb_frame.f_code in codes:
             return True
         tb = tb.tb_next
     return False
-
-
-def _default_interrupt() -> object:
-    import _signal
-
-    return getattr(_signal.default_int_handler, "__code__", None)
 
 
 def forget() -> None:
