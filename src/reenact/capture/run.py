@@ -33,10 +33,10 @@ class RunContext:
     def __init__(self, name: str | None = None, run_id: str | None = None, **given: Any) -> None:
         self.run_id = run_id or new_id(16)
         self.name = name
-        self._path = (
-            check_path(given.pop("path")) if given.get("path") is not None else given.pop("path", None)
-        )
-        self._head = {key: given.pop(key) for key in ("input", "entry") if given.get(key) is not None}
+        path = given.pop("path", None)
+        self._path = check_path(path) if path is not None else None
+        head = {key: given.pop(key, None) for key in ("input", "entry")}
+        self._head = {key: value for key, value in head.items() if value is not None}
         self._options = Options(**given)
         self._recorder: Recorder | None = None
         parent = current_run.get()
