@@ -103,17 +103,19 @@ def _record(where: str, exc: BaseException | None, **more: Any) -> None:
     try:
         if exc is None or isinstance(exc, SystemExit) or id(exc) in _seen:
             return
-        recorder = _run_at_hand()
+        # Finalisers, and asyncio's word on a forgotten task, come in the context of whoever runs just then.
+        recorder = _run_at_hand(in_context=where == "thread")
         if recorder is not None:
             recorder.emit("error", {"where": where, **more, "error": failure(exc)})
     except Exception as own:
         guard.swallow("record an uncaught exception", own)
 
 
-def _run_at_hand() -> Recorder | None:
+def _run_at_hand(*, in_context: bool) -> Recorder | None:
+    """Return the run an error belongs to: the context's, else the process's own, else the only one."""
     current = sys.modules.get("reenact.capture.current")
     if current is not None:
-        run = current.current_run.get()
+        run = current.current_run.get() if in_context else None
         if run is not None:
             found: Recorder = run.recorder()
             return found
