@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_ANSWERS = 8
 MAX_BYTES = 32 << 10
+_NOT_THE_MODELS = ("user", "system", "tool", "developer")
 _EXACT = 0
 """The marshal version whose bytes depend on the value alone, not on interning or sharing."""
 
@@ -40,17 +41,22 @@ class Answers:
                 self.parts.append((call, pointer, exact))
         del self.parts[:-MAX_ANSWERS]
 
-    def reference(self, element: Any) -> tuple[str, None] | None:
+    def reference(self, element: Any) -> str | None:
         """Return ``{"$answer": …}`` if the element is made of one answer's values."""
         if type(element) is not dict or not element or not self.parts:
+            return None
+        if element.get("role") in _NOT_THE_MODELS:
             return None
         try:
             wanted = {key: marshal.dumps(item, _EXACT) for key, item in element.items()}
         except ValueError:
             return None
         for call, pointer, exact in reversed(self.parts):
-            if all(exact.get(key) == item for key, item in wanted.items()):
+            for key, item in wanted.items():
+                if exact.get(key) != item:
+                    break
+            else:
                 at = f',"at":{dumps(pointer)}' if pointer else ""
                 keys = "" if list(wanted) == list(exact) else f',"keys":{dumps(list(wanted))}'
-                return f'{{"$answer":{dumps(call)}{at}{keys}}}', None
+                return f'{{"$answer":{dumps(call)}{at}{keys}}}'
         return None

@@ -9,7 +9,7 @@ import time
 from _contextvars import ContextVar
 from _thread import get_ident
 
-from ..lines import dumps, new_id
+from ..lines import dumps
 from .jsonable import to_json
 
 TYPE_CHECKING = False
@@ -46,18 +46,22 @@ class OpenCall:
 class Calls:
     """The open calls of one writer, and the tool uses its answers asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        """The writer's id: with a counter it makes call ids that no other process makes."""
+        self.count = 0
         self.open: dict[str, OpenCall] = {}
         self.answered_in_thread: dict[int, str] = {}
         self.wanted: dict[str, list[tuple[str | None, str, str]]] = {}
         """Per answer: (tool id, name, arguments as text) of every tool use not claimed yet."""
 
     def begin(self, kind: str, name: str | None) -> tuple[str, OpenCall]:
-        call = new_id(8)
+        self.count += 1
+        call = f"{self.prefix}{self.count:08x}"
         self.open[call] = opened = OpenCall(kind, name)
         if len(self.open) > MAX_OPEN:
             self.open.pop(next(iter(self.open)), None)
-        _begun.set((*_begun.get()[-_MINE:], call))
+        _begun.set((*[each for each in _begun.get() if each in self.open][-_MINE:], call))
         return call, opened
 
     def end(self, call: str | None, kind: str, name: str | None) -> tuple[str | None, OpenCall | None]:

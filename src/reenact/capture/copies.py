@@ -6,11 +6,13 @@ JSON does not, so numbers are wrapped.
 
 from __future__ import annotations
 
+from ..lines import dumps
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-Copy = object
+Copy = Any if TYPE_CHECKING else object
 
 MAX_CHANGES = 6
 MAX_SET_BYTES = 400
@@ -59,60 +61,44 @@ def plain_of(copy: Any) -> Any:
 Change = tuple["list[str]", "dict[str, Any]"]
 
 
-def small_change(before: Any, after: Any) -> Change | None:
-    """Return ``(drop, set)`` by JSON pointer that turns one value into the other, None if it is not small."""
+def small_change(before: Copy, after: Any) -> Change | None:
+    """Return ``(drop, set)`` by JSON pointer that turns a copy into a plain value, None if it is not small.
+
+    Applied in that order they give the value's keys in the value's own order too, so that both have
+    the same text.
+    """
     drop: list[str] = []
     put: dict[str, Any] = {}
     if not _compare(before, after, "", drop, put) or not (drop or put):
         return None
-    from ..lines import dumps
-
     return (drop, put) if len(dumps(put)) <= MAX_SET_BYTES else None
 
 
 def _compare(before: Any, after: Any, at: str, drop: list[str], put: dict[str, Any]) -> bool:
     if len(drop) + len(put) > MAX_CHANGES:
         return False
+    if after == before:
+        return True
     kind = type(before)
-    if kind is type(after):
-        if kind is dict:
-            for key in before:
-                if key not in after:
-                    drop.append(f"{at}/{_escape(key)}")
-            for key, item in after.items():
-                here = f"{at}/{_escape(key)}"
-                if key not in before:
-                    put[here] = item
-                elif not _compare(before[key], item, here, drop, put):
-                    return False
-            return True
-        if kind is list and len(before) == len(after):
-            pairs = enumerate(zip(before, after, strict=True))
-            return all(_compare(old, new, f"{at}/{index}", drop, put) for index, (old, new) in pairs)
-        if kind is not list and before == after and str(before) == str(after):
-            return True
+    if kind is dict and type(after) is dict:
+        kept = [key for key in before if key in after]
+        if [*kept, *(key for key in after if key not in before)] != list(after):
+            return False  # the keys stand in another order
+        drop += [f"{at}/{_escape(key)}" for key in before if key not in after]
+        for key, item in after.items():
+            here = f"{at}/{_escape(key)}"
+            if key not in before:
+                put[here] = item
+            elif not _compare(before[key], item, here, drop, put):
+                return False
+        return True
+    if kind is list and type(after) is list and len(before) == len(after):
+        pairs = enumerate(zip(before, after, strict=True))
+        return all(_compare(old, new, f"{at}/{index}", drop, put) for index, (old, new) in pairs)
     if not at:
         return False
     put[at] = after
     return True
-
-
-def apply_change(value: Any, drop: list[str], put: dict[str, Any]) -> Any:
-    """Carry out a change on a plain value, which may be altered."""
-    for pointer in drop:
-        parent, last = _parent(value, pointer)
-        del parent[last]
-    for pointer, item in put.items():
-        parent, last = _parent(value, pointer)
-        parent[last] = item
-    return value
-
-
-def _parent(value: Any, pointer: str) -> tuple[Any, Any]:
-    *path, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-    for part in path:
-        value = value[int(part)] if type(value) is list else value[part]
-    return value, int(last) if type(value) is list else last
 
 
 def _escape(key: str) -> str:

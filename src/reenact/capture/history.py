@@ -20,7 +20,7 @@ from .. import schema
 from ..lines import dumps, is_plain, quote
 from .answers import Answers
 from .blobs import INLINE_MAX
-from .copies import Copy, apply_change, copy_of, plain_of, small_change
+from .copies import Copy, copy_of, plain_of, small_change
 from .jsonable import jsonable
 from .texts import CAP
 
@@ -40,12 +40,10 @@ _ABSENT = object()
 class Element:
     """One message of a conversation that stands in the file."""
 
-    __slots__ = ("copy", "key", "origin", "touched")
+    __slots__ = ("copy", "origin", "touched")
 
-    def __init__(self, copy: Copy, key: int, origin: tuple[str, int], touched: bool) -> None:
+    def __init__(self, copy: Copy, origin: tuple[str, int], touched: bool) -> None:
         self.copy = copy
-        self.key = key
-        """Hash of its text, to find it again after the list was compacted."""
         self.origin = origin
         """The request and position where a reader finds it."""
         self.touched = touched
@@ -221,45 +219,37 @@ class _Request:
 
     def _known_elements(self) -> dict[int, Element]:
         """Every element the file holds, by the hash of its text; asked for only after an edit."""
-        return {element.key: element for base in self.history.bases for element in base.elements}
+        every = {id(element): element for base in self.history.bases for element in base.elements}
+        return {hash(dumps(plain_of(element.copy))): element for element in every.values()}
 
     def _one(self, index: int, known: dict[int, Element]) -> tuple[str, str]:
         """Return one element as written (maybe a reference) and as a reader will rebuild it."""
         raw = self.raw[index]
         plain, stored, touched = self._stored(raw, None)
-        copy = copy_of(plain)
-        key = hash(dumps(plain)) if touched else hash(stored)
         written = stored
         origin = (self.call, index)
-        same = known.get(key)
-        if same is not None and copy_equal(raw, same.copy):
+        same = known.get(hash(dumps(plain))) if known else None
+        if same is not None and copy_equal(plain, same.copy):
             origin = same.origin
             written = f'{{"$same":[{quote(origin[0])},{origin[1]}]}}'
         elif not touched:
-            reference = self.history.answers.reference(plain) or self._changed(index, plain)
-            if reference is not None and len(reference[0]) < len(stored):
-                written, rebuilt = reference
-                stored = rebuilt or stored
-        self.new.append(Element(copy, key, origin, touched))
+            reference = self._changed(index, plain) or self.history.answers.reference(plain)
+            if reference is not None and len(reference) < len(stored):
+                written = reference
+        self.new.append(Element(copy_of(plain), origin, touched))
         return written, stored
 
-    def _changed(self, index: int, plain: Any) -> tuple[str, str | None] | None:
+    def _changed(self, index: int, plain: Any) -> str | None:
         """Refer to the base's element at this place if only a little changed: a moved cache marker."""
         if self.base is None or index >= len(self.base.elements):
             return None
         old = self.base.elements[index]
-        if old.touched:
-            return None
-        before = plain_of(old.copy)
-        change = small_change(before, plain)
+        change = None if old.touched else small_change(old.copy, plain)
         if change is None:
-            return None
-        rebuilt = apply_change(before, *change)
-        if not copy_equal(rebuilt, copy_of(plain)):
             return None
         drop, put = change
         more = (f',"drop":{dumps(drop)}' if drop else "") + (f',"set":{dumps(put)}' if put else "")
-        return f'{{"$same":[{quote(old.origin[0])},{old.origin[1]}]{more}}}', dumps(rebuilt)
+        return f'{{"$same":[{quote(old.origin[0])},{old.origin[1]}]{more}}}'
 
     def _stored(self, raw: Any, name: str | None) -> tuple[Any, str, bool]:
         """Return a value plain, its text as the file holds it, and whether the two differ."""

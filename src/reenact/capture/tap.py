@@ -100,7 +100,11 @@ class Tap(FrontEnd):
         provider = opened.provider if opened is not None else None
         told = failure(error)
         if told is None and (found := shapes.error_of(body, provider)) is not None:
-            told = {"type": found[0], "message": found[1], "frames": []}
+            told = {
+                "type": found[0] or (f"http_{status}" if status else None),
+                "message": found[1],
+                "frames": [],
+            }
         fields = {
             "call": call,
             "status": status,
@@ -181,7 +185,7 @@ class Tap(FrontEnd):
 def calls_of(recorder: Recorder) -> Calls:
     """Return the open calls of a recorder; a forked child has none."""
     if recorder.calls is None:
-        recorder.calls = Calls()
+        recorder.calls = Calls(recorder.w)
     calls: Calls = recorder.calls
     return calls
 
