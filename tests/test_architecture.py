@@ -1,0 +1,131 @@
+"""Imports point one way, importing does nothing, and capture stays as light as promised."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import reenact
+
+ROOT = Path(reenact.__file__).parent
+ROOT_MODULES = {"schema", "lines", "errors", "summary", "_extras", "_version", "__init__", "__main__"}
+MAY_IMPORT = {
+    "capture": {"capture", "wire", *ROOT_MODULES},
+    "wire": {"wire", *ROOT_MODULES},
+    "tracefile": {"tracefile", "wire", *ROOT_MODULES},
+    "demo": {"demo", *ROOT_MODULES},
+    "cli": {"cli", "demo", "tracefile", "capture", "wire", *ROOT_MODULES},
+    "root": ROOT_MODULES,
+}
+LAZY_EXPORTS = "__init__.py"
+FILES = sorted(path for path in ROOT.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    parts = path.relative_to(ROOT).parts
+    return parts[0] if len(parts) > 1 else "root"
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """The rooms of reenact a file imports from, wherever in the file."""
+    package = ("reenact", *path.relative_to(ROOT).parts[:-1])
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            names = [*base, *(node.module or "").split(".")] if node.module else list(base)
+            if names[:1] == ["reenact"]:
+                found |= {names[1]} if len(names) > 1 and names[1] else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("reenact.")}
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down_the_layers(path: Path) -> None:
+    if path.name == LAZY_EXPORTS and room(path) == "root":
+        return  # the export list names every room, on first use only
+    if path.name == "__main__.py":
+        return
+    public = set(reenact.__all__) | {"__version__"}
+    assert imported_rooms(path) - MAY_IMPORT[room(path)] - public == set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_third_party_import_at_the_top_of_a_file(path: Path) -> None:
+    allowed = sys.stdlib_module_names | {"reenact"}
+    tops = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in tops:
+        if isinstance(node, ast.Import):
+            assert {alias.name.split(".")[0] for alias in node.names} <= allowed
+        elif not node.level:
+            assert (node.module or "").split(".")[0] in allowed
+
+
+def test_files_stay_readable() -> None:
+    long = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in FILES}
+    assert {name: lines for name, lines in long.items() if lines > 400} == {}
+
+
+def test_no_module_bears_the_name_of_an_exported_function() -> None:
+    modules = {path.stem for path in ROOT.glob("*.py")} | {path.name for path in ROOT.iterdir() if path.is_dir()}
+    assert modules & set(reenact.__all__) == set()
+
+
+def test_the_export_list_is_complete_and_resolves() -> None:
+    assert sorted(reenact.__all__) == sorted(set(reenact._HOME) - {"__version__"})
+    hints = ast.parse((ROOT / "__init__.py").read_text())
+    typed = {
+        alias.asname
+        for block in hints.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed == set(reenact._HOME)
+    for name in reenact.__all__:
+        assert getattr(reenact, name).__name__ == name
+    assert set(reenact.__all__) <= set(dir(reenact))
+    with pytest.raises(AttributeError, match="nonsense"):
+        reenact.nonsense  # noqa: B018
+
+
+def isolated(code: str) -> list[str]:
+    """Run code in a bare interpreter and return what it prints."""
+    start = f"import sys; sys.path.insert(0, {str(ROOT.parent)!r}); before = set(sys.modules); "
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", start + code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_importing_the_package_loads_one_module() -> None:
+    assert isolated("import reenact; print(*(set(sys.modules) - before))") == ["reenact"]
+
+
+def test_capture_loads_ten_stdlib_modules_at_most_and_no_heavy_one() -> None:
+    new = isolated("from reenact import Trace; print(*(set(sys.modules) - before))")
+    stdlib = {name for name in new if not name.startswith("reenact")}
+    assert len(stdlib) <= 10, stdlib
+    assert not stdlib & {"re", "json", "threading", "pathlib", "dataclasses", "typing", "asyncio", "logging"}
+    assert not {name for name in new if name.startswith(("reenact.tracefile", "reenact.cli"))}
+
+
+def test_a_first_event_loads_no_heavy_module_either(tmp_path: Path) -> None:
+    path = str(tmp_path / "run.jsonl")
+    new = isolated(f"from reenact import Trace; t = Trace({path!r}); t.step('note', a=1); print(*(set(sys.modules) - before))")
+    assert not set(new) & {"re", "json", "threading", "pathlib", "dataclasses", "typing", "asyncio", "logging"}
+
+
+def test_importing_starts_nothing(tmp_path: Path) -> None:
+    names = ", ".join(reenact.__all__)
+    code = (
+        "import sys, os, threading, atexit; hooks = (sys.excepthook, sys.unraisablehook, threading.excepthook);"
+        f"from reenact import {names};"
+        "assert threading.active_count() == 1; assert os.listdir('.') == [];"
+        "assert hooks == (sys.excepthook, sys.unraisablehook, threading.excepthook)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
