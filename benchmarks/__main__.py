@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .harness import render
+from .harness import number, render
 from .rows import NEEDS_ORJSON, ROWS, STDLIB_ONLY
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,7 +60,12 @@ def _measure_all(names: list[str], quick: bool, out: Path | None) -> int:
         tables.append(table)
         print(render([table]), flush=True)
     verdicts = [figure["verdict"] for table in tables for figure in table["figures"]]
-    missed = [f"{f['what']}" for t in tables for f in t["figures"] if f["verdict"] == "MISSED"]
+    missed = [
+        f"{name}: {figure['what']}: {number(figure['value'])}, budget {number(figure['budget'])}"
+        for name, table in zip(names, tables, strict=True)
+        for figure in table["figures"]
+        if figure["verdict"] == "MISSED"
+    ]
     print(f"{verdicts.count('ok')} budgets met, {len(missed)} missed, {time.monotonic() - began:.0f} s")
     for what in missed:
         print(f"  MISSED  {what}")

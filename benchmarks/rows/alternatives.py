@@ -12,7 +12,9 @@ from . import event
 
 def measure(quick: bool, folder: Path) -> Table:
     table = Table("")
+    remark = _with_orjson()
     found, table.notes = available()
+    table.notes.append(remark)
     makers = {"reenact": event.ours(True), "reenact, redact=False": event.ours(False), **found}
     for size in PAYLOAD_BYTES:
         events = event.events_for(size, quick, ascii_only=True)[: 50 if quick else 300]
@@ -29,10 +31,13 @@ def measure(quick: bool, folder: Path) -> Table:
                 theirs=us(p50["article Trace"]),
                 note=getattr(found.get(name), "remark", ""),
             )
+    return table
+
+
+def _with_orjson() -> str:
+    """Load orjson before the first recorder exists, so that whoever can use it does; return the remark."""
     try:
         import orjson
-
-        table.notes.append(f"orjson {orjson.__version__} is installed: reenact and structlog use it")
     except ImportError:
-        table.notes.append("orjson is not installed: reenact and structlog use the stdlib's encoder")
-    return table
+        return "orjson is not installed: reenact and structlog use the stdlib's encoder"
+    return f"orjson {orjson.__version__} is loaded: reenact and structlog use it"

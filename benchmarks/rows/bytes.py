@@ -51,7 +51,7 @@ def _messages(table: Table, home: Path, turns: int) -> None:
 def _message_bytes(event: dict) -> int:
     body = event.get("body", {})
     if event["kind"] == "model.request":
-        return _ascii_bytes(body.get("messages", [])) + _ascii_bytes(event.get("keep", {}))
+        return _ascii_bytes(body.get("messages", []))
     return _ascii_bytes({key: body[key] for key in ("role", "content") if key in body})
 
 

@@ -20,7 +20,9 @@ before = set(sys.modules)
 begin = time.perf_counter_ns()
 {code}
 spent = time.perf_counter_ns() - begin
-print(__import__("json").dumps([spent, sorted(set(sys.modules) - before)]))
+names = sorted(set(sys.modules) - before)
+import json
+print(json.dumps([spent, names]))
 """
 
 
