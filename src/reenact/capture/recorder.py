@@ -10,6 +10,8 @@ import os
 import sys
 import time
 from _thread import RLock
+from time import perf_counter
+from time import time as now
 
 from .. import schema
 from ..lines import envelope, new_id, quote
@@ -74,7 +76,7 @@ class Recorder:
         self.totals = Totals()
         self.history = None
         self.checked_bytes = self.check_at = 0
-        self.said_queue = False
+        self.said_queue = self.over_quota = False
         self.calls: Any = None
         """Open calls and what answers asked for; made by the Tap that needs it."""
         self._middle = f', "run": {quote(self.run_id)}, "w": "{self.w}", "step": '
@@ -96,7 +98,7 @@ class Recorder:
 
     def emit(self, kind: str, fields: dict[str, Any], cap: int = CAP) -> bool:
         """Record one event; True if it is on its way to disk. Never raises."""
-        begun = time.perf_counter()
+        begun = perf_counter()
         try:
             if self.closed:
                 return self._too_late(kind)
@@ -107,11 +109,11 @@ class Recorder:
             guard.swallow(f"record a {kind}", exc)
             return False
         finally:
-            self.overhead += time.perf_counter() - begun
+            self.overhead += perf_counter() - begun
 
     def emit_request(self, fields: dict[str, Any], body: Any, lane: str) -> bool:
         """Record a model.request, writing of the body only what is new. Never raises."""
-        begun = time.perf_counter()
+        begun = perf_counter()
         try:
             if self.closed:
                 return self._too_late(schema.MODEL_REQUEST)
@@ -130,11 +132,11 @@ class Recorder:
             guard.swallow("record a model.request", exc)
             return False
         finally:
-            self.overhead += time.perf_counter() - begun
+            self.overhead += perf_counter() - begun
 
     def emit_answer(self, fields: dict[str, Any], parts: list[tuple[str, dict[str, Any]]]) -> bool:
         """Record a model.response; ``parts`` of its body may come back in a later request. Never raises."""
-        begun = time.perf_counter()
+        begun = perf_counter()
         try:
             if self.closed:
                 return self._too_late(schema.MODEL_RESPONSE)
@@ -149,7 +151,7 @@ class Recorder:
             guard.swallow("record a model.response", exc)
             return False
         finally:
-            self.overhead += time.perf_counter() - begun
+            self.overhead += perf_counter() - begun
 
     def bodies(self) -> History:
         if self.history is None:
@@ -167,21 +169,22 @@ class Recorder:
 
     def write(self, kind: str, fields: dict[str, Any], text: str, full: str) -> bool:
         """Number, stamp and write one event under the lock; tell listeners after it."""
-        if not self._acquire():
+        lock = self.lock
+        if not lock.acquire(False) and not self._acquire():
             return False
         try:
             if self.step == 0:
                 self._write_head()
-            self.step += 1
+            self.step = step = self.step + 1
             self.totals.add(kind, fields)
-            tot = self._tot() if kind in ENDS else ""
-            named = _kinds.get(kind) or kind_text(kind)
-            opening = f'{{"ts": {time.time():.6f}{self._middle}{self.step}{named}'
-            written = self._put(f"{opening}{text}{tot}}}\n")
+            if kind in ENDS:
+                text += self._tot()
+            opening = f'{{"ts": {now():.6f}{self._middle}{step}{_kinds.get(kind) or kind_text(kind)}'
+            written = self._put(f"{opening}{text}}}\n")
         finally:
-            self.lock.release()
+            lock.release()
         if self.listeners:
-            self._tell_listeners(f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}")
+            self._tell_listeners(f"{opening}{full}{self._tot() if kind in ENDS else ''}}}", f"{opening}{text}}}")
         return written
 
     def _put(self, line: str) -> bool:
@@ -239,7 +242,8 @@ class Recorder:
         from .quota import over_quota
 
         reason = over_quota(os.path.dirname(self.stem), self.options, wrote)
-        was, self.texts.metadata_only = self.texts.metadata_only, reason is not None
+        was, self.over_quota = self.over_quota, reason is not None
+        self.texts.limit(self.over_quota)
         if reason is not None and not was:
             guard.tell(
                 f"quota:{os.path.dirname(self.stem)}", f"{reason}: only metadata is recorded from here on."

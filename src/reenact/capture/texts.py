@@ -27,23 +27,28 @@ class Texts:
     """How one writer turns values into text."""
 
     def __init__(self, content: str, redactor: Redactor | None, blob_folder: str | None) -> None:
-        self.asked_content = content
+        self.asked_content = self.withheld = content
         self.redactor = redactor
         self.blob_folder = blob_folder
         """Where long strings go; None for a sink without a folder."""
         self._blobs: Blobs | None = None
-        self.metadata_only = False
-        """Set while the quota is exceeded."""
+        self.always_full = content == "full"
+        """False while the policy or an exceeded quota withholds content."""
 
     def content(self) -> str:
         """Return the content policy in force for this call."""
-        content = "none" if self.metadata_only else self.asked_content
+        content = "full" if self.always_full else self.withheld
         return content if content_in_force is None else content_in_force(content)
+
+    def limit(self, over: bool) -> None:
+        """Record metadata only while the quota is exceeded."""
+        self.always_full = not over and self.asked_content == "full"
+        self.withheld = "none" if over else self.asked_content
 
     def of(self, fields: dict[str, Any], cap: int, *, twice: bool) -> tuple[str, str, bool]:
         """Return the fields as text for the file, as text for listeners if ``twice``, and whether
         the text differs from what was given."""
-        content = self.content()
+        content = "full" if self.always_full and content_in_force is None else self.content()
         if content == "full":
             # The hot path of every event: most fields are short texts under names seen before.
             text = ""
