@@ -1,0 +1,174 @@
+"""``reenact cat``: a run's events as written, or whole, or without what differs between equal runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ... import lines
+from ...tracefile import family
+from ...tracefile.event import Event
+from ...tracefile.findings import Finding, Findings
+from ...tracefile.listing import head_and_tail
+from ...tracefile.rawlines import MAX_LINE, raw_lines
+from ...tracefile.reader import read_events
+from ...tracefile.recording import Recording
+from ...tracefile.shelf import PLACE_BITS
+from ...tracefile.tail import read_ends
+from .. import runs
+from ..output import Output
+from ..stable import Stable
+from ..text import count, valid
+
+DESCRIPTION = """\
+Print the events of a run. As they are: the lines of the file. --full: every request with its whole
+conversation and every long text put back. --stable: without times, ids, durations and process facts.
+With addresses (12, p77aa:12, turn:3, call:a1b2, @error) only those events."""
+EXAMPLES = """\
+  reenact cat @last --kind tool.result              the lines of one kind
+  reenact cat trip.jsonl --full --json turn:3       a request as the model saw it
+  diff <(reenact cat --stable a.jsonl) <(reenact cat --stable b.jsonl)
+"""
+
+_ADDRESS = re.compile(r"\d{1,7}|turn:.*|call:.*|p[0-9a-f]+:\d+|@error")
+_PIECE = 1 << 20
+Write = Callable[[bytes], object]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", nargs="*", metavar="RUN ADDRESS", help=f"RUN is {runs.RUN_HELP}; then events")
+    parser.add_argument("--full", action="store_true", help="requests and long texts whole")
+    parser.add_argument("--stable", action="store_true", help="without times, ids, durations, process facts")
+    parser.add_argument("--json", action="store_true", help="indented JSON, one document after the other")
+    parser.add_argument("--kind", action="append", default=[], metavar="K", help="only this kind of event")
+    runs.add_run_options(parser)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    address, wanted = _split(args.what)
+    write = out.raw()
+    findings = Findings()
+    if wanted:
+        recording = runs.load(address, run=args.run, blobs=args.blobs)
+        findings = recording.findings  # type: ignore[assignment]
+        events: Iterable[Event] = _addressed(recording, wanted)
+    else:
+        path, found = runs.locate(address)
+        chosen = args.run or found
+        plain = not (args.full or args.stable or args.json or args.kind)
+        if plain and _is_one_run(path, chosen):
+            runs.tell(_copy(path, write), out)
+            return 0
+        events = read_events(
+            path, run=_run_id(path, chosen, findings), blobs=args.blobs, on_finding=findings.add
+        )
+    try:
+        _print(events, args, write, out)
+    finally:
+        runs.tell(findings, out)
+    return 0
+
+
+def _split(words: list[str]) -> tuple[str | None, list[str]]:
+    """Return the run and the events: a first word that reads like an event is one, of the newest run."""
+    if words and (os.path.exists(words[0]) or not _ADDRESS.fullmatch(words[0])):
+        return words[0], words[1:]
+    return None, words
+
+
+def _addressed(recording: Recording, wanted: list[str]) -> Iterator[Event]:
+    for text in wanted:
+        yield recording.event(text)
+
+
+def _run_id(path: str, chosen: str | None, findings: Findings) -> str | None:
+    """Return which run of a shared file is meant; None if it holds one only, or all are wanted."""
+    if chosen == "*":
+        return None
+    if chosen is not None:
+        return chosen
+    rows = head_and_tail(path)
+    ids = {row.id for row in rows}
+    if len(ids) > 1:
+        message = (
+            f"the file holds {len(ids)} runs; this is the newest. --run selects another, --run '*' takes all"
+        )
+        findings.add(Finding("several-runs", message, path))
+        return rows[-1].id
+    return None
+
+
+def _is_one_run(path: str, chosen: str | None) -> bool:
+    """True if the lines are one writer's work on one run, so that they can be passed on as they are."""
+    files = family.streams(path)
+    if len(files) > 1 or len(files[0]) > 1:
+        return False
+    ends = read_ends(path)
+    return ends is not None and (chosen is None or chosen == "*" or ends.last[1].startswith(chosen))
+
+
+def _copy(path: str, write: Write) -> list[Finding]:
+    """Pass on the lines of a file, of any length; return whether some of them are no events."""
+    odd, first = 0, None
+    with open(path, "rb", buffering=0) as file:
+        for number, offset, size, data, ended in raw_lines(path):
+            if lines.peek(data) is None or data[-1:] != b"}":
+                odd += 1
+                first = first or number
+            if len(data) == size:
+                write(data + b"\n" if ended else data)
+                continue
+            at, end = offset, offset + size + ended
+            while at < end and (piece := os.pread(file.fileno(), min(_PIECE, end - at), at)):
+                write(piece)
+                at += len(piece)
+    if not odd:
+        return []
+    message = (
+        f"{count(odd, 'line')} from here on cannot be read as events of ours; `reenact doctor` says more"
+    )
+    return [Finding("odd-lines", message, path, first)]
+
+
+def _print(events: Iterable[Event], args: argparse.Namespace, write: Write, out: Output) -> None:
+    stable = Stable() if args.stable else None
+    for event in events:
+        if args.kind and event.kind not in args.kind and event.event_type not in args.kind:
+            continue
+        if not (args.full or args.stable or args.json):
+            write(_stored_line(event) + b"\n")
+            continue
+        fields = event.payload if args.full else event.stored
+        if stable is not None:
+            fields = stable.event(fields)
+        if args.json:
+            out.pretty(fields)
+        else:
+            write(line_of(fields) + b"\n")
+
+
+def _stored_line(event: Event) -> bytes:
+    """Return the bytes of an event; written anew if they share their line with something else."""
+    source = event._shelf.sources[event._place >> PLACE_BITS]
+    data = source.line(event._place & ((1 << PLACE_BITS) - 1)).rstrip(b"\r\0")
+    if len(data) > MAX_LINE:
+        return data
+    fields = event._raw()
+    try:
+        return data if lines.parse(data) == fields else line_of(fields)
+    except ValueError:
+        return line_of(fields)
+
+
+def line_of(fields: dict[str, Any]) -> bytes:
+    """Return fields as a line in the spelling of the format."""
+    compact = (f"{lines.quote(str(key))}: {_compact(value)}" for key, value in fields.items())
+    return ("{" + ", ".join(compact) + "}").encode("ascii")
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(valid(value), separators=(",", ":"))

@@ -1,0 +1,167 @@
+"""``reenact demo``: a small agent fails in a real process, and its trace tells why. Offline, no key."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from ...demo.model_server import scripted_model
+from ...errors import TraceFileError
+from ...tracefile.event import Event
+from ...tracefile.recording import Recording
+from ...wire import shapes
+from ..eventline import error_text
+from ..output import Output
+from ..text import clean, cut, plain, seconds
+
+DESCRIPTION = """\
+Run a small agent with three tools against a scripted model on this machine. It fails; what it recorded
+is listed, shown and followed back to the cause. Needs no network and no key, takes a second."""
+EXAMPLES = """\
+  reenact demo                  the trace is left in a new folder of the system's temporary one
+  reenact demo --keep runs/     the trace is left in runs/
+"""
+
+_TIMEOUT = 60
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep", metavar="DIR", help="put the trace here")
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON document: where the trace is, what failed"
+    )
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    folder = args.keep or tempfile.mkdtemp(prefix="reenact-demo-")
+    os.makedirs(folder, exist_ok=True)
+    out.say("Running a hotel-booking agent in a process of its own, against a scripted model …", "dim")
+    began = time.monotonic()
+    path, last_words = _record(folder)
+    out.say(f"It ran for {seconds(time.monotonic() - began)} and failed. Its last words:", "dim")
+    out.say(f"  {plain(last_words, 200)}\n", "red")
+    recording = Recording.load(path)
+    if args.json:
+        out.json_line(_as_dict(recording, folder))
+        return 0
+    _show_listing(path, out)
+    _show_run(path, out)
+    _show_cause(recording, out)
+    _show_next(folder, out)
+    return 0
+
+
+def _record(folder: str) -> tuple[str, str]:
+    """Run the agent; return its trace file and the last line it wrote to stderr."""
+    before = set(os.listdir(folder))
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT_")}
+    env |= {"REENACT_DIR": folder, "PYTHONPATH": _own_path()}
+    with scripted_model() as base_url:
+        command = [sys.executable, "-m", "reenact.demo.agent", "--base-url", base_url]
+        done = subprocess.run(  # noqa: S603
+            command, env=env, capture_output=True, text=True, timeout=_TIMEOUT, check=False
+        )
+    new = sorted(name for name in set(os.listdir(folder)) - before if name.endswith(".jsonl"))
+    words = done.stderr.strip().splitlines() or ["(nothing)"]
+    if not new:
+        raise TraceFileError(
+            f"the demo's agent left no trace in {folder}: {words[-1]}", hint="is the folder writable?"
+        )
+    return os.path.join(folder, new[0]), words[-1]
+
+
+def _own_path() -> str:
+    """Return a search path on which the child finds this very package, installed or not."""
+    import reenact
+
+    here = os.path.dirname(os.path.dirname(os.path.abspath(reenact.__file__)))
+    return os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+
+
+def _command(out: Output, *words: str) -> None:
+    out.line(out.paint("$ " + clean(shlex.join(["reenact", *words])), "bold cyan"))
+
+
+def _show_listing(path: str, out: Output) -> None:
+    from . import ls
+
+    out.heading("which runs are there, and how did they end?")
+    _command(out, "ls", os.path.dirname(path))
+    ls.show_rows(path, out)
+    out.line()
+
+
+def _show_run(path: str, out: Output) -> None:
+    from . import show
+
+    out.heading("what happened?")
+    _command(out, "show", os.path.dirname(path))
+    show.show_run(path, out)
+    out.line()
+
+
+def _show_cause(recording: Recording, out: Output) -> None:
+    """Write the failure and the messages that led to it: what was new in the last request."""
+    failure = recording.event("@error")
+    out.heading("why? the failure, and what the model had just been told")
+    error = failure.error
+    assert error is not None
+    out.line(out.paint(f"✗ step {failure.step}: {failure.tool_name}: {error_text(error)}", "red"))
+    request = recording.request_before(failure)
+    if request is None:
+        return
+    out.line(f"  It was asked for after the request at step {request.step}, whose new messages were:")
+    for message in _new_messages(request):
+        for role, text in _spoken(message):
+            out.line("    " + cut(f"{out.paint(role, 'bold')} {text}", out.width + 4))
+    out.line("  8900 a night for one hotel, 142 for the other: the first price is in cents.")
+    out.line("  The model believed it and took the dearer room for the cheaper one.")
+    out.line()
+
+
+def _new_messages(request: Event) -> list[Any]:
+    """Return the messages of a request that the one before it did not have."""
+    body, stored = request.payload.get("body"), request.stored.get("body")
+    key = shapes.conversation_key(body)
+    if key is None or type(body) is not dict:
+        return []
+    new = stored.get(key) if type(stored) is dict else None
+    messages: list[Any] = body[key]
+    return messages[-len(new) :] if type(new) is list and new else messages
+
+
+def _spoken(message: Any) -> list[tuple[str, str]]:
+    role = message.get("role", "?") if type(message) is dict else "?"
+    text = shapes.text(message if type(message) is dict else [message])
+    return [(plain(str(role), 12), plain(line, 200)) for line in text.splitlines() if line.strip()]
+
+
+def _show_next(folder: str, out: Output) -> None:
+    out.heading("try next (a folder stands for its newest run)")
+    for words, what in (
+        (["show", folder, "--event", "@error"], "the failing event in full"),
+        (["cat", folder, "turn:3", "--full", "--json"], "a request as the model saw it"),
+        (["grep", "8900", folder], "where the wrong price came from"),
+        (["doctor", folder], "is the file whole?"),
+    ):
+        out.line(f"  {clean(shlex.join(['reenact', *words]))}")
+        out.line(out.paint(f"      {what}", "dim"))
+
+
+def _as_dict(recording: Recording, folder: str) -> dict[str, Any]:
+    from ..ending import ending
+
+    failure = recording.event("@error")
+    return {
+        "folder": folder,
+        "path": recording.path,
+        "run": recording.run_id,
+        **ending(recording),
+        "failed_at": {"step": failure.step, "tool": failure.tool_name},
+    }

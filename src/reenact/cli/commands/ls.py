@@ -1,0 +1,183 @@
+"""``reenact ls``: the runs of a folder, from the two ends of each file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import time
+from typing import Any
+
+from ...errors import TraceFileError, UsageError
+from ...tracefile.addresses import default_folder
+from ...tracefile.listing import RunRow, head_and_tail, list_runs
+from ..output import Cell, Output
+from ..text import age, clean, compact, count, plain, short_json
+
+DESCRIPTION = """\
+List the runs in a folder, newest first: how each ended, its turns, steps, tokens and errors.
+Reads the two ends of each file only. Files that are no trace are listed with the reason."""
+EXAMPLES = """\
+  reenact ls                                   the runs in $REENACT_DIR or ./.reenact
+  reenact ls runs/ --failed --limit 5          the five newest that went wrong
+  reenact ls --where environment=prod --where name~trip
+  reenact ls --json | jq 'select(.errors > 0) | .path'
+"""
+
+_FILTER = re.compile(r"([^=!~]+)(!=|=|~)(.*)", re.DOTALL)
+_OWN_KEYS = ("name", "status", "id", "path")
+STYLES = {"ok": "green", "running": "cyan", "error": "red", "killed": "bold red"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="*", metavar="FOLDER", help="folders or files of runs")
+    parser.add_argument("--failed", action="store_true", help="only those that failed or were killed")
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE",
+        help="only runs whose metadata (or name, status, id, path) is VALUE; != is not, ~ contains",
+    )  # fmt: skip
+    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N runs")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line and run")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    filters = [parse_filter(text) for text in args.where]
+    asked = args.folder or [default_folder()]
+    rows: list[RunRow] = []
+    for place in asked:
+        rows += _rows(place, must_exist=bool(args.folder))
+    rows.sort(key=lambda row: row.started or 0.0, reverse=True)
+    chosen = [row for row in rows if (row.failed or not args.failed) and all(map(_holds(row), filters))]
+    chosen = chosen[: args.limit]
+    if args.json:
+        for row in chosen:
+            out.json_line(as_dict(row))
+    elif chosen:
+        _table(chosen, out)
+    if not chosen:
+        _say_nothing_found(asked, len(rows), out)
+    damaged = sum(1 for row in chosen if row.findings)
+    if damaged:
+        files = count(damaged, "run")
+        out.say(f"{files} marked ! met damage on reading; `reenact doctor PATH` names it", "yellow")
+    return 0
+
+
+def show_rows(path: str, out: Output) -> None:
+    """Write the table for one file; the demo uses it too."""
+    _table(head_and_tail(path), out)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("it must be 1 or more")
+    return number
+
+
+def _rows(place: str, *, must_exist: bool) -> list[RunRow]:
+    if os.path.isdir(place):
+        return list_runs(place)
+    if os.path.exists(place):
+        return head_and_tail(place)
+    if must_exist:
+        raise TraceFileError(f"{place} does not exist", path=place, hint="name a folder of trace files")
+    return []
+
+
+def _say_nothing_found(asked: list[str], total: int, out: Output) -> None:
+    places = clean(", ".join(asked))
+    if total:
+        out.say(f"None of the {count(total, 'run')} in {places} is like that.")
+    else:
+        out.say(f"No run was recorded in {places} yet.")
+        out.say("\nhint: `reenact demo` records one; `from reenact import Trace` is how your agent does")
+
+
+Filter = tuple[str, str, str]
+
+
+def parse_filter(text: str) -> Filter:
+    """Return (key, operator, value) of ``environment=prod``, ``status!=ok`` or ``name~trip``."""
+    found = _FILTER.fullmatch(text)
+    if found is None or not found[1].strip():
+        raise UsageError(
+            f"the filter {text!r} does not compare anything",
+            hint="write KEY=VALUE, KEY!=VALUE or KEY~PART, for instance --where environment=prod",
+        )
+    return found[1].strip(), found[2], found[3].strip()
+
+
+def _holds(row: RunRow) -> Any:
+    def holds(wanted: Filter) -> bool:
+        key, operator, value = wanted
+        found = _value(row, key)
+        if operator == "=":
+            return found == value
+        if operator == "!=":
+            return found != value
+        return found is not None and value in found
+
+    return holds
+
+
+def _value(row: RunRow, key: str) -> str | None:
+    if key in _OWN_KEYS:
+        own = getattr(row, key)
+        return own if own is None else str(own)
+    value: Any = row.meta.get(key)
+    if value is None:
+        return None
+    return value if type(value) is str else short_json(value, 500)
+
+
+def as_dict(row: RunRow) -> dict[str, Any]:
+    """Return a run's facts as ``--json`` gives them."""
+    return {
+        "id": row.id,
+        "name": row.name,
+        "status": row.status,
+        "reason": row.reason,
+        "path": row.path,
+        "turns": row.turns,
+        "steps": row.steps,
+        "tokens": {"in": row.tokens_in, "out": row.tokens_out},
+        "errors": row.errors,
+        "started": row.started,
+        "ended": row.ended,
+        "bytes": row.size,
+        "findings": row.findings,
+        "meta": row.meta,
+        "parent_run": row.parent_run,
+    }
+
+
+def _table(rows: list[RunRow], out: Output) -> None:
+    now = time.time()
+    head = ["status", "name", ">turns", ">steps", ">tokens", ">errors", ">age", "id"]
+    out.table(head, [_cells(row, now) for row in rows], flexible=1)
+
+
+def _cells(row: RunRow, now: float) -> list[Cell]:
+    damage = " !" if row.findings else ""
+    status = (plain(row.status, 20) + damage, STYLES.get(row.status, "yellow"))
+    name = (plain(row.name, 60) or "-", "bold" if row.id is not None else "")
+    if row.reason is not None and row.id is None:
+        return [status, name, (_reason(row), "dim")]
+    tokens = row.tokens_in + row.tokens_out
+    return [
+        status,
+        name,
+        (compact(row.turns), ""),
+        (compact(row.steps), ""),
+        (compact(tokens), ""),
+        (compact(row.errors), "red" if row.errors else "dim"),
+        (age(row.started, now), ""),
+        (plain(row.id or "-", 32)[:8], "dim"),
+    ]
+
+
+def _reason(row: RunRow) -> str:
+    """Return why a file is no run, without its path, which stands beside it already."""
+    reason = row.reason or ""
+    return plain(reason.removeprefix(f"{row.path} is no trace: ").removeprefix(f"{row.path} "))

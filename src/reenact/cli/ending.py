@@ -1,0 +1,131 @@
+"""How a run ended, said first: status, exception with frames, exit code, or what it was inside of.
+
+Used by ``show`` and ``demo``. For a killed run the calls without an end tell where it died.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from .. import schema
+from ..tracefile import status as states
+from ..tracefile.calls import TOOL, Call, join_calls
+from ..tracefile.event import ErrorText, Event
+from ..tracefile.recording import Recording
+from .eventline import describe, error_text, tool_text
+from .output import Output
+from .text import clean, plain, seconds
+
+_LOOK_BACK = 2000
+"""Events at the end of a long run among which open calls are sought."""
+
+_STYLES = {"ok": "bold green", "running": "bold cyan", "unclosed": "bold yellow", "unknown": "bold yellow"}
+_SIGNS = {"ok": "✓", "running": "●", "unclosed": "·", "unknown": "·", "cancelled": "·"}
+
+_SAYS = {
+    states.KILLED: "the process ended without a word",
+    states.RUNNING: "the process is alive",
+    states.UNCLOSED: "the recorder was never closed; the program may have ended well",
+    states.UNKNOWN: "nothing says how it ended",
+    states.CANCELLED: "it was cancelled",
+}
+
+
+def open_calls(recording: Recording) -> list[Call]:
+    """Return the calls that had begun and not ended, oldest first."""
+    return [call for call in join_calls(recording.events[-_LOOK_BACK:]) if call.is_open]
+
+
+def inside(call: Call, status: str) -> str:
+    """Return what an open call means: ``died inside tool search(q="hotels")``."""
+    event = call.event
+    step = f" (step {event.step})" if event.step is not None else ""
+    alive = status == states.RUNNING
+    if call.kind == TOOL:
+        return f"{'is' if alive else 'died'} inside tool {tool_text(event, 200)}{step}"
+    return f"{'is' if alive else 'died while'} waiting for {describe(event).text}{step}"
+
+
+def ending_error(recording: Recording) -> ErrorText | None:
+    """Return the error a run ended with: its own, else that of its last event if it is one."""
+    error = recording.error
+    if error is None and recording.status in (states.ERROR, states.KILLED):
+        for event in reversed(recording.events[-20:]):
+            if event.error is not None:
+                return event.error
+    return error
+
+
+def ending(recording: Recording) -> dict[str, Any]:
+    """Return how the run ended, for ``--json``."""
+    status = recording.status
+    error = ending_error(recording)
+    calls = open_calls(recording) if recording.end is None else []
+    return {
+        "status": status,
+        "exit": recording.end.exit if recording.end is not None else None,
+        "error": None if error is None else error_dict(error),
+        "inside": [{"step": at.event.step, "call": at.id, "text": inside(at, status)} for at in calls],
+    }
+
+
+def error_dict(error: ErrorText) -> dict[str, Any]:
+    """Return an error as ``--json`` gives it."""
+    return {"type": error.type, "message": str(error), "frames": error.frames}
+
+
+def show_ending(recording: Recording, out: Output) -> None:
+    """Write how the run ended, in one line and the frames below it."""
+    status = recording.status
+    style = _STYLES.get(status, "bold red")
+    error = ending_error(recording)
+    words: list[str] = []
+    calls = open_calls(recording) if recording.end is None else []
+    if error is not None and recording.end is not None:
+        words.append(error_text(error))
+    elif calls:
+        words += [inside(call, status) for call in calls[-4:]]
+    elif status in _SAYS:
+        words.append(_SAYS[status])
+    code = _exit_text(recording.end)
+    if code:
+        words.append(code)
+    took = _took(recording)
+    if took:
+        words.append(took)
+    head = f"{_SIGNS.get(status, '✗')} {plain(status, 20)}"
+    out.line(out.paint(head, style) + "  " + ", ".join(words) if words else out.paint(head, style))
+    if calls and error is not None:
+        out.line(f"  its last error was {error_text(error)}")
+    for frame in (error.frames if error is not None else [])[:3]:
+        out.line(out.paint(f"    at {plain(clean(frame), out.width - 8)}", "dim"))
+
+
+def _exit_text(end: Event | None) -> str:
+    code = end.exit if end is not None else None
+    if type(code) is not int:
+        return ""
+    if code < 0:
+        try:
+            return f"signal {signal.Signals(-code).name}"
+        except ValueError:
+            return f"signal {-code}"
+    return f"exit {code}" if code else ""
+
+
+def _took(recording: Recording) -> str:
+    begin, end = recording.started, recording.ended
+    if begin is None or end is None or not 0 <= end - begin < 1e9:
+        return ""
+    return f"{'so far' if recording.status == states.RUNNING else 'after'} {seconds(end - begin)}"
+
+
+def is_turn_begin(event: Event) -> bool:
+    """True for the event that opens a turn: a request that is no retry, or a whole model call."""
+    if event.kind == schema.LLM_CALL:
+        return True
+    if event.event_type != schema.MODEL_REQUEST:
+        return False
+    attempt = event._raw().get("attempt")
+    return attempt is None or attempt == 1

@@ -1,0 +1,166 @@
+"""The ``reenact`` command: finds the command asked for, imports only that, and answers with an exit code.
+
+0 fine, 1 a difference or failure was found, 2 usage or unusable input. Never a traceback, unless
+REENACT_DEBUG asks for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ..errors import ReenactError
+from .output import Output
+from .text import clean
+
+COMMANDS = {
+    "demo": "see it work: an agent that fails, recorded and read back (offline, no key)",
+    "ls": "list the runs in a folder, newest first",
+    "show": "how a run ended, and what happened in it",
+    "cat": "print a run's events, as written or whole",
+    "tail": "print a run's events as they are written",
+    "grep": "search the events and long texts of runs",
+    "doctor": "check a trace file, say what is damaged and what still holds",
+}
+
+OK, FOUND, UNUSABLE = 0, 1, 2
+INTERRUPTED = 130
+
+_TOP = """\
+A run is a path, the beginning of an id, a name, @last, @prev or @failed; without one, @last in
+$REENACT_DIR or ./.reenact is meant. Data goes to stdout, talk to stderr.
+
+examples:
+  reenact demo                 what this is about, in ten seconds
+  reenact ls --failed          which runs went wrong
+  reenact show @failed         how the newest of them ended
+  reenact show trip.jsonl      the same for a file
+
+`reenact COMMAND --help` explains a command.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with our way of saying what is wrong."""
+
+    def __init__(self, prog: str, description: str, examples: str) -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            epilog="examples:\n" + examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        sentence = message[:1].upper() + message[1:]
+        self.exit(UNUSABLE, clean(f"{sentence}.\n\nhint: `{self.prog} --help` shows what it takes\n"))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    out = Output()
+    try:
+        code = _dispatch(arguments, out)
+        out.stdout.flush()
+        return code
+    except SystemExit as end:  # argparse: --help or a wrong argument
+        return end.code if isinstance(end.code, int) else UNUSABLE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _give_up_stdout()
+        return OK
+    except (ReenactError, OSError) as why:
+        return complain(out, why)
+    except Exception as fault:
+        return _own_fault(out, fault)
+
+
+def complain(out: Output, why: ReenactError | OSError) -> int:
+    """Say on stderr what is wrong with the input and what to do; return the exit code for it."""
+    out.say(clean(sentence(why)))
+    hint = getattr(why, "hint", None)
+    if hint:
+        out.say(f"\nhint: {clean(str(hint))}")
+    return UNUSABLE
+
+
+def sentence(why: ReenactError | OSError) -> str:
+    """Return what went wrong as one sentence."""
+    if isinstance(why, ReenactError):
+        return str(why)
+    told = (why.strerror or str(why) or type(why).__name__).lower()
+    return f"{why.filename} cannot be read ({told})" if why.filename else f"this cannot be done ({told})"
+
+
+def _dispatch(arguments: list[str], out: Output) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        if len(arguments) > 1 and arguments[1] in COMMANDS:
+            return _dispatch([arguments[1], "--help"], out)
+        _help(out)
+        return OK if arguments else UNUSABLE
+    if arguments[0] in ("-V", "--version"):
+        from .. import __version__
+
+        out.line(f"reenact {__version__}")
+        return OK
+    name = arguments[0]
+    if name not in COMMANDS:
+        return _unknown(name, out)
+    module = importlib.import_module(f".commands.{name}", __package__)
+    parser = Parser(f"reenact {name}", module.DESCRIPTION, module.EXAMPLES)
+    module.configure(parser)
+    code: int = module.run(parser.parse_args(arguments[1:]), out)
+    return code
+
+
+def _help(out: Output) -> None:
+    out.line("usage: reenact COMMAND …\n")
+    out.line("The flight recorder and time-travel debugger for LLM agents.\n")
+    out.line("commands:")
+    for name, what in COMMANDS.items():
+        out.line(f"  {name:8} {what}")
+    out.line()
+    out.stdout.write(_TOP)
+
+
+def _unknown(name: str, out: Output) -> int:
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
+    if name.startswith("-"):
+        out.say(clean(f"There is no option {name} before a command."))
+    else:
+        out.say(clean(f"There is no command {name!r}."))
+    if near:
+        out.say(f"\nhint: did you mean `reenact {near[0]}`?")
+    elif os.path.exists(name):
+        out.say(clean(f"\nhint: `reenact show {name}` shows a file"))
+    else:
+        out.say(f"\nhint: the commands are {', '.join(COMMANDS)}")
+    return UNUSABLE
+
+
+def _give_up_stdout() -> None:
+    """The reader of our output is gone; keep the interpreter from complaining when it flushes at exit."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+def _own_fault(out: Output, fault: Exception) -> int:
+    if os.environ.get("REENACT_DEBUG"):
+        import traceback
+
+        traceback.print_exc(file=out.stderr)
+    told = clean(f"{type(fault).__name__}: {fault}")[:300]
+    out.say(f"reenact met a fault of its own ({told}). No file was changed.")
+    out.say("\nhint: please report it; with REENACT_DEBUG=1 the same command says where it is")
+    return UNUSABLE

@@ -1,0 +1,202 @@
+"""Where commands write: data to stdout, talk to stderr, colour and width as the terminal has them.
+
+One ``Output`` per invocation. Colour only on a terminal and without NO_COLOR; rich, where installed,
+draws tables and JSON there. Texts given to it must be printable already (see ``text``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
+
+from .._extras import have
+from .text import cut, pad, pretty_json, valid, width_of
+
+PIPE_WIDTH = 120
+"""Columns when nobody tells: wide enough for people reading a log, short enough for a line."""
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+_ASCII = {
+    "→": ">", "←": "<", "▸": "+", "◂": "-", "✗": "x", "✓": "v", "·": ".", "●": "o", "…": "~", "─": "-",
+}  # fmt: skip
+_MAX_PRETTY_ROWS = 200
+"""Beyond this rich's table layout takes longer than reading the runs did."""
+
+Cell = tuple[str, str]
+"""A text and its style, "" for none."""
+
+
+class Output:
+    """The two streams of a command."""
+
+    def __init__(self, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
+        self.stdout = stdout if stdout is not None else sys.stdout
+        self.stderr = stderr if stderr is not None else sys.stderr
+        for stream in (self.stdout, self.stderr):
+            # A lone surrogate or a terminal without UTF-8 must not end in an exception.
+            reconfigure = getattr(stream, "reconfigure", None)
+            if reconfigure is not None:
+                reconfigure(errors="backslashreplace")
+        self.is_terminal = _is_terminal(self.stdout)
+        self.color = _wants_color(self.stdout)
+        self.talk_color = _wants_color(self.stderr)
+        self.width = _width(self.is_terminal)
+        self._to_ascii = _replacements(self.stdout)
+
+    def line(self, text: str = "") -> None:
+        """Write one line of data."""
+        if self._to_ascii is not None:
+            text = text.translate(self._to_ascii)
+        self.stdout.write(text + "\n")
+
+    def json_line(self, value: Any) -> None:
+        """Write a value as one line of ASCII JSON."""
+        self.stdout.write(json.dumps(valid(value)) + "\n")
+
+    def raw(self) -> Callable[[bytes], object]:
+        """Return a function that writes bytes as they are; made clean only if a terminal reads them."""
+        self.stdout.flush()
+        binary = getattr(self.stdout, "buffer", None)
+        if binary is not None and not self.is_terminal:
+            write: Callable[[bytes], object] = binary.write
+            return write
+        return lambda data: self.stdout.write(_for_terminal(data))
+
+    def say(self, text: str = "", style: str = "") -> None:
+        """Write a line of talk; it goes around the data, which may be piped."""
+        self.stdout.flush()
+        self.stderr.write(_styled(text, style if self.talk_color else "") + "\n")
+        self.stderr.flush()
+
+    def paint(self, text: str, style: str) -> str:
+        """Return the text in a style, e.g. ``"bold red"``, where there is colour."""
+        return _styled(text, style) if self.color and text else text
+
+    def cells(self, cells: Sequence[Cell]) -> str:
+        """Return pieces of text painted and put side by side."""
+        return "".join(self.paint(text, style) for text, style in cells)
+
+    def pretty(self, value: Any) -> None:
+        """Write a value as indented JSON, coloured by rich where there is both."""
+        text = pretty_json(value)
+        rich = self.color and self.is_terminal and len(text) < 200_000 and have("rich.highlighter")
+        if not rich:
+            self.line(text)
+            return
+        from rich.console import Console
+        from rich.text import Text
+
+        shown = Text(text)
+        rich.JSONHighlighter().highlight(shown)
+        Console(file=self.stdout, width=self.width, highlight=False).print(shown, soft_wrap=True)
+
+    def heading(self, text: str) -> None:
+        """Write a line that begins a part."""
+        bar = "─" * max(3, self.width - width_of(text) - 4) if self.is_terminal else "──"
+        self.line(self.paint(f"── {text} {bar}", "bold cyan"))
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[Cell]], *, flexible: int) -> None:
+        """Write rows in columns; the flexible one gives way when the terminal is narrow.
+
+        Columns whose name begins with ``>`` stand right. A row shorter than the head has a last cell
+        that runs on to the end of the line.
+        """
+        right = [name.startswith(">") for name in head]
+        names = [name.lstrip(">") for name in head]
+        rich = self.color and self.is_terminal and len(rows) <= _MAX_PRETTY_ROWS
+        table = have("rich.table") if rich else None
+        if table is not None and all(len(row) == len(head) for row in rows):
+            self._rich_table(table, names, right, rows, flexible)
+            return
+        widths = [len(name) for name in names]
+        for row in rows:
+            for column, (text, _) in enumerate(row[:-1] if len(row) < len(head) else row):
+                widths[column] = max(widths[column], width_of(text))
+        rest = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
+        widths[flexible] = max(8, min(widths[flexible], self.width - rest))
+        self.line(self._row([(name, "dim") for name in names], widths, right))
+        for row in rows:
+            self.line(self._row(row, widths, right))
+
+    def _row(self, row: Sequence[Cell], widths: list[int], right: list[bool]) -> str:
+        parts, used = [], 0
+        for column, (text, style) in enumerate(row):
+            if column == len(row) - 1 and len(row) < len(widths):
+                parts.append(self.paint(cut(text, self.width - used), style))
+                break
+            space = widths[column]
+            filled = cut(text, space).rjust(space) if right[column] else pad(text, space)
+            if column == len(row) - 1:
+                filled = filled.rstrip()
+            parts.append(self.paint(filled, style))
+            used += space + 2
+        return "  ".join(parts)
+
+    def _rich_table(
+        self, module: Any, names: list[str], right: list[bool], rows: Sequence[Sequence[Cell]], flexible: int
+    ) -> None:
+        from rich import box
+        from rich.console import Console
+        from rich.text import Text
+
+        table = module.Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
+        for number, name in enumerate(names):
+            table.add_column(
+                name,
+                justify="right" if right[number] else "left",
+                no_wrap=True,
+                overflow="ellipsis",
+                min_width=8 if number == flexible else width_of(name),
+                ratio=1 if number == flexible else None,
+            )
+        for row in rows:
+            table.add_row(*(Text(text, style=style) for text, style in row))
+        Console(file=self.stdout, width=self.width, highlight=False).print(table)
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (ValueError, AttributeError):
+        return False
+
+
+def _wants_color(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or _is_terminal(stream)
+
+
+def _width(terminal: bool) -> int:
+    fallback = (80 if terminal else PIPE_WIDTH, 24)
+    columns = shutil.get_terminal_size(fallback).columns if terminal else _columns() or PIPE_WIDTH
+    return max(40, min(columns, 400))
+
+
+def _columns() -> int:
+    told = os.environ.get("COLUMNS", "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 6 else 0
+
+
+def _replacements(stream: TextIO) -> dict[int, str] | None:
+    """Return what to write instead of our own signs where the encoding lacks them."""
+    try:
+        "→✗…─▸".encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeError, LookupError):
+        return {ord(sign): plain for sign, plain in _ASCII.items()}
+    return None
+
+
+def _styled(text: str, style: str) -> str:
+    codes = ";".join(_STYLES[word] for word in style.split())
+    return f"\x1b[{codes}m{text}\x1b[0m" if codes else text
+
+
+def _for_terminal(data: bytes) -> str:
+    from .text import clean
+
+    return clean(data.decode("utf-8", "replace"))

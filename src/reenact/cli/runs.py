@@ -1,0 +1,84 @@
+"""From what the user typed to a run, and the talk about what was met while reading it.
+
+Used by every command that takes a RUN. Findings go to stderr, a few of them; ``doctor`` has them all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from ..errors import NotATrace, TraceFileError
+from ..tracefile.addresses import default_folder, find_run
+from ..tracefile.family import trace_files
+from ..tracefile.findings import Finding
+from ..tracefile.reader import require_file
+from ..tracefile.recording import Recording
+from .output import Output
+from .text import clean, count
+
+MAX_TOLD = 8
+"""Findings told by a command that was asked for something else."""
+
+RUN_HELP = "a path, the beginning of an id, a name, @last, @prev, @failed (default: @last)"
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add what selects among the runs of a shared file and where long texts are."""
+    parser.add_argument("--run", metavar="ID", help="which run of a shared file; '*' takes all as one")
+    parser.add_argument("--blobs", metavar="DIR", help="a further folder to seek long texts in")
+
+
+def locate(text: str | None) -> tuple[str, str | None]:
+    """Return the path of a run, and its id if the address says which one of the file is meant."""
+    if text and not text.startswith("@"):
+        if os.path.isfile(text) or _is_special(text):
+            return text, None
+        if not os.path.isdir(text) and (os.sep in text or text.endswith(".jsonl")):
+            require_file(text)
+    row = find_run(text)
+    return row.path, row.id
+
+
+def _is_special(path: str) -> bool:
+    """True for a pipe or device, such as ``/dev/stdin`` or ``<(…)``; reading it twice is not possible."""
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise TraceFileError(
+            f"{path} is not a plain file, and a trace is read at several places",
+            path=path,
+            hint="put it into a file first",
+        )
+    return False
+
+
+def load(text: str | None, *, run: str | None = None, blobs: str | None = None) -> Recording:
+    """Return the recording at an address."""
+    path, found = locate(text)
+    return Recording.load(path, run or found, blobs=blobs)
+
+
+def files_of(asked: Sequence[str]) -> list[str]:
+    """Return the trace files meant by runs, files and folders; none given: the default folder's."""
+    files: dict[str, None] = {}
+    for text in asked or [default_folder()]:
+        if os.path.isdir(text):
+            files.update(dict.fromkeys(trace_files(text)))
+        elif not asked:
+            raise NotATrace(
+                f"there is no folder {text}, so nothing was recorded yet",
+                path=text,
+                hint="name a trace file, or the folder by REENACT_DIR",
+            )
+        else:
+            files[locate(text)[0]] = None
+    return list(files)
+
+
+def tell(findings: Sequence[Finding], out: Output) -> None:
+    """Say on stderr what was met while reading."""
+    for finding in findings[:MAX_TOLD]:
+        out.say(clean(str(finding)), "yellow")
+    more = len(findings) - MAX_TOLD
+    if more > 0:
+        out.say(f"{count(more, 'more finding')}; `reenact doctor` has them all", "yellow")
