@@ -20,6 +20,9 @@ from .reader import Placed, check_version, is_bookkeeping, placed_time
 from .records import LineReader
 from .shelf import Shelf
 
+_HEAD = 256
+"""Bytes by which a file is known to be still the same."""
+
 
 def follow(
     path: str | os.PathLike[str],
@@ -98,7 +101,8 @@ class _Growing:
     def _begin(self) -> None:
         self._base = self._shelf.add(self._path)
         self._reader = LineReader(self._note)
-        self._offset, self._line, self._inode = 0, 1, 0
+        self._offset, self._line = 0, 1
+        self._head, self._mtime, self._inode = b"", 0, 0
         self._steps: dict[str | None, int] = {}
 
     def news(self) -> Iterator[Placed]:
@@ -137,7 +141,11 @@ class _Growing:
 
     def _has_grown(self) -> bool:
         stat = os.stat(self._path)
-        if (self._inode and stat.st_ino != self._inode) or stat.st_size < self._offset:
-            self._begin()  # written anew under the same name
-        self._inode = stat.st_ino
+        if stat.st_mtime_ns != self._mtime or stat.st_ino != self._inode:
+            with open(self._path, "rb") as file:
+                head = file.read(_HEAD)
+            # A new file of that name may have the old one's inode, but not its first time and run.
+            if not head.startswith(self._head) or stat.st_size < self._offset:
+                self._begin()
+            self._head, self._mtime, self._inode = head, stat.st_mtime_ns, stat.st_ino
         return stat.st_size > self._offset

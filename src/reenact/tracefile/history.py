@@ -30,6 +30,8 @@ _START = bytes(8)
 
 
 class _Built(NamedTuple):
+    line: dict[str, Any]
+    """The request as it stands in the file."""
     body: dict[str, Any]
     chain: list[bytes] | None
     """The chain value after each element of the conversation; None once something is missing."""
@@ -55,12 +57,15 @@ class History:
         """Return the whole request body in stored form; shared, so not to be changed."""
         if type(fields.get("body")) is not dict:
             return fields.get("body")
+        call = fields.get("call")
+        known = self._built.get(call) if type(call) is str else None
+        if known is not None and known.line == fields:
+            return known.body
         self._spent = 0
         links, built = self._links(fields)
         for link in reversed(links):
             built = self._apply(built, link)
         assert built is not None
-        call = fields.get("call")
         if type(call) is str:
             self._built[call] = built
             if len(self._built) > _KEPT:
@@ -75,7 +80,7 @@ class History:
             if type(base) is str and (built := self._built.get(base)) is not None:
                 chain = None if built.chain is None else list(built.chain)
                 body = {key: list(v) if type(v) is list else v for key, v in built.body.items()}
-                return links, _Built(body, chain)
+                return links, _Built({}, body, chain)
             if type(base) is not str or base in seen or len(links) >= MAX_LINKS:
                 self._note("cycle", f"call {_short(fields)} builds on a request that builds on itself")
                 break
@@ -109,7 +114,7 @@ class History:
             else:
                 result[key] = value
         chain = self._prove(link, result.get(name or ""), below, intact)
-        return _Built(result, chain)
+        return _Built(link, result, chain)
 
     def _prove(
         self, link: dict[str, Any], elements: object, below: _Built | None, intact: int

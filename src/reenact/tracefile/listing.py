@@ -125,8 +125,10 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
     first, last = chains[0][0].first, chains[0][-1]
     start = first if first.get("kind") == "run.start" else None
     totals = last.totals
+    steps = sum([file.totals.steps for chain in chains for file in chain])
     for chain in chains[1:]:
         totals += chain[-1].totals
+    totals.steps = steps
     started = first["ts"] if isinstance(first.get("ts"), int | float) else None
     end = last.end if start is not None or last.last[4] == "run.end" else None
     row = RunRow(

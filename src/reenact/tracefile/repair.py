@@ -5,12 +5,15 @@ The input is never changed; the blobs are linked, or copied where links are not 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from typing import Any
 
 from .. import lines, schema
 from ..errors import UsageError
 from . import family
+from .dialects import OURS
 from .findings import Finding, Findings, Note
 from .reader import require_file
 from .records import Record, parse, records
@@ -70,16 +73,16 @@ def _clean(record: Record, data: bytes) -> bytes:
     except ValueError:
         pass
     assert record.fields is not None
-    order = [key for key in schema.ENVELOPE if key in record.fields]
-    order += [key for key in record.fields if key not in schema.ENVELOPE]
-    fields = (f"{lines.quote(key)}: {_dumps(record.fields[key])}" for key in order)
-    return ("{" + ", ".join(fields) + "}\n").encode("ascii")
+    ts, run, w, step, kind, dialect = record.envelope
+    if dialect == OURS and ts is not None and run is not None and step is not None:
+        head = lines.envelope(ts, run, w, step, kind)
+        rest = [key for key in record.fields if key not in schema.ENVELOPE]
+        return (head + "".join(f", {_item(key, record.fields)}" for key in rest) + "}\n").encode("ascii")
+    return ("{" + ", ".join(_item(key, record.fields) for key in record.fields) + "}\n").encode("ascii")
 
 
-def _dumps(value: object) -> str:
-    import json
-
-    return json.dumps(value, separators=(",", ":"))
+def _item(key: str, fields: dict[str, Any]) -> str:
+    return f"{lines.quote(key)}: {json.dumps(fields[key], separators=(',', ':'))}"
 
 
 def _copy_blobs(folder: str, target: str) -> None:

@@ -10,12 +10,13 @@ import re
 from typing import Any
 
 from .. import schema
-from . import family
+from . import dialects, family
 from .blobs import Blobs
+from .dialects import Envelope
 from .findings import Note, OnFinding
 from .history import History
 from .rawlines import raw_lines
-from .records import LineReader, Record, parse, records
+from .records import LineReader, parse, records
 
 PLACE_BITS = 48
 """A place is the file's number above, the byte offset below: one integer an event."""
@@ -27,6 +28,18 @@ _MODEL_LINE = re.compile(
 )
 _OTHER_LINE = re.compile(
     rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, "kind": "(?!model\.re)[^"\\]*"'
+)
+
+
+_MODEL_KINDS = frozenset(
+    (
+        schema.MODEL_REQUEST,
+        schema.MODEL_RESPONSE,
+        "model_request",
+        "model_response",
+        "llm_request",
+        "llm_response",
+    )
 )
 
 
@@ -98,7 +111,9 @@ class Source:
                 except ValueError:
                     pass
             for record in records(self.path, Note(self.path, None), start=offset):
-                return (record.fields, record.size) if record.fields is not None else None
+                if record.offset == offset and record.fields is not None:
+                    return record.fields, record.size
+                break  # the line itself is gone, this is a later one
         except OSError:
             pass
         return None
@@ -178,15 +193,14 @@ class Shelf:
             whole = data.find(b'{"ts": ', 1) < 0
             found = _MODEL_LINE.match(head) if whole else None
             if found is not None:
-                place((found[2].decode(), found[1] == b"response"), base | offset)
+                place((found[2].decode("utf-8", "replace"), found[1] == b"response"), base | offset)
             elif not whole or _OTHER_LINE.match(head) is None:
                 for record in reader.feed((0, offset, size, data, ended)):
-                    self._note_call(record, base)
+                    self.learn(record.envelope, record.fields, base | record.offset)
 
-    def _note_call(self, record: Record, base: int) -> None:
-        """The same for a line of another dialect, a wrapped or a fused one."""
-        fields = record.fields
-        if fields is not None and type(fields.get("call")) is str:
-            kind = schema.event_type(record.envelope.kind, fields)
-            if kind in (schema.MODEL_REQUEST, schema.MODEL_RESPONSE):
-                self._calls.setdefault((fields["call"], kind == schema.MODEL_RESPONSE), base | record.offset)
+    def learn(self, envelope: Envelope, fields: dict[str, Any] | None, place: int) -> None:
+        """Note where a model call stands, met by someone who reads all lines in order anyway."""
+        if fields is not None and envelope.kind in _MODEL_KINDS and type(fields.get("call")) is str:
+            answer = dialects.event_type(envelope.kind) == schema.MODEL_RESPONSE
+            self._calls.setdefault((fields["call"], answer), place)
+        self._scanned[place >> PLACE_BITS] = place & ((1 << PLACE_BITS) - 1)

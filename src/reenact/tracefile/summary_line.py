@@ -51,8 +51,9 @@ def _request(event: Event) -> list[str]:
     fields = event._raw()
     body = fields.get("body")
     model = body.get("model") if type(body) is dict else None
-    if model is None and type(fields.get("base")) is str:
-        model = (event._body() or {}).get("model")
+    if model is None and type(body) is dict and "base" in fields:
+        body = event._body()
+        model = body.get("model")
     count = fields.get("n")
     if type(count) is not int and type(body) is dict:
         lists = [body[key] for key in schema.LISTS if type(body.get(key)) is list]

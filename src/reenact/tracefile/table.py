@@ -107,6 +107,7 @@ def executions(
     for envelope, fields, place in placed(path, shelf, on_finding):
         execution = sorter.execution(envelope, fields)
         execution.add(envelope, place)
+        shelf.learn(envelope, fields, place)
         assert execution.totals is not None
         if fields is not None:
             execution.totals.add(envelope.kind, fields)

@@ -28,7 +28,7 @@ class Ends(NamedTuple):
     end: dict[str, Any] | None
     """The fields of ``run.end`` or ``proc.end``, if the file has got there."""
     totals: Totals
-    """Cumulative over the writer's life, earlier segments included."""
+    """Cumulative over the writer's life, earlier segments included; only ``steps`` is of this file."""
     size: int
     torn: bool
 
@@ -83,7 +83,7 @@ def _ends(
     totals, end = summed
     book = sum(tail.count(needle, 0, stop) for needle in (b'"kind": "run.', b'"kind": "proc.'))
     book += 0 if whole else 1
-    totals.steps = max(last[3] - book, 0)
+    totals.steps = max(last[3] - envelope[3] + 1 - book, 0)
     return Ends(first, last, end, totals, size, stop + 1 < len(tail))
 
 
