@@ -22,6 +22,7 @@ PLACE_BITS = 48
 """A place is the file's number above, the byte offset below: one integer an event."""
 
 _HEAD, _SMALL, _WINDOW = 4 << 10, 8 << 10, 256 << 10
+_RECENT, _RECENT_BYTES = 16, 1 << 20
 _MODEL_LINE = re.compile(
     rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, '
     rb'"kind": "model\.(request|response)", "call": "([^"\\]*)"'
@@ -130,7 +131,7 @@ class Source:
 class Shelf:
     """All files of one run or shared file."""
 
-    __slots__ = ("_calls", "_scanned", "blobs", "history", "note", "sources")
+    __slots__ = ("_calls", "_recent", "_scanned", "blobs", "history", "note", "sources")
 
     def __init__(self, path: str, on_finding: OnFinding | None = None, blobs: str | None = None) -> None:
         self.note = Note(path, on_finding)
@@ -139,6 +140,7 @@ class Shelf:
         self.blobs = Blobs([*folders, blobs] if blobs else folders, self.note)
         self.history = History(self._request, self._response, self.note)
         self._calls: dict[tuple[str, bool], int] = {}
+        self._recent: dict[tuple[str, bool], tuple[dict[str, Any], int]] = {}
         self._scanned: dict[int, int] = {}
 
     def add(self, path: str) -> int:
@@ -155,12 +157,23 @@ class Shelf:
         return self._place(call, False)
 
     def _request(self, call: str) -> tuple[dict[str, Any], int] | None:
-        place = self._place(call, False)
-        return None if place is None else self.fields(place)
+        return self._line(call, False)
 
     def _response(self, call: str) -> tuple[dict[str, Any], int] | None:
-        place = self._place(call, True)
-        return None if place is None else self.fields(place)
+        return self._line(call, True)
+
+    def _line(self, call: str, answer: bool) -> tuple[dict[str, Any], int] | None:
+        """Return a model call's line; the last few are remembered, since references come in groups."""
+        known = self._recent.get((call, answer))
+        if known is not None:
+            return known
+        place = self._place(call, answer)
+        got = None if place is None else self.fields(place)
+        if got is not None and got[1] < _RECENT_BYTES:
+            if len(self._recent) >= _RECENT:
+                self._recent.clear()
+            self._recent[call, answer] = got
+        return got
 
     def _place(self, call: str, answer: bool) -> int | None:
         place = self._calls.get((call, answer))

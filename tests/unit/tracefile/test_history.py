@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from written import Pen, chain_of, store_blob
+from written import Pen, chain_link, chain_of, store_blob
 
 from reenact import Recording
 from reenact.tracefile import history
@@ -32,20 +32,24 @@ class Talk:
         self.messages = []
         self.calls = 0
         self.sent = []
+        self.chain = bytes(8)
 
     def turn(self, text):
         call, base = f"{self.calls:016x}", f"{self.calls - 1:016x}"
         if self.calls == 0:
-            self.messages = [user(text)]
+            self.messages = new = [user(text)]
             fields = {"body": {"model": "m", "messages": [user(text)]}}
         else:
             kept = len(self.messages)
             answer = {"role": "assistant", "content": f"answer {self.calls - 1}"}
             self.messages = [*self.messages, answer, user(text)]
-            new = [{"$answer": base, "at": "/message", "keys": ["role", "content"]}, user(text)]
-            fields = {"base": base, "keep": {"model": True, "messages": kept}, "body": {"messages": new}}
+            new = self.messages[kept:]
+            written = [{"$answer": base, "at": "/message", "keys": ["role", "content"]}, user(text)]
+            fields = {"base": base, "keep": {"model": True, "messages": kept}, "body": {"messages": written}}
+        for message in new:
+            self.chain = chain_link(self.chain, message)
         self.sent.append({"model": "m", "messages": list(self.messages)})
-        self.lines.append(self.pen("model.request", call=call, n=len(self.messages), chain=chain_of(self.messages), **fields))
+        self.lines.append(self.pen("model.request", call=call, n=len(self.messages), chain=self.chain.hex(), **fields))
         answer = {"id": "x", "message": {"role": "assistant", "content": f"answer {self.calls}", "extra": 1}}
         self.lines.append(self.pen("model.response", call=call, error=None, body=answer))
         self.calls += 1

@@ -26,10 +26,14 @@ class Pen:
         return (head + rest + "}\n").encode("ascii")
 
 
+def chain_link(value: bytes, element: object) -> bytes:
+    return hashlib.blake2b(value + lines.dumps(element).encode(), digest_size=8).digest()
+
+
 def chain_of(elements: list[object]) -> str:
     value = bytes(8)
     for element in elements:
-        value = hashlib.blake2b(value + lines.dumps(element).encode(), digest_size=8).digest()
+        value = chain_link(value, element)
     return value.hex()
 
 
