@@ -21,13 +21,22 @@ with tempfile.TemporaryDirectory() as folder:
     WHOLE = worked_example(Path(folder)).read_bytes()
 LINES = WHOLE.splitlines(keepends=True)
 
-settings.register_profile("reader", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+settings.register_profile(
+    "reader", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 settings.load_profile("reader")
 
 small = st.integers(0, len(WHOLE) - 1)
 flips = st.tuples(st.just("flip"), small, st.binary(min_size=1, max_size=8))
 cuts = st.tuples(st.just("cut"), small, st.integers(1, 400))
-inserts = st.tuples(st.just("insert"), small, st.one_of(st.binary(max_size=40), st.sampled_from([b"\n", b"\0" * 64, b'{"ts": ', b"\xef\xbb\xbf", b"\r\n", b"}", b'"'])))
+inserts = st.tuples(
+    st.just("insert"),
+    small,
+    st.one_of(
+        st.binary(max_size=40),
+        st.sampled_from([b"\n", b"\0" * 64, b'{"ts": ', b"\xef\xbb\xbf", b"\r\n", b"}", b'"']),
+    ),
+)
 tears = st.tuples(st.just("tear"), small, st.just(0))
 damages = st.lists(st.one_of(flips, cuts, inserts, tears), min_size=1, max_size=4)
 
@@ -102,21 +111,83 @@ def test_a_repaired_copy_reads_as_the_damaged_file_did(tmp_path_factory, how):
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=15,
 )
 
 
-@given(st.dictionaries(st.sampled_from(["call", "base", "keep", "n", "chain", "body", "error", "tot", "usage", "attempt", "lane", "tool", "args", "result", "v", "parent_w", "status", "pid", "name", "meta"]), json_values), st.sampled_from(["model.request", "model.response", "tool.called", "tool.result", "tool_call", "tool_result", "llm_call", "error", "final", "run.start", "run.end", "proc.start", "note"]))
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "call",
+                "base",
+                "keep",
+                "n",
+                "chain",
+                "body",
+                "error",
+                "tot",
+                "usage",
+                "attempt",
+                "lane",
+                "tool",
+                "args",
+                "result",
+                "v",
+                "parent_w",
+                "status",
+                "pid",
+                "name",
+                "meta",
+            ]
+        ),
+        json_values,
+    ),
+    st.sampled_from(
+        [
+            "model.request",
+            "model.response",
+            "tool.called",
+            "tool.result",
+            "tool_call",
+            "tool_result",
+            "llm_call",
+            "error",
+            "final",
+            "run.start",
+            "run.end",
+            "proc.start",
+            "note",
+        ]
+    ),
+)
 @settings(max_examples=300)
 def test_fields_of_any_type_are_read(tmp_path_factory, fields, kind):
     path = tmp_path_factory.mktemp("d") / "t.jsonl"
     pen = Pen()
     fields = {key: value for key, value in fields.items() if key != "v" or type(value) is not str}
-    path.write_bytes(pen("run.start", v="1.0") + pen(kind, **fields) + pen("model.request", call="a", base="b", keep={"messages": 1}, body=fields) + pen("note"))
+    path.write_bytes(
+        pen("run.start", v="1.0")
+        + pen(kind, **fields)
+        + pen("model.request", call="a", base="b", keep={"messages": 1}, body=fields)
+        + pen("note")
+    )
     for event in read_events(path):
-        _ = event.payload, event.summary(), event.error, event.content, event.tool_name, event.args, event.result
+        _ = (
+            event.payload,
+            event.summary(),
+            event.error,
+            event.content,
+            event.tool_name,
+            event.args,
+            event.result,
+        )
     run = Recording.load(path)
     run.calls(), run.turns(), run.status, run.name, run.meta, run.totals, run.error
     for event in run.events:

@@ -51,6 +51,8 @@ def streams(path: str, names: list[str] | None = None) -> list[list[str]]:
             continue
         other = os.path.join(folder, name)
         part = member(other)
+        if not part.writer and not part.segment:
+            continue  # another file's beginning: t.jsonl beside t.log
         if part.stem == asked.stem and (part.writer == asked.writer or not asked.writer):
             found.setdefault(part.writer, []).append((part.segment, other))
     return [[file for _, file in sorted(files)] for _, files in sorted(found.items())]

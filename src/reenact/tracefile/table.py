@@ -126,6 +126,8 @@ class _Sorter:
     def execution(self, envelope: Envelope, fields: dict[str, Any] | None) -> Execution:
         if self._merge and self.found:
             return self.found[0]
+        if envelope.run is None and self.found:
+            return self.found[-1]  # a dialect that names the run only now and then
         key = (envelope.run, envelope.w)
         begins = envelope.kind == schema.RUN_START and envelope.dialect == OURS
         known = self._by_writer.get(key)

@@ -29,7 +29,14 @@ def test_a_file_of_the_first_articles_trace_is_read_as_its_code_writes_it(tmp_pa
     common = {"run": "3f2a9c01"}
     path = write(
         tmp_path,
-        {"ts": 1763200000.1, **common, "kind": "llm_call", "turn": 0, "content": None, "usage": {"prompt_tokens": 9, "completion_tokens": 3}},
+        {
+            "ts": 1763200000.1,
+            **common,
+            "kind": "llm_call",
+            "turn": 0,
+            "content": None,
+            "usage": {"prompt_tokens": 9, "completion_tokens": 3},
+        },
         {"ts": 1763200000.2, **common, "kind": "error", "tool": "search", "err": "timeout"},
         {"ts": 1763200000.3, **common, "kind": "tool_call", "name": "search", "args": {"q": "hotels"}},
         {"ts": 1763200000.4, **common, "kind": "tool_result", "id": "call_1", "output": "error: timeout"},
@@ -37,7 +44,13 @@ def test_a_file_of_the_first_articles_trace_is_read_as_its_code_writes_it(tmp_pa
     )
     events, codes = read(path)
     assert codes == []
-    assert [e.event_type for e in events] == ["model.response", "error", "tool.called", "tool.result", "final"]
+    assert [e.event_type for e in events] == [
+        "model.response",
+        "error",
+        "tool.called",
+        "tool.result",
+        "final",
+    ]
     assert (events[2].tool_name, events[2].args) == ("search", {"q": "hotels"})
     assert events[3].result == "error: timeout"
     assert events[1].error == "timeout"
@@ -55,8 +68,27 @@ def test_a_file_of_the_first_articles_trace_is_read_as_its_code_writes_it(tmp_pa
 def test_a_file_of_the_third_articles_step_log_is_read_as_its_code_writes_it(tmp_path):
     path = write(
         tmp_path,
-        {"type": "llm_call", "model": "m", "input_tokens": 1200, "output_tokens": 80, "stop_reason": "tool_use", "run_id": "run-1", "step": 1, "ts": 1763200000.1},
-        {"run_id": "run-1", "step": 2, "type": "tool_call", "tool": "search", "input": {"q": 1}, "output": None, "error": "", "duration_ms": 12, "ts": 1763200000.2},
+        {
+            "type": "llm_call",
+            "model": "m",
+            "input_tokens": 1200,
+            "output_tokens": 80,
+            "stop_reason": "tool_use",
+            "run_id": "run-1",
+            "step": 1,
+            "ts": 1763200000.1,
+        },
+        {
+            "run_id": "run-1",
+            "step": 2,
+            "type": "tool_call",
+            "tool": "search",
+            "input": {"q": 1},
+            "output": None,
+            "error": "",
+            "duration_ms": 12,
+            "ts": 1763200000.2,
+        },
     )
     events, codes = read(path)
     assert codes == []
@@ -71,15 +103,34 @@ def test_a_file_of_the_third_articles_step_log_is_read_as_its_code_writes_it(tmp
 def test_the_familys_other_spellings_are_read(tmp_path):
     path = write(
         tmp_path,
-        {"event_type": "tool.called", "timestamp": "2026-01-02T03:04:05Z", "run_id": "r", "tool_name": "search", "tool_args": {"q": 1}},
+        {
+            "event_type": "tool.called",
+            "timestamp": "2026-01-02T03:04:05Z",
+            "run_id": "r",
+            "tool_name": "search",
+            "tool_args": {"q": 1},
+        },
         {"kind": "tool_returned", "ts": 1767323046, "run_id": "r", "tool_name": "search", "tool_output": [1]},
         {"index": 2, "step_type": "error", "content": "boom", "timestamp": 1767323047000},
-        {"action": "tool_call", "line": 3, "tool": "x", "input": {}, "output": 1, "error": {"name": "ValueError", "message": "bad"}},
+        {
+            "action": "tool_call",
+            "line": 3,
+            "tool": "x",
+            "input": {},
+            "output": 1,
+            "error": {"name": "ValueError", "message": "bad"},
+        },
         {"type": "llm_request", "recorded_at": "2026-01-02T03:04:09+00:00", "run": "r"},
     )
     events, codes = read(path)
     assert codes == []
-    assert [e.event_type for e in events] == ["tool.called", "tool.result", "error", "tool.result", "model.request"]
+    assert [e.event_type for e in events] == [
+        "tool.called",
+        "tool.result",
+        "error",
+        "tool.result",
+        "model.request",
+    ]
     when = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC).timestamp()
     assert [e.timestamp for e in events] == [when, when + 1, when + 2, None, when + 4]
     assert events[0].args == {"q": 1}
@@ -89,7 +140,10 @@ def test_the_familys_other_spellings_are_read(tmp_path):
 
 
 def test_dollar_keys_of_a_foreign_dialect_are_left_alone(tmp_path):
-    path = write(tmp_path, {"ts": 1.0, "run": "r", "kind": "note", "q": {"$float": "nan", "$$x": 1, "$blob": "sha256:0"}})
+    path = write(
+        tmp_path,
+        {"ts": 1.0, "run": "r", "kind": "note", "q": {"$float": "nan", "$$x": 1, "$blob": "sha256:0"}},
+    )
     assert read(path)[0][0].payload["q"] == {"$float": "nan", "$$x": 1, "$blob": "sha256:0"}
 
 
@@ -99,9 +153,13 @@ def docker(text, stream="stdout"):
 
 WRAPPERS = {
     "docker": lambda line: docker(line),
-    "docker split": lambda line: docker(line[:50]) + docker("noise\n", "stderr") + docker(line[50:70]) + docker(line[70:]),
+    "docker split": lambda line: (
+        docker(line[:50]) + docker("noise\n", "stderr") + docker(line[50:70]) + docker(line[70:])
+    ),
     "cri": lambda line: f"2026-01-02T03:04:05.678901234Z stdout F {line}",
-    "cri split": lambda line: f"2026-01-02T03:04:05.6Z stdout P {line[:60]}\n2026-01-02T03:04:05.6Z stdout F {line[60:]}",
+    "cri split": lambda line: (
+        f"2026-01-02T03:04:05.6Z stdout P {line[:60]}\n2026-01-02T03:04:05.6Z stdout F {line[60:]}"
+    ),
     "cloudwatch json": lambda line: json.dumps({"timestamp": 1767323045000, "message": line}) + "\n",
     "cloudwatch text": lambda line: f"2026-01-02T03:04:05.678Z {line}",
     "aws logs tail": lambda line: f"2026-01-02T03:04:05.678000+00:00 app/web/1234 {line}",
@@ -111,7 +169,11 @@ WRAPPERS = {
 @pytest.mark.parametrize("how", WRAPPERS)
 def test_our_lines_are_taken_out_of_container_logs(tmp_path, how):
     pen = Pen()
-    lines = [pen("run.start", v="1.0", name="t"), pen("tool.called", call="a", tool="x", args={"q": "ü"}), pen("run.end", status="ok")]
+    lines = [
+        pen("run.start", v="1.0", name="t"),
+        pen("tool.called", call="a", tool="x", args={"q": "ü"}),
+        pen("run.end", status="ok"),
+    ]
     path = write(tmp_path, *(WRAPPERS[how](line.decode()) for line in lines))
     events, codes = read(path)
     assert [e.kind for e in events] == ["run.start", "tool.called", "run.end"]
@@ -137,9 +199,19 @@ def test_dialects_may_be_mixed_in_one_file(tmp_path):
 
 
 FOREIGN = {
-    "a Claude Code session": {"type": "assistant", "uuid": "u", "sessionId": "s", "timestamp": "2026-01-02T03:04:05Z", "message": {"role": "assistant"}},
+    "a Claude Code session": {
+        "type": "assistant",
+        "uuid": "u",
+        "sessionId": "s",
+        "timestamp": "2026-01-02T03:04:05Z",
+        "message": {"role": "assistant"},
+    },
     "an OpenTelemetry export": {"resourceSpans": []},
-    "a Codex session": {"timestamp": "2026-01-02T03:04:05Z", "type": "response_item", "payload": {"type": "message"}},
+    "a Codex session": {
+        "timestamp": "2026-01-02T03:04:05Z",
+        "type": "response_item",
+        "payload": {"type": "message"},
+    },
 }
 
 
@@ -164,7 +236,16 @@ def test_no_sample_of_another_tool_is_taken_for_a_trace():
 
 @pytest.mark.parametrize(
     ("given", "seconds"),
-    [(1763200000, 1763200000), (1763200000123, 1763200000.123), (1763200000123456789, 1763200000.1234567), ("2025-11-15T09:46:40", 1763200000), (float("nan"), None), (True, None), ("soon", None), (10**400, None)],
+    [
+        (1763200000, 1763200000),
+        (1763200000123, 1763200000.123),
+        (1763200000123456789, 1763200000.1234567),
+        ("2025-11-15T09:46:40", 1763200000),
+        (float("nan"), None),
+        (True, None),
+        ("soon", None),
+        (10**400, None),
+    ],
 )
 def test_times_are_read_in_every_unit(given, seconds):
     assert dialects.timestamp(given) == (pytest.approx(seconds) if seconds is not None else None)

@@ -19,7 +19,9 @@ def test_a_missing_attribute_is_none_and_a_user_field_is_an_attribute(tmp_path):
     event = load(tmp_path, pen("run.start", v="1.0"), pen("note", colour="red", fields={"call": 3})).events[0]
     assert event.colour == "red"
     assert event.fields == {"call": 3}
-    assert (event.nothing, event.tool_name, event.args, event.result, event.error, event.content) == (None,) * 6
+    assert (event.nothing, event.tool_name, event.args, event.result, event.error, event.content) == (
+        None,
+    ) * 6
     assert (event.call, event.parent, event.lane) == (None, None, None)
     with pytest.raises(AttributeError):
         _ = event._private
@@ -38,11 +40,23 @@ def test_error_is_text_with_type_and_frames(tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "text", "kind"),
-    [("", "", None), (False, "False", None), ({}, "", None), ("boom", "boom", None), ({"type": "T", "message": ""}, "T", "T"), ({"message": 7, "frames": "x"}, "7", None), ([1], "[1]", None)],
+    [
+        ("", "", None),
+        (False, "False", None),
+        ({}, "", None),
+        ("boom", "boom", None),
+        ({"type": "T", "message": ""}, "T", "T"),
+        ({"message": 7, "frames": "x"}, "7", None),
+        ([1], "[1]", None),
+    ],
 )
 def test_anything_but_null_is_an_error(tmp_path, given, text, kind):
     pen = Pen()
-    error = load(tmp_path, pen("run.start", v="1.0"), pen("tool.result", call="a", tool="x", error=given)).events[0].error
+    error = (
+        load(tmp_path, pen("run.start", v="1.0"), pen("tool.result", call="a", tool="x", error=given))
+        .events[0]
+        .error
+    )
     assert error is not None
     assert (str(error), error.type) == (text, kind)
 
@@ -54,9 +68,16 @@ def test_content_is_text_for_the_shapes_of_several_providers(tmp_path):
         {"choices": [{"message": {"role": "assistant", "content": "hello"}}]},
         {"candidates": [{"content": {"role": "model", "parts": [{"text": "hello"}]}}]},
     ]
-    run = load(tmp_path, pen("run.start", v="1.0"), *(pen("model.response", call=str(i), error=None, body=b) for i, b in enumerate(bodies)))
+    run = load(
+        tmp_path,
+        pen("run.start", v="1.0"),
+        *(pen("model.response", call=str(i), error=None, body=b) for i, b in enumerate(bodies)),
+    )
     assert [event.content for event in run.events] == ["hello"] * 3
-    assert load(tmp_path, pen("llm_call", content=[{"type": "text", "text": "hello"}])).events[0].content == "hello"
+    assert (
+        load(tmp_path, pen("llm_call", content=[{"type": "text", "text": "hello"}])).events[0].content
+        == "hello"
+    )
 
 
 def test_a_payload_is_fresh_plain_and_complete(tmp_path):

@@ -49,7 +49,9 @@ class Talk:
         for message in new:
             self.chain = chain_link(self.chain, message)
         self.sent.append({"model": "m", "messages": list(self.messages)})
-        self.lines.append(self.pen("model.request", call=call, n=len(self.messages), chain=self.chain.hex(), **fields))
+        self.lines.append(
+            self.pen("model.request", call=call, n=len(self.messages), chain=self.chain.hex(), **fields)
+        )
         answer = {"id": "x", "message": {"role": "assistant", "content": f"answer {self.calls}", "extra": 1}}
         self.lines.append(self.pen("model.response", call=call, error=None, body=answer))
         self.calls += 1
@@ -88,9 +90,15 @@ def test_a_payload_may_be_changed_without_changing_the_next(tmp_path):
 
 def test_same_drop_and_set_are_followed(tmp_path):
     pen = Pen()
-    marked = {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]}
+    marked = {
+        "role": "user",
+        "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}],
+    }
     plain = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
-    moved = {"role": "user", "content": [{"type": "text", "text": "ho", "cache_control": {"type": "ephemeral"}}]}
+    moved = {
+        "role": "user",
+        "content": [{"type": "text", "text": "ho", "cache_control": {"type": "ephemeral"}}],
+    }
     second = [plain, user("x"), moved]
     run = load(
         tmp_path,
@@ -128,7 +136,11 @@ def test_keys_in_neither_keep_nor_body_are_absent(tmp_path):
 
 def test_blobs_stand_as_references_in_the_chain_and_as_texts_in_the_payload(tmp_path):
     pen = Pen()
-    stored = {"role": "user", "content": store_blob(tmp_path / "t.jsonl", "long " * 1000), "$$key": {"$float": "nan"}}
+    stored = {
+        "role": "user",
+        "content": store_blob(tmp_path / "t.jsonl", "long " * 1000),
+        "$$key": {"$float": "nan"},
+    }
     run = load(
         tmp_path, pen("run.start", v="1.0"),
         pen("model.request", call="a", n=1, chain=chain_of([stored]), body={"messages": [stored]}),

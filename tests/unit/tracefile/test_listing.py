@@ -27,7 +27,9 @@ def long_run(pen, turns, **start):
     for i in range(turns):
         yield pen("model.request", call=f"{i:x}", body={"messages": ["x" * 200]})
         usage = {"input": 10, "output": 1}
-        yield pen("model.response", call=f"{i:x}", usage=usage, error=None, tot=tot(i + 1), body={"x": "y" * 200})
+        yield pen(
+            "model.response", call=f"{i:x}", usage=usage, error=None, tot=tot(i + 1), body={"x": "y" * 200}
+        )
 
 
 def test_the_row_of_the_worked_example(tmp_path):
@@ -43,14 +45,22 @@ def test_the_row_of_the_worked_example(tmp_path):
 def test_a_row_is_what_reading_all_of_the_run_gives(tmp_path, turns):
     pen = Pen()
     lines = list(long_run(pen, turns, name="t", pid=1, host="elsewhere"))
-    rest = [pen("tool.called", call="t1", tool="x"), pen("model.request", call="z", body={}), pen("error", error="x")]
+    rest = [
+        pen("tool.called", call="t1", tool="x"),
+        pen("model.request", call="z", body={}),
+        pen("error", error="x"),
+    ]
     path = write(tmp_path, "t.jsonl", *lines, *rest)
     (row,) = head_and_tail(path)
     run = Recording.load(path)
     assert (row.turns, row.errors, row.tokens_in, row.tokens_out) == (turns + 1, 1, 10 * turns, turns)
     assert {**run.tot} == row.totals.as_tot()
     assert row.steps == run.count()
-    assert (row.started, row.ended, row.status) == (run.started, run.ended, run.status) == (lines and run.started, run.ended, "unknown")
+    assert (
+        (row.started, row.ended, row.status)
+        == (run.started, run.ended, run.status)
+        == (lines and run.started, run.ended, "unknown")
+    )
 
 
 def test_a_retry_after_the_last_sum_takes_its_error_back(tmp_path):
@@ -66,8 +76,22 @@ def test_segments_and_processes_are_summed(tmp_path):
     pen, child = Pen(), Pen(w="0c0c0c0c")
     path = write(tmp_path, "t.jsonl", *long_run(pen, 5, name="t"))
     usage = {"input": 10, "output": 1}
-    write(tmp_path, "t.s0001.jsonl", pen("run.more", v="1.0", segment=1), pen("model.request", call="q", body={}), pen("model.response", call="q", usage=usage, error=None, tot=tot(6)), pen("run.end", status="ok", tot=tot(6)))
-    write(tmp_path, "t.p0c0c0c0c.jsonl", child("proc.start", v="1.0", parent_w=W), child("model.request", call="c", body={}), child("model.response", call="c", usage=usage, error=None, tot=tot(1)), child("proc.end", tot=tot(1)))
+    write(
+        tmp_path,
+        "t.s0001.jsonl",
+        pen("run.more", v="1.0", segment=1),
+        pen("model.request", call="q", body={}),
+        pen("model.response", call="q", usage=usage, error=None, tot=tot(6)),
+        pen("run.end", status="ok", tot=tot(6)),
+    )
+    write(
+        tmp_path,
+        "t.p0c0c0c0c.jsonl",
+        child("proc.start", v="1.0", parent_w=W),
+        child("model.request", call="c", body={}),
+        child("model.response", call="c", usage=usage, error=None, tot=tot(1)),
+        child("proc.end", tot=tot(1)),
+    )
     (row,) = head_and_tail(path)
     run = Recording.load(path)
     assert row.totals.as_tot() == run.totals.as_tot() == {"turns": 7, "in": 70, "out": 7, "err": 0}
@@ -78,9 +102,20 @@ def test_segments_and_processes_are_summed(tmp_path):
 
 def test_runs_that_share_a_file_have_a_row_each(tmp_path):
     one, two = Pen(run="r1", w="1"), Pen(run="r2", w="2")
-    path = write(tmp_path, "t.jsonl", one("run.start", v="1.0", name="a"), two("run.start", v="1.0", name="b"), two("llm_call", input_tokens=3, output_tokens=4), one("run.end", status="ok"), two("run.end", status="error"))
+    path = write(
+        tmp_path,
+        "t.jsonl",
+        one("run.start", v="1.0", name="a"),
+        two("run.start", v="1.0", name="b"),
+        two("llm_call", input_tokens=3, output_tokens=4),
+        one("run.end", status="ok"),
+        two("run.end", status="error"),
+    )
     rows = head_and_tail(path)
-    assert [(row.id, row.name, row.status, row.turns, row.tokens_in) for row in rows] == [("r1", "a", "ok", 0, 0), ("r2", "b", "error", 1, 3)]
+    assert [(row.id, row.name, row.status, row.turns, row.tokens_in) for row in rows] == [
+        ("r1", "a", "ok", 0, 0),
+        ("r2", "b", "error", 1, 3),
+    ]
 
 
 def test_one_bad_file_never_breaks_the_list(tmp_path):
@@ -89,7 +124,9 @@ def test_one_bad_file_never_breaks_the_list(tmp_path):
     write(tmp_path, "empty.jsonl")
     write(tmp_path, "binary.jsonl", bytes(range(256)) * 99)
     write(tmp_path, "text.jsonl", b"hello\n" * 9)
-    write(tmp_path, "claude.jsonl", json.dumps({"type": "user", "uuid": "u", "sessionId": "s"}).encode() + b"\n")
+    write(
+        tmp_path, "claude.jsonl", json.dumps({"type": "user", "uuid": "u", "sessionId": "s"}).encode() + b"\n"
+    )
     write(tmp_path, "future.jsonl", Pen()("run.start", v="9.0"))
     write(tmp_path, "torn.jsonl", Pen()("run.start", v="1.0")[:50])
     (tmp_path / "folder.jsonl").mkdir()
@@ -106,13 +143,19 @@ def test_one_bad_file_never_breaks_the_list(tmp_path):
 
 def test_a_torn_tail_is_counted_as_a_finding(tmp_path):
     pen = Pen()
-    path = write(tmp_path, "t.jsonl", pen("run.start", v="1.0", pid=1, host="elsewhere"), pen("note"), pen("note")[:-9])
+    path = write(
+        tmp_path, "t.jsonl", pen("run.start", v="1.0", pid=1, host="elsewhere"), pen("note"), pen("note")[:-9]
+    )
     (row,) = head_and_tail(path)
     assert (row.findings, row.steps) == (1, 1)
 
 
 def test_article_files_are_listed(tmp_path):
-    write(tmp_path, "old.jsonl", b'{"ts": 1.0, "run": "abc", "kind": "llm_call", "usage": {"input_tokens": 3, "output_tokens": 4}}\n')
+    write(
+        tmp_path,
+        "old.jsonl",
+        b'{"ts": 1.0, "run": "abc", "kind": "llm_call", "usage": {"input_tokens": 3, "output_tokens": 4}}\n',
+    )
     (row,) = list_runs(str(tmp_path))
     assert (row.id, row.name, row.status, row.turns, row.tokens_in) == ("abc", "old", "unknown", 1, 3)
 
@@ -121,12 +164,26 @@ def test_article_files_are_listed(tmp_path):
 def three(tmp_path):
     for i, (name, status) in enumerate([("plan", "ok"), ("book", "error"), ("pay", "ok")]):
         pen = Pen(run=f"{i}" * 32, ts=TS + i)
-        write(tmp_path, f"{name}-{i}.jsonl", pen("run.start", v="1.0", name=name), pen("run.end", status=status))
+        write(
+            tmp_path, f"{name}-{i}.jsonl", pen("run.start", v="1.0", name=name), pen("run.end", status=status)
+        )
     return str(tmp_path)
 
 
 def test_runs_are_found_by_path_id_name_and_alias(three):
-    expected = {"@last": "pay", "@prev": "book", "@failed": "book", None: "pay", "": "pay", "plan": "plan", "000": "plan", "1" * 32: "book", f"{three}/book-1.jsonl": "book", "book-1.jsonl": "book", three: "pay"}
+    expected = {
+        "@last": "pay",
+        "@prev": "book",
+        "@failed": "book",
+        None: "pay",
+        "": "pay",
+        "plan": "plan",
+        "000": "plan",
+        "1" * 32: "book",
+        f"{three}/book-1.jsonl": "book",
+        "book-1.jsonl": "book",
+        three: "pay",
+    }
     assert {asked: find_run(asked, three).name for asked in expected} == expected
 
 

@@ -5,7 +5,9 @@ import pytest
 from reenact.tracefile.offsets import line_offsets
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"a", b"a\n", b"a\nb", b"\n\n\nb\n", b"x" * 600_000 + b"\n" + b"y\n" * 200_000])
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"a", b"a\n", b"a\nb", b"\n\n\nb\n", b"x" * 600_000 + b"\n" + b"y\n" * 200_000]
+)
 def test_offsets_are_where_lines_begin(tmp_path, data):
     path = tmp_path / "f"
     path.write_bytes(data)
@@ -51,7 +53,9 @@ def test_a_kept_index_of_another_file_of_that_name_is_not_used(tmp_path):
     assert list(kept(path).starts) == [0]
 
 
-@pytest.mark.parametrize("damage", [b"", b"nonsense", b"reenact offsets 1\n{}\n", b"reenact offsets 1\n[]\n\0"])
+@pytest.mark.parametrize(
+    "damage", [b"", b"nonsense", b"reenact offsets 1\n{}\n", b"reenact offsets 1\n[]\n\0"]
+)
 def test_a_damaged_index_is_made_again(tmp_path, damage):
     path = tmp_path / "f.jsonl"
     path.write_bytes(b"one\ntwo\n")

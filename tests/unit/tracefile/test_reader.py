@@ -66,7 +66,9 @@ def test_two_whole_events_on_one_line_are_both_read(tmp_path):
 
 def test_nul_bytes_before_and_between_events_are_named(tmp_path):
     lines = story(Pen())
-    events, codes = read(write(tmp_path, lines[0], b"\0" * 4096, lines[1], lines[2].rstrip(), b"\0" * 7, b"\n", lines[3]))
+    events, codes = read(
+        write(tmp_path, lines[0], b"\0" * 4096, lines[1], lines[2].rstrip(), b"\0" * 7, b"\n", lines[3])
+    )
     assert [e.step for e in events] == [1, 2, 3, 4]
     assert codes == ["nul", "nul"]
 
@@ -95,7 +97,9 @@ def test_bytes_that_are_not_utf8_are_replaced_and_named(tmp_path):
 
 def test_lines_that_are_no_events_are_skipped_and_named(tmp_path):
     lines = story(Pen(), 1)
-    events, codes = read(write(tmp_path, lines[0], b"Traceback (most recent call last):\n", b'{"a": 1}\n', b"[1]\n", lines[1]))
+    events, codes = read(
+        write(tmp_path, lines[0], b"Traceback (most recent call last):\n", b'{"a": 1}\n', b"[1]\n", lines[1])
+    )
     assert len(events) == 2
     assert codes == ["garbage", "foreign", "garbage"]
 
@@ -140,7 +144,9 @@ def test_an_empty_file_is_an_empty_trace(tmp_path):
     assert read(write(tmp_path)) == ([], ["empty"])
 
 
-@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\0\0\0", b"hello\nworld\n", b'{"a": 1}\n', b"[1, 2]", b"\xff" * 99])
+@pytest.mark.parametrize(
+    "data", [b"\x89PNG\r\n\x1a\n\0\0\0", b"hello\nworld\n", b'{"a": 1}\n', b"[1, 2]", b"\xff" * 99]
+)
 def test_a_file_without_a_single_event_is_refused_with_a_hint(tmp_path, data):
     with pytest.raises(NotATrace) as why:
         read(write(tmp_path, data))
@@ -172,7 +178,9 @@ def test_a_lost_segment_shows_as_a_gap(tmp_path):
 
 
 def test_a_run_is_selected_by_a_unique_prefix_of_its_id(tmp_path):
-    path = write(tmp_path, *story(Pen(run="aa11")), *story(Pen(run="aa22", w="2")), *story(Pen(run="bb", w="3"), 1))
+    path = write(
+        tmp_path, *story(Pen(run="aa11")), *story(Pen(run="aa22", w="2")), *story(Pen(run="bb", w="3"), 1)
+    )
     assert {e.run_id for e in read(path)[0]} == {"aa11", "aa22", "bb"}
     events, _ = read(path, run="b")
     assert [e.run_id for e in events] == ["bb", "bb"]
@@ -196,7 +204,9 @@ def test_a_folder_gives_every_run_and_names_what_is_foreign(tmp_path):
         read(tmp_path, run="r3")
 
 
-def test_a_line_beyond_the_limit_is_known_by_its_envelope_and_parsed_only_when_asked_for(tmp_path, monkeypatch):
+def test_a_line_beyond_the_limit_is_known_by_its_envelope_and_parsed_only_when_asked_for(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(rawlines, "MAX_LINE", 3 << 20)
     pen = Pen()
     lines = [pen("run.start", v="1.0"), pen("big", text="x" * (5 << 20)), pen("note")]
@@ -221,7 +231,9 @@ def test_nesting_beyond_the_interpreters_depth_is_a_finding(tmp_path):
 
 def test_a_number_of_ten_thousand_digits_does_not_stop_reading(tmp_path):
     lines = story(Pen(), 1)
-    events, _ = read(write(tmp_path, lines[0], b'{"ts": 1.0, "run": "r", "kind": "note", "x": 1' + b"0" * 9999 + b"}\n"))
+    events, _ = read(
+        write(tmp_path, lines[0], b'{"ts": 1.0, "run": "r", "kind": "note", "x": 1' + b"0" * 9999 + b"}\n")
+    )
     assert [e.kind for e in events] == ["run.start", "note"]
 
 
@@ -229,7 +241,13 @@ def test_two_hundred_processes_are_merged_by_time(tmp_path):
     write(tmp_path, *story(Pen(), 2), name="t.jsonl")
     for i in range(200):
         pen = Pen(w=f"{i:08x}", ts=TS + 1 + i)
-        write(tmp_path, pen("proc.start", v="1.0", parent_w=W), pen("note"), pen("proc.end"), name=f"t.p{i:08x}.jsonl")
+        write(
+            tmp_path,
+            pen("proc.start", v="1.0", parent_w=W),
+            pen("note"),
+            pen("proc.end"),
+            name=f"t.p{i:08x}.jsonl",
+        )
     events, codes = read(tmp_path / "t.jsonl")
     assert len(events) == 603
     assert [e.timestamp for e in events] == sorted(e.timestamp for e in events)

@@ -61,7 +61,20 @@ def test_addresses_lead_to_events(tmp_path):
     assert {address: run.event(address).step for address in steps} == steps
     assert run.event("p77aa:1").writer == "77aa01bc"
     assert run.event(9).kind == "run.end"
-    for address in ("0", "10", "99999999999999999999", "turn:0", "turn:3", "turn:x", "call:", "call:zz", "p:1", "pffff:1", "nonsense", "-1"):
+    for address in (
+        "0",
+        "10",
+        "99999999999999999999",
+        "turn:0",
+        "turn:3",
+        "turn:x",
+        "call:",
+        "call:zz",
+        "p:1",
+        "pffff:1",
+        "nonsense",
+        "-1",
+    ):
         with pytest.raises(NoSuchEvent) as why:
             run.event(address)
         assert why.value.hint
@@ -85,8 +98,18 @@ def test_a_retry_belongs_to_its_turn_and_takes_its_error_back(tmp_path):
 
 def test_calls_in_flight_at_death_are_open(tmp_path):
     pen = Pen()
-    run = load(tmp_path, pen("run.start", v="1.0"), pen("tool.called", call="a", tool="x"), pen("tool.called", tool="y"), pen("tool.result", call="zz", tool="z", error=None))
-    assert [(call.tool, call.is_open, call.begin is None) for call in run.calls()] == [("x", True, False), ("y", True, False), ("z", False, True)]
+    run = load(
+        tmp_path,
+        pen("run.start", v="1.0"),
+        pen("tool.called", call="a", tool="x"),
+        pen("tool.called", tool="y"),
+        pen("tool.result", call="zz", tool="z", error=None),
+    )
+    assert [(call.tool, call.is_open, call.begin is None) for call in run.calls()] == [
+        ("x", True, False),
+        ("y", True, False),
+        ("z", False, True),
+    ]
 
 
 def test_calls_without_ids_are_joined_by_tool(tmp_path):
@@ -97,7 +120,11 @@ def test_calls_without_ids_are_joined_by_tool(tmp_path):
         pen("tool.result", tool="x", result="one", error=None), pen("tool.result", tool="y", result="two", error=None), pen("tool.result", tool="x", result="three", error=None),
         pen("model.request", body={}), pen("model.response", body={}, error=None),
     )  # fmt: skip
-    assert [(c.begin.args, c.end.result) for c in run.calls() if c.kind == "tool"] == [(1, "one"), (2, "two"), (3, "three")]
+    assert [(c.begin.args, c.end.result) for c in run.calls() if c.kind == "tool"] == [
+        (1, "one"),
+        (2, "two"),
+        (3, "three"),
+    ]
     assert not any(call.is_open for call in run.calls())
 
 
@@ -113,7 +140,15 @@ def test_lanes_do_not_share_retries(tmp_path):
 
 def test_the_newest_run_of_a_shared_file_is_taken_with_a_finding(tmp_path):
     one, two = Pen(run="r1", w="1"), Pen(run="r2", w="2")
-    lines = [one("run.start", v="1.0", name="first"), two("run.start", v="1.0", name="second"), two("note"), two("run.end", status="ok"), one("note"), one("note"), one("run.end", status="error")]
+    lines = [
+        one("run.start", v="1.0", name="first"),
+        two("run.start", v="1.0", name="second"),
+        two("note"),
+        two("run.end", status="ok"),
+        one("note"),
+        one("note"),
+        one("run.end", status="error"),
+    ]
     run = load(tmp_path, *lines)
     assert (run.name, run.count(), run.status) == ("second", 1, "ok")
     assert [f.code for f in run.findings] == ["several-runs"]
@@ -125,20 +160,35 @@ def test_the_newest_run_of_a_shared_file_is_taken_with_a_finding(tmp_path):
 
 def test_the_same_id_started_twice_is_two_executions(tmp_path):
     one, two = Pen(run="same", w="1"), Pen(run="same", w="2", ts=TS + 9)
-    run = load(tmp_path, one("run.start", v="1.0"), one("note", n_=1), two("run.start", v="1.0"), two("note", n_=2), two("note", n_=3))
+    run = load(
+        tmp_path,
+        one("run.start", v="1.0"),
+        one("note", n_=1),
+        two("run.start", v="1.0"),
+        two("note", n_=2),
+        two("note", n_=3),
+    )
     assert [e.n_ for e in run.events] == [2, 3]
     assert [f.code for f in run.findings] == ["several-runs"]
 
 
 def test_a_childs_events_belong_to_the_execution_of_its_parent(tmp_path):
     one, two, child = Pen(run="same", w="1"), Pen(run="same", w="2"), Pen(run="same", w="c")
-    lines = [one("run.start", v="1.0"), two("run.start", v="1.0"), child("proc.start", v="1.0", parent_w="1"), child("note", n_=1), two("note", n_=2)]
+    lines = [
+        one("run.start", v="1.0"),
+        two("run.start", v="1.0"),
+        child("proc.start", v="1.0", parent_w="1"),
+        child("note", n_=1),
+        two("note", n_=2),
+    ]
     assert [e.n_ for e in load(tmp_path, *lines).events] == [2]
 
 
 def test_status_tells_running_killed_and_unknown_apart(tmp_path):
     host = os.uname().nodename
-    child = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True)
+    child = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
     import time
 
     now = time.time()
@@ -155,7 +205,10 @@ def test_status_tells_running_killed_and_unknown_apart(tmp_path):
         pen = Pen(ts=ts)
         assert load(tmp_path, pen("run.start", v="1.0", **fields), pen("note")).status == expected
     pen = Pen()
-    assert load(tmp_path, pen("run.start", v="1.0", pid=os.getpid()), pen("run.end", status="cancelled")).status == "cancelled"
+    assert (
+        load(tmp_path, pen("run.start", v="1.0", pid=os.getpid()), pen("run.end", status="cancelled")).status
+        == "cancelled"
+    )
 
 
 def test_an_empty_file_is_an_empty_recording_and_a_missing_one_an_error(tmp_path):
@@ -174,10 +227,19 @@ def test_a_folder_stands_for_its_newest_run(tmp_path):
 def big_run(pen, count=300):
     yield pen("run.start", v="1.0", name="big", pid=1)
     for i in range(count):
-        yield pen("tool.called", call=f"{i:016x}", tool="x", args={"kind": "run.end", "text": '"kind": "run.end"'})
+        yield pen(
+            "tool.called", call=f"{i:016x}", tool="x", args={"kind": "run.end", "text": '"kind": "run.end"'}
+        )
         if i == 100:
             yield pen("proc.note", what="quota")
-        yield pen("tool.result", call=f"{i:016x}", tool="x", error=None, tot={"turns": 0, "in": 0, "out": 0, "err": 0}, result="y" * 50)
+        yield pen(
+            "tool.result",
+            call=f"{i:016x}",
+            tool="x",
+            error=None,
+            tot={"turns": 0, "in": 0, "out": 0, "err": 0},
+            result="y" * 50,
+        )
     yield pen("run.end", status="ok", tot={"turns": 0, "in": 0, "out": 0, "err": 0})
 
 
@@ -188,7 +250,9 @@ def test_a_large_gapless_file_reads_the_same_without_being_parsed(tmp_path, monk
     quick = load(tmp_path, *lines)
     assert quick._execution.totals is None
     assert quick.count() == parsed.count() == 600
-    assert [(e.index, e.step, e.kind) for e in quick.lines] == [(e.index, e.step, e.kind) for e in parsed.lines]
+    assert [(e.index, e.step, e.kind) for e in quick.lines] == [
+        (e.index, e.step, e.kind) for e in parsed.lines
+    ]
     assert quick.tot == parsed.tot
     assert quick.totals == parsed.totals
     assert quick.event("500") == parsed.event("500")

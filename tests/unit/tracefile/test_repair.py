@@ -13,8 +13,12 @@ def test_a_whole_run_is_copied_byte_for_byte_with_its_blobs(tmp_path):
     out = tmp_path / "copy" / "new.jsonl"
     assert repair(path, out) == []
     assert out.read_bytes() == path.read_bytes()
-    assert (tmp_path / "copy" / "new.p77aa01bc.jsonl").read_bytes() == (tmp_path / "trip.p77aa01bc.jsonl").read_bytes()
-    assert Recording.load(out).context_at(Recording.load(out).event("6"))[2]["content"][0]["content"] == HOTELS
+    assert (tmp_path / "copy" / "new.p77aa01bc.jsonl").read_bytes() == (
+        tmp_path / "trip.p77aa01bc.jsonl"
+    ).read_bytes()
+    assert (
+        Recording.load(out).context_at(Recording.load(out).event("6"))[2]["content"][0]["content"] == HOTELS
+    )
     assert out.stat().st_mode & 0o777 == 0o600
 
 

@@ -62,7 +62,10 @@ def worked_example(folder: Path) -> Path:
     path = folder / "trip.jsonl"
     pen = Pen()
     hotels = store_blob(path, HOTELS)
-    tool_message = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": hotels}]}
+    tool_message = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": hotels}],
+    }
     three = [USER, {"role": "assistant", "content": [TOOL_USE]}, tool_message]
     body = {"model": "claude-sonnet-4-6", "max_tokens": 1024, "system": "You plan trips.", "messages": [USER]}
     keep = {"model": True, "max_tokens": True, "system": True, "messages": 1}
