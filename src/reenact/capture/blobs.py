@@ -105,6 +105,7 @@ class _Shorten:
             except OSError as exc:
                 from . import guard
 
+                guard.pass_on(exc)
                 guard.tell(
                     f"blob:{exc.errno}",
                     f"could not store a long value ({guard.explain(exc)}); its head is kept.",

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from . import guard
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
@@ -46,6 +48,7 @@ def message(exc: BaseException) -> str:
     try:
         return str.__str__(str(exc))
     except Exception as worse:
+        guard.pass_on(worse)
         return f"<no message: __str__ raised {type(worse).__name__}>"
 
 

@@ -12,6 +12,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Any
 
 _told: set[str] = set()
 MAX_CAUSES = 100
@@ -42,27 +43,37 @@ def explain(exc: BaseException) -> str:
 
 def swallow(doing: str, exc: Exception) -> None:
     """Report a failure of ours and return, or pass on what is really the agent's."""
-    if raised_by_signal_handler(exc.__traceback__):
-        raise exc
+    pass_on(exc)
     tell(f"{doing}:{type(exc).__name__}", f"could not {doing} ({explain(exc)}). Your agent is unaffected.")
 
 
-def raised_by_signal_handler(tb: TracebackType | None) -> bool:
-    """True if a Python signal handler's frame is in the traceback: a time-out by alarm, for instance."""
+def pass_on(exc: BaseException) -> None:
+    """Raise again what is not ours: an exception from a signal handler, a time-out by alarm for instance.
+
+    To be called in every ``except`` that catches more than our own code can raise.
+    """
+    if _raised_by_signal_handler(exc.__traceback__):
+        raise exc
+
+
+def _raised_by_signal_handler(tb: TracebackType | None) -> bool:
     codes = set()
-    try:
-        for number in _signal.valid_signals():
-            handler = _signal.getsignal(number)
-            code = getattr(getattr(handler, "__func__", handler), "__code__", None)
-            if code is not None:
-                codes.add(code)
-    except (ValueError, TypeError):
-        return False
     while tb is not None:
-        if tb.tb_frame.f_code in codes:
-            return True
+        codes.add(tb.tb_frame.f_code)
         tb = tb.tb_next
+    for number in _signal.valid_signals():
+        handler = _signal.getsignal(number)
+        if callable(handler) and _code(handler) in codes:
+            return True
     return False
+
+
+def _code(handler: Any) -> object:
+    """Return the code a handler runs: of a function, a method, a partial or an object that can be called."""
+    handler = getattr(handler, "func", handler)
+    handler = getattr(handler, "__func__", handler)
+    called = getattr(type(handler), "__call__", None)
+    return getattr(handler, "__code__", None) or getattr(called, "__code__", None)
 
 
 def forget() -> None:

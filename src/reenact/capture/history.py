@@ -18,6 +18,7 @@ except ImportError:  # a build without the module
 
 from .. import schema
 from ..lines import dumps, is_plain, quote
+from . import guard
 from .answers import Answers
 from .blobs import INLINE_MAX
 from .copies import Copy, copy_of, plain_of, small_change
@@ -73,7 +74,8 @@ class Base:
         try:
             differ = map(ne, raw, self.copies)
             return next(compress(count(), differ), min(len(raw), len(self.copies)))
-        except Exception:  # an element whose == raises
+        except Exception as exc:  # an element whose == raises
+            guard.pass_on(exc)
             return 0
 
 
@@ -256,7 +258,8 @@ class _Request:
         plain = raw if self.ours or is_plain(raw) else jsonable(raw)
         try:
             text = dumps(plain)
-        except (ValueError, RecursionError, MemoryError):  # NaN, a huge int
+        except (ValueError, RecursionError, MemoryError) as exc:  # NaN, a huge int
+            guard.pass_on(exc)
             plain = jsonable(raw)
             text = dumps(plain)
         redactor = self.texts.redactor
@@ -299,7 +302,8 @@ class _Request:
 def copy_equal(raw: Any, copy: Copy) -> bool:
     try:
         return bool(raw == copy)
-    except Exception:
+    except Exception as exc:
+        guard.pass_on(exc)
         return False
 
 

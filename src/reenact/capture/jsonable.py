@@ -7,6 +7,7 @@ Used by the recorder for every field of every event, so it must always answer: i
 from __future__ import annotations
 
 from ..lines import MAX_DEPTH, MAX_NODES, dumps, escape_key, is_plain
+from . import guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ def to_json(value: Any) -> str:
     try:
         if is_plain(value):
             return dumps(value)
-    except (ValueError, TypeError, RecursionError, RuntimeError, MemoryError):
-        pass  # NaN, a huge int, a dict resized by another thread: the careful way round
+    except (ValueError, TypeError, RecursionError, RuntimeError, MemoryError) as exc:
+        guard.pass_on(exc)  # else NaN, a huge int, a dict resized by another thread: the careful way round
     return dumps(jsonable(value))
 
 
@@ -65,7 +66,8 @@ class _Copy:
             return self.container(value, depth)
         except KeyboardInterrupt:
             raise  # the user's own Ctrl-C must reach the agent
-        except BaseException:
+        except BaseException as exc:
+            guard.pass_on(exc)
             return _foreign(value)
         finally:
             self.inside.discard(mark)
@@ -175,6 +177,7 @@ def _repr(value: Any) -> str:
     except KeyboardInterrupt:
         raise
     except BaseException as exc:
+        guard.pass_on(exc)
         return f"<{type(value).__name__} whose repr raised {type(exc).__name__}>"
 
 

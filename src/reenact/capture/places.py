@@ -36,6 +36,7 @@ def default_folder() -> str:
     except FileExistsError:
         pass
     except OSError as exc:
+        guard.pass_on(exc)
         guard.tell(
             f"folder:{folder}", f"could not make {folder} ({guard.explain(exc)}). Your agent is unaffected."
         )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from . import guard
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .options import Options
@@ -36,8 +38,8 @@ def over_quota(folder: str, options: Options, wrote: int) -> str | None:
         _used[folder] = used
         if used > options.max_bytes:
             return f"the traces in {folder} take {used:,} bytes (max_bytes={options.max_bytes:,})"
-    except OSError:
-        pass  # no such folder yet, or not ours to measure: the write itself will tell
+    except OSError as exc:
+        guard.pass_on(exc)  # else no such folder yet, or not ours to measure: the write itself will tell
     return None
 
 

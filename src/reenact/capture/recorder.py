@@ -204,6 +204,7 @@ class Recorder:
         return True
 
     def _failed(self, sink: sinks.FileSink, exc: OSError) -> bool:
+        guard.pass_on(exc)
         self.lost += 1
         self._forget_history()
         guard.tell(

@@ -136,7 +136,8 @@ class FileSink:
             return 0
         try:
             gone = os.stat(self.path).st_ino != self.inode
-        except OSError:
+        except OSError as exc:
+            guard.pass_on(exc)
             gone = True
         lost = 0
         if gone:

@@ -197,6 +197,7 @@ def decoded(body: Any) -> Any:
 
         try:
             return json.loads(body)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as exc:
+            guard.pass_on(exc)
             return body
     return body if body is None or isinstance(body, (dict, list)) else jsonable(body)
