@@ -40,10 +40,11 @@ class ErrorText(str):
 class Event:
     """One event of a run."""
 
-    __slots__ = ("_envelope", "_fields", "_place", "_shelf", "index")
+    __slots__ = ("_envelope", "_fields", "_long", "_place", "_shelf", "index")
 
     _envelope: Envelope
     _fields: dict[str, Any] | None
+    _long: bool
     _place: int
     _shelf: Shelf
     index: int | None
@@ -55,6 +56,7 @@ class Event:
         set_ = object.__setattr__
         set_(self, "_envelope", envelope)
         set_(self, "_fields", fields)
+        set_(self, "_long", False)
         set_(self, "_place", place)
         set_(self, "_shelf", shelf)
         set_(self, "index", index)
@@ -123,7 +125,7 @@ class Event:
         """What was said, as text, for every provider's shape."""
         from ..wire import shapes
 
-        fields = self._raw()
+        fields = self._whole()
         provider = fields.get("provider")
         provider = provider if type(provider) is str else None
         if type(fields.get("body")) is dict:
@@ -143,7 +145,7 @@ class Event:
     @property
     def payload(self) -> dict[str, Any]:
         """A fresh plain dict of all fields, requests whole, long texts put back."""
-        fields = self._raw()
+        fields = self._whole()
         if not self._is_ours():
             return dict(fresh(fields))
         result, blob = {}, self._shelf.blobs.text
@@ -158,7 +160,7 @@ class Event:
     @property
     def stored(self) -> dict[str, Any]:
         """A fresh dict of the fields as they stand in the file: deltas, references and all."""
-        return dict(fresh(self._raw()))
+        return dict(fresh(self._whole()))
 
     def summary(self) -> str:
         """Return one short line of plain printable text."""
@@ -169,7 +171,7 @@ class Event:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        value = self._raw().get(name)
+        value = self._whole().get(name)
         return self._value(value) if value is not None else None
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -194,18 +196,29 @@ class Event:
         return self._envelope.dialect == dialects.OURS
 
     def _raw(self) -> dict[str, Any]:
-        """The parsed line; read again from the file if it was not kept."""
+        """The parsed line; of one of many megabytes only its first fields, unless _whole() is asked."""
         fields = self._fields
         if fields is None:
-            got = self._shelf.fields(self._place)
-            if got is None:
-                message = f"the event at byte {self._place & 0xFFFFFFFFFFFF:,} can no longer be read"
-                self._shelf.note("unreadable", message)
-                ts, run, w, step, kind, _ = self._envelope
-                got = {"ts": ts, "run": run, "w": w, "step": step, "kind": kind}, 0
-            fields = got[0]
+            fields = self._shelf.light(self._place)
+            object.__setattr__(self, "_long", fields is not None)
+            if fields is None:
+                fields = self._read()
             object.__setattr__(self, "_fields", fields)
         return fields
+
+    def _whole(self) -> dict[str, Any]:
+        """The parsed line, however long it is."""
+        fields = self._raw()
+        return self._read() if self._long else fields
+
+    def _read(self) -> dict[str, Any]:
+        got = self._shelf.fields(self._place)
+        if got is not None:
+            return got[0]
+        message = f"the event at byte {self._place & 0xFFFFFFFFFFFF:,} can no longer be read"
+        self._shelf.note("unreadable", message)
+        ts, run, w, step, kind, _ = self._envelope
+        return {"ts": ts, "run": run, "w": w, "step": step, "kind": kind}
 
     def _forget(self) -> Event:
         """Drop the parsed line, so that many events can be held."""
@@ -213,7 +226,7 @@ class Event:
         return self
 
     def _body(self) -> Any:
-        fields = self._raw()
+        fields = self._whole()
         if self._envelope.kind == schema.MODEL_REQUEST and self._is_ours():
             return self._shelf.history.body(fields)
         return fields.get("body")
@@ -222,7 +235,7 @@ class Event:
         return restore(value, self._shelf.blobs.text) if self._is_ours() else fresh(value)
 
     def _first(self, keys: tuple[str, ...]) -> Any:
-        fields = self._raw()
+        fields = self._whole()
         for key in keys:
             if key in fields:
                 return self._value(fields[key])

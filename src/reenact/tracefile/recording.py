@@ -140,7 +140,7 @@ class Recording:
         if self._execution.totals is None:
             totals = Totals()
             for event in self.lines:
-                totals.add(event.kind, event._raw())
+                totals.add(dialects.event_type(event.kind), event._raw())
             self._execution.totals = totals
         return self._execution.totals
 

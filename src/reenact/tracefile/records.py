@@ -217,6 +217,22 @@ def first_object(data: bytes) -> dict[str, Any] | None:
     return fields
 
 
+def head_fields(head: bytes) -> dict[str, Any]:
+    """Return the fields that are complete in the head of a line; the writer puts the large ones last."""
+    text = head.decode("utf-8", "replace")
+    fields: dict[str, Any] = {}
+    at = 1
+    try:
+        while True:
+            key, at = _decoder.raw_decode(text, at)
+            colon = text.index(":", at)
+            fields[key], at = _decoder.raw_decode(text, colon + 1 + (text[colon + 1] == " "))
+            at = text.index(",", at) + 1
+            at += text[at] == " "
+    except (ValueError, IndexError, RecursionError, TypeError):
+        return fields
+
+
 def _too_long(data: bytes, size: int, place: _Place, note: Note) -> Iterator[Record]:
     number, offset, ended = place
     head = lines.peek(data)

@@ -10,13 +10,13 @@ import re
 from typing import Any
 
 from .. import schema
-from . import dialects, family
+from . import dialects, family, rawlines
 from .blobs import Blobs
 from .dialects import Envelope
 from .findings import Note, OnFinding
 from .history import History
 from .rawlines import raw_lines
-from .records import LineReader, parse, records
+from .records import LineReader, head_fields, parse, records
 
 PLACE_BITS = 48
 """A place is the file's number above, the byte offset below: one integer an event."""
@@ -102,6 +102,25 @@ class Source:
         parts[-1] = parts[-1][:end]
         return b"".join(parts)
 
+    def is_long(self, offset: int) -> bool:
+        """True if the line is one of those that are not parsed unless they are asked for whole."""
+        if len(self.head(offset)) < _HEAD:
+            return False
+        size = at = 0
+        while size <= rawlines.MAX_LINE:
+            piece = os.pread(self._fd, _WINDOW << at, offset + size)
+            end = piece.find(b"\n")
+            if end >= 0 or not piece:
+                return size + max(end, 0) > rawlines.MAX_LINE
+            size += len(piece)
+            at = min(at + 1, 4)
+        return True
+
+    def beginning(self, offset: int) -> dict[str, Any]:
+        """Return the fields that stand in the head of a long line."""
+        self.head(offset)
+        return head_fields(os.pread(self._fd, rawlines.HEAD, offset))
+
     def fields(self, offset: int) -> tuple[dict[str, Any], int] | None:
         """Return the event that begins at ``offset`` and the size of its line; None if it is gone."""
         try:
@@ -151,6 +170,14 @@ class Shelf:
     def fields(self, place: int) -> tuple[dict[str, Any], int] | None:
         """Return the fields of the event at a place and its size."""
         return self.sources[place >> PLACE_BITS].fields(place & ((1 << PLACE_BITS) - 1))
+
+    def light(self, place: int) -> dict[str, Any] | None:
+        """Return the first fields of a line too long to be parsed by the way; None for any other."""
+        source, offset = self.sources[place >> PLACE_BITS], place & ((1 << PLACE_BITS) - 1)
+        try:
+            return source.beginning(offset) if source.is_long(offset) else None
+        except OSError:
+            return None
 
     def request_place(self, call: str) -> int | None:
         """Return where the request of a call stands."""

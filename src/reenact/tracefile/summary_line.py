@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
+from . import dialects
 
 if TYPE_CHECKING:
     from .event import Event
@@ -37,6 +38,8 @@ def summary_line(event: Event) -> str:
     parts = [event.kind, *_PARTS.get(event.event_type, _other)(event)]
     if event.error is not None:
         parts.append(f"error: {_error(event)}")
+    if event._long:
+        parts.append("(a line too long to be shown)")
     return plain("  ".join(part for part in parts if part))
 
 
@@ -72,13 +75,15 @@ def _response(event: Event) -> list[str]:
         tokens = f"{usage['output']} tokens out"
     elif type(fields.get("output_tokens")) is int:
         tokens = f"{fields.get('input_tokens')} in, {fields['output_tokens']} out"
-    said = event.content if event.error is None else None
+    said = event.content if event.error is None and not event._long else None
     model = fields.get("model")
     return [_text(model), _text(fields.get("stop_reason")), tokens, _text(said, 80), _duration(fields)]
 
 
 def _called(event: Event) -> list[str]:
-    return [f"{event.tool_name or '?'}({_json(event._first(('args', 'input', 'tool_args')))})"]
+    fields = event._raw()
+    args = next((fields[key] for key in dialects.ARGS_KEYS if key in fields), None)
+    return [f"{event.tool_name or '?'}({_json(args)})"]
 
 
 def _result(event: Event) -> list[str]:

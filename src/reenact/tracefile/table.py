@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import lines, schema
 from ..summary import Totals
-from . import family
+from . import dialects, family
 from .dialects import OURS, Envelope
 from .findings import OnFinding
 from .offsets import line_offsets
@@ -109,8 +109,8 @@ def executions(
         execution.add(envelope, place)
         shelf.learn(envelope, fields, place)
         assert execution.totals is not None
-        if fields is not None:
-            execution.totals.add(envelope.kind, fields)
+        known = fields if fields is not None else shelf.light(place) or {}
+        execution.totals.add(dialects.event_type(envelope.kind), known)
     return sorter.found
 
 

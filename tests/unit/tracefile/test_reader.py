@@ -209,11 +209,18 @@ def test_a_line_beyond_the_limit_is_known_by_its_envelope_and_parsed_only_when_a
 ):
     monkeypatch.setattr(rawlines, "MAX_LINE", 3 << 20)
     pen = Pen()
-    lines = [pen("run.start", v="1.0"), pen("big", text="x" * (5 << 20)), pen("note")]
+    lines = [
+        pen("run.start", v="1.0"),
+        pen("tool.result", tool="big", error=None, text="x" * (5 << 20)),
+        pen("note"),
+    ]
     events, codes = read(write(tmp_path, *lines))
-    assert [e.kind for e in events] == ["run.start", "big", "note"]
-    assert events[1]._fields is None
+    assert [e.kind for e in events] == ["run.start", "tool.result", "note"]
+    assert (events[1].tool_name, events[1].error) == ("big", None)
+    assert "too long" in events[1].summary()
+    assert "text" not in events[1]._fields
     assert len(events[1].payload["text"]) == 5 << 20
+    assert "text" not in events[1]._fields
     assert codes == []
     _, codes = read(write(tmp_path, lines[0], lines[1][:-9]))
     assert codes == ["torn"]
