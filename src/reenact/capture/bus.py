@@ -94,6 +94,13 @@ class EventBus:
             self._start()
             self._wake.notify()
 
+    def after_fork(self) -> None:
+        """In a forked child: the thread, the lock and what was queued are the parent's."""
+        self._wake = threading.Condition(threading.RLock())
+        self._queue.clear()
+        self._thread = None
+        self._working = False
+
     def flush(self, timeout: float = 5.0) -> bool:
         """Wait until every queued event has been handled; False if the time ran out."""
         with self._wake:

@@ -37,6 +37,12 @@ def process_recorder() -> Recorder:
         return _process_run
 
 
+def after_fork() -> None:
+    """In a forked child: another thread of the parent may have held the lock."""
+    global _lock
+    _lock = RLock()
+
+
 def known_process_recorder() -> Recorder | None:
     return _process_run if _process_run is not None and not _process_run.closed else None
 

@@ -72,7 +72,7 @@ def _code(handler: Any) -> object:
     """Return the code a handler runs: of a function, a method, a partial or an object that can be called."""
     handler = getattr(handler, "func", handler)
     handler = getattr(handler, "__func__", handler)
-    called = getattr(type(handler), "__call__", None)
+    called = getattr(type(handler), "__call__", None)  # noqa: B004
     return getattr(handler, "__code__", None) or getattr(called, "__code__", None)
 
 

@@ -108,14 +108,14 @@ class History:
         key = conversation_key(body)
         if key is None:
             text += texts.join(texts.shorten({"body": texts.clean("body", body, "full", ours=ours)}, CAP))
-            return recorder.write(schema.MODEL_REQUEST, fields, text, full)
+            return recorder.write(schema.MODEL_REQUEST, fields, text, full, held=True)
         base, kept = self.best_base(key, lane, body[key])
         if not ours and kept < len(body[key]) and not is_plain(body[key][kept]):
             # SDK objects among the messages never equal our copies; made plain, they do.
             body, ours = jsonable(body), True
             base, kept = self.best_base(key, lane, body[key])
         request = _Request(self, recorder.texts, fields["call"], key, body, lane, base, kept, ours)
-        written = recorder.write(schema.MODEL_REQUEST, fields, text + request.text(), full)
+        written = recorder.write(schema.MODEL_REQUEST, fields, text + request.text(), full, held=True)
         if written:
             request.commit()
         else:

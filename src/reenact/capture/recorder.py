@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _thread import RLock
+from _thread import RLock, get_ident
 from time import perf_counter
 from time import time as now
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .history import History
     from .options import Options
 
-LOCK_WAIT_S = 60.0
 CHECK_EVERY_BYTES = 4 << 20
 """Between two looks at the quota and the segment's size."""
 ENDS = frozenset(
@@ -76,6 +75,10 @@ class Recorder:
         self.totals = Totals()
         self.history = None
         self.checked_bytes = self.check_at = 0
+        self.untold: list[tuple[str, str]] = []
+        """Lines written under the lock that listeners have not heard of: whole, and as in the file."""
+        self.telling: set[int] = set()
+        """Threads inside a listener; what a listener itself records is not told, or it would never end."""
         self.said_queue = self.over_quota = False
         self.calls: Any = None
         """Open calls and what answers asked for; made by the Tap that needs it."""
@@ -118,14 +121,17 @@ class Recorder:
             if self.closed:
                 return self._too_late(schema.MODEL_REQUEST)
             text, full, _ = self.texts.of(fields, CAP, twice=bool(self.listeners))
-            if not self._acquire():
+            if registry.exiting and self._is_stuck():
                 return False
-            try:
+            with self.lock:
                 if self.step == 0:
                     self._write_head()
-                return self.bodies().write_request(self, fields, text, full, body, lane)
-            finally:
-                self.lock.release()
+                self._check_place()
+                written = self.bodies().write_request(self, fields, text, full, body, lane)
+                told = self._take_untold()
+            if told:
+                self._tell_listeners(told)
+            return written
         except Exception as exc:
             self.lost += 1
             self.history = None  # after a failure the next request is written in full
@@ -160,31 +166,38 @@ class Recorder:
             self.history = History()
         return self.history
 
-    def _acquire(self) -> bool:
-        # During interpreter shutdown a frozen thread may hold the lock for ever.
-        if self.lock.acquire(False) or (not sys.is_finalizing() and self.lock.acquire(True, LOCK_WAIT_S)):
-            return True
-        self.lost += 1
-        return False
-
-    def write(self, kind: str, fields: dict[str, Any], text: str, full: str) -> bool:
-        """Number, stamp and write one event under the lock; tell listeners after it."""
-        lock = self.lock
-        if not lock.acquire(False) and not self._acquire():
+    def _is_stuck(self) -> bool:
+        """True if a thread that was frozen by the interpreter's shutdown holds the lock for ever."""
+        if not sys.is_finalizing() or self.lock.acquire(blocking=False):
+            if sys.is_finalizing():
+                self.lock.release()
             return False
-        try:
+        self.lost += 1
+        return True
+
+    def write(self, kind: str, fields: dict[str, Any], text: str, full: str, *, held: bool = False) -> bool:
+        """Number, stamp and write one event under the lock; tell listeners after it.
+
+        ``held``: the caller has the lock and tells the listeners once it has given it back.
+        """
+        if registry.exiting and self._is_stuck():
+            return False
+        told = None
+        # "with", not acquire(): an exception from a signal handler must not come between lock and release.
+        with self.lock:
             if self.step == 0:
                 self._write_head()
             self.step = step = self.step + 1
             self.totals.add(kind, fields)
-            if kind in ENDS:
-                text += self._tot()
+            tot = self._tot() if kind in ENDS else ""
             opening = f'{{"ts": {now():.6f}{self._middle}{step}{_kinds.get(kind) or kind_text(kind)}'
-            written = self._put(f"{opening}{text}}}\n")
-        finally:
-            lock.release()
-        if self.listeners:
-            self._tell_listeners(f"{opening}{full}{self._tot() if kind in ENDS else ''}}}", f"{opening}{text}}}")
+            written = self._put(f"{opening}{text}{tot}}}\n")
+            if self.listeners:
+                self.untold.append((f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}"))
+                if not held:
+                    told = self._take_untold()
+        if told is not None:
+            self._tell_listeners(told)
         return written
 
     def _put(self, line: str) -> bool:
@@ -196,12 +209,26 @@ class Recorder:
             lost = sink.write(line.encode("ascii"))
         except OSError as exc:
             return self._failed(sink, exc)
-        if lost:
-            self.lost += lost
-            self._forget_history()
+        if lost or sink.renewed:
+            self._lost_before(lost)
         if sink.size > self.check_at or sink.queue is not None:
             self._look_around(sink)
         return True
+
+    def _check_place(self) -> None:
+        """Before a request refers to what the file holds: see that it is still there."""
+        sink = self.sink
+        if sink is not None and sink.fd >= 0 and sink.queue is None:
+            lost = sink.look()
+            if lost or sink.renewed:
+                self._lost_before(lost)
+
+    def _lost_before(self, lost: int) -> None:
+        """Count events that went down with a file; what is written next can refer to nothing in it."""
+        self.lost += lost
+        if self.sink is not None:
+            self.sink.renewed = False
+        self._forget_history()
 
     def _failed(self, sink: sinks.FileSink, exc: OSError) -> bool:
         guard.pass_on(exc)
@@ -234,10 +261,11 @@ class Recorder:
         self._check_quota(wrote)
         if sink.size > limit and sink.regular and not sink.is_shared():
             self.segment += 1
-            self.checked_bytes = self.check_at = 0
+            self.check_at = sys.maxsize  # the head itself must not be moved on, however small a segment is
             self._forget_history()
             sink.move_to(f"{self.stem}.s{self.segment:04d}.jsonl")
             self._line(schema.RUN_MORE, {"v": schema.VERSION, "segment": self.segment})
+            self.checked_bytes = self.check_at = 0
 
     def _check_quota(self, wrote: int) -> None:
         from .quota import over_quota
@@ -256,41 +284,58 @@ class Recorder:
         """Begin the file: ``run.start`` by the writer that starts the run, ``proc.start`` by any other."""
         if self.sink is not None:
             self._check_quota(0)
+        if self.step:
+            return  # a signal handler of this thread has recorded meanwhile
+        self.step = 1
         if self.parent_w is not None:
-            self._line(schema.PROC_START, {"v": schema.VERSION, "pid": self.pid, "parent_w": self.parent_w})
+            proc = {"v": schema.VERSION, "pid": self.pid, "parent_w": self.parent_w}
+            self._line(schema.PROC_START, proc, step=1)
             return
         head = {"v": schema.VERSION, **self.head, "pid": self.pid}
         if self.texts.redactor is not None:
             head["policy"] = self.texts.redactor.policy
-        self._line(schema.RUN_START, head)
+        self._line(schema.RUN_START, head, step=1)
 
     def _note(self, what: str, **detail: Any) -> None:
         self._line(schema.PROC_NOTE, {"what": what, **detail})
 
-    def _line(self, kind: str, fields: dict[str, Any]) -> None:
+    def _line(self, kind: str, fields: dict[str, Any], *, step: int = 0) -> None:
         """Write one of our own bookkeeping lines; the lock is held."""
-        self.step += 1
+        if not step:
+            self.step = step = self.step + 1
         text, full, _ = self.texts.of(fields, CAP, twice=bool(self.listeners))
         tot = self._tot() if kind in ENDS else ""
-        opening = envelope(time.time(), self.run_id, self.w, self.step, kind)
+        opening = envelope(time.time(), self.run_id, self.w, step, kind)
         self._put(f"{opening}{text}{tot}}}\n")
         if self.listeners:
-            self._tell_listeners(f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}")
+            self.untold.append((f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}"))
 
     def _tot(self) -> str:
         t = self.totals
         return f', "tot": {{"turns":{t.turns},"in":{t.tokens_in},"out":{t.tokens_out},"err":{t.errors}}}'
 
-    def _tell_listeners(self, full: str, as_written: str) -> None:
+    def _tell_listeners(self, told: list[tuple[str, str]]) -> None:
         from ..lines import parse
 
-        for listener in self.listeners:
-            try:
-                text = full if listener.wants_full else as_written
-                listener.receive(parse(text.encode("ascii")))
-            except Exception as exc:
-                self.lost += 1
-                guard.swallow(f"hand an event to {type(listener).__name__}", exc)
+        thread = get_ident()
+        if thread in self.telling:
+            return
+        self.telling.add(thread)
+        try:
+            for full, as_written in told:
+                for listener in self.listeners:
+                    try:
+                        text = full if listener.wants_full else as_written
+                        listener.receive(parse(text.encode("ascii")))
+                    except Exception as exc:
+                        self.lost += 1
+                        guard.swallow(f"hand an event to {type(listener).__name__}", exc)
+        finally:
+            self.telling.discard(thread)
+
+    def _take_untold(self) -> list[tuple[str, str]]:
+        told, self.untold = self.untold, []
+        return told
 
     def _forget_history(self) -> None:
         if self.history is not None:
@@ -309,17 +354,22 @@ class Recorder:
             with self.lock:
                 if self.step == 0 and not self.closed:
                     self._write_head()
+                told = self._take_untold()
+            if told:
+                self._tell_listeners(told)
         except Exception as exc:
             guard.swallow("begin a trace", exc)
 
     def close(self, status: str = "ok", **end: Any) -> None:
         """End the run (or this process' part of it) and give everything back. Never raises; twice is fine."""
         try:
-            if self._acquire():
-                try:
-                    self._close(status, end)
-                finally:
-                    self.lock.release()
+            if registry.exiting and self._is_stuck():
+                return
+            with self.lock:
+                self._close(status, end)
+                told = self._take_untold()
+            if told:
+                self._tell_listeners(told)
         except Exception as exc:
             guard.swallow("end a trace", exc)
 
@@ -341,6 +391,8 @@ class Recorder:
     def _write_end(self, status: str, end: dict[str, Any]) -> None:
         if self.step == 0:
             self._write_head()
+        if self.sink is not None and self.sink.queue is not None:
+            self.lost += self.sink.queue.take_lost()
         redactor = self.texts.redactor
         counters = {
             "events": self.step + 1,
@@ -359,8 +411,11 @@ class Recorder:
                 if not self.closed and not self.exited and (self.step or self.parent_w is None):
                     self._write_end(status, end)
                     self.exited = True
+                told = self._take_untold()
                 if self.sink is not None:
                     self.sink.flush(5.0)
+            if told:
+                self._tell_listeners(told)
         except Exception as exc:
             guard.swallow("end a trace at exit", exc)
 
@@ -375,6 +430,9 @@ class Recorder:
             self.lock = RLock()
         self._begin_writer()
         self.join(stem, parent_w)
+        for listener in self.listeners:
+            if hasattr(listener, "after_fork"):
+                listener.after_fork()
 
     def join(self, stem: str, parent_w: str) -> None:
         """Write as a further process of the run whose files begin with ``stem``."""

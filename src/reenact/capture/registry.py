@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _open: dict[int, ref[Recorder]] = {}
 _hooked = False
+exiting = False
+"""True from our exit handler on: threads may be frozen from now, with a lock in their hands."""
 how_it_ended: Callable[[Recorder], tuple[str, dict[str, Any]]] | None = None
 """Set by death.py when the crash hooks know more than that nobody closed the run."""
 
@@ -52,6 +54,8 @@ def open_recorders() -> list[Recorder]:
 
 
 def _at_exit() -> None:
+    global exiting
+    exiting = True
     for recorder in open_recorders():
         status, end = how_it_ended(recorder) if how_it_ended is not None else ("unclosed", {})
         recorder.exit(status, end)
@@ -60,6 +64,9 @@ def _at_exit() -> None:
 def _after_fork() -> None:
     guard.forget()
     sinks.after_fork_in_child()
+    current = sys.modules.get("reenact.capture.current")
+    if current is not None:
+        current.after_fork()
     for recorder in open_recorders():
         recorder.after_fork()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from _thread import RLock
+from errno import EBADF
 from os import write as os_write
 from time import monotonic
 
@@ -38,7 +39,8 @@ class FileSink:
         self.durability = durability
         self.lock = RLock()
         self.fd = -1
-        self.busy = False
+        self.busy = 0
+        """Writes under way: more than one if a signal handler records, too."""
         self.used = 0.0
         self.torn = False
         self.regular = True
@@ -49,7 +51,10 @@ class FileSink:
         self.looked = 0.0
         self.unseen = 0
         """Events written since the file was last known to be in its place."""
-        self.inode = 0
+        self.identity = (0, 0)
+        """Device and inode of the file that was opened."""
+        self.renewed = False
+        """True once another file had to be begun; what stands in the old one cannot be referred to."""
         self.queue: Any = None
 
     def write(self, line: bytes) -> int:
@@ -58,7 +63,7 @@ class FileSink:
             return int(self.queue.put(line))
         lost = 0
         begun = monotonic()
-        self.busy = True
+        self.busy += 1
         try:
             if self.fd < 0:
                 self._open()
@@ -71,11 +76,17 @@ class FileSink:
                 self.size += done
                 if done != len(line):
                     self._put_rest(line, done)
+        except OSError as exc:
+            if exc.errno != EBADF:
+                raise
+            self.fd = -1  # closed by the agent, os.closerange() for instance: not ours to close any more
+            self._open()
+            self._put(line)
         finally:
-            self.busy = False
+            self.busy -= 1
         self.unseen += 1
         self.used = ended = monotonic()
-        if ended - begun > STALL_S and self.durability == "auto":
+        if ended - begun > STALL_S and self.durability == "auto" and _interpreter_is_free():
             self._start_queue()
         return lost
 
@@ -102,45 +113,47 @@ class FileSink:
 
     def _open(self) -> None:
         make_room()
-        folder = os.path.dirname(self.path)
-        # Non-blocking matters for FIFOs only: a missing or slow reader must not hold up the agent.
-        flags = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        # Write-only and non-blocking, so that a FIFO without a reader is an error, not a wait or a void.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
         try:
-            self.fd = self._open_with(flags)
+            fd = os.open(self.path, flags, 0o600)
         except FileNotFoundError:
-            os.makedirs(folder or ".", mode=0o700, exist_ok=True)
-            self.fd = self._open_with(flags)
-        state = os.fstat(self.fd)
-        self.regular = state.st_mode & _KIND_MASK == _REGULAR
-        self.size = state.st_size if self.regular else 0
-        if self.inode != state.st_ino:
-            self.own_from_start = self.size == 0
-        self.inode = state.st_ino
-        if self.size and os.pread(self.fd, 1, self.size - 1) != b"\n":
-            self.torn = True
-        self.looked = time.monotonic()
+            os.makedirs(os.path.dirname(self.path) or ".", mode=0o700, exist_ok=True)
+            fd = os.open(self.path, flags, 0o600)
+        fd = _out_of_the_way(fd)
+        state = os.fstat(fd)
+        identity = (state.st_dev, state.st_ino)
+        regular = state.st_mode & _KIND_MASK == _REGULAR
+        size = state.st_size if regular else 0
+        ours = identity == self.identity and size == self.size
+        torn = self.torn if ours else size > 0 and not _ends_with_newline(self.path, size)
+        now = monotonic()
+        if self.fd >= 0:  # a signal handler of this thread has recorded meanwhile and was quicker
+            os.close(fd)
+            return
+        if identity != self.identity:
+            self.own_from_start = size == 0
+        self.fd, self.identity, self.regular, self.size, self.torn = fd, identity, regular, size, torn
+        self.looked = now
         _open_sinks[id(self)] = self
 
-    def _open_with(self, flags: int) -> int:
-        try:
-            return os.open(self.path, flags | os.O_RDWR, 0o600)
-        except (PermissionError, OSError) as exc:
-            if isinstance(exc, FileNotFoundError):
-                raise
-            return os.open(self.path, flags | os.O_WRONLY, 0o600)
+    def look(self) -> int:
+        """See that the file is still in its place, if it is time; returns how many events are lost."""
+        now = monotonic()
+        return self._look(now) if now - self.looked > LOOK_EVERY_S else 0
 
     def _look(self, now: float) -> int:
         """Reopen if the file was moved or deleted; returns how many events went down with it."""
         self.looked = now
-        if not self.regular:
-            return 0
-        try:
-            gone = os.stat(self.path).st_ino != self.inode
-        except OSError as exc:
-            guard.pass_on(exc)
-            gone = True
         lost = 0
-        if gone:
+        if not self._holds(self.fd):
+            lost = self.unseen
+            guard.tell(
+                f"closed:{self.path}",
+                f"the descriptor of {self.path} was closed by somebody else; {lost} events are lost.",
+            )
+            self.fd = -1
+        elif self.regular and not self._in_place():
             if os.fstat(self.fd).st_nlink == 0:
                 lost = self.unseen
                 guard.tell(
@@ -148,9 +161,28 @@ class FileSink:
                     f"{self.path} was deleted while recording; {lost} events are lost, a new file is begun.",
                 )
             self.release()
+        if self.fd < 0:
+            self.renewed = True
             self._open()
         self.unseen = 0
         return lost
+
+    def _in_place(self) -> bool:
+        try:
+            state = os.stat(self.path)
+        except OSError as exc:
+            guard.pass_on(exc)
+            return False
+        return (state.st_dev, state.st_ino) == self.identity
+
+    def _holds(self, fd: int) -> bool:
+        """True if the descriptor is still our file: an agent may close all it finds, and open others."""
+        try:
+            state = os.fstat(fd)
+        except OSError as exc:
+            guard.pass_on(exc)
+            return False
+        return (state.st_dev, state.st_ino) == self.identity
 
     def is_shared(self) -> bool:
         """True if someone else writes to this file too; such a file does not rotate."""
@@ -167,7 +199,7 @@ class FileSink:
         """Give the descriptor back; the next write opens the file again."""
         fd, self.fd = self.fd, -1
         _open_sinks.pop(id(self), None)
-        if fd >= 0:
+        if fd >= 0 and self._holds(fd):
             os.close(fd)
 
     def close(self, timeout: float = 5.0) -> None:
@@ -186,7 +218,7 @@ class FileSink:
         """In a child: the descriptor is the parent's, and so is a lock another thread held."""
         self.lock = RLock()
         self.queue = None
-        self.busy = False
+        self.busy = 0
         self.release()
 
 
@@ -214,6 +246,42 @@ def make_room() -> None:
 def after_fork_in_child() -> None:
     global _pool_lock
     _pool_lock = RLock()
+
+
+def _interpreter_is_free() -> bool:
+    """False if other threads keep the interpreter busy: then a slow write says nothing about the device."""
+    begun = monotonic()
+    time.sleep(0)
+    return monotonic() - begun < STALL_S / 10
+
+
+FAR = 512
+
+
+def _out_of_the_way(fd: int) -> int:
+    """Move a descriptor to a high number: an agent that closes ours must not get it back as its own file."""
+    import fcntl
+
+    try:
+        far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FAR)
+    except OSError as exc:  # the process may not have that many
+        guard.pass_on(exc)
+        return fd
+    os.close(fd)
+    return far
+
+
+def _ends_with_newline(path: str, size: int) -> bool:
+    """False for a torn tail, and if we may not look: an empty line more does no harm."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+        try:
+            return os.pread(fd, 1, size - 1) == b"\n"
+        finally:
+            os.close(fd)
+    except OSError as exc:
+        guard.pass_on(exc)
+        return False
 
 
 class CallbackSink:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from _thread import RLock, start_new_thread
+from errno import EAGAIN
 
 from . import guard
 
@@ -30,58 +31,71 @@ class StallQueue:
         self.idle = True
 
     def put(self, line: bytes) -> int:
-        """Queue a line; returns how many are lost because the queue is full."""
+        """Queue a line; returns how many earlier ones turned out to be lost, raises if there is no room."""
         with self.lock:
             if self.bytes + len(line) > MAX_QUEUED_BYTES or len(self.lines) >= MAX_QUEUED_EVENTS:
-                guard.tell(
-                    f"stall:{self.sink.path}",
-                    f"{self.sink.path} takes too long to write and the queue is full; events are being lost.",
-                )
-                self.lost += 1
-                raise BlockingIOError("the queue for a stalled device is full")
+                raise BlockingIOError(EAGAIN, "the device stalls and the queue is full")
             self.lines.append(line)
             self.bytes += len(line)
             if self.idle:
                 self.idle = False
                 start_new_thread(self._drain, ())
-        return 0
+        return self.take_lost()
+
+    def take_lost(self) -> int:
+        """Return how many events were lost since the last time it was asked."""
+        with self.lock:
+            lost, self.lost = self.lost, 0
+        return lost
 
     def _drain(self) -> None:
-        """Write until the queue is empty; once writes are fast again, callers write for themselves."""
+        """Write until the queue is empty; if the last write was fast, hand back to the callers' threads."""
         from .sinks import STALL_S
 
+        sink = self.sink
         while True:
             with self.lock:
                 batch, self.lines, self.bytes = self.lines, [], 0
             begun = time.monotonic()
-            try:
-                # Whole lines in one call, so that another process' lines never stand inside them.
-                if batch:
-                    self._write(b"".join(batch))
-            except Exception as exc:
-                self.lost += len(batch)
-                guard.tell(
-                    f"stall:{type(exc).__name__}", f"{len(batch)} events are lost ({guard.explain(exc)})."
-                )
+            if batch:
+                self._write(batch)
             fast = time.monotonic() - begun < STALL_S
-            with self.sink.lock, self.lock:
-                if not self.lines:
-                    self.idle = True
-                    if fast and self.sink.queue is self:
-                        self.sink.queue = None
-                    return
+            with self.lock:
+                if self.lines:
+                    continue
+                self.idle = True
+                # Never wait for the sink's lock: its owner may be waiting in flush() for us.
+                if fast and sink.lock.acquire(blocking=False):
+                    try:
+                        if sink.queue is self:
+                            sink.queue = None
+                    finally:
+                        sink.lock.release()
+                return
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, batch: list[bytes]) -> None:
         # Not under the sink's lock: a caller must be able to queue while this waits. ``busy`` keeps
         # the descriptor from being closed meanwhile.
         sink = self.sink
-        sink.busy = True
+        sink.busy += 1
+        # Whole lines in one call, so that another process' lines never stand inside them.
+        data = b"".join(batch)
+        begun = sink.size
         try:
             if sink.fd < 0:
                 sink._open()
+                begun = sink.size
             sink._put(data)
+        except Exception as exc:
+            lost = len(batch) - data[: max(0, sink.size - begun)].count(b"\n")
+            with self.lock:
+                self.lost += lost
+            guard.tell(
+                f"stall:{type(exc).__name__}",
+                f"could not write to {sink.path} ({guard.explain(exc)}); {lost} queued events are lost.",
+            )
         finally:
-            sink.busy = False
+            sink.busy -= 1
 
     def flush(self, timeout: float) -> bool:
         """Wait until all is written; False if the time ran out."""
