@@ -6,6 +6,7 @@ a kept index is used only if it still fits the file, and is extended where the f
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import json
 import os
@@ -13,12 +14,16 @@ import sys
 from array import array
 from typing import Any, NamedTuple
 
+from .. import lines, schema
+from .rawlines import blocks
+
 KEEP_FROM = 64 << 20
 """Below this, counting again is faster than looking whether a kept index still fits."""
 
 _BLOCK = 256 << 10
-_MAGIC = b"reenact offsets 1\n"
+_MAGIC = b"reenact offsets 2\n"
 _DIGESTED = 4096
+_NEEDLES = (b'"kind": "run.', b'"kind": "proc.')
 
 
 class Offsets(NamedTuple):
@@ -30,19 +35,46 @@ class Offsets(NamedTuple):
     """Bytes of the file that were counted."""
     ended: bool
     """False if the last line has no newline (yet)."""
+    book: array[int] | None = None
+    """The numbers of the recorder's own lines, where they are kept too."""
 
 
 def line_offsets(path: str, *, keep_from: int = KEEP_FROM) -> Offsets:
     """Return where the lines begin, from the kept index where it fits."""
     size = os.path.getsize(path)
     kept = _load(path, size) if size >= keep_from else None
-    starts, counted = kept if kept is not None else (array("Q"), 0)
+    starts, book, counted = kept if kept is not None else (array("Q"), array("Q"), 0)
     if counted == size:
-        return Offsets(starts, size, True)
+        return Offsets(starts, size, True, book)
     starts, end, ended = _count(path, starts, counted)
-    if end >= keep_from:
-        _store(path, starts, end, ended)
-    return Offsets(starts, end, ended)
+    if end < keep_from:
+        return Offsets(starts, end, ended)
+    book.extend(bookkeeping(path, starts, counted))
+    _store(path, Offsets(starts, end, ended, book))
+    return Offsets(starts, end, ended, book)
+
+
+def bookkeeping(path: str, starts: array[int], begin: int = 0) -> array[int]:
+    """Return the numbers of the recorder's own lines from byte ``begin`` on, found by their text."""
+    found = set()
+    at, tail = begin, b""
+    for block in blocks(path, begin):
+        text = tail + block
+        for needle in _NEEDLES:
+            hit = text.find(needle)
+            while hit >= 0:
+                found.add(bisect.bisect_right(starts, at - len(tail) + hit) - 1)
+                hit = text.find(needle, hit + 1)
+        at += len(block)
+        tail = text[-16:]
+    numbers = array("Q")
+    with open(path, "rb") as file:
+        for number in sorted(found):
+            file.seek(starts[number])
+            head = lines.peek(file.readline(4096))
+            if head is not None and schema.is_bookkeeping(head[4]):
+                numbers.append(number)
+    return numbers
 
 
 def _count(path: str, starts: array[int], begin: int) -> tuple[array[int], int, bool]:
@@ -66,8 +98,8 @@ def _count(path: str, starts: array[int], begin: int) -> tuple[array[int], int, 
     return starts, at, False
 
 
-def _load(path: str, size: int) -> tuple[array[int], int] | None:
-    """Return a kept index and how much of the file it covers, or None if it does not fit."""
+def _load(path: str, size: int) -> tuple[array[int], array[int], int] | None:
+    """Return the kept numbers and how much of the file they cover, or None if they do not fit."""
     try:
         with open(path + ".offsets", "rb") as file:
             if file.readline(64) != _MAGIC:
@@ -75,7 +107,11 @@ def _load(path: str, size: int) -> tuple[array[int], int] | None:
             told: dict[str, Any] = json.loads(file.readline(1024))
             data = file.read()
         covered = told["size"]
-        if type(covered) is not int or not 0 <= covered <= size or len(data) != told["lines"] * 8:
+        if (
+            type(covered) is not int
+            or not 0 <= covered <= size
+            or len(data) != (told["lines"] + told["book"]) * 8
+        ):
             return None
         if covered == size and told["mtime"] != os.stat(path).st_mtime_ns:
             return None
@@ -83,24 +119,27 @@ def _load(path: str, size: int) -> tuple[array[int], int] | None:
             return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    starts = array("Q")
-    starts.frombytes(data)
+    numbers = array("Q")
+    numbers.frombytes(data)
     if sys.byteorder == "big":
-        starts.byteswap()
-    return starts, covered
+        numbers.byteswap()
+    return numbers[: told["lines"]], numbers[told["lines"] :], covered
 
 
-def _store(path: str, starts: array[int], end: int, ended: bool) -> None:
-    """Keep the index of all finished lines; a folder that cannot be written to is no error."""
-    whole = starts if ended else starts[:-1]
+def _store(path: str, offsets: Offsets) -> None:
+    """Keep what is known of all finished lines; a folder that cannot be written to is no error."""
+    starts, end, ended, book = offsets
+    assert book is not None
+    whole = starts[:] if ended else starts[:-1]
     end = end if ended else starts[-1]
+    marked = array("Q", (number for number in book if number < len(whole)))
+    told: dict[str, int | str] = {"size": end, "lines": len(whole), "book": len(marked)}
+    whole.extend(marked)
     if sys.byteorder == "big":
-        whole = array("Q", whole)
         whole.byteswap()
     kept, fresh = path + ".offsets", f"{path}.offsets.{os.getpid()}"
     try:
-        mtime = os.stat(path).st_mtime_ns
-        told = {"size": end, "lines": len(whole), "mtime": mtime, "digest": _digest(path, end)}
+        told |= {"mtime": os.stat(path).st_mtime_ns, "digest": _digest(path, end)}
         with open(fresh, "wb") as file:
             file.write(_MAGIC + json.dumps(told).encode() + b"\n")
             file.write(whole)

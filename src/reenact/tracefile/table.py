@@ -16,16 +16,12 @@ from ..summary import Totals
 from . import dialects, family
 from .dialects import OURS, Envelope
 from .findings import OnFinding
-from .offsets import line_offsets
-from .rawlines import blocks
+from .offsets import bookkeeping, line_offsets
 from .reader import check_version, is_bookkeeping, placed
-from .shelf import Shelf, Source
+from .shelf import Shelf
 
 LARGE = 8 << 20
 """From here on a file is trusted if its steps are gapless, instead of parsed whole."""
-
-
-_NEEDLES = (b'"kind": "run.', b'"kind": "proc.')
 
 
 class Execution:
@@ -155,7 +151,7 @@ class _Sorter:
 
 def _gapless(path: str, shelf: Shelf) -> Execution | None:
     """Return the one execution of a file whose every line is the next step of one writer."""
-    starts, _, ended = line_offsets(path)
+    starts, _, ended, book = line_offsets(path)
     if not starts or not ended:
         return None
     base = shelf.add(path)
@@ -173,23 +169,5 @@ def _gapless(path: str, shelf: Shelf) -> Execution | None:
     execution.places = array("Q", (base | start for start in starts)) if base else starts
     execution.steps = array("Q", range(1, len(starts) + 1))
     execution.writer_numbers = array("I", bytes(4 * len(starts)))
-    execution.book = _bookkeeping(path, starts)
+    execution.book = bookkeeping(path, starts) if book is None else book
     return execution
-
-
-def _bookkeeping(path: str, starts: array[int]) -> array[int]:
-    """Return the numbers of the recorder's own lines, found by their text."""
-    found = set()
-    at, tail = 0, b""
-    for block in blocks(path):
-        text = tail + block
-        for needle in _NEEDLES:
-            hit = text.find(needle)
-            while hit >= 0:
-                found.add(bisect.bisect_right(starts, at - len(tail) + hit) - 1)
-                hit = text.find(needle, hit + 1)
-        at += len(block)
-        tail = text[-16:]
-    source = Source(path)
-    heads = ((number, lines.peek(source.line(starts[number]))) for number in sorted(found))
-    return array("Q", (number for number, head in heads if head and schema.is_bookkeeping(head[4])))
