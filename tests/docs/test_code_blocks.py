@@ -148,7 +148,7 @@ def compare(expected: list[str], actual: list[str], where: str) -> None:
 
 
 def as_pattern(line: str) -> str:
-    return ".*?".join(re.escape(part) for part in line.split("…"))
+    return ".*?".join(re.escape(part.strip()) for part in line.split("…"))
 
 
 def tidy(lines: list[str]) -> list[str]:
