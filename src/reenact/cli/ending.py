@@ -13,7 +13,7 @@ from ..tracefile import status as states
 from ..tracefile.calls import TOOL, Call, join_calls
 from ..tracefile.event import ErrorText, Event
 from ..tracefile.recording import Recording
-from .eventline import describe, error_text, tool_text
+from .eventline import describe, error_text, is_huge, tool_text
 from .output import Output
 from .text import clean, plain, seconds
 
@@ -44,7 +44,7 @@ def inside(call: Call, status: str) -> str:
     alive = status == states.RUNNING
     if call.kind == TOOL:
         return f"{'is' if alive else 'died'} inside tool {tool_text(event, 200)}{step}"
-    return f"{'is' if alive else 'died while'} waiting for {describe(event).text}{step}"
+    return f"{'is' if alive else 'died while'} waiting for the model ({describe(event).text}){step}"
 
 
 def ending_error(recording: Recording) -> ErrorText | None:
@@ -127,5 +127,5 @@ def is_turn_begin(event: Event) -> bool:
         return True
     if event.event_type != schema.MODEL_REQUEST:
         return False
-    attempt = event._raw().get("attempt")
+    attempt = None if is_huge(event) else event._raw().get("attempt")
     return attempt is None or attempt == 1

@@ -5,18 +5,28 @@ Shared by ``show``, ``tail``, ``grep`` and ``demo``. Parses the event it is give
 
 from __future__ import annotations
 
+import os
 import textwrap
 from typing import Any, NamedTuple
 
 from .. import schema
 from ..tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ..tracefile.event import ErrorText, Event
+from ..tracefile.rawlines import MAX_LINE
+from ..tracefile.shelf import PLACE_BITS
 from ..wire import shapes
 from .output import Cell, Output
 from .text import arguments, compact, cut, milliseconds, plain, seconds, short_json, width_of
 
 _WIDE = 400
 """Text made per event before it is cut to the terminal."""
+
+
+_CHEAP_BYTES, _CHEAP_LINKS = 8 << 20, 200
+"""How large a file and how long a chain may be to look up a name that is only nice to have."""
+
+
+_BLOCK = 64 << 10
 
 
 class Told(NamedTuple):
@@ -29,8 +39,29 @@ class Told(NamedTuple):
     error: str = ""
 
 
+def is_huge(event: Event) -> bool:
+    """True for an event too long to be parsed for a mere line about it."""
+    if event._fields is not None:
+        return False
+    source = event._shelf.sources[event._place >> PLACE_BITS]
+    try:
+        if os.path.getsize(source.path) < MAX_LINE:
+            return False
+        with open(source.path, "rb", buffering=0) as file:
+            file.seek(event._place & ((1 << PLACE_BITS) - 1))
+            for _ in range(MAX_LINE // _BLOCK):
+                block = file.read(_BLOCK)
+                if b"\n" in block or not block:
+                    return False
+    except OSError:
+        return False
+    return True
+
+
 def describe(event: Event) -> Told:
     """Return what happened in an event."""
+    if is_huge(event):
+        return Told("·", f"{plain(event.kind, 60)}  (a line of over 64 MB; `reenact cat` passes it on)")
     fields = event._raw()
     told = _TELL.get(event.event_type, _other)(event, fields)
     error = event.error
@@ -51,17 +82,38 @@ def _request(event: Event, fields: dict[str, Any]) -> Told:
     body = fields.get("body")
     model = shapes.model_of(body, fields.get("url") if type(fields.get("url")) is str else None)
     if model is None and type(fields.get("base")) is str:
-        model = shapes.model_of(event._body())
+        model = _kept_model(event, fields)
     number = fields.get("n")
     if type(number) is not int:
         key = shapes.conversation_key(body)
         number = len(body[key]) if type(body) is dict and key else None
-    parts = [plain(model or "model", 60)]
+    parts = [plain(model, 60)] if model else []
     if type(number) is int:
-        parts.append(f"{number} message{'' if number == 1 else 's'}")
+        parts.append(f"{number:,} message{'' if number == 1 else 's'}")
     if type(fields.get("attempt")) is int and fields["attempt"] > 1:
         parts.append(f"attempt {fields['attempt']}")
-    return Told("→", ", ".join(parts))
+    return Told("→", ", ".join(parts) or "request")
+
+
+def _kept_model(event: Event, fields: dict[str, Any]) -> str | None:
+    """Return the model of a request that kept it from an earlier one, sought where that is cheap."""
+    shelf = event._shelf
+    try:
+        if os.path.getsize(shelf.sources[event._place >> PLACE_BITS].path) > _CHEAP_BYTES:
+            return None
+    except OSError:
+        return None
+    for _ in range(_CHEAP_LINKS):
+        base = fields.get("base")
+        place = shelf.request_place(base) if type(base) is str else None
+        got = shelf.fields(place) if place is not None else None
+        if got is None:
+            return None
+        fields = got[0]
+        model = shapes.model_of(fields.get("body"))
+        if model is not None:
+            return model
+    return None
 
 
 def _response(event: Event, fields: dict[str, Any]) -> Told:

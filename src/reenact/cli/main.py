@@ -116,7 +116,7 @@ def _dispatch(arguments: list[str], out: Output) -> int:
     module = importlib.import_module(f".commands.{name}", __package__)
     parser = Parser(f"reenact {name}", module.DESCRIPTION, module.EXAMPLES)
     module.configure(parser)
-    code: int = module.run(parser.parse_args(arguments[1:]), out)
+    code: int = module.run(parser.parse_intermixed_args(arguments[1:]), out)
     return code
 
 

@@ -6,7 +6,6 @@ draws tables and JSON there. Texts given to it must be printable already (see ``
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -14,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from .._extras import have
-from .text import cut, pad, pretty_json, valid, width_of
+from .text import cut, dump, pad, pretty_json, width_of
 
 PIPE_WIDTH = 120
 """Columns when nobody tells: wide enough for people reading a log, short enough for a line."""
@@ -55,7 +54,7 @@ class Output:
 
     def json_line(self, value: Any) -> None:
         """Write a value as one line of ASCII JSON."""
-        self.stdout.write(json.dumps(valid(value)) + "\n")
+        self.stdout.write(dump(value) + "\n")
 
     def raw(self) -> Callable[[bytes], object]:
         """Return a function that writes bytes as they are; made clean only if a terminal reads them."""
@@ -115,7 +114,8 @@ class Output:
         widths = [len(name) for name in names]
         for row in rows:
             for column, (text, _) in enumerate(row[:-1] if len(row) < len(head) else row):
-                widths[column] = max(widths[column], width_of(text))
+                width = len(text) if text.isascii() else width_of(text)
+                widths[column] = max(widths[column], width)
         rest = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
         widths[flexible] = max(8, min(widths[flexible], self.width - rest))
         self.line(self._row([(name, "dim") for name in names], widths, right))
@@ -123,18 +123,20 @@ class Output:
             self.line(self._row(row, widths, right))
 
     def _row(self, row: Sequence[Cell], widths: list[int], right: list[bool]) -> str:
-        parts, used = [], 0
+        parts = []
+        last = len(row) - 1
         for column, (text, style) in enumerate(row):
-            if column == len(row) - 1 and len(row) < len(widths):
-                parts.append(self.paint(cut(text, self.width - used), style))
-                break
             space = widths[column]
-            filled = cut(text, space).rjust(space) if right[column] else pad(text, space)
-            if column == len(row) - 1:
-                filled = filled.rstrip()
-            parts.append(self.paint(filled, style))
-            used += space + 2
-        return "  ".join(parts)
+            if column == last and last + 1 < len(widths):
+                text = cut(text, self.width - sum(widths[:column]) - 2 * column)
+            elif not text.isascii() or len(text) > space:
+                text = pad(text, space)
+            elif right[column]:
+                text = text.rjust(space)
+            elif column != last:
+                text = text.ljust(space)
+            parts.append(self.paint(text, style) if self.color else text)
+        return "  ".join(parts).rstrip()
 
     def _rich_table(
         self, module: Any, names: list[str], right: list[bool], rows: Sequence[Sequence[Cell]], flexible: int

@@ -9,7 +9,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from ..errors import NotATrace, TraceFileError
+from ..errors import NoSuchRun, NotATrace, TraceFileError
 from ..tracefile.addresses import default_folder, find_run
 from ..tracefile.family import trace_files
 from ..tracefile.findings import Finding
@@ -35,9 +35,14 @@ def locate(text: str | None) -> tuple[str, str | None]:
     if text and not text.startswith("@"):
         if os.path.isfile(text) or _is_special(text):
             return text, None
-        if not os.path.isdir(text) and (os.sep in text or text.endswith(".jsonl")):
+        if not os.path.isdir(text) and os.sep in text:
             require_file(text)
-    row = find_run(text)
+    try:
+        row = find_run(text)
+    except NoSuchRun:
+        if text and text.endswith(".jsonl"):
+            require_file(text)
+        raise
     return row.path, row.id
 
 

@@ -12,14 +12,17 @@ import re
 import unicodedata
 from typing import Any
 
-from ..tracefile.summary_line import _ESCAPES, plain
-
-__all__ = [
-    "age", "arguments", "clean", "compact", "count", "cut", "milliseconds", "pad", "plain", "pretty_json",
-    "seconds", "short_json", "valid", "width_of",
-]  # fmt: skip
+from ..tracefile.summary_line import _ESCAPES, WIDTH
+from ..tracefile.summary_line import plain as _plain
 
 _LAYOUT = {"\n", "\t"}
+
+
+def plain(text: str, width: int = WIDTH) -> str:
+    """Return printable text on one line, cut to a width."""
+    if len(text) <= width and text.isprintable() and "  " not in text:
+        return text.strip()
+    return _plain(text, width)
 
 
 def clean(text: str) -> str:
@@ -39,17 +42,24 @@ _UNPRINTABLE = re.compile(r"[^\x20-\x7e\n]")
 
 def pretty_json(value: Any, indent: int | None = 2) -> str:
     """Return JSON for reading: text as it is, but everything unprintable escaped."""
-    text = json.dumps(valid(value), ensure_ascii=False, indent=indent)
+    text = dump(value, ensure_ascii=False, indent=indent)
     return _UNPRINTABLE.sub(_escaped, text)
 
 
-def valid(value: Any) -> Any:
-    """Return the value with what JSON has no word for (NaN, infinities) in the trace's own spelling."""
+def dump(value: Any, **options: Any) -> str:
+    """Return valid JSON; what it has no word for (NaN, infinities) in the trace's own spelling."""
+    try:
+        return json.dumps(value, allow_nan=False, **options)
+    except ValueError:
+        return json.dumps(_finite(value), **options)
+
+
+def _finite(value: Any) -> Any:
     if type(value) is float and not math.isfinite(value):
         return {"$float": str(value)}
     if type(value) is dict:
-        return {key: valid(item) for key, item in value.items()}
-    return [valid(item) for item in value] if type(value) is list else value
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if type(value) is list else value
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -127,9 +137,11 @@ def compact(number: int) -> str:
     >>> compact(999), compact(12345), compact(2_500_000)
     ('999', '12.3k', '2.5M')
     """
-    for limit, unit, letter in ((1e4, 1, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M"), (1e12, 1e9, "G")):
+    if abs(number) < 10_000:
+        return str(number)
+    for limit, unit, letter in ((1e6, 1e3, "k"), (1e9, 1e6, "M"), (1e12, 1e9, "G")):
         if abs(number) < limit:
-            return f"{number / unit:.1f}{letter}" if letter else str(number)
+            return f"{number / unit:.1f}{letter}"
     return "many"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +21,7 @@ from ...tracefile.tail import read_ends
 from .. import runs
 from ..output import Output
 from ..stable import Stable
-from ..text import count, valid
+from ..text import count, dump
 
 DESCRIPTION = """\
 Print the events of a run. As they are: the lines of the file. --full: every request with its whole
@@ -108,7 +107,20 @@ def _is_one_run(path: str, chosen: str | None) -> bool:
     if len(files) > 1 or len(files[0]) > 1:
         return False
     ends = read_ends(path)
-    return ends is not None and (chosen is None or chosen == "*" or ends.last[1].startswith(chosen))
+    only = ends.last[1] if ends is not None else _only_run(path)
+    return only is not None and (chosen is None or chosen == "*" or only.startswith(chosen))
+
+
+def _only_run(path: str) -> str | None:
+    """Return the id of the one run all lines speak of; reads on, since the file's ends did not tell."""
+    heads = (lines.peek(data) for _, _, _, data, _ in raw_lines(path))
+    found: set[str] = set()
+    for head in heads:
+        if head is not None:
+            found.add(head[1])
+            if len(found) > 1:
+                return None
+    return found.pop() if found else None
 
 
 def _copy(path: str, write: Write) -> list[Finding]:
@@ -142,7 +154,7 @@ def _print(events: Iterable[Event], args: argparse.Namespace, write: Write, out:
         if not (args.full or args.stable or args.json):
             write(_stored_line(event) + b"\n")
             continue
-        fields = event.payload if args.full else event.stored
+        fields = event.payload if args.full else event._raw()
         if stable is not None:
             fields = stable.event(fields)
         if args.json:
@@ -171,4 +183,4 @@ def line_of(fields: dict[str, Any]) -> bytes:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(valid(value), separators=(",", ":"))
+    return dump(value, separators=(",", ":"))

@@ -125,7 +125,7 @@ class Checkup:
         verdict = count(len(self.findings), "finding") if self.findings else "nothing is damaged"
         style = "yellow" if self.findings else "green"
         out.line(f"{clean(self.path)}: {out.paint(verdict, style)}; {', '.join(holds)}")
-        if self.findings and not asked_to_repair:
+        if self.findings and self.lines and not asked_to_repair:
             out.say(
                 clean(f"\nhint: `reenact doctor {self.path} --repair OUT` writes a copy of all that is whole")
             )

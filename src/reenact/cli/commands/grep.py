@@ -21,7 +21,7 @@ from ...tracefile.records import LineReader
 from ...tracefile.shelf import Shelf
 from .. import runs
 from ..eventline import address
-from ..main import complain
+from ..main import complain, sentence
 from ..output import Output
 from ..text import clean, cut, plain, width_of
 
@@ -35,6 +35,10 @@ EXAMPLES = """\
   reenact grep -il overloaded runs/ --kind model.response
   reenact grep Lisbon --tool search --json
 """
+
+
+_HEAD = re.compile(rb',"head":"(?:[^"\\]|\\.)*"')
+"""The beginning of a long text, which was searched whole already."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +75,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             if path in explicit:
                 code = complain(out, why)
             else:
-                out.say(clean(f"{path} is left out: {why}"), "yellow")
+                out.say(clean(f"{sentence(why)}; it is left out"), "yellow")
             continue
         found += number
         runs.tell(findings, out)
@@ -159,7 +163,7 @@ class _Search:
                 found = self.regex.search(text)
                 if found is not None:
                     return Hit(event, text, found.start(), found.end())
-            raw = line[3]
+            raw = _HEAD.sub(b"", line[3]) if b'"$blob"' in line[3] else line[3]
         else:  # too long to be parsed for a search
             raw = event._shelf.sources[event._place >> 48].line(event._place & ((1 << 48) - 1))
         text = raw.decode("utf-8", "replace")

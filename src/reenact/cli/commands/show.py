@@ -13,7 +13,7 @@ from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from .. import runs
 from ..ending import ending, error_dict, is_turn_begin, show_ending
-from ..eventline import address, describe, event_lines
+from ..eventline import address, describe, event_lines, is_huge
 from ..output import Output
 from ..text import age, arguments, count, cut, plain, short_json
 
@@ -136,7 +136,7 @@ class _TurnNumbers:
         self._by_call: dict[str, int] = {}
 
     def of(self, event: Event) -> int:
-        fields = event._raw()
+        fields = {} if is_huge(event) else event._raw()
         if is_turn_begin(event):
             self._turn += 1
             self._note(fields.get("call"), self._turn)

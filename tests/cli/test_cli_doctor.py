@@ -1,0 +1,112 @@
+"""reenact doctor."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typed import record_steps, record_trip, snapshot, typed
+
+
+@pytest.fixture
+def trip(tmp_path):
+    return record_trip(tmp_path / "trip.jsonl")
+
+
+def codes(path, *options):
+    return [finding["code"] for finding in typed("doctor", path, "--json", *options).rows[0]["findings"]]
+
+
+def test_a_whole_trace_is_said_to_be_whole_with_what_was_proved(trip):
+    code, out, err = typed("doctor", trip)
+    assert (code, err) == (0, "")
+    assert "nothing is damaged; 8 events can be read, 2 of 2 requests rebuilt and proved, 1 of 1 long text whole" in out
+
+
+def test_a_torn_tail_is_named_with_line_and_byte_and_what_holds(trip):
+    data = trip.read_bytes()
+    trip.write_bytes(data[:-20])
+    code, out, err = typed("doctor", trip)
+    assert code == 1
+    last = data[:-1].rfind(b"\n") + 1
+    assert f"line 8, byte {last:,}" in out and "[torn]" in out
+    assert "7 events can be read" in out and "--repair OUT" in err
+
+
+def test_a_missing_and_a_changed_long_text_are_told_apart(trip):
+    (blob,) = (trip.parent / "trip.blobs").iterdir()
+    blob.chmod(0o600)
+    content = blob.read_bytes()
+    blob.write_bytes(content[:-1] + b"X")
+    assert codes(trip) == ["blob-damaged"]
+    blob.unlink()
+    assert codes(trip) == ["blob-missing"]
+    elsewhere = trip.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / blob.name).write_bytes(content)
+    assert codes(trip, "--blobs", elsewhere) == []
+
+
+def test_a_changed_request_is_found_by_its_chain(trip):
+    trip.write_bytes(trip.read_bytes().replace(b"Plan Lisbon", b"Plan Berlin", 1))
+    report = typed("doctor", trip, "--json").rows[0]
+    assert "chain" in [finding["code"] for finding in report["findings"]]
+    assert report["requests"]["proved"] < report["requests"]["all"] == 2
+
+
+def test_a_lost_event_is_a_gap(trip):
+    lines = trip.read_bytes().splitlines(keepends=True)
+    trip.write_bytes(b"".join(lines[:3] + lines[4:]))
+    assert codes(trip) == ["gap"]
+
+
+def test_repair_writes_a_clean_copy_and_leaves_the_input_alone(trip):
+    lines = trip.read_bytes().splitlines(keepends=True)
+    trip.write_bytes(lines[0] + lines[1].rstrip() + lines[2] + b"\0\0\0\n" + b"".join(lines[3:])[:-9])
+    before = snapshot(trip.parent)
+    code, _, err = typed("doctor", trip, "--repair", trip.parent / "out" / "clean.jsonl")
+    assert code == 1 and "is as it was" in err
+    clean = trip.parent / "out" / "clean.jsonl"
+    assert {path: state for path, state in snapshot(trip.parent).items() if "/out/" not in path} == before
+    assert clean.read_bytes() == b"".join(lines[:-1])
+    assert typed("doctor", clean).code == 0
+
+
+def test_repair_overwrites_nothing(trip):
+    target = trip.parent / "there.jsonl"
+    target.write_text("mine")
+    for out in (target, trip):
+        code, _, err = typed("doctor", trip, "--repair", out)
+        assert code == 2 and "is there already" in err
+    assert target.read_text() == "mine"
+
+
+def test_several_files_are_repaired_into_a_folder(tmp_path):
+    for name in "ab":
+        record_steps(tmp_path / f"{name}.jsonl", 2)
+    code, _, err = typed("doctor", tmp_path, "--repair", tmp_path / "one.jsonl")
+    assert code == 2 and "name a folder" in err
+    assert typed("doctor", tmp_path, "--repair", f"{tmp_path}/out/").code == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.jsonl", "b.jsonl"]
+
+
+def test_a_folder_is_checked_file_by_file_and_the_worst_decides(tmp_path):
+    record_steps(tmp_path / "good.jsonl", 2)
+    assert typed("doctor", tmp_path).code == 0
+    torn = record_steps(tmp_path / "torn.jsonl", 2)
+    torn.write_bytes(torn.read_bytes()[:-5])
+    assert typed("doctor", tmp_path).code == 1
+    (tmp_path / "bin.jsonl").write_bytes(b"\0\1\2")
+    code, out, err = typed("doctor", tmp_path)
+    assert code == 2 and "good.jsonl: nothing is damaged" in out and "is no trace" in err
+
+
+def test_a_folder_without_traces_and_no_run_at_all_are_unusable(tmp_path):
+    assert typed("doctor", tmp_path).code == 2
+    assert typed("doctor", cwd=tmp_path).code == 2
+
+
+def test_json_says_the_same_for_programs(trip):
+    report = json.loads(typed("doctor", trip, "--json").out)
+    assert report["requests"] == {"all": 2, "proved": 2} and report["blobs"] == {"all": 1, "whole": 1}
+    assert report["tot"] == {"turns": 2, "in": 52, "out": 31, "err": 1}

@@ -1,0 +1,89 @@
+"""reenact grep."""
+
+from __future__ import annotations
+
+import pytest
+from typed import record_steps, record_trip, typed
+
+import reenact
+
+
+@pytest.fixture
+def folder(tmp_path):
+    record_trip(tmp_path / "trip.jsonl")
+    record_steps(tmp_path / "notes.jsonl", 3)
+    return tmp_path
+
+
+def addresses(result):
+    return [(row["kind"], row["address"]) for row in result.rows]
+
+
+def test_a_match_is_printed_with_its_run_step_and_kind(folder):
+    code, out, err = typed("grep", "Plan L.sbon", folder)
+    assert (code, err) == (0, "")
+    assert out == f"{folder / 'trip.jsonl'}:2  model.request  Plan Lisbon\n"
+
+
+def test_a_text_inside_a_long_result_is_found_where_it_was_new_and_only_there(folder):
+    result = typed("grep", "needle", folder, "--json")
+    assert addresses(result) == [("tool.result", "5")]
+    assert result.rows[0]["match"] == "needle" and "very end" in result.rows[0]["context"]
+    assert addresses(typed("grep", "-F", "Hotel Lisboa, 82 EUR", folder, "--json")) == [("tool.result", "5")]
+
+
+def test_nothing_found_is_exit_1(folder):
+    assert typed("grep", "no such text", folder) == (1, "", "")
+
+
+def test_case_fixed_text_kind_and_tool_narrow_the_search(folder):
+    assert typed("grep", "plan lisbon", folder).code == 1
+    assert typed("grep", "-i", "plan lisbon", folder).code == 0
+    assert typed("grep", "-F", "L.sbon", folder).code == 1
+    assert addresses(typed("grep", "hotels", folder, "--kind", "tool.called", "--json")) == [("tool.called", "4")]
+    assert {kind for kind, _ in addresses(typed("grep", ".", folder, "--tool", "search", "--json"))} == {"tool.called", "tool.result"}
+
+
+def test_files_and_counts(folder):
+    assert typed("grep", "-l", "number", folder).out == f"{folder / 'notes.jsonl'}\n"
+    counts = typed("grep", "-c", "number", folder).out.splitlines()
+    assert counts == [f"{folder / 'notes.jsonl'}:3", f"{folder / 'trip.jsonl'}:0"]
+
+
+def test_the_line_as_written_is_searched_too(folder):
+    assert typed("grep", '"kind": "tool.called"', folder).code == 0
+    assert typed("grep", "-c", "-F", '"number": 1', folder / "notes.jsonl").out.endswith(":1\n")
+
+
+def test_letters_beyond_ascii_quotes_and_line_ends_are_found_as_they_were(tmp_path):
+    with reenact.Trace(tmp_path / "a.jsonl") as trace:
+        trace.step("note", text='São Paulo said "olá"\nand left 🦀')
+    for pattern in ("São", 'said "olá"', "^and left", "🦀$", "SÃO"):
+        options = ["-i"] if pattern.isupper() else []
+        assert typed("grep", *options, pattern, tmp_path).code == 0
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", "(?P<x"])
+def test_a_pattern_that_is_none_is_a_sentence(folder, pattern):
+    code, out, err = typed("grep", pattern, folder)
+    assert (code, out) == (2, "")
+    assert "no regular expression" in err and "hint: -F" in err
+    assert typed("grep", "-F", pattern, folder).code == 1
+
+
+def test_the_match_is_highlighted_where_there_is_colour(folder):
+    assert "\x1b[1;31mLisbon\x1b[0m" in typed("grep", "Lisbon", folder, FORCE_COLOR="1").out
+
+
+def test_all_runs_of_the_default_folder_are_searched(folder):
+    assert typed("grep", "-l", "run.start", REENACT_DIR=str(folder)).out.count("\n") == 2
+    code, _, err = typed("grep", "x", REENACT_DIR=str(folder / "nope"))
+    assert code == 2 and "nothing was recorded yet" in err
+
+
+def test_a_foreign_file_in_a_folder_is_left_out_and_one_that_was_named_is_refused(folder):
+    (folder / "bin.jsonl").write_bytes(b"\0\1\2\3")
+    code, out, err = typed("grep", "Plan", folder)
+    assert code == 0 and out.count("\n") == 1 and "it is left out" in err
+    code, _, err = typed("grep", "Plan", folder / "bin.jsonl")
+    assert code == 2 and "is no trace" in err
