@@ -1,0 +1,229 @@
+"""Secrets leave before bytes exist: the one place where values of an event are redacted.
+
+One Redactor per writer, used by everything that writes. Equal secrets get equal placeholders
+``<redacted:kind:n>``; the secrets themselves are not kept, ids of providers and signed blocks not touched.
+"""
+
+from __future__ import annotations
+
+import os
+
+from reenact.capture.redact_env import secrets_of
+from reenact.capture.redact_names import secret_name
+from reenact.capture.redact_scan import scan
+from reenact.lines import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+_ID_KEYS = frozenset(
+    "id tool_use_id tool_call_id call_id response_id previous_response_id request_id message_id item_id "
+    "toolUseId tool_id run_id thread_id session_id trace_id span_id parent_id uuid parentUuid sessionId "
+    "responseId requestId traceId spanId observation_id system_fingerprint".split()
+)
+_SCHEMA_KEYS = frozenset(
+    "input_schema parameters inputSchema schema json_schema parametersJsonSchema parameters_json_schema "
+    "responseSchema responseJsonSchema outputSchema output_schema args_schema".split()
+)
+_SCHEMA_MARKS = ("properties", "$schema", "$ref", "anyOf", "oneOf", "allOf", "additionalProperties")
+_NAME_KEYS = ("name", "key", "header")
+_SEALED_KEYS = frozenset(("signature", "encrypted_content", "thoughtSignature", "thought_signature"))
+
+
+class Redactor:
+    """Replaces secrets in plain JSON values and remembers which placeholder stands for which."""
+
+    policy = "default-1"
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self.counts: dict[str, int] = {}
+        """Replaced occurrences per kind."""
+        self.unredacted_signed = 0
+        """Secrets seen inside signed blocks and left there."""
+        self._env = secrets_of(os.environ if environ is None else environ)
+        self._key = b""
+        self._placeholders: dict[bytes, str] = {}
+        self._numbers: dict[str, Iterator[int]] = {}
+        self._witness: Redactor | None = None
+
+    @property
+    def total(self) -> int:
+        """How many occurrences were replaced."""
+        return sum(list(self.counts.values()))
+
+    def suspicious(self, encoded: str) -> bool:
+        """False if there is certainly nothing to redact in this compact ASCII JSON. Cheap."""
+        return scan(encoded.encode("ascii", "replace"), self._env)
+
+    def clean(self, value: Any, key: str | None = None) -> Any:
+        """Return the plain value without its secrets: the same object if there are none."""
+        try:
+            if key is not None:
+                kind = secret_name(key)
+                if kind is not None:
+                    return self._under_secret_key(kind, value)
+                if key in _SEALED_KEYS:
+                    return self._sealed(value)
+                if key in _ID_KEYS:
+                    return self._id(value)
+            return self._walk(value, schema=key in _SCHEMA_KEYS and _is_schema(value))
+        except RecursionError:  # what cannot be looked at is not written
+            return {"$cut": "redact"}
+
+    def text(self, text: str) -> str:
+        """Return the text without its secrets."""
+        if not scan(quote(text).encode("ascii"), self._env):
+            return text
+        if self._env is not None:
+            for spelling, value in self._env.spellings:
+                if spelling in text:
+                    text = text.replace(spelling, self._replace("env-value", value, text.count(spelling)))
+        from reenact.capture.redact_rules import clean_text
+
+        return clean_text(text, self._replace)
+
+    def _replace(self, kind: str, secret: str, times: int = 1) -> str:
+        from itertools import count
+
+        from reenact.capture.redact_shapes import shape_of
+
+        try:
+            from _blake2 import blake2b
+        except ImportError:
+            from hashlib import blake2b
+        if not self._key:
+            self._key = os.urandom(16)
+        digest = blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=16, key=self._key).digest()
+        placeholder = self._placeholders.get(digest)
+        if placeholder is None:
+            kind = shape_of(secret) or kind
+            number = next(self._numbers.setdefault(kind, count(1)))  # atomic: two threads never share one
+            placeholder = self._placeholders.setdefault(digest, f"<redacted:{kind}:{number}>")
+        kind = placeholder.split(":", 2)[1]
+        self.counts[kind] = self.counts.get(kind, 0) + times
+        return placeholder
+
+    def _walk(self, value: Any, *, schema: bool) -> Any:
+        if type(value) is str:
+            return self.text(value) if len(value) >= 8 else value
+        if type(value) is dict:
+            return self._dict(value, schema)
+        if type(value) is list:
+            if not schema and len(value) > 0 and all(_is_pair(item) for item in value):
+                return _same(value, [self._pair(item) for item in value])
+            return _same(value, [self._walk(item, schema=schema) for item in value])
+        return value
+
+    def _dict(self, given: dict[str, Any], schema: bool) -> Any:
+        sealed = _sealed_text(given)
+        named = None if schema else _named_value(given)
+        out, changed = {}, False
+        for key, value in given.items():
+            if key in _SEALED_KEYS or key == sealed:
+                new = self._sealed(value)
+            elif key in _ID_KEYS:
+                new = self._id(value)
+            else:
+                kind = None
+                if not schema:
+                    kind = secret_name(key) if named is None or key != "value" else named
+                if kind is not None and not (kind == "token" and _is_text_token(given)):
+                    new = self._under_secret_key(kind, value)
+                else:
+                    new = self._walk(value, schema=schema or (key in _SCHEMA_KEYS and _is_schema(value)))
+            new_key = self.text(key) if len(key) >= 12 else key
+            changed = changed or new is not value or new_key is not key
+            out[new_key] = new
+        return out if changed else given
+
+    def _under_secret_key(self, kind: str, value: Any) -> Any:
+        if type(value) is str:
+            return self._leaf(kind, value)
+        if type(value) is list:
+            return _same(value, [self._under_secret_key(kind, item) for item in value])
+        return self._walk(value, schema=False)
+
+    def _leaf(self, kind: str, value: str) -> str:
+        from reenact.capture.redact_rules import plausible_leaf
+
+        if not plausible_leaf(kind, value):
+            return self.text(value)
+        scheme, _, rest = value.partition(" ")
+        if kind == "authorization" and rest and scheme.isalpha():
+            return f"{scheme} {self._replace(kind, rest)}"
+        return self._replace(kind, value)
+
+    def _pair(self, pair: list[str]) -> Any:
+        kind = secret_name(pair[0])
+        second = self._leaf(kind, pair[1]) if kind is not None else self.text(pair[1])
+        return _same(pair, [self.text(pair[0]), second])
+
+    def _id(self, value: Any) -> Any:
+        """An id stays as it is, unless as a whole it is an API key."""
+        if type(value) is not str:
+            return self._walk(value, schema=False)
+        if len(value) < 20 or not self.suspicious(quote(value)):
+            return value
+        from reenact.capture.redact_shapes import shape_of
+
+        kind = shape_of(value)
+        return value if kind is None or kind == "jwt" else self._replace(kind, value)
+
+    def _sealed(self, value: Any) -> Any:
+        """A signed text would be refused by its provider if it changed: keep it and count what is in it."""
+        if type(value) is str and self.suspicious(quote(value)):
+            if self._witness is None:
+                self._witness = Redactor({})
+                self._witness._env = self._env
+            before = self._witness.total
+            self._witness.text(value)
+            self.unredacted_signed += self._witness.total - before
+        return value
+
+
+def _same(given: list[Any], new: list[Any]) -> list[Any]:
+    """Return the given list if no element was replaced."""
+    for old, item in zip(given, new, strict=True):
+        if old is not item:
+            return new
+    return given
+
+
+def _is_schema(value: object) -> bool:
+    return type(value) is dict and any(mark in value for mark in _SCHEMA_MARKS)
+
+
+def _is_pair(value: object) -> bool:
+    return type(value) is list and len(value) == 2 and type(value[0]) is str and type(value[1]) is str
+
+
+def _is_text_token(holder: dict[str, Any]) -> bool:
+    """True for the entries of ``logprobs``, whose token is a piece of the answer."""
+    return "logprob" in holder or "top_logprobs" in holder or "bytes" in holder or "score" in holder
+
+
+def _named_value(holder: dict[str, Any]) -> str | None:
+    """Return the kind of secret in ``{"name": "X-Api-Key", "value": ...}``."""
+    if "value" in holder:
+        for key in _NAME_KEYS:
+            name = holder.get(key)
+            if type(name) is str:
+                return secret_name(name) if len(name) <= 64 else None
+    return None
+
+
+def _sealed_text(block: dict[str, Any]) -> str | None:
+    """Return the key of the text that a signature in the same block covers."""
+    if block.get("type") == "redacted_thinking":
+        return "data"
+    if "thinking" in block and "signature" in block:
+        return "thinking"
+    if "redactedContent" in block:
+        return "redactedContent"
+    if "text" in block and (
+        "signature" in block or (block.get("thought") is True and "thoughtSignature" in block)
+    ):
+        return "text"
+    return None
