@@ -5,7 +5,7 @@ Used by the recorder and by History; after this only numbering and writing remai
 
 from __future__ import annotations
 
-from ..lines import dumps, quote
+from ..lines import MAX_DEPTH, dumps, quote
 from .jsonable import jsonable, to_json
 
 TYPE_CHECKING = False
@@ -55,8 +55,9 @@ class Texts:
             for name, value in fields.items():
                 text += _prefixes.get(name) or prefix(name)
                 text += quote(value) if type(value) is str else to_json(value)
-            if len(text) <= cap and (self.redactor is None or not self.redactor.suspicious(text)):
-                return text, text, False
+            if self.redactor is None or not self.redactor.suspicious(text):
+                if len(text) <= cap or not has_long_text(list(fields.values()), cap, MAX_DEPTH):
+                    return text, text, False
         plain = {name: self.clean(name, value, content) for name, value in fields.items()}
         full = text = self.join(plain)
         if len(text) > cap:
@@ -89,6 +90,18 @@ class Texts:
     @staticmethod
     def join(plain: dict[str, Any]) -> str:
         return "".join([prefix(name) + dumps(value) for name, value in plain.items()])
+
+
+def has_long_text(value: Any, cap: int, depth: int) -> bool:
+    """True if a string of more than ``cap`` bytes is in there, or something that cannot be told at once."""
+    kind = type(value)
+    if kind is str:
+        return len(value) > cap or (len(value) * 4 > cap and len(value.encode("utf-8", "surrogatepass")) > cap)
+    if kind is dict:
+        value = list(value.values())
+    elif kind is not list:
+        return value is not None and kind not in (int, float, bool)
+    return depth == 0 or any(has_long_text(item, cap, depth - 1) for item in value)
 
 
 _prefixes: dict[str, str] = {}
