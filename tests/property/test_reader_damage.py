@@ -21,10 +21,10 @@ with tempfile.TemporaryDirectory() as folder:
     WHOLE = worked_example(Path(folder)).read_bytes()
 LINES = WHOLE.splitlines(keepends=True)
 
-settings.register_profile(
-    "reader", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
-settings.load_profile("reader")
+ROOMY = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+}
 
 small = st.integers(0, len(WHOLE) - 1)
 flips = st.tuples(st.just("flip"), small, st.binary(min_size=1, max_size=8))
@@ -55,7 +55,7 @@ def damaged(data: bytes, how: list) -> bytes:
 
 
 @given(damages)
-@settings(max_examples=300)
+@settings(max_examples=300, **ROOMY)
 def test_byte_damage_never_raises_and_never_loses_an_undamaged_line(tmp_path_factory, how):
     path = tmp_path_factory.mktemp("d") / "trip.jsonl"
     data = damaged(WHOLE, how)
@@ -85,7 +85,7 @@ def test_byte_damage_never_raises_and_never_loses_an_undamaged_line(tmp_path_fac
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=300)
+@settings(max_examples=300, **ROOMY)
 def test_any_bytes_at_all_are_read_or_refused(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("d") / "t.jsonl"
     path.write_bytes(data)
@@ -97,7 +97,7 @@ def test_any_bytes_at_all_are_read_or_refused(tmp_path_factory, data):
 
 
 @given(damages)
-@settings(max_examples=60)
+@settings(max_examples=60, **ROOMY)
 def test_a_repaired_copy_reads_as_the_damaged_file_did(tmp_path_factory, how):
     folder = tmp_path_factory.mktemp("d")
     path = folder / "trip.jsonl"
@@ -167,7 +167,7 @@ json_values = st.recursive(
         ]
     ),
 )
-@settings(max_examples=300)
+@settings(max_examples=300, **ROOMY)
 def test_fields_of_any_type_are_read(tmp_path_factory, fields, kind):
     path = tmp_path_factory.mktemp("d") / "t.jsonl"
     pen = Pen()

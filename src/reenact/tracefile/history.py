@@ -74,7 +74,7 @@ class History:
 
     def _links(self, fields: dict[str, Any]) -> tuple[list[dict[str, Any]], _Built | None]:
         """Return the requests to apply, newest first, and what was already built below them."""
-        links, seen = [fields], {fields.get("call")}
+        links, seen = [fields], {str(fields.get("call"))}
         while "base" in links[-1]:
             base = links[-1]["base"]
             if type(base) is str and (built := self._built.get(base)) is not None:

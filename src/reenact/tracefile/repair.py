@@ -6,6 +6,7 @@ The input is never changed; the blobs are linked, or copied where links are not 
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from typing import Any
@@ -73,12 +74,13 @@ def _clean(record: Record, data: bytes) -> bytes:
     except ValueError:
         pass
     assert record.fields is not None
-    ts, run, w, step, kind, dialect = record.envelope
-    if dialect == OURS and ts is not None and run is not None and step is not None:
-        head = lines.envelope(ts, run, w, step, kind)
-        rest = [key for key in record.fields if key not in schema.ENVELOPE]
-        return (head + "".join(f", {_item(key, record.fields)}" for key in rest) + "}\n").encode("ascii")
-    return ("{" + ", ".join(_item(key, record.fields) for key in record.fields) + "}\n").encode("ascii")
+    ts, *_, dialect = record.envelope
+    order = [key for key in schema.ENVELOPE if key in record.fields]
+    order += [key for key in record.fields if key not in schema.ENVELOPE]
+    items = [_item(key, record.fields) for key in order]
+    if dialect == OURS and ts is not None and math.isfinite(ts):
+        items[0] = f'"ts": {ts:.6f}'
+    return ("{" + ", ".join(items) + "}\n").encode("ascii")
 
 
 def _item(key: str, fields: dict[str, Any]) -> str:
