@@ -79,7 +79,11 @@ def test_a_line_of_200_mb_passes_through_in_bounded_memory(tmp_path):
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     child = subprocess.Popen(
-        [COMMAND, "cat", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), preexec_fn=confine
+        [COMMAND, "cat", path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=confine,
     )
     with child:
         got = 0
@@ -98,7 +102,9 @@ def test_floats_json_cannot_hold_stay_valid_json(tmp_path):
 
 def test_a_wrapped_and_a_fused_line_give_clean_lines_when_events_are_chosen(tmp_path):
     whole = record_steps(tmp_path / "a.jsonl", 4).read_bytes().splitlines()
-    (tmp_path / "fused.jsonl").write_bytes(b"\n".join([whole[0], whole[1] + whole[2], whole[3], whole[4], whole[5]]) + b"\n")
+    (tmp_path / "fused.jsonl").write_bytes(
+        b"\n".join([whole[0], whole[1] + whole[2], whole[3], whole[4], whole[5]]) + b"\n"
+    )
     code, out, err = typed("cat", tmp_path / "fused.jsonl", "--kind", "note")
     assert code == 0 and "fused" in err
     assert [json.loads(line)["number"] for line in out.splitlines()] == [0, 1, 2, 3]

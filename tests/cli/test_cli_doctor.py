@@ -20,7 +20,10 @@ def codes(path, *options):
 def test_a_whole_trace_is_said_to_be_whole_with_what_was_proved(trip):
     code, out, err = typed("doctor", trip)
     assert (code, err) == (0, "")
-    assert "nothing is damaged; 8 events can be read, 2 of 2 requests rebuilt and proved, 1 of 1 long text whole" in out
+    assert (
+        "nothing is damaged; 8 events can be read, 2 of 2 requests rebuilt and proved, 1 of 1 long text whole"
+        in out
+    )
 
 
 def test_a_torn_tail_is_named_with_line_and_byte_and_what_holds(trip):

@@ -40,8 +40,13 @@ def test_case_fixed_text_kind_and_tool_narrow_the_search(folder):
     assert typed("grep", "plan lisbon", folder).code == 1
     assert typed("grep", "-i", "plan lisbon", folder).code == 0
     assert typed("grep", "-F", "L.sbon", folder).code == 1
-    assert addresses(typed("grep", "hotels", folder, "--kind", "tool.called", "--json")) == [("tool.called", "4")]
-    assert {kind for kind, _ in addresses(typed("grep", ".", folder, "--tool", "search", "--json"))} == {"tool.called", "tool.result"}
+    assert addresses(typed("grep", "hotels", folder, "--kind", "tool.called", "--json")) == [
+        ("tool.called", "4")
+    ]
+    assert {kind for kind, _ in addresses(typed("grep", ".", folder, "--tool", "search", "--json"))} == {
+        "tool.called",
+        "tool.result",
+    }
 
 
 def test_files_and_counts(folder):

@@ -111,7 +111,12 @@ def test_files_that_are_no_trace_are_listed_with_the_reason_and_break_nothing(fo
     assert code == 0
     rows = {line.split()[1].strip("!") or line.split()[2]: line for line in out.splitlines()[1:]}
     assert {"trip", "fails", "third"} <= rows.keys()
-    for name, reason in [("binary", "it is binary"), ("claude", "Claude Code"), ("newer", "9.0"), ("gone", "No such file")]:
+    for name, reason in [
+        ("binary", "it is binary"),
+        ("claude", "Claude Code"),
+        ("newer", "9.0"),
+        ("gone", "No such file"),
+    ]:
         line = next(line for line in out.splitlines() if name in line)
         assert reason in line
 
@@ -142,6 +147,11 @@ def test_a_killed_run_and_a_running_one_are_told_apart(tmp_path):
 def test_hostile_names_reach_no_terminal(tmp_path):
     record_steps(tmp_path / "a\x1b]0;title\x07\x1b[2J.jsonl", 1, name="evil\x1b[31m\x9b2J\nname\u202e")
     (tmp_path / "b\x1b[2J.jsonl").write_bytes(b"\0\1")
-    for words in (["ls", tmp_path], ["ls", tmp_path, "--json"], ["grep", "x", tmp_path], ["doctor", tmp_path]):
+    for words in (
+        ["ls", tmp_path],
+        ["ls", tmp_path, "--json"],
+        ["grep", "x", tmp_path],
+        ["doctor", tmp_path],
+    ):
         _, out, err = typed(*words)
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(out + err)

@@ -21,7 +21,9 @@ def test_help_names_every_command_and_python_dash_m_is_the_same():
     code, out, _ = typed("--help")
     assert code == 0
     assert all(f"\n  {name} " in out for name in COMMANDS)
-    again = subprocess.run([sys.executable, "-m", "reenact", "--help"], capture_output=True, text=True, env=environment())
+    again = subprocess.run(
+        [sys.executable, "-m", "reenact", "--help"], capture_output=True, text=True, env=environment()
+    )
     assert again.stdout == out
 
 
@@ -55,7 +57,8 @@ def test_a_file_in_place_of_a_command_is_answered_with_how_to_show_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [["ls", "--limit", "x"], ["ls", "--limit", "0"], ["show", "--nope"], ["show", "--turn", "two"], ["grep"]]
+    "words",
+    [["ls", "--limit", "x"], ["ls", "--limit", "0"], ["show", "--nope"], ["show", "--turn", "two"], ["grep"]],
 )
 def test_a_wrong_argument_is_a_sentence_a_hint_and_exit_2(words):
     code, out, err = typed(*words)
@@ -65,7 +68,9 @@ def test_a_wrong_argument_is_a_sentence_a_hint_and_exit_2(words):
 
 def test_a_reader_that_stops_reading_is_no_error(tmp_path):
     path = record_steps(tmp_path / "a.jsonl", 20_000)
-    first = subprocess.Popen([COMMAND, "cat", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    first = subprocess.Popen(
+        [COMMAND, "cat", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
     assert first.stdout.readline()
     first.stdout.close()
     assert (first.stderr.read(), first.wait(60)) == (b"", 0)

@@ -21,7 +21,9 @@ def trip(tmp_path):
 
 def agent(code, path, **more):
     """Run an agent that dies; its trace goes to ``path``."""
-    return subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, env=environment(**more), timeout=60)
+    return subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, env=environment(**more), timeout=60
+    )
 
 
 def test_events_stand_in_order_grouped_by_turn_with_totals_at_the_end(trip):
@@ -194,7 +196,11 @@ def test_escapes_in_texts_are_stripped_and_json_stays_valid(tmp_path):
         trace.step(evil, text=evil)
     for words in (["show"], ["show", "--event", "@error"], ["show", "--event", "2"], ["show", "--json"], ["tail"],
                   ["grep", "hello"], ["cat", "--json"]):  # fmt: skip
-        where = [*words, tmp_path / "a.jsonl"] if words[0] == "grep" else [words[0], tmp_path / "a.jsonl", *words[1:]]
+        where = (
+            [*words, tmp_path / "a.jsonl"]
+            if words[0] == "grep"
+            else [words[0], tmp_path / "a.jsonl", *words[1:]]
+        )
         code, out, err = typed(*where)
         assert code == 0
         assert not {"\x1b", "\x07", "\x9b", "\u202e", "\x00"} & set(out + err)

@@ -12,7 +12,11 @@ import reenact
 
 def start(*words, **env):
     return subprocess.Popen(
-        [COMMAND, "tail", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**env)
+        [COMMAND, "tail", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(**env),
     )
 
 

@@ -42,9 +42,35 @@ def run_bytes(*words, cwd=None, **env):
 def typed(*words, cwd=None, **env):
     """Run the command; nothing it ever prints may be a traceback."""
     done = run_bytes(*words, cwd=cwd, **env)
-    result = Typed(done.returncode, done.stdout.decode(), done.stderr.decode())
+    result = Typed(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode())
     assert "Traceback" not in result.err and "fault of its own" not in result.err, result.err
     return result
+
+
+_MANY = """
+import io, json, sys
+from reenact.cli.main import main
+for words in json.loads(sys.argv[1]):
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in "12")
+    code, streams = main(words), (sys.stdout, sys.stderr)
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    for stream in streams:
+        stream.flush()
+    print(json.dumps([code, *(s.buffer.getvalue().decode("utf-8", "replace") for s in streams)]))
+"""
+
+
+def typed_many(commands):
+    """Run several commands one after the other in one process, which is quicker."""
+    words = json.dumps([[str(word) for word in command] for command in commands])
+    command = [sys.executable, "-c", _MANY, words]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    results = [Typed(*json.loads(line)) for line in done.stdout.splitlines()]
+    assert not any("Traceback" in result.err or "fault of its own" in result.err for result in results), (
+        results
+    )
+    return results
 
 
 def record_trip(path, *, fails=True, meta=None, name="trip"):
@@ -84,4 +110,6 @@ def record_steps(path, count, *, name="long"):
 def snapshot(folder):
     """Every file below a folder with its bytes and times of change."""
     files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
-    return {str(file): (file.stat().st_mtime_ns, file.read_bytes()) for file in files if os.access(file, os.R_OK)}
+    return {
+        str(file): (file.stat().st_mtime_ns, file.read_bytes()) for file in files if os.access(file, os.R_OK)
+    }

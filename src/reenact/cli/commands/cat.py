@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ... import lines
+from ... import lines, schema
 from ...tracefile import family
 from ...tracefile.event import Event
-from ...tracefile.findings import Finding, Findings
+from ...tracefile.findings import Finding, Findings, Note
 from ...tracefile.listing import head_and_tail
 from ...tracefile.rawlines import MAX_LINE, raw_lines
-from ...tracefile.reader import read_events
+from ...tracefile.reader import check_version, read_events
 from ...tracefile.recording import Recording
 from ...tracefile.shelf import PLACE_BITS
 from ...tracefile.tail import read_ends
@@ -128,9 +128,12 @@ def _copy(path: str, write: Write) -> list[Finding]:
     odd, first = 0, None
     with open(path, "rb", buffering=0) as file:
         for number, offset, size, data, ended in raw_lines(path):
-            if lines.peek(data) is None or data[-1:] != b"}":
+            head = lines.peek(data)
+            if head is None or data[-1:] != b"}":
                 odd += 1
                 first = first or number
+            elif head[4] in schema.HEADS and len(data) == size:
+                _refuse_other_major(data, path)
             if len(data) == size:
                 write(data + b"\n" if ended else data)
                 continue
@@ -144,6 +147,13 @@ def _copy(path: str, write: Write) -> list[Finding]:
         f"{count(odd, 'line')} from here on cannot be read as events of ours; `reenact doctor` says more"
     )
     return [Finding("odd-lines", message, path, first)]
+
+
+def _refuse_other_major(data: bytes, path: str) -> None:
+    try:
+        check_version(lines.parse(data).get("v"), Note(path, None))
+    except ValueError:  # damaged, which is counted elsewhere
+        pass
 
 
 def _print(events: Iterable[Event], args: argparse.Namespace, write: Write, out: Output) -> None:

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ... import lines, schema
-from ...errors import NotATrace, UsageError
+from ...errors import TraceFileError, UsageError
 from ...tracefile import family
+from ...tracefile.dialects import OURS
 from ...tracefile.event import Event
 from ...tracefile.findings import Findings, Note
 from ...tracefile.rawlines import RawLine, raw_lines
-from ...tracefile.reader import refuse_if_foreign
+from ...tracefile.reader import check_version, refuse_if_foreign
 from ...tracefile.records import LineReader
 from ...tracefile.shelf import Shelf
 from .. import runs
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         findings = Findings()
         try:
             number = _one_file(path, search, args, out, findings)
-        except (NotATrace, OSError) as why:
+        except (TraceFileError, OSError) as why:
             if path in explicit:
                 code = complain(out, why)
             else:
@@ -126,7 +127,8 @@ class _Search:
         empty = True
         for file in (file for chain in family.streams(path) for file in chain):
             base = shelf.add(file)
-            reader = LineReader(Note(file, findings.add))
+            note = Note(file, findings.add)
+            reader = LineReader(note)
             steps: dict[str | None, int] = {}
             for line in raw_lines(file):
                 if self._cannot_match(line[3]):
@@ -134,6 +136,8 @@ class _Search:
                     continue
                 for envelope, fields, offset, _, _ in reader.feed(line):
                     empty = False
+                    if envelope.kind in schema.HEADS and fields is not None and envelope.dialect == OURS:
+                        check_version(fields.get("v"), note, line[0])
                     if envelope.step is None:
                         steps[envelope.run] = steps.get(envelope.run, 0) + 1
                         envelope = envelope._replace(step=steps[envelope.run])
@@ -147,7 +151,10 @@ class _Search:
 
     def _cannot_match(self, data: bytes) -> bool:
         """True if a whole line of ours without references can be passed over unread."""
-        if self._literal is None or lines.peek(data) is None or data[-1:] != b"}" or b'"$blob"' in data:
+        if self._literal is None or data[-1:] != b"}" or b'"$blob"' in data:
+            return False
+        head = lines.peek(data)
+        if head is None or head[4] in schema.HEADS:
             return False
         return self._literal not in (data.lower() if self.regex.flags & re.IGNORECASE else data)
 

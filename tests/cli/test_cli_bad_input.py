@@ -1,0 +1,195 @@
+"""Whatever a file is or has become: the right exit code, sentences instead of tracebacks, nothing changed."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from typed import record_trip, run_bytes, snapshot, typed, typed_many
+
+READERS = (
+    ["show"],
+    ["cat"],
+    ["cat", "--full"],
+    ["cat", "--stable"],
+    ["tail"],
+    ["doctor"],
+    ["grep", "hotels"],
+    ["ls"],
+)
+
+
+def command(words, path):
+    if words[0] == "tail":
+        return [*words, path, "--no-follow"]
+    return [*words, path]
+
+
+def lines_of(path):
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def torn(data, lines):
+    return data[: -len(lines[-1]) // 2]
+
+
+DAMAGE = {
+    "torn": torn,
+    "torn-in-the-middle": lambda data, lines: lines[0] + lines[1][:80] + b"\n" + b"".join(lines[2:]),
+    "fused": lambda data, lines: lines[0] + lines[1][:-1] + b"".join(lines[2:]),
+    "half-fused": lambda data, lines: lines[0] + lines[1][:80] + b"".join(lines[2:]),
+    "nul": lambda data, lines: lines[0] + b"\0" * 4096 + b"".join(lines[1:]),
+    "nul-tail": lambda data, lines: data + b"\0" * 4096,
+    "bom": lambda data, lines: b"\xef\xbb\xbf" + data,
+    "crlf": lambda data, lines: data.replace(b"\n", b"\r\n"),
+    "line-separator": lambda data, lines: data.replace(b"Plan Lisbon", "Plan\u2028Lisbon\u2029\u0085".encode(), 1),
+    "not-utf-8": lambda data, lines: data.replace(b"Plan Lisbon", b"Plan \xff\xfe\xe9 Lisbon", 1),
+    "lost-header": lambda data, lines: b"".join(lines[1:]),
+    "lost-middle": lambda data, lines: b"".join(lines[:3] + lines[5:]),
+    "repeated": lambda data, lines: b"".join(lines[:4] + lines[2:]),
+    "two-writers": lambda data, lines: b"".join(sorted(lines + [line.replace(b'"w": "', b'"w": "f', 1) for line in lines])),
+    "other-output": lambda data, lines: b"INFO starting\n" + lines[0] + b"warning: {hot}\n[1, 2]\n" + b"".join(lines[1:]),
+    "empty-lines": lambda data, lines: b"\n\n".join(line.strip() for line in lines) + b"\n\n\n",
+    "wrong-types": lambda data, lines: lines[0] + b'{"ts": 1.0, "run": "r", "w": "00000000", "step": 2, "kind": '
+    b'"model.request", "call": 7, "base": [], "keep": 3, "n": "x", "body": {"messages": {}}, "tot": 5, "usage": []}\n'
+    + b"".join(lines[1:]),
+    "deep": lambda data, lines: lines[0] + b'{"a":' * 100_000 + b"\n" + b"".join(lines[1:]),
+    "only-a-beginning": lambda data, lines: lines[0][:40],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_read_as_far_as_it_can_be_and_never_changed(tmp_path, damage):
+    path = record_trip(tmp_path / "trip.jsonl")
+    data = path.read_bytes()
+    path.write_bytes(DAMAGE[damage](data, lines_of(path)))
+    before = snapshot(tmp_path)
+    for words, (code, out, err) in zip(
+        READERS, typed_many(command(words, path) for words in READERS), strict=True
+    ):
+        assert code in ((0, 1) if words[0] in ("doctor", "grep") else (0,)), (words, err)
+        if damage != "only-a-beginning":
+            assert out, words
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "damage", [name for name in DAMAGE if name not in ("line-separator", "empty-lines", "two-writers")]
+)
+def test_damage_is_named_by_show_and_found_by_doctor(tmp_path, damage):
+    path = record_trip(tmp_path / "trip.jsonl")
+    path.write_bytes(DAMAGE[damage](path.read_bytes(), lines_of(path)))
+    shown, checked = typed_many([["show", path], ["doctor", path]])
+    assert str(path) in shown.err and checked.code == 1
+
+
+def test_damage_in_the_middle_hides_nothing_around_it(tmp_path):
+    path = record_trip(tmp_path / "trip.jsonl")
+    path.write_bytes(DAMAGE["half-fused"](path.read_bytes(), lines_of(path)))
+    out = typed("show", path).out
+    assert 'search(q="hotels")' in out and "the model did not answer" in out
+
+
+def test_missing_long_texts_are_findings_and_their_beginnings_are_shown(tmp_path):
+    path = record_trip(tmp_path / "trip.jsonl")
+    for blob in (tmp_path / "trip.blobs").iterdir():
+        blob.unlink()
+    code, out, err = typed("show", path, "--event", "5")
+    assert code == 0
+    assert "Hotel Lisboa, 82 EUR" in out and "not beside the file" in err
+    assert typed("show", path).code == 0
+    assert typed("cat", path, "--full").code == 0
+    assert typed("doctor", path).code == 1
+
+
+UNUSABLE = {
+    "binary": bytes(range(256)) * 64,
+    "text": b"just a text\nof two lines\n",
+    "claude-session": b'{"type":"user","uuid":"1","sessionId":"2","message":{"role":"user"}}\n' * 3,
+    "json-array": b'[{"ts": 1}, {"ts": 2}]\n',
+    "newer-major": b'{"ts": 1.0, "run": "r", "w": "00000000", "step": 1, "kind": "run.start", "v": "2.0"}\n',
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_a_file_that_is_no_trace_is_refused_with_a_sentence_and_a_hint(tmp_path, what):
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(UNUSABLE[what])
+    results = typed_many(command(words, path) for words in READERS[:-1])
+    for words, (code, _, err) in zip(READERS, results, strict=False):
+        assert code == 2, (words, err)
+        assert str(path) in err and "hint:" in err
+    assert typed("ls", path).code == 0
+    assert path.read_bytes() == UNUSABLE[what]
+
+
+@pytest.mark.parametrize("words", READERS)
+def test_a_path_that_is_not_there_is_refused_and_its_neighbours_named(tmp_path, words):
+    record_trip(tmp_path / "trip.jsonl")
+    code, out, err = typed(*command(words, tmp_path / "tripp.jsonl"))
+    assert (code, out) == (2, "")
+    assert "does not exist" in err
+    assert words[0] == "ls" or "trip.jsonl" in err
+
+
+@pytest.mark.parametrize("words", READERS)
+def test_an_empty_file_is_an_empty_run(tmp_path, words):
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+    code, out, err = typed(*command(words, path))
+    assert code == (1 if words[0] in ("doctor", "grep") else 0)
+    assert "the file is empty" in out + err
+
+
+@pytest.mark.parametrize("words", READERS)
+def test_a_folder_without_runs_in_place_of_a_file_is_no_traceback(tmp_path, words):
+    code, out, err = typed(*command(words, tmp_path))
+    assert code == {"ls": 0, "grep": 1}.get(words[0], 2)
+    assert out == ""
+    assert err or words[0] == "grep"
+
+
+@pytest.mark.parametrize("words", READERS)
+def test_a_file_that_cannot_be_opened_is_a_sentence(tmp_path, words):
+    loop = tmp_path / "loop.jsonl"
+    loop.symlink_to(loop)
+    record_trip(tmp_path / "locked.jsonl").chmod(0)
+    for path in [loop] if os.geteuid() == 0 else [loop, tmp_path / "locked.jsonl"]:
+        code, _, err = typed(*command(words, path))
+        assert code in (0, 2) if words[0] == "ls" else code == 2
+        assert err or words[0] == "ls"
+
+
+def test_a_pipe_is_refused_instead_of_read_twice(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for words in (["show"], ["cat"], ["tail"]):
+        code, _, err = typed(*words, tmp_path / "pipe.jsonl")
+        assert code == 2 and "not a plain file" in err
+
+
+@pytest.mark.parametrize("address", ["@nope", "@", "no-such-run", "ffffffff", "'; rm -rf", "\x1b[2J", "a\nb"])
+def test_a_run_that_is_not_there_is_refused(tmp_path, address):
+    record_trip(tmp_path / "trip.jsonl")
+    for words in (["show"], ["cat"], ["tail"], ["doctor"]):
+        code, out, err = typed(*words, address, REENACT_DIR=str(tmp_path))
+        assert (code, out) == (2, "")
+        assert err and "\x1b" not in err
+
+
+def test_a_hostile_reference_reads_no_file_outside_the_folder(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret")
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    path = record_trip(folder / "trip.jsonl")
+    digest = next((folder / "trip.blobs").iterdir()).name
+    for name in ("../../secret.txt", str(secret), "sha256:../../secret.txt"):
+        hostile = path.read_bytes().replace(f"sha256:{digest}".encode(), name.encode())
+        (folder / "hostile.jsonl").write_bytes(hostile)
+        for words in (["show", "--event", "5"], ["cat", "--full"], ["grep", "secret"]):
+            where = (
+                [words[0], *words[1:], folder / "hostile.jsonl"]
+                if words[0] == "grep"
+                else [words[0], folder / "hostile.jsonl", *words[1:]]
+            )
+            assert b"the secret" not in run_bytes(*where).stdout
