@@ -97,7 +97,7 @@ class _Shorten:
         return value
 
     def move(self, data: bytes, **more: Any) -> dict[str, Any]:
-        head = data[:HEAD_BYTES].decode("utf-8", "ignore")
+        head = data[: min(HEAD_BYTES, self.cap // 2)].decode("utf-8", "ignore")
         if self.blobs is not None:
             try:
                 digest = self.blobs.put(data)

@@ -10,9 +10,12 @@ from ..lines import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeAlias
 
-Copy = Any if TYPE_CHECKING else object
+    Copy: TypeAlias = Any
+    Change: TypeAlias = tuple[list[str], dict[str, Any]]
+else:
+    Copy = object
 
 MAX_CHANGES = 6
 MAX_SET_BYTES = 400
@@ -56,9 +59,6 @@ def plain_of(copy: Any) -> Any:
     if kind is list:
         return [plain_of(item) for item in copy]
     return copy.value if kind is Exact else copy
-
-
-Change = tuple["list[str]", "dict[str, Any]"]
 
 
 def small_change(before: Copy, after: Any) -> Change | None:

@@ -51,6 +51,39 @@ def in_folder(folder: str, name: str | None, run_id: str) -> str:
     return os.path.join(folder, f"{stamp}-{label}-{safe}.jsonl")
 
 
+_commits: dict[str, str | None] = {}
+
+
+def git_commit() -> str | None:
+    """Return the commit checked out where the agent runs, read from the files; None outside a checkout."""
+    try:
+        folder = os.getcwd()
+        if folder not in _commits:
+            _commits[folder] = _read_commit(folder)
+        return _commits[folder]
+    except (OSError, ValueError):
+        return None
+
+
+def _read_commit(folder: str) -> str | None:
+    while not os.path.isdir(os.path.join(folder, ".git")):
+        folder, was = os.path.dirname(folder), folder
+        if folder == was:
+            return None
+    git = os.path.join(folder, ".git")
+    with open(os.path.join(git, "HEAD"), encoding="ascii") as file:
+        head = file.read(200).strip()
+    if not head.startswith("ref: "):
+        return head[:40] or None
+    try:
+        with open(os.path.join(git, head[5:]), encoding="ascii") as file:
+            return file.read(40) or None
+    except FileNotFoundError:
+        with open(os.path.join(git, "packed-refs"), encoding="ascii") as file:
+            lines = [line.split() for line in file]
+        return next((line[0] for line in lines if line[1:] == [head[5:]]), None)
+
+
 def start_fields(name: str | None, options: Options, **more: object) -> dict[str, object]:
     """Return what ``run.start`` says besides version and pid; absent is shorter than null."""
     fields: dict[str, object] = {

@@ -6,6 +6,7 @@ A process may have thousands at once; a context variable says which one the code
 from __future__ import annotations
 
 import os
+import sys
 from _contextvars import copy_context
 
 from ..errors import UsageError
@@ -14,7 +15,7 @@ from . import death
 from .current import current_run, new_recorder
 from .failure import failure
 from .options import Options, check_path
-from .places import RUN_VARIABLE, in_folder, start_fields
+from .places import RUN_VARIABLE, git_commit, in_folder, start_fields
 from .recorder import Recorder
 
 TYPE_CHECKING = False
@@ -69,10 +70,10 @@ class RunContext:
     def _new_recorder(self) -> Recorder:
         path = self._path
         if path is None:
-            return new_recorder(self.name, self._options, self.run_id, **self._head)
+            return new_recorder(self.name, self._options, self.run_id, **self._head, **_where_from())
         if path.endswith("/") or os.path.isdir(path):
             path = in_folder(path, self.name, self.run_id)
-        head = start_fields(self.name, self._options, **self._head)
+        head = start_fields(self.name, self._options, **self._head, **_where_from())
         return Recorder(path, self._options, run_id=self.run_id, head=head)
 
     def adopt(self, path: str, options: Options) -> Recorder:
@@ -106,6 +107,11 @@ class RunContext:
 
     def __repr__(self) -> str:
         return f"<RunContext {self.run_id}{' ' + self.name if self.name else ''}>"
+
+
+def _where_from() -> dict[str, Any]:
+    """What it takes to run the same code again."""
+    return {"python": sys.version.split(" ", 1)[0], "git": git_commit()}
 
 
 class _Run:

@@ -96,7 +96,9 @@ def has_long_text(value: Any, cap: int, depth: int) -> bool:
     """True if a string of more than ``cap`` bytes is in there, or something that cannot be told at once."""
     kind = type(value)
     if kind is str:
-        return len(value) > cap or (len(value) * 4 > cap and len(value.encode("utf-8", "surrogatepass")) > cap)
+        return len(value) > cap or (
+            len(value) * 4 > cap and len(value.encode("utf-8", "surrogatepass")) > cap
+        )
     if kind is dict:
         value = list(value.values())
     elif kind is not list:
