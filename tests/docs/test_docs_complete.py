@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,12 @@ def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as code hosts make them."""
     headings = re.findall(r"^#{1,6} (.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_picture_is_a_failed_run_and_loads_nothing_from_elsewhere() -> None:
+    picture = ElementTree.parse(DOCS / "images" / "show.svg")
+    texts = " ".join(element.text or "" for element in picture.iter() if element.tag.endswith("}text"))
+    assert "OverBudget:" in texts.replace("\xa0", " ") and "reenact" in texts
+    assert not [value for element in picture.iter() for value in element.attrib.values() if "//" in value]
+    styles = "".join(element.text or "" for element in picture.iter() if element.tag.endswith("}style"))
+    assert "url(" not in styles and "@import" not in styles
