@@ -7,9 +7,8 @@ A list is compared with our own copies, never with the caller's objects: an edit
 
 from __future__ import annotations
 
-from itertools import compress, count
-
 from _operator import ne
+from itertools import compress, count
 
 try:
     from _blake2 import blake2b
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_BASES = 8
 FEW = 2
-"""Elements at a list's end that a moved cache marker changes; a base that differs no more is the same list."""
+"""A moved cache marker changes so many elements at a list's end; a base that differs no more is the same list."""
 _ABSENT = object()
 
 
