@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_BASES = 8
 FEW = 2
-"""A moved cache marker changes so many elements at a list's end; a base that differs no more is the same list."""
+"""Elements at a list's end that a moved cache marker changes; a base that differs no more is still the same."""
 _ABSENT = object()
 
 
