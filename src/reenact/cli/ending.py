@@ -95,7 +95,7 @@ def show_ending(recording: Recording, out: Output) -> None:
     if took:
         words.append(took)
     head = f"{_SIGNS.get(status, '✗')} {plain(status, 20)}"
-    out.line(out.paint(head, style) + "  " + ", ".join(words) if words else out.paint(head, style))
+    out.paragraph([(head + "  " if words else head, style), (", ".join(words), "")])
     if calls and error is not None:
         out.line(f"  its last error was {error_text(error)}")
     for frame in (error.frames if error is not None else [])[:3]:

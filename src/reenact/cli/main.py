@@ -78,6 +78,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return OK
     except (ReenactError, OSError) as why:
         return complain(out, why)
+    except MemoryError:
+        out.say("There is not enough memory to read this at once. No file was changed.")
+        out.say("\nhint: `reenact cat` passes events on without holding them")
+        return UNUSABLE
     except Exception as fault:
         return _own_fault(out, fault)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
@@ -51,6 +52,17 @@ class Output:
         if self._to_ascii is not None:
             text = text.translate(self._to_ascii)
         self.stdout.write(text + "\n")
+
+    def paragraph(self, cells: Sequence[Cell]) -> None:
+        """Write a text of any length; a terminal gets it broken between words, a pipe as one line."""
+        width = self.width if self.is_terminal else sys.maxsize
+        if sum(width_of(text) for text, _ in cells) <= width:
+            self.line(self.cells(cells))
+            return
+        (first, style), rest = cells[0], "".join(text for text, _ in cells[1:])
+        broken = textwrap.wrap(rest, width - 4, initial_indent=" " * max(0, width_of(first) - 4))
+        for number, text in enumerate(broken):
+            self.line(self.paint(first, style) + text.lstrip() if number == 0 else "    " + text)
 
     def json_line(self, value: Any) -> None:
         """Write a value as one line of ASCII JSON."""

@@ -24,6 +24,10 @@ MAX_TOLD = 8
 RUN_HELP = "a path, the beginning of an id, a name, @last, @prev, @failed (default: @last)"
 
 
+_IN_CODE, _HERE = "run= selects another, run='*' reads", "--run selects another, --run '*' takes"
+"""The reader's words for someone who calls it, and ours for someone who types."""
+
+
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add what selects among the runs of a shared file and where long texts are."""
     parser.add_argument("--run", metavar="ID", help="which run of a shared file; '*' takes all as one")
@@ -83,7 +87,7 @@ def files_of(asked: Sequence[str]) -> list[str]:
 def tell(findings: Sequence[Finding], out: Output) -> None:
     """Say on stderr what was met while reading."""
     for finding in findings[:MAX_TOLD]:
-        out.say(clean(str(finding)), "yellow")
+        out.say(clean(str(finding).replace(_IN_CODE, _HERE)), "yellow")
     more = len(findings) - MAX_TOLD
     if more > 0:
         out.say(f"{count(more, 'more finding')}; `reenact doctor` has them all", "yellow")

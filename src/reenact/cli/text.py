@@ -149,6 +149,8 @@ def milliseconds(value: object) -> str:
     """Return a duration given in milliseconds, in a unit one can read."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e13:
         return ""
+    if value < 0.1:
+        return f"{value * 1000:.0f} µs"
     if value < 10:
         return f"{value:.1f} ms"
     return f"{value:.0f} ms" if value < 1000 else seconds(value / 1000)

@@ -112,7 +112,7 @@ def _show_cause(recording: Recording, out: Output) -> None:
     out.heading("why? the failure, and what the model had just been told")
     error = failure.error
     assert error is not None
-    out.line(out.paint(f"✗ step {failure.step}: {failure.tool_name}: {error_text(error)}", "red"))
+    out.paragraph([("✗ ", "red"), (f"step {failure.step}: {failure.tool_name}: {error_text(error)}", "red")])
     request = recording.request_before(failure)
     if request is None:
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 from ... import schema
 from ...tracefile import status as states
@@ -74,6 +75,7 @@ class _Tail:
         self._out = out
         self._run = run_id
         self._root: str | None = None
+        self._start: dict[str, Any] | None = None
         self._started: float | None = None
         self._printed: dict[str, int] = {}
         self._looks = 0
@@ -88,7 +90,7 @@ class _Tail:
         now = time.monotonic()
         if not self.why and not self._args.keep_going and now - self._looked > _LOOK_EVERY:
             self._looked = now
-            status = Recording.load(self.path, self._run).status
+            status = states.status_of(self._start, None, self._started)
             if status not in (states.RUNNING, states.UNKNOWN):
                 self.why = f"The run is over ({plain(status, 20)})."
         return bool(self.why)
@@ -97,6 +99,7 @@ class _Tail:
         """Print the last of what is there already."""
         self._run = recording.run_id
         self._root = next(iter(recording.writers), None)
+        self._start = recording.start._raw() if recording.start is not None else None
         self._started = recording.started
         number = max(self._args.n, 0)
         events = recording.lines
@@ -120,6 +123,8 @@ class _Tail:
         self._print(event)
         self._remember(event)
         self._out.stdout.flush()
+        if event.kind == schema.RUN_START and self._start is None:
+            self._start = event._raw()
         if event.kind == schema.RUN_END and not self._args.keep_going:
             self.why = f"The run is over ({plain(str(event.status), 20)})."
 
