@@ -89,19 +89,17 @@ class _Shorten:
         if kind is list:
             return [self.of(item) for item in value]
         if kind is dict:
-            if "$bytes" in value and type(value["$bytes"]) is str and len(value["$bytes"]) > self.cap:
-                return self.move(value["$bytes"].encode("ascii"), base64=True)
             if "$blob" in value:
                 return value
             return {key: self.of(item) for key, item in value.items()}
         return value
 
-    def move(self, data: bytes, **more: Any) -> dict[str, Any]:
+    def move(self, data: bytes) -> dict[str, Any]:
         head = data[: min(HEAD_BYTES, self.cap // 2)].decode("utf-8", "ignore")
         if self.blobs is not None:
             try:
                 digest = self.blobs.put(data)
-                return {"$blob": "sha256:" + digest, "bytes": len(data), **more, "head": head}
+                return {"$blob": "sha256:" + digest, "bytes": len(data), "head": head}
             except OSError as exc:
                 from . import guard
 

@@ -25,6 +25,11 @@ class FrontEnd:
         self, target: Any, options: dict[str, Any], run_id: str | None = None, writer: Any = None
     ) -> None:
         self._options = Options(**options)
+        if options and target is None and writer is None and run_id is None:
+            raise UsageError(
+                f"{', '.join(options)}: without a path this joins the run at hand, which has options of its own",
+                hint="give the options to reenact.run(...), or give a path",
+            )
         if run_id is not None and (not isinstance(run_id, str) or not run_id):
             raise UsageError(
                 f"a run id is non-empty text, not {run_id!r}", hint='for example run_id="run-abc123"'
@@ -43,8 +48,8 @@ class FrontEnd:
         path, listeners = split_target(target, writer, options)
         run = _current_run()
         if run is not None and self._run_id == run.run_id and path is not None and not listeners:
-            self._borrowed = True
             adopted: Recorder = run.adopt(path, options)
+            self._borrowed = adopted is run.recorder()
             return adopted
         from ..lines import new_id
         from .places import in_folder, start_fields
@@ -128,7 +133,15 @@ def split_target(target: Any, writer: Any, options: Options) -> tuple[str | None
             )
         else:
             path = check_path(each)
-    return path, tuple(listeners)
+    return path and absolute(path), tuple(listeners)
+
+
+def absolute(path: str) -> str:
+    """Return the path as seen from the root, since the agent may change directory while we record."""
+    try:
+        return os.path.join(os.getcwd(), path)
+    except OSError:  # the folder we are in is gone
+        return path
 
 
 def _current_run() -> Any:

@@ -7,6 +7,7 @@ we happened to be running is the agent's, and goes through.
 from __future__ import annotations
 
 import _signal
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -29,6 +30,15 @@ def tell(cause: str, sentence: str) -> None:
         sys.stderr.flush()
     except Exception:
         pass  # no stderr, a closed or a hostile one: nobody is left to tell
+
+
+def shown(path: str) -> str:
+    """Return a path the way the user would type it: relative below the current folder."""
+    try:
+        here = os.getcwd() + os.sep
+    except OSError:
+        return path
+    return path.removeprefix(here)
 
 
 def explain(exc: BaseException) -> str:

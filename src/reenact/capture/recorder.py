@@ -236,7 +236,7 @@ class Recorder:
         self._forget_history()
         guard.tell(
             f"write:{exc.errno}:{os.path.dirname(sink.path)}",
-            f"could not write to {sink.path} ({guard.explain(exc)}). Your agent is unaffected; "
+            f"could not write to {guard.shown(sink.path)} ({guard.explain(exc)}). Your agent is unaffected; "
             "events are being lost and counted.",
         )
         return False

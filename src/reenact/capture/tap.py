@@ -124,7 +124,9 @@ class Tap(FrontEnd):
         recorder.emit_answer(fields, shapes.answers(body, provider) if told is None else [])
         calls.answered(call, shapes.tool_uses(body, provider))
 
-    def record_tool_call(self, tool_name: str, args: Any = None, *, tool_id: str | None = None) -> str:
+    def record_tool_call(
+        self, tool_name: str, args: Any = None, *, tool_id: str | None = None, effect: str | None = None
+    ) -> str:
         """Record that a tool is about to run; returns the call id that its result takes. Never raises."""
         try:
             recorder = self._recorder()
@@ -139,6 +141,8 @@ class Tap(FrontEnd):
                 "tool_id": opened.tool_id,
                 "args": args,
             }
+            if effect is not None:
+                fields["effect"] = effect
             recorder.emit(schema.TOOL_CALLED, fields)
             return call
         except Exception as exc:

@@ -19,16 +19,17 @@ def watch_tool(tap: Tap, function: F, name: str | None, effect: str | None) -> F
     """Return the tool with every call recorded; its kind of function stays what it was."""
     if not callable(function):
         raise UsageError(f"@tap.tool takes a function, not {type(function).__name__}")
-    return watched(function, _ToolWatch(tap, name or str(getattr(function, "__name__", "tool"))))
+    return watched(function, _ToolWatch(tap, name or str(getattr(function, "__name__", "tool")), effect))
 
 
 class _ToolWatch(Watch):
-    def __init__(self, tap: Tap, name: str) -> None:
+    def __init__(self, tap: Tap, name: str, effect: str | None) -> None:
         self.tap = tap
         self.name = name
+        self.effect = effect
 
     def begin(self, args: dict[str, Any]) -> Any:
-        return self.tap.record_tool_call(self.name, args)
+        return self.tap.record_tool_call(self.name, args, effect=self.effect)
 
     def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
         self.tap.record_tool_result(self.name, result, exc, call=token)

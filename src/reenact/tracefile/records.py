@@ -71,7 +71,7 @@ class LineReader:
     def close(self) -> None:
         """Report what was only counted."""
         if self.other:
-            self.note("other-lines", f"{self.other:,} lines of other output stand between the events")
+            self.note("other-lines", f"lines of other output between the events: {self.other:,}")
         self.note.close()
 
 
