@@ -60,7 +60,9 @@ class FileSink:
     def write(self, line: bytes) -> int:
         """Put the line into the file; returns how many earlier events turned out to be lost."""
         if self.queue is not None:
-            return int(self.queue.put(line))
+            if not self.queue.is_over():
+                return int(self.queue.put(line))
+            self.queue = None
         lost = 0
         begun = monotonic()
         self.busy += 1

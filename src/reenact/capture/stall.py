@@ -1,6 +1,6 @@
 """A bounded queue for the time a device stalls: the agent goes on, the loss bound is known.
 
-Started by FileSink after one slow write and left as soon as writes are fast again.
+Begun by FileSink after one slow write and left as soon as writes are fast again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MAX_QUEUED_BYTES = 16 << 20
 MAX_QUEUED_EVENTS = 10_000
+PATIENCE_S = 1.0
+"""How long callers wait, all together, before events are left to the queue. One slow write is mostly a
+busy machine, not a dead device, and an event that was waited for cannot be lost."""
 
 
 class StallQueue:
@@ -29,6 +32,8 @@ class StallQueue:
         self.lost = 0
         self.lock = RLock()  # re-entrant: a signal handler may record too
         self.idle = True
+        self.fast = False
+        self.patience = PATIENCE_S
 
     def put(self, line: bytes) -> int:
         """Queue a line; returns how many earlier ones turned out to be lost, raises if there is no room."""
@@ -38,9 +43,25 @@ class StallQueue:
             self.lines.append(line)
             self.bytes += len(line)
             if self.idle:
-                self.idle = False
-                start_new_thread(self._drain, ())
+                self.idle = self.fast = False
+                try:
+                    start_new_thread(self._drain, ())
+                except RuntimeError:  # no more threads, or the interpreter is shutting down
+                    self._drain()
+        self._wait()
         return self.take_lost()
+
+    def _wait(self) -> None:
+        begun = time.monotonic()
+        while not self.idle and self.patience > 0:
+            time.sleep(0.001)
+            ended = time.monotonic()
+            self.patience -= ended - begun
+            begun = ended
+
+    def is_over(self) -> bool:
+        """True if all is written and the device is fast again; asked by the owner of the sink's lock."""
+        return self.idle and self.fast
 
     def take_lost(self) -> int:
         """Return how many events were lost since the last time it was asked."""
@@ -49,29 +70,20 @@ class StallQueue:
         return lost
 
     def _drain(self) -> None:
-        """Write until the queue is empty; if the last write was fast, hand back to the callers' threads."""
+        """Write until the queue is empty. Never takes the sink's lock: its owner may be waiting for us."""
         from .sinks import STALL_S
 
-        sink = self.sink
         while True:
             with self.lock:
                 batch, self.lines, self.bytes = self.lines, [], 0
             begun = time.monotonic()
             if batch:
                 self._write(batch)
-            fast = time.monotonic() - begun < STALL_S
             with self.lock:
-                if self.lines:
-                    continue
-                self.idle = True
-                # Never wait for the sink's lock: its owner may be waiting in flush() for us.
-                if fast and sink.lock.acquire(blocking=False):
-                    try:
-                        if sink.queue is self:
-                            sink.queue = None
-                    finally:
-                        sink.lock.release()
-                return
+                if not self.lines:
+                    self.fast = time.monotonic() - begun < STALL_S
+                    self.idle = True
+                    return
 
     def _write(self, batch: list[bytes]) -> None:
         # Not under the sink's lock: a caller must be able to queue while this waits. ``busy`` keeps
