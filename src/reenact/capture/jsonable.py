@@ -6,7 +6,7 @@ Used by the recorder for every field of every event, so it must always answer: i
 
 from __future__ import annotations
 
-from ..lines import MAX_DEPTH, MAX_NODES, dumps, escape_key, is_plain
+from ..lines import MAX_DEPTH, MAX_NODES, accelerate, dumps, escape_key, is_plain
 from . import guard
 
 TYPE_CHECKING = False
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_REPR = 4_000
 """Characters of a foreign object's repr that are kept."""
+LARGE = 4_096
+"""Characters of JSON from which the optional accelerator pays for its import."""
 MAX_INT_DIGITS = 4_000
 """Below the interpreter's own limit for turning an int into text."""
 
@@ -25,10 +27,23 @@ def to_json(value: Any) -> str:
         return "null"
     try:
         if is_plain(value):
-            return dumps(value)
+            text = dumps(value)
+            if len(text) > LARGE and not _tried_accelerator:
+                _try_accelerator()
+            return text
     except (ValueError, TypeError, RecursionError, RuntimeError, MemoryError) as exc:
         guard.pass_on(exc)  # else NaN, a huge int, a dict resized by another thread: the careful way round
     return dumps(jsonable(value))
+
+
+_tried_accelerator = False
+
+
+def _try_accelerator() -> None:
+    """Load orjson, if it is installed, once there is something large enough to be worth the import."""
+    global _tried_accelerator
+    _tried_accelerator = True
+    accelerate()
 
 
 def jsonable(value: Any) -> Any:
