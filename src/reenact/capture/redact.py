@@ -76,13 +76,15 @@ class Redactor:
         """Return the text without its secrets."""
         if not scan(quote(text).encode("ascii"), self._env):
             return text
+        new = text
         if self._env is not None:
             for spelling, value in self._env.spellings:
-                if spelling in text:
-                    text = text.replace(spelling, self._replace("env-value", value, text.count(spelling)))
+                if spelling in new:
+                    new = new.replace(spelling, self._replace("env-value", value, new.count(spelling)))
         from reenact.capture.redact_rules import clean_text
 
-        return clean_text(text, self._replace)
+        new = clean_text(new, self._replace)
+        return text if new == text else new
 
     def _replace(self, kind: str, secret: str, times: int = 1) -> str:
         from itertools import count

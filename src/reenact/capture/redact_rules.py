@@ -44,7 +44,8 @@ _ASSIGNMENT = re.compile(
     rf"({_KEYWORD})({_ASSIGNS})(?:{_QUOTED}|(?P<bare>{_BARE})|\\{{0,8}}[\"'`](?P<torn>[^\s\"'`\\,;&<>]{{4,1000}}+)\Z)"
 )
 _HEADER = re.compile(
-    r"((?i:authorization|cookie(?=[ \t]{0,4}:[ \t]{0,4}[^\s=;:,\"'`\\<>]{1,128}=)))([ \t]{0,4}:[ \t]{0,4})([^\s\"'`\\<>][^\r\n\"'`\\]{0,4000}+)"
+    r"((?i:authorization|cookie(?=[ \t]{0,4}:[ \t]{0,4}[^\s=;:,\"'`\\<>]{1,128}=)))([ \t]{0,4}:[ \t]{0,4})"
+    r"([^\s\"'`\\<>][^\r\n\"'`\\]{0,4000}+)"
 )
 _FLAG = re.compile(rf"((?i:token|key|secret|passw(?:or)?d))( {{1,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))")
 _ELEMENT = re.compile(rf"({_KEYWORD})(>)([^<>\n]{{1,500}}+)(?=</)")

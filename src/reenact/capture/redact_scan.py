@@ -33,6 +33,7 @@ _MAY_FOLLOW = frozenset(b"\"'`\\=: %>-")
 _CERTAIN = frozenset(b"\"'`=:>")
 _AFTER_BACKSLASH = frozenset(b"\"'\\tu")
 _PERCENT = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
+_ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\b", b"\\f")
 _BACKSLASH, _SPACE, _SLASH, _COLON = b"\\ /:"
 
 
@@ -43,16 +44,13 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
     if at >= 0 and _runs(data, mask, at, env):
         return True
     low = data.lower()
-    for piece in low.split(b"k"):
-        if piece[:2] in _AFTER_K:
-            if _keys(data, low, mask):
-                return True
-            break
-    at = low.rfind(b"assw")
-    if at >= 0 and _stems(data, low, mask, b"assw", (b"ord", b"d"), at):
+    # rfind() where the first letter is the rarer one, find() where the last is: that is what they look for.
+    if b"k" in low and _keys(data, low, mask):
         return True
-    at = low.rfind(b"ecret")
-    if at >= 0 and _stems(data, low, mask, b"ecret", (b"",), at):
+    at = low.rfind(b"passw")
+    if at >= 0 and _stems(data, low, mask, b"passw", (b"ord", b"d"), at):
+        return True
+    if b"ecret" in low and _stems(data, low, mask, b"ecret", (b"",), low.rfind(b"ecret")):
         return True
     at = low.rfind(b"z")
     if at >= 0 and _stems(data, low, mask, b"z", (b"ation",), at):
@@ -76,21 +74,25 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
     """True if a long run of token characters has a known shape, place or value."""
     runs = []
     while at >= 0:
-        # With the bytes before it, and the token character run always ends: JSON text ends in no such run.
+        # With the bytes before it. There is an end: JSON text does not end in a token character.
         runs.append(data[at - _BEFORE_RUN if at > _BEFORE_RUN else 0 : mask.find(b" ", at + RUN)])
         at = mask.rfind(_RUN_START, 0, at)
     joined = b" ".join(runs)
-    words = joined.translate(_ONLY_WORDS).split()
-    if not _SHAPE_WORDS.isdisjoint(words):
+    if not _SHAPE_WORDS.isdisjoint(joined.translate(_ONLY_WORDS).split()):
         return True
     for head in _SHAPE_HEADS:
         if head in joined:
             return True
     if b"\\" in joined:
         # What follows a backslash is an escape, "\\n" or "\\u00e9", and only then the token.
-        for word in words:
-            if word[1:] in _SHAPE_WORDS or word[5:] in _SHAPE_WORDS:
-                return True
+        rest = joined
+        for escape in _ESCAPES:
+            rest = rest.replace(escape, b" ")
+        words = rest.translate(_ONLY_WORDS).split()
+        if not _SHAPE_WORDS.isdisjoint(words):
+            return True
+        if b"\\u" in rest and not _SHAPE_WORDS.isdisjoint([word[5:] for word in words]):
+            return True
     return env is not None and env.in_joined(joined)
 
 
