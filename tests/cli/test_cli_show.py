@@ -67,6 +67,16 @@ search("hotels in Lisbon")
     assert told["status"] == "killed" and told["inside"][0]["step"] == 2
 
 
+def test_a_run_of_another_machine_is_not_declared_dead(tmp_path):
+    code = "import os, sys, reenact; tap = reenact.Tap(sys.argv[1]); tap.record_tool_call('search', {'q': 'x'}); os._exit(1)"
+    agent(code, tmp_path / "a.jsonl")
+    host = os.uname().nodename.encode()
+    data = (tmp_path / "a.jsonl").read_bytes()
+    (tmp_path / "a.jsonl").write_bytes(data.replace(b'"host": "' + host, b'"host": "elsewhere', 1))
+    first = typed("show", tmp_path / "a.jsonl").out.splitlines()[0]
+    assert first.startswith('· unknown  was last seen inside tool search(q="x") (step 2)')
+
+
 def test_a_run_killed_while_it_waits_says_for_which_model(tmp_path):
     code = """
 import os, sys, reenact

@@ -37,14 +37,20 @@ def open_calls(recording: Recording) -> list[Call]:
     return [call for call in join_calls(recording.events[-_LOOK_BACK:]) if call.is_open]
 
 
+_SEEN = {
+    states.RUNNING: ("is inside", "is waiting for"),
+    states.KILLED: ("died inside", "died while waiting for"),
+}
+
+
 def inside(call: Call, status: str) -> str:
     """Return what an open call means: ``died inside tool search(q="hotels")``."""
     event = call.event
     step = f" (step {event.step})" if event.step is not None else ""
-    alive = status == states.RUNNING
+    in_tool, at_model = _SEEN.get(status, ("was last seen inside", "was last seen waiting for"))
     if call.kind == TOOL:
-        return f"{'is' if alive else 'died'} inside tool {tool_text(event, 200)}{step}"
-    return f"{'is' if alive else 'died while'} waiting for the model ({describe(event).text}){step}"
+        return f"{in_tool} tool {tool_text(event, 200)}{step}"
+    return f"{at_model} the model ({describe(event).text}){step}"
 
 
 def ending_error(recording: Recording) -> ErrorText | None:

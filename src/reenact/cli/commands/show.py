@@ -219,13 +219,13 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
 
 def event_dict(event: Event, turn: int | None, root: str | None) -> dict[str, Any]:
     """Return an event's line as ``--json`` gives it."""
-    error = event.error
+    error, told = event.error, describe(event)
     return {
         "address": address(event, root),
         "ts": event.timestamp,
         "kind": event.kind,
         "turn": turn,
-        "summary": describe(event).text,
+        "summary": told.text or told.error,
         "duration_ms": event.duration_ms,
         "error": None if error is None else error_dict(error),
     }
