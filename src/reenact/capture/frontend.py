@@ -9,7 +9,7 @@ import os
 import sys
 
 from ..errors import UsageError
-from . import sinks
+from . import guard, sinks
 from .options import Options, check_path
 from .recorder import Recorder
 
@@ -40,8 +40,28 @@ class FrontEnd:
         if isinstance(target, Recorder):
             self._own, self._borrowed = target, True
         elif target is not None or writer is not None or run_id is not None:
-            self._own = self._new_recorder(target, writer)
-            self._own.start()
+            self._pending = (target, writer)
+            split_target(target, writer, self._options)  # a wrong argument is told here
+            try:
+                self._begin()
+            except Exception as exc:
+                guard.pass_on(exc)  # else no descriptors, no memory: tried again with the first event
+
+    _pending: tuple[Any, Any] | None = None
+    _missed = 0
+
+    def _begin(self) -> None:
+        """Make the recorder of our own that was asked for, and write its head."""
+        if self._pending is None:
+            return
+        try:
+            self._own = self._new_recorder(*self._pending)
+        except Exception:
+            self._missed += 1
+            raise
+        self._pending = None
+        self._own.lost += max(0, self._missed - 1)  # the first attempt was the making, not an event
+        self._own.start()
 
     def _new_recorder(self, target: Any, writer: Any) -> Recorder:
         options = self._options
@@ -67,6 +87,8 @@ class FrontEnd:
 
     def _recorder(self) -> Recorder:
         """Return the recorder for this very call: ours, or that of the run the caller is in."""
+        if self._pending is not None:
+            self._begin()
         if self._own is not None:
             return self._own
         from .current import current_recorder
@@ -76,17 +98,17 @@ class FrontEnd:
     @property
     def run_id(self) -> str:
         """The id of the run this writes to."""
-        return self._recorder().run_id
+        return self._recorder().run_id if self._pending is None else self._run_id or ""
 
     @property
     def path(self) -> str | None:
         """The file this writes to, None for a callback."""
-        return self._recorder().path
+        return self._recorder().path if self._pending is None else None
 
     @property
     def lost(self) -> int:
         """Events that could not be recorded."""
-        return self._recorder().lost
+        return self._recorder().lost if self._pending is None else max(0, self._missed - 1)
 
     def close(self) -> None:
         """End what this began; a run that was joined goes on."""

@@ -27,7 +27,7 @@ def parent_run() -> tuple[str, str, str]:
 def default_folder() -> str:
     """Return ``$REENACT_DIR`` or ``.reenact``, made on first use with a .gitignore of its own."""
     folder = os.environ.get("REENACT_DIR") or ".reenact"
-    folder = os.path.abspath(folder)  # the agent may change directory later
+    folder = absolute(folder)  # the agent may change directory later
     try:
         if not os.path.isdir(folder):
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -41,6 +41,14 @@ def default_folder() -> str:
             f"folder:{folder}", f"could not make {folder} ({guard.explain(exc)}). Your agent is unaffected."
         )
     return folder
+
+
+def absolute(path: str) -> str:
+    """Return the path from the root on; as given if the working directory is gone."""
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        return path
 
 
 def in_folder(folder: str, name: str | None, run_id: str) -> str:

@@ -303,7 +303,7 @@ class Recorder:
         """Write one of our own bookkeeping lines; the lock is held."""
         if not step:
             self.step = step = self.step + 1
-        text, full, _ = self.texts.of(fields, CAP, twice=bool(self.listeners))
+        text, full = self.texts.of_ours(fields)
         tot = self._tot() if kind in ENDS else ""
         opening = envelope(time.time(), self.run_id, self.w, step, kind)
         self._put(f"{opening}{text}{tot}}}\n")

@@ -11,11 +11,11 @@ from _contextvars import copy_context
 
 from ..errors import UsageError
 from ..lines import new_id
-from . import death
+from . import death, guard
 from .current import current_run, new_recorder
 from .failure import failure
 from .options import Options, check_path
-from .places import RUN_VARIABLE, git_commit, in_folder, start_fields
+from .places import RUN_VARIABLE, absolute, git_commit, in_folder, start_fields
 from .recorder import Recorder
 
 TYPE_CHECKING = False
@@ -100,7 +100,7 @@ class RunContext:
         recorder = self.recorder()
         recorder.start()
         made = dict(os.environ if env is None else env)
-        made[RUN_VARIABLE] = f"{self.run_id} {recorder.w} {os.path.abspath(recorder.run_stem())}"
+        made[RUN_VARIABLE] = f"{self.run_id} {recorder.w} {absolute(recorder.run_stem())}"
         if len(self.run_id) == 32 and all(digit in "0123456789abcdef" for digit in self.run_id):
             made.setdefault("TRACEPARENT", f"00-{self.run_id}-{recorder.w}{recorder.w}-01")
         return made
@@ -125,20 +125,31 @@ class _Run:
 
     def __enter__(self) -> RunContext:
         context = RunContext(self.name, **dict(self.given))
-        context.recorder().start()
-        death.install()
         self._entered.append((context, current_run.set(context)))
-        _announce(context)
+        try:
+            context.recorder().start()
+            death.install()
+            _announce(context)
+        except Exception as exc:
+            guard.swallow("begin a run", exc)
         return context
 
     def leave(self) -> RunContext:
         """Give the context back to whoever had it, without ending the run."""
-        context, token = self._entered[-1]
+        context, token = self._mine()
         try:
             current_run.reset(token)
         except (ValueError, RuntimeError):
             pass  # left in another context than it was entered in, or left already
         return context
+
+    def _mine(self) -> tuple[RunContext, Token[RunContext | None]]:
+        """Return what this task entered: one ``run(...)`` may be entered by several at once."""
+        here = current_run.get()
+        for each in self._entered:
+            if each[0] is here:
+                return each
+        return self._entered[-1]
 
     def enter_again(self) -> None:
         context, _ = self._entered[-1]
@@ -146,9 +157,12 @@ class _Run:
 
     def __exit__(self, kind: object, exc: BaseException | None, tb: TracebackType | None) -> None:
         context = self.leave()
-        self._entered.pop()
-        _withdraw(context)
-        end(context, exc)
+        self._entered = [each for each in self._entered if each[0] is not context]
+        try:
+            _withdraw(context)
+            end(context, exc)
+        except Exception as own:
+            guard.swallow("end a run", own)
 
     async def __aenter__(self) -> RunContext:
         return self.__enter__()

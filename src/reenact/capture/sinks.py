@@ -26,6 +26,8 @@ LOOK_EVERY_S = 1.0
 """How often a file is checked for having been moved or deleted under us."""
 STALL_S = 0.05
 """A write slower than this turns on the queue, so that only one call waits for a stalled device."""
+FAR = 512
+"""Our descriptors begin here, if the process may have that many."""
 _REGULAR, _KIND_MASK = 0o100000, 0o170000
 
 
@@ -114,6 +116,8 @@ class FileSink:
         self.torn = False
 
     def _open(self) -> None:
+        import fcntl  # before a descriptor is taken: an import needs one, too
+
         make_room()
         # Write-only and non-blocking, so that a FIFO without a reader is an error, not a wait or a void.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
@@ -122,7 +126,13 @@ class FileSink:
         except FileNotFoundError:
             os.makedirs(os.path.dirname(self.path) or ".", mode=0o700, exist_ok=True)
             fd = os.open(self.path, flags, 0o600)
-        fd = _out_of_the_way(fd)
+        # A high number: an agent that closes all it finds must not get ours back as its own file.
+        try:
+            far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FAR)
+            os.close(fd)
+            fd = far
+        except OSError as exc:  # the process may not have that many
+            guard.pass_on(exc)
         state = os.fstat(fd)
         identity = (state.st_dev, state.st_ino)
         regular = state.st_mode & _KIND_MASK == _REGULAR
@@ -255,22 +265,6 @@ def _interpreter_is_free() -> bool:
     begun = monotonic()
     time.sleep(0)
     return monotonic() - begun < STALL_S / 10
-
-
-FAR = 512
-
-
-def _out_of_the_way(fd: int) -> int:
-    """Move a descriptor to a high number: an agent that closes ours must not get it back as its own file."""
-    import fcntl
-
-    try:
-        far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FAR)
-    except OSError as exc:  # the process may not have that many
-        guard.pass_on(exc)
-        return fd
-    os.close(fd)
-    return far
 
 
 def _ends_with_newline(path: str, size: int) -> bool:

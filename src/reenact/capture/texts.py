@@ -66,6 +66,19 @@ class Texts:
                 full = self.join(self.shorten(plain, 1 << 20, inline=True))
         return text, full, True
 
+    def of_ours(self, fields: dict[str, Any]) -> tuple[str, str]:
+        """Like ``of`` for a bookkeeping line: only the agent's input and messages are content."""
+        content = self.content()
+        if content == "full":
+            text, full, _ = self.of(fields, CAP, twice=True)
+            return text, full
+        plain = {
+            name: self.clean(name, value, content if name in ("input", "error") else "full")
+            for name, value in fields.items()
+        }
+        text = self.join(plain)
+        return (text, text) if len(text) <= CAP else (self.join(self.shorten(plain, CAP)), text)
+
     def clean(self, name: str, value: Any, content: str, *, ours: bool = False) -> Any:
         """Return a plain copy of a value with secrets and withheld content taken out."""
         value = self.withhold(name, value if ours else jsonable(value), content)
