@@ -147,8 +147,8 @@ class Recording:
     @property
     def tot(self) -> dict[str, int]:
         """``turns in out err`` as the writers summed them up: the same sums without reading all."""
-        if self._execution.totals is not None:
-            return self._execution.totals.as_tot()
+        if self._execution.totals is not None or not self._execution.places:
+            return (self._execution.totals or Totals()).as_tot()
         from .tail import tail_totals
 
         source = self.shelf.sources[self._execution.places[0] >> PLACE_BITS]

@@ -86,7 +86,7 @@ def _show(recording: Recording, out: Output, *, turn: int | None, everything: bo
         hidden = len(lines) - FIRST - LAST
         out.line(out.paint(f"       … {hidden:,} more events; --all shows them, --turn N one turn", "yellow"))
         last = list(lines[-LAST:])
-        before = totals_of(recording)["turns"] - sum(map(is_turn_begin, last))
+        before = recording.tot["turns"] - sum(map(is_turn_begin, last))
         _print_events(last, max(before, 0), recording, out)
     _show_totals(recording, out)
 
@@ -174,7 +174,7 @@ def _turn_events(recording: Recording, number: int) -> list[Event]:
 
 
 def _show_totals(recording: Recording, out: Output) -> None:
-    tot = totals_of(recording)
+    tot = recording.tot
     parts = [count(tot["turns"], "turn"), count(recording.count(), "event")]
     if tot["in"] or tot["out"]:
         parts.append(f"{tot['in'] + tot['out']:,} tokens ({tot['in']:,} in, {tot['out']:,} out)")
@@ -188,11 +188,6 @@ def _show_totals(recording: Recording, out: Output) -> None:
         out.line(out.paint(f"{count(lost, 'event')} could not be recorded", "red"))
 
 
-def totals_of(recording: Recording) -> dict[str, int]:
-    """Return the sums of a run; an empty one has none."""
-    return recording.tot if recording.count(system=True) else {"turns": 0, "in": 0, "out": 0, "err": 0}
-
-
 def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> None:
     out.json_line(
         {
@@ -203,7 +198,7 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
             "started": recording.started,
             "ended": recording.ended,
             "events": recording.count(),
-            "tot": totals_of(recording),
+            "tot": recording.tot,
             "meta": recording.meta,
             "input": recording.input,
             "writers": recording.writers,
