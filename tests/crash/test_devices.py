@@ -112,7 +112,7 @@ def test_max_bytes_degrades_to_metadata_and_says_so_in_the_trace(tmp_path: Path)
     finished, lost = record(
         tmp_path,
         tmp_path / "t" / "run.jsonl",
-        before="import reenact.capture.recorder as r; r.CHECK_EVERY_BYTES = 5_000",
+        before="import reenact.capture.writer as w; w.CHECK_EVERY_BYTES = 5_000",
         count=300,
         options=", max_bytes=20_000",
     )
@@ -199,7 +199,7 @@ def test_a_file_that_goes_away_is_begun_anew(how: str, tmp_path: Path) -> None:
     finished, lost = record(
         tmp_path,
         folder / "run.jsonl",
-        before="import reenact.capture.sinks as sinks; sinks.LOOK_EVERY_S = -1.0",
+        before="import reenact.capture.files as files; files.LOOK_EVERY_S = -1.0",
         during=f"if seq == 50: {act}",
     )
     found = lines(folder / "run.jsonl")
@@ -216,8 +216,8 @@ def test_after_a_rename_the_next_request_is_written_in_full(tmp_path: Path) -> N
     run_script(
         """
 import os
-import reenact.capture.sinks as sinks
-sinks.LOOK_EVERY_S = -1.0
+import reenact.capture.files as files
+files.LOOK_EVERY_S = -1.0
 from reenact import Tap
 tap = Tap("run.jsonl", redact=False)
 messages = []

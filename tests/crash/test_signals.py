@@ -59,7 +59,7 @@ signal.signal(signal.SIGALRM, handler)
 class Late(Trace):
     def __init__(self, path):
         global trace
-        super().__init__(None, redact=False)
+        super().__init__(None)
         self._own = self._new_recorder(path, None)
         trace = self
 before = len(os.listdir("/proc/self/fd"))

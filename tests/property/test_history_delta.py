@@ -23,7 +23,11 @@ leaves = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
 )
 values = st.recursive(
-    leaves, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=6), inner, max_size=3)), max_leaves=8
+    leaves,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=8,
 )
 steps = st.lists(
     st.one_of(
@@ -35,7 +39,9 @@ steps = st.lists(
         st.tuples(st.just("retype"), st.integers(0, 20)),
         st.tuples(st.just("compact"), st.tuples(st.integers(0, 6), st.integers(1, 8))),
         st.tuples(st.just("swap"), st.integers(0, 1)),
-        st.tuples(st.just("params"), st.tuples(st.sampled_from(["system", "tools", "temperature", "$k"]), values)),
+        st.tuples(
+            st.just("params"), st.tuples(st.sampled_from(["system", "tools", "temperature", "$k"]), values)
+        ),
         st.tuples(st.just("long"), st.integers(60_000, 70_000)),
     ),
     max_size=25,
@@ -52,7 +58,10 @@ class Agent:
 
     def __init__(self, tap: Tap) -> None:
         self.tap = tap
-        self.conversations: list[list[Any]] = [[{"role": "user", "content": "go"}], [{"role": "user", "content": "go"}]]
+        self.conversations: list[list[Any]] = [
+            [{"role": "user", "content": "go"}],
+            [{"role": "user", "content": "go"}],
+        ]
         self.at = 0
         self.params: dict[str, Any] = {"model": "m", "max_tokens": 10}
         self.sent: list[tuple[str, str]] = []
@@ -71,13 +80,21 @@ class Agent:
         self.messages.append({"role": "user", "content": [{"type": "text", "text": value}]})
 
     def do_answer(self, value: Any) -> None:
-        body = {"id": "msg", "type": "message", "role": "assistant", "content": [{"type": "text", "text": "t", "v": value}], "usage": {}}
+        body = {
+            "id": "msg",
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "text", "text": "t", "v": value}],
+            "usage": {},
+        }
         self.tap.record_model_response(body)
         self.messages.append({"role": body["role"], "content": body["content"]})
 
     def do_answer_openai(self, value: Any) -> None:
         message = {"role": "assistant", "content": "hm", "extra": value, "refusal": None}
-        self.tap.record_model_response({"object": "chat.completion", "choices": [{"index": 0, "message": message}]})
+        self.tap.record_model_response(
+            {"object": "chat.completion", "choices": [{"index": 0, "message": message}]}
+        )
         self.messages.append({key: item for key, item in message.items() if item is not None})
 
     def do_mark(self, back: int) -> None:
@@ -95,7 +112,7 @@ class Agent:
 
     def do_retype(self, where: int) -> None:
         message = self.messages[where % len(self.messages)]
-        message["flag"] = {True: 1, 1: 1.0}.get(message.get("flag", 0)) if type(message.get("flag")) is not bool else 1
+        message["flag"] = {bool: 1, int: 1.0, float: True}.get(type(message.get("flag")), True)
 
     def do_compact(self, span: tuple[int, int]) -> None:
         start, length = span
@@ -111,7 +128,9 @@ class Agent:
         self.messages.append({"role": "user", "content": [{"type": "text", "text": "é" * size}]})
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(steps)
 def test_every_request_is_rebuilt_exactly_and_proved_by_its_chain(story: list[tuple[str, Any]]) -> None:
     with TemporaryDirectory() as folder:
@@ -121,7 +140,11 @@ def test_every_request_is_rebuilt_exactly_and_proved_by_its_chain(story: list[tu
             for what, value in story:
                 agent.do(what, value)
         recording = Recording.load(str(path))
-        rebuilt = {event.call: exact(event.payload["body"]) for event in recording.events if event.kind == "model.request"}
+        rebuilt = {
+            event.call: exact(event.payload["body"])
+            for event in recording.events
+            if event.kind == "model.request"
+        }
         assert rebuilt == dict(agent.sent)
         assert recording.findings == []
 
@@ -134,7 +157,11 @@ def test_a_thousand_turns_stay_linear(tmp_path: Path) -> None:
         for turn in range(1000):
             messages.append({"role": "user", "content": [{"type": "text", "text": f"question {turn} " * 20}]})
             call = tap.record_model_request({"model": "m", "max_tokens": 5, "messages": messages})
-            body = {"role": "assistant", "type": "message", "content": [{"type": "text", "text": f"answer {turn} " * 20}]}
+            body = {
+                "role": "assistant",
+                "type": "message",
+                "content": [{"type": "text", "text": f"answer {turn} " * 20}],
+            }
             tap.record_model_response(body, call=call)
             messages.append({"role": "assistant", "content": body["content"]})
     distinct = sum(len(json.dumps(message)) for message in messages)
@@ -156,5 +183,5 @@ def test_sdk_objects_among_the_messages_stay_linear_too(tmp_path: Path) -> None:
             messages += [{"role": "user", "content": "q" * 100}, Message(f"{turn} " + "a" * 100)]
             tap.record_model_request({"model": "m", "messages": messages})
     assert path.stat().st_size < 100 * 1_000
-    last = [event for event in Recording.load(str(path)).events][-1]
+    last = Recording.load(str(path)).events[-1]
     assert last.payload["body"]["messages"][-1] == {"role": "assistant", "content": "99 " + "a" * 100}

@@ -27,7 +27,7 @@ class FrontEnd:
         self._options = Options(**options)
         if options and target is None and writer is None and run_id is None:
             raise UsageError(
-                f"{', '.join(options)}: without a path this joins the run at hand, which has options of its own",
+                f"{', '.join(options)}: without a path this joins the run at hand, whose options hold",
                 hint="give the options to reenact.run(...), or give a path",
             )
         if run_id is not None and (not isinstance(run_id, str) or not run_id):

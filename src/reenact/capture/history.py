@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_BASES = 8
 FEW = 2
-"""Elements at a list's end that a moved cache marker changes; a base that differs no more is still the same."""
+"""Elements at a list's end that a moved cache marker changes; up to here a list counts as continued."""
 _ABSENT = object()
 
 

@@ -37,7 +37,9 @@ def over_quota(folder: str, options: Options, wrote: int) -> str | None:
             used += wrote
         _used[folder] = used
         if used > options.max_bytes:
-            return f"the traces in {guard.shown(folder)} take {used:,} bytes (max_bytes={options.max_bytes:,})"
+            return (
+                f"the traces in {guard.shown(folder)} take {used:,} bytes (max_bytes={options.max_bytes:,})"
+            )
     except OSError as exc:
         guard.pass_on(exc)  # else no such folder yet, or not ours to measure: the write itself will tell
     return None

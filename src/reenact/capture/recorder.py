@@ -1,103 +1,32 @@
-"""The one way to write an event: stamp, serialise, redact, cap, one write. Everything else calls emit().
+"""The one way to record: every front end, hook and note comes through here.
 
 Guarantees: an event is in the kernel's hands when emit() returns; nothing raised in here reaches the
-agent; what is lost is counted and shows as a gap in ``step``.
+agent; a run is ended once, by the writer that began it.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import time
-from _thread import RLock, get_ident
+from _thread import RLock
 from time import perf_counter
-from time import time as now
 
 from .. import schema
-from ..lines import envelope, new_id, quote
-from ..summary import Totals
-from . import guard, registry, sinks
-from .texts import CAP, Texts
+from . import guard, registry
+from .texts import CAP
+from .writer import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .history import History
-    from .options import Options
 
-CHECK_EVERY_BYTES = 4 << 20
-"""Between two looks at the quota and the segment's size."""
-ENDS = frozenset(
-    (schema.MODEL_RESPONSE, schema.TOOL_RESULT, schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL_RESULT,
-     schema.ERROR, schema.RUN_END, schema.PROC_END)
-)  # fmt: skip
-"""Kinds that carry the running totals."""
+class Recorder(Writer):
+    """A writer that never raises: front ends share it, forks renew it, garbage collection ends it."""
 
-
-class Recorder:
-    """One writer of one run: a file, or listeners, or both. Front ends share it."""
-
-    def __init__(
-        self,
-        path: str | None,
-        options: Options,
-        *,
-        run_id: str | None = None,
-        head: dict[str, Any] | None = None,
-        parent_w: str | None = None,
-        listeners: tuple[Any, ...] = (),
-    ) -> None:
-        self.options = options
-        self.run_id = run_id or new_id(16)
-        self.head = head or {}
-        self.parent_w = parent_w
-        """Set in a further process of a run, which then writes ``proc.*``."""
-        self.listeners = listeners if options.bus is None else (*listeners, options.bus)
-        self.sink = sinks.FileSink(path, options.durability) if path is not None else None
-        self.stem = path.removesuffix(".jsonl") if path is not None else ""
-        self.lock = self.sink.lock if self.sink is not None else RLock()
-        self.history: History | None = None
-        self.lost = 0
-        self.overhead = 0.0
+    def __init__(self, *args: Any, **given: Any) -> None:
         self.closed = False
         self.exited = False
-        self._begin_writer()
+        super().__init__(*args, **given)
         registry.add(self)
-
-    def _begin_writer(self) -> None:
-        """Start numbering afresh: at construction, and again in a forked child."""
-        self.w = new_id(4)
-        self.pid = os.getpid()
-        self.step = 0
-        self.segment = 0
-        self.began = time.monotonic()
-        self.totals = Totals()
-        self.history = None
-        self.checked_bytes = self.check_at = 0
-        self.untold: list[tuple[str, str]] = []
-        """Lines written under the lock that listeners have not heard of: whole, and as in the file."""
-        self.telling: set[int] = set()
-        """Threads inside a listener; what a listener itself records is not told, or it would never end."""
-        self.said_queue = self.over_quota = False
-        self.calls: Any = None
-        """Open calls and what answers asked for; made by the Tap that needs it."""
-        self._middle = f', "run": {quote(self.run_id)}, "w": "{self.w}", "step": '
-        redactor = None
-        if self.options.redact:
-            from .redact import Redactor
-
-            redactor = Redactor()
-        self.texts = Texts(self.options.content, redactor, self.run_stem() + ".blobs" if self.sink else None)
-
-    def run_stem(self) -> str:
-        """Return what the names of all files of the run begin with; further processes share the blobs."""
-        return self.stem if self.parent_w is None else self.stem.rsplit(".p", 1)[0]
-
-    @property
-    def path(self) -> str | None:
-        """The file written to right now."""
-        return self.sink.path if self.sink is not None else None
 
     def emit(self, kind: str, fields: dict[str, Any], cap: int = CAP) -> bool:
         """Record one event; True if it is on its way to disk. Never raises."""
@@ -158,188 +87,6 @@ class Recorder:
             return False
         finally:
             self.overhead += perf_counter() - begun
-
-    def bodies(self) -> History:
-        if self.history is None:
-            from .history import History
-
-            self.history = History()
-        return self.history
-
-    def _is_stuck(self) -> bool:
-        """True if a thread that was frozen by the interpreter's shutdown holds the lock for ever."""
-        if not sys.is_finalizing() or self.lock.acquire(blocking=False):
-            if sys.is_finalizing():
-                self.lock.release()
-            return False
-        self.lost += 1
-        return True
-
-    def write(self, kind: str, fields: dict[str, Any], text: str, full: str, *, held: bool = False) -> bool:
-        """Number, stamp and write one event under the lock; tell listeners after it.
-
-        ``held``: the caller has the lock and tells the listeners once it has given it back.
-        """
-        if registry.exiting and self._is_stuck():
-            return False
-        told = None
-        # "with", not acquire(): an exception from a signal handler must not come between lock and release.
-        with self.lock:
-            if self.step == 0:
-                self._write_head()
-            self.step = step = self.step + 1
-            self.totals.add(kind, fields)
-            tot = self._tot() if kind in ENDS else ""
-            opening = f'{{"ts": {now():.6f}{self._middle}{step}{_kinds.get(kind) or kind_text(kind)}'
-            written = self._put(f"{opening}{text}{tot}}}\n")
-            if self.listeners:
-                self.untold.append((f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}"))
-                if not held:
-                    told = self._take_untold()
-        if told is not None:
-            self._tell_listeners(told)
-        return written
-
-    def _put(self, line: str) -> bool:
-        """Give a line to the file; a failure is counted and told once."""
-        sink = self.sink
-        if sink is None:
-            return True
-        try:
-            lost = sink.write(line.encode("ascii"))
-        except OSError as exc:
-            return self._failed(sink, exc)
-        if lost or sink.renewed:
-            self._lost_before(lost)
-        if sink.size > self.check_at or sink.queue is not None:
-            self._look_around(sink)
-        return True
-
-    def _check_place(self) -> None:
-        """Before a request refers to what the file holds: see that it is still there."""
-        sink = self.sink
-        if sink is not None and sink.fd >= 0 and sink.queue is None:
-            lost = sink.look()
-            if lost or sink.renewed:
-                self._lost_before(lost)
-
-    def _lost_before(self, lost: int) -> None:
-        """Count events that went down with a file; what is written next can refer to nothing in it."""
-        self.lost += lost
-        if self.sink is not None:
-            self.sink.renewed = False
-        self._forget_history()
-
-    def _failed(self, sink: sinks.FileSink, exc: OSError) -> bool:
-        guard.pass_on(exc)
-        self.lost += 1
-        self._forget_history()
-        guard.tell(
-            f"write:{exc.errno}:{os.path.dirname(sink.path)}",
-            f"could not write to {guard.shown(sink.path)} ({guard.explain(exc)}). Your agent is unaffected; "
-            "events are being lost and counted.",
-        )
-        return False
-
-    def _say_queueing(self) -> None:
-        if not self.said_queue:
-            self.said_queue = True
-            from .stall import MAX_QUEUED_BYTES, MAX_QUEUED_EVENTS
-
-            self._note("queueing", at_risk_events=MAX_QUEUED_EVENTS, at_risk_bytes=MAX_QUEUED_BYTES)
-
-    def _look_around(self, sink: sinks.FileSink) -> None:
-        """Now and then: whether the device stalls, the quota, and the segment's size."""
-        if sink.queue is not None:
-            self._say_queueing()
-            return
-        wrote, self.checked_bytes = sink.size - self.checked_bytes, sink.size
-        limit = self.options.segment_bytes or sys.maxsize
-        self.check_at = sink.size + CHECK_EVERY_BYTES
-        if sink.size < limit < self.check_at:
-            self.check_at = limit
-        self._check_quota(wrote)
-        if sink.size > limit and sink.regular and not sink.is_shared():
-            self.segment += 1
-            self.check_at = sys.maxsize  # the head itself must not be moved on, however small a segment is
-            self._forget_history()
-            sink.move_to(f"{self.stem}.s{self.segment:04d}.jsonl")
-            self._line(schema.RUN_MORE, {"v": schema.VERSION, "segment": self.segment})
-            self.checked_bytes = self.check_at = 0
-
-    def _check_quota(self, wrote: int) -> None:
-        from .quota import over_quota
-
-        reason = over_quota(os.path.dirname(self.stem), self.options, wrote)
-        was, self.over_quota = self.over_quota, reason is not None
-        self.texts.limit(self.over_quota)
-        if reason is not None and not was:
-            guard.tell(
-                f"quota:{os.path.dirname(self.stem)}", f"{reason}: only metadata is recorded from here on."
-            )
-            if self.step:
-                self._note("quota", detail=reason)
-
-    def _write_head(self) -> None:
-        """Begin the file: ``run.start`` by the writer that starts the run, ``proc.start`` by any other."""
-        if self.sink is not None:
-            self._check_quota(0)
-        if self.step:
-            return  # a signal handler of this thread has recorded meanwhile
-        self.step = 1
-        if self.parent_w is not None:
-            proc = {"v": schema.VERSION, "pid": self.pid, "parent_w": self.parent_w}
-            self._line(schema.PROC_START, proc, step=1)
-            return
-        head = {"v": schema.VERSION, **self.head, "pid": self.pid}
-        if self.texts.redactor is not None:
-            head["policy"] = self.texts.redactor.policy
-        self._line(schema.RUN_START, head, step=1)
-
-    def _note(self, what: str, **detail: Any) -> None:
-        self._line(schema.PROC_NOTE, {"what": what, **detail})
-
-    def _line(self, kind: str, fields: dict[str, Any], *, step: int = 0) -> None:
-        """Write one of our own bookkeeping lines; the lock is held."""
-        if not step:
-            self.step = step = self.step + 1
-        text, full = self.texts.of_ours(fields)
-        tot = self._tot() if kind in ENDS else ""
-        opening = envelope(time.time(), self.run_id, self.w, step, kind)
-        self._put(f"{opening}{text}{tot}}}\n")
-        if self.listeners:
-            self.untold.append((f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}"))
-
-    def _tot(self) -> str:
-        t = self.totals
-        return f', "tot": {{"turns":{t.turns},"in":{t.tokens_in},"out":{t.tokens_out},"err":{t.errors}}}'
-
-    def _tell_listeners(self, told: list[tuple[str, str]]) -> None:
-        from ..lines import parse
-
-        thread = get_ident()
-        if thread in self.telling:
-            return
-        self.telling.add(thread)
-        try:
-            for full, as_written in told:
-                for listener in self.listeners:
-                    try:
-                        text = full if listener.wants_full else as_written
-                        listener.receive(parse(text.encode("ascii")))
-                    except Exception as exc:
-                        self.lost += 1
-                        guard.swallow(f"hand an event to {type(listener).__name__}", exc)
-        finally:
-            self.telling.discard(thread)
-
-    def _take_untold(self) -> list[tuple[str, str]]:
-        told, self.untold = self.untold, []
-        return told
-
-    def _forget_history(self) -> None:
-        if self.history is not None:
-            self.history.reset()
 
     def _too_late(self, kind: str) -> bool:
         self.lost += 1
@@ -422,7 +169,7 @@ class Recorder:
     def after_fork(self) -> None:
         """In a forked child: own writer, own file, the parent's run."""
         parent_w = self.w
-        stem = self.run_stem()
+        stem = self.run_stem
         if self.sink is not None:
             self.sink.after_fork()
             self.lock = self.sink.lock
@@ -437,6 +184,7 @@ class Recorder:
     def join(self, stem: str, parent_w: str) -> None:
         """Write as a further process of the run whose files begin with ``stem``."""
         self.parent_w = parent_w
+        self.run_stem = stem
         if self.sink is not None and self.sink.regular:
             self.stem = f"{stem}.p{self.w}"
             self.sink.move_to(f"{self.stem}.jsonl")
@@ -445,14 +193,3 @@ class Recorder:
         # Dropped unclosed, as the articles do it: the run is over, and we cannot know how it went.
         if not getattr(self, "closed", True) and not self.exited:
             self.close("unclosed")
-
-
-_kinds: dict[str, str] = {}
-
-
-def kind_text(kind: str) -> str:
-    """Return ``, "kind": "…"``, remembered for the kinds that come up again and again."""
-    text = f', "kind": {quote(kind)}'
-    if len(_kinds) < 1_000:
-        _kinds[kind] = text
-    return text

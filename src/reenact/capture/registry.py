@@ -12,7 +12,7 @@ import time
 from _weakref import ref
 
 from .. import lines
-from . import guard, sinks
+from . import files, guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _at_exit() -> None:
 
 def _after_fork() -> None:
     guard.forget()
-    sinks.after_fork_in_child()
+    files.after_fork_in_child()
     current = sys.modules.get("reenact.capture.current")
     if current is not None:
         current.after_fork()

@@ -100,7 +100,7 @@ class RunContext:
         recorder = self.recorder()
         recorder.start()
         made = dict(os.environ if env is None else env)
-        made[RUN_VARIABLE] = f"{self.run_id} {recorder.w} {absolute(recorder.run_stem())}"
+        made[RUN_VARIABLE] = f"{self.run_id} {recorder.w} {absolute(recorder.run_stem)}"
         if len(self.run_id) == 32 and all(digit in "0123456789abcdef" for digit in self.run_id):
             made.setdefault("TRACEPARENT", f"00-{self.run_id}-{recorder.w}{recorder.w}-01")
         return made

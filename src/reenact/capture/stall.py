@@ -13,7 +13,7 @@ from . import guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .sinks import FileSink
+    from .files import FileSink
 
 MAX_QUEUED_BYTES = 16 << 20
 MAX_QUEUED_EVENTS = 10_000
@@ -71,7 +71,7 @@ class StallQueue:
 
     def _drain(self) -> None:
         """Write until the queue is empty. Never takes the sink's lock: its owner may be waiting for us."""
-        from .sinks import STALL_S
+        from .files import STALL_S
 
         while True:
             with self.lock:
