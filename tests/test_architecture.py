@@ -58,7 +58,9 @@ def test_imports_point_down_the_layers(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_third_party_import_at_the_top_of_a_file(path: Path) -> None:
     allowed = sys.stdlib_module_names | {"reenact"}
-    tops = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    tops = [
+        node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     for node in tops:
         if isinstance(node, ast.Import):
             assert {alias.name.split(".")[0] for alias in node.names} <= allowed
@@ -72,7 +74,9 @@ def test_files_stay_readable() -> None:
 
 
 def test_no_module_bears_the_name_of_an_exported_function() -> None:
-    modules = {path.stem for path in ROOT.glob("*.py")} | {path.name for path in ROOT.iterdir() if path.is_dir()}
+    modules = {path.stem for path in ROOT.glob("*.py")} | {
+        path.name for path in ROOT.iterdir() if path.is_dir()
+    }
     assert modules & set(reenact.__all__) == set()
 
 
@@ -98,7 +102,9 @@ def test_the_export_list_is_complete_and_resolves() -> None:
 def isolated(code: str) -> list[str]:
     """Run code in a bare interpreter and return what it prints."""
     start = f"import sys; sys.path.insert(0, {str(ROOT.parent)!r}); before = set(sys.modules); "
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", start + code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", start + code], capture_output=True, text=True, check=True
+    )
     return done.stdout.split()
 
 
@@ -116,8 +122,19 @@ def test_capture_loads_ten_stdlib_modules_at_most_and_no_heavy_one() -> None:
 
 def test_a_first_event_loads_no_heavy_module_either(tmp_path: Path) -> None:
     path = str(tmp_path / "run.jsonl")
-    new = isolated(f"from reenact import Trace; t = Trace({path!r}); t.step('note', a=1); print(*(set(sys.modules) - before))")
-    assert not set(new) & {"re", "json", "threading", "pathlib", "dataclasses", "typing", "asyncio", "logging"}
+    new = isolated(
+        f"from reenact import Trace; t = Trace({path!r}); t.step('note', a=1); print(*(set(sys.modules) - before))"
+    )
+    assert not set(new) & {
+        "re",
+        "json",
+        "threading",
+        "pathlib",
+        "dataclasses",
+        "typing",
+        "asyncio",
+        "logging",
+    }
 
 
 def test_importing_starts_nothing(tmp_path: Path) -> None:

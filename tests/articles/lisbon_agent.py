@@ -13,7 +13,9 @@ messages = [{"role": "user", "content": "Plan a 3-day trip to Lisbon under $800.
 for turn in range(8):
     resp = client.chat.completions.create(model="gpt-5-mini", messages=messages, tools=TOOLS)
     msg = resp.choices[0].message
-    trace.step("llm_call", turn=turn, content=msg.model_dump(), usage=resp.usage.model_dump() if resp.usage else None)
+    trace.step(
+        "llm_call", turn=turn, content=msg.model_dump(), usage=resp.usage.model_dump() if resp.usage else None
+    )
     if not msg.tool_calls:
         trace.step("final", text=msg.content)
         break
@@ -29,5 +31,10 @@ for turn in range(8):
         messages.append({"role": "tool", "tool_call_id": tc.id, "content": output})
 
 trace.close()
-print("sent", len(messages), "messages; longest", max(len(m["content"]) for m in messages if isinstance(m, dict)))
+print(
+    "sent",
+    len(messages),
+    "messages; longest",
+    max(len(m["content"]) for m in messages if isinstance(m, dict)),
+)
 sys.exit(0)

@@ -13,7 +13,9 @@ finished: list[dict[str, Any]] = []
 def scripted(fails: bool) -> Any:
     answers = iter(
         [
-            SimpleNamespace(stop_reason="tool_use", tool_calls=[SimpleNamespace(name="lookup", input={"fails": fails})]),
+            SimpleNamespace(
+                stop_reason="tool_use", tool_calls=[SimpleNamespace(name="lookup", input={"fails": fails})]
+            ),
             SimpleNamespace(stop_reason="end_turn", tool_calls=[]),
         ]
     )
@@ -73,4 +75,9 @@ try:
     asyncio.run(run_agent("bad", scripted(True)))
 except LookupError as exc:
     print("raised", exc)
-print(finished[0]["total_steps"], finished[0]["total_tokens"], finished[0]["tool_call_count"], finished[0]["error_count"])
+print(
+    finished[0]["total_steps"],
+    finished[0]["total_tokens"],
+    finished[0]["tool_call_count"],
+    finished[0]["error_count"],
+)

@@ -18,7 +18,9 @@ HERE = Path(__file__).parent
 
 
 def run(program: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, str(HERE / program)], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, str(HERE / program)], cwd=folder, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -58,7 +60,9 @@ def test_1_5_head_grep_and_diff_work_on_the_file(tmp_path: Path) -> None:
     path = str(tmp_path / "traces/run.jsonl")
     head = subprocess.run(["head", "-n", "5", path], capture_output=True, text=True, check=True).stdout
     assert [json.loads(line)["kind"] for line in head.splitlines()][:2] == ["run.start", "llm_call"]
-    grep = subprocess.run(["grep", "-c", '"kind": "tool_call"', path], capture_output=True, text=True, check=True)
+    grep = subprocess.run(
+        ["grep", "-c", '"kind": "tool_call"', path], capture_output=True, text=True, check=True
+    )
     assert grep.stdout.strip() == "3"
     assert subprocess.run(["diff", path, path], check=False).returncode == 0
 
@@ -70,7 +74,9 @@ def test_1_6_a_long_tool_output_stays_short_in_the_line_and_whole_in_a_blob(tmp_
         trace.step("tool_result", id="call_2", output=output)
     (line, _) = lines(tmp_path / "run.jsonl")
     assert len(json.dumps(line)) < 4_500
-    assert [event.result for event in read_events(str(tmp_path / "run.jsonl")) if event.kind == "tool_result"] == [output] * 2
+    assert [
+        event.result for event in read_events(str(tmp_path / "run.jsonl")) if event.kind == "tool_result"
+    ] == [output] * 2
     assert len(list((tmp_path / "run.blobs").iterdir())) == 1  # equal results once
 
 
@@ -100,7 +106,12 @@ def test_3_2_the_record_shapes_hold_the_articles_fields(tmp_path: Path) -> None:
     call, tool, _ = lines(tmp_path / "logs/agent-steps.jsonl")
     assert call["run"] == "run-abc123"
     assert {"model", "input_tokens", "output_tokens", "stop_reason", "duration_ms"} <= set(call)
-    assert (tool["tool"], tool["input"], tool["error"], tool["duration_ms"]) == ("search_documents", {"query": "Q3 revenue"}, None, 240)
+    assert (tool["tool"], tool["input"], tool["error"], tool["duration_ms"]) == (
+        "search_documents",
+        {"query": "Q3 revenue"},
+        None,
+        240,
+    )
 
 
 def test_3_3_threads_share_a_log_and_every_step_has_its_own_number(tmp_path: Path) -> None:
@@ -137,7 +148,9 @@ def test_3_5_each_run_has_its_file_and_an_end_either_way(tmp_path: Path) -> None
     assert (str(error), error.type) == ("nothing there", "LookupError")
 
 
-def test_3_7_a_cloud_path_is_a_clear_error_and_no_local_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_3_7_a_cloud_path_is_a_clear_error_and_no_local_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="object storage"):
         StepLog(path="s3://bucket/logs/", run_id="r")
@@ -148,7 +161,18 @@ def test_3_8_a_five_step_run_is_under_two_kilobytes(tmp_path: Path) -> None:
     path = tmp_path / "steps.jsonl"
     with StepLog(path=path, run_id="run-abc123") as log:
         for _ in range(3):
-            log.record_llm_call(model="claude-sonnet-4-6", input_tokens=1200, output_tokens=340, stop_reason="tool_use", duration_ms=1840)
+            log.record_llm_call(
+                model="claude-sonnet-4-6",
+                input_tokens=1200,
+                output_tokens=340,
+                stop_reason="tool_use",
+                duration_ms=1840,
+            )
         for _ in range(2):
-            log.record_tool_call(tool="search_documents", input={"query": "Q3 revenue"}, output={"results": [1, 2]}, duration_ms=240)
+            log.record_tool_call(
+                tool="search_documents",
+                input={"query": "Q3 revenue"},
+                output={"results": [1, 2]},
+                duration_ms=240,
+            )
     assert path.stat().st_size < 2_000
