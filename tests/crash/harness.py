@@ -72,6 +72,7 @@ def start(*command: object, cwd: Path | None = None, **more: str) -> subprocess.
         text=True,
         cwd=cwd,
         env=environment(**more),
+        start_new_session=True,
     )
 
 
@@ -80,8 +81,7 @@ def finish(child: subprocess.Popen[str], timeout: float = 120) -> Finished:
     try:
         out, err = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        child.send_signal(signal.SIGABRT)
-        child.kill()
+        os.killpg(child.pid, signal.SIGKILL)  # its own children too, or they would keep the pipes open
         out, err = child.communicate()
         raise AssertionError(f"the child hung\n{out}\n{err}") from None
     return Finished(child.returncode, out, err)

@@ -5,6 +5,7 @@ Never another run's: where the context is lost, the event goes to the process's 
 
 from __future__ import annotations
 
+import os
 from _contextvars import ContextVar
 from _thread import RLock
 
@@ -20,6 +21,7 @@ current_run: ContextVar[RunContext | None] = ContextVar("reenact_run", default=N
 
 _process_run: Recorder | None = None
 _lock = RLock()
+_lock_pid = 0
 
 
 def current_recorder() -> Recorder:
@@ -30,17 +32,13 @@ def current_recorder() -> Recorder:
 
 def process_recorder() -> Recorder:
     """Return the process's own run, begun (or joined, in a child process) the first time it is needed."""
-    global _process_run
+    global _process_run, _lock, _lock_pid
+    if _lock_pid != os.getpid():  # in a forked child another thread of the parent may have held it
+        _lock, _lock_pid = RLock(), os.getpid()
     with _lock:
         if _process_run is None or _process_run.closed:
             _process_run = _join_parent() or new_recorder(None, Options())
         return _process_run
-
-
-def after_fork() -> None:
-    """In a forked child: another thread of the parent may have held the lock."""
-    global _lock
-    _lock = RLock()
 
 
 def known_process_recorder() -> Recorder | None:

@@ -21,7 +21,16 @@ RUN_VARIABLE = "REENACT_RUN"
 def parent_run() -> tuple[str, str, str]:
     """Return id, writer and stem of the run this process was started by; empty texts if there is none."""
     parts = os.environ.get(RUN_VARIABLE, "").split(" ", 2)
-    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else ("", "", "")
+    if len(parts) != 3:
+        return ("", "", "")
+    run_id = parts[0].replace("%00", "\0").replace("%20", " ").replace("%25", "%")
+    return (run_id, parts[1], parts[2])
+
+
+def announcement(run_id: str, w: str, stem: str) -> str:
+    """Return what parent_run() reads in a child; a run id may be any text."""
+    quoted = run_id.replace("%", "%25").replace(" ", "%20").replace("\0", "%00")
+    return f"{quoted} {w} {absolute(stem)}"
 
 
 def default_folder() -> str:

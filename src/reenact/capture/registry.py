@@ -64,9 +64,6 @@ def _at_exit() -> None:
 def _after_fork() -> None:
     guard.forget()
     files.after_fork_in_child()
-    current = sys.modules.get("reenact.capture.current")
-    if current is not None:
-        current.after_fork()
     for recorder in open_recorders():
         recorder.after_fork()
 
