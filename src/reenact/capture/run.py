@@ -15,7 +15,7 @@ from . import death, guard
 from .current import current_run, new_recorder
 from .failure import failure
 from .options import Options, check_path
-from .places import RUN_VARIABLE, absolute, git_commit, in_folder, start_fields
+from .places import RUN_VARIABLE, announcement, git_commit, in_folder, start_fields
 from .recorder import Recorder
 
 TYPE_CHECKING = False
@@ -100,7 +100,7 @@ class RunContext:
         recorder = self.recorder()
         recorder.start()
         made = dict(os.environ if env is None else env)
-        made[RUN_VARIABLE] = f"{self.run_id} {recorder.w} {absolute(recorder.run_stem)}"
+        made[RUN_VARIABLE] = announcement(self.run_id, recorder.w, recorder.run_stem)
         if len(self.run_id) == 32 and all(digit in "0123456789abcdef" for digit in self.run_id):
             made.setdefault("TRACEPARENT", f"00-{self.run_id}-{recorder.w}{recorder.w}-01")
         return made
