@@ -78,43 +78,33 @@ def is_plain(value: Any) -> bool:
 
 
 def _nodes(value: Any, depth: int) -> int:
-    """Count the nodes of a container; -1 as soon as something is not plain."""
+    """Count the nodes of a value; -1 as soon as something is not plain."""
     kind = type(value)
     if kind is dict:
-        if depth == 0:
-            return -1
-        count = len(value)
-        for key, item in value.items():
+        for key in value:
             if type(key) is not str or key < "%":  # "$…" and a few rarer first characters
                 return -1
-            kind = type(item)
-            if kind is str:
-                continue
-            if kind is dict or kind is list:
-                inner = _nodes(item, depth - 1)
-                count += inner
-                if inner < 0 or count > MAX_NODES:
-                    return -1
-            elif item is not None and kind is not int and kind is not bool and kind is not float:
+        value = value.values()
+    elif kind is not list:
+        return 1 if value is None or kind in _SCALARS else -1
+    if depth == 0:
+        return -1
+    count = len(value)
+    for item in value:
+        kind = type(item)
+        if kind is str:
+            continue
+        if kind is dict or kind is list:
+            inner = _nodes(item, depth - 1)
+            count += inner
+            if inner < 0 or count > MAX_NODES:
                 return -1
-        return count
-    if kind is list:
-        if depth == 0:
+        elif item is not None and kind not in _SCALARS:
             return -1
-        count = len(value)
-        for item in value:
-            kind = type(item)
-            if kind is str:
-                continue
-            if kind is dict or kind is list:
-                inner = _nodes(item, depth - 1)
-                count += inner
-                if inner < 0 or count > MAX_NODES:
-                    return -1
-            elif item is not None and kind is not int and kind is not bool and kind is not float:
-                return -1
-        return count
-    return 1 if value is None or kind is str or kind is int or kind is bool or kind is float else -1
+    return count
+
+
+_SCALARS = frozenset((str, int, bool, float))
 
 
 def accelerate() -> bool:

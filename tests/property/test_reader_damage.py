@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -54,6 +55,14 @@ def damaged(data: bytes, how: list) -> bytes:
     return data
 
 
+def is_object(line: bytes) -> bool:
+    """True if the line reads as JSON; a cut that happens to leave one cannot be told from a short line."""
+    try:
+        return type(json.loads(line)) is dict
+    except ValueError:
+        return False
+
+
 @given(damages)
 @settings(max_examples=300, **ROOMY)
 def test_byte_damage_never_raises_and_never_loses_an_undamaged_line(tmp_path_factory, how):
@@ -80,7 +89,7 @@ def test_byte_damage_never_raises_and_never_loses_an_undamaged_line(tmp_path_fac
     for number, line in enumerate(LINES, start=1):
         if line[:-1] in whole:
             assert number in kept
-    if data != WHOLE and not whole >= {line[:-1] for line in LINES}:
+    if not all(is_object(line) for line in data.split(b"\n") if line.strip()):
         assert found or not events
 
 
