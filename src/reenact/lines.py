@@ -31,16 +31,21 @@ def dumps(value: Any) -> str:
     >>> dumps({"a": [1, "é"]})
     '{"a":[1,"\\\\u00e9"]}'
     """
-    kind = type(value)
-    if kind is str:
+    if type(value) is str:
         return quote(value)
-    if value is None:
-        return "null"
-    if value is True:
-        return "true"
-    if value is False:
-        return "false"
-    if _accelerated is not None:
+    if _accelerated is not None and nodes(value, MAX_DEPTH) < ODD:
+        text = _accelerated(value)
+        if text is not None:
+            return text
+    return "".join(_encoder(value, 0))
+
+
+def dumps_if_plain(value: Any) -> str | None:
+    """Return dumps(value), None if the value is not plain as it stands; one walk tells both that and how."""
+    count = nodes(value, MAX_DEPTH)
+    if count < 0:
+        return None
+    if _accelerated is not None and count < ODD:
         text = _accelerated(value)
         if text is not None:
             return text
@@ -72,13 +77,17 @@ MAX_NODES = 1_000_000
 """Deeper or larger values are cut by jsonable(); a shared sub-list can be a bomb of any size."""
 
 
+ODD = 1 << 32
+"""Added to the count of nodes for each number that orjson and the stdlib spell differently."""
+
+
 def is_plain(value: Any) -> bool:
     """True if dumps() can write the value as it stands: no subclass, odd key, ``$`` key, cycle or bomb."""
-    return _nodes(value, MAX_DEPTH) >= 0
+    return nodes(value, MAX_DEPTH) >= 0
 
 
-def _nodes(value: Any, depth: int) -> int:
-    """Count the nodes of a value; -1 as soon as something is not plain."""
+def nodes(value: Any, depth: int) -> int:
+    """Count the nodes of a value, plus ODD for odd numbers; -1 as soon as something is not plain."""
     kind = type(value)
     if kind is dict:
         for key in value:
@@ -86,7 +95,7 @@ def _nodes(value: Any, depth: int) -> int:
                 return -1
         value = value.values()
     elif kind is not list:
-        return 1 if value is None or kind in _SCALARS else -1
+        return nodes([value], depth) if value is None or kind in _SCALARS else -1
     if depth == 0:
         return -1
     count = len(value)
@@ -95,11 +104,19 @@ def _nodes(value: Any, depth: int) -> int:
         if kind is str:
             continue
         if kind is dict or kind is list:
-            inner = _nodes(item, depth - 1)
-            count += inner
-            if inner < 0 or count > MAX_NODES:
+            inner = nodes(item, depth - 1)
+            if inner < 0:
                 return -1
-        elif item is not None and kind not in _SCALARS:
+            count += inner
+            if count % ODD > MAX_NODES:
+                return -1
+        elif kind is int:
+            if not -(2**63) <= item < 2**63:
+                count += ODD
+        elif kind is float:  # outside this range exponents differ; NaN fails both comparisons
+            if item != 0 and not 1e-4 <= abs(item) < 1e15:
+                count += ODD
+        elif item is not None and kind is not bool:
             return -1
     return count
 
@@ -117,8 +134,6 @@ def accelerate() -> bool:
     fast = orjson.dumps
 
     def encode(value: Any) -> str | None:
-        if not _alike(value):
-            return None
         try:
             data: bytes = fast(value)
         except TypeError:  # orjson's own limits, a lone surrogate for instance
@@ -136,26 +151,6 @@ def decelerate() -> None:
     """Go back to the stdlib encoder."""
     global _accelerated
     _accelerated = None
-
-
-def _alike(value: Any) -> bool:
-    """True if orjson and the stdlib spell every number in a plain value the same way."""
-    kind = type(value)
-    if kind is dict:
-        for item in value.values():
-            if type(item) is not str and not _alike(item):
-                return False
-        return True
-    if kind is list:
-        for item in value:
-            if type(item) is not str and not _alike(item):
-                return False
-        return True
-    if kind is int:
-        return bool(-(2**63) <= value < 2**63)
-    if kind is float:  # outside this range exponents differ; NaN fails both comparisons
-        return bool(value == 0 or 1e-4 <= abs(value) < 1e15)
-    return True
 
 
 def envelope(ts: float, run: str, w: str, step: int, kind: str) -> str:

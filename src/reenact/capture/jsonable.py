@@ -6,7 +6,7 @@ Used by the recorder for every field of every event, so it must always answer: i
 
 from __future__ import annotations
 
-from ..lines import MAX_DEPTH, MAX_NODES, accelerate, dumps, escape_key, is_plain
+from ..lines import MAX_DEPTH, MAX_NODES, accelerate, dumps, dumps_if_plain, escape_key
 from . import guard
 
 TYPE_CHECKING = False
@@ -17,18 +17,17 @@ MAX_REPR = 4_000
 """Characters of a foreign object's repr that are kept."""
 LARGE = 4_096
 """Characters of JSON from which the optional accelerator pays for its import."""
+_SAFE_INT_BITS = 2_000
 MAX_INT_DIGITS = 4_000
 """Below the interpreter's own limit for turning an int into text."""
 
 
 def to_json(value: Any) -> str:
     """Return the compact JSON text of any value at all."""
-    if value is None:
-        return "null"
     try:
-        if is_plain(value):
-            text = dumps(value)
-            if len(text) > LARGE and not _tried_accelerator:
+        text = dumps_if_plain(value)
+        if text is not None:
+            if not _tried_accelerator and len(text) > LARGE:
                 _try_accelerator()
             return text
     except (ValueError, TypeError, RecursionError, RuntimeError, MemoryError) as exc:
@@ -68,9 +67,6 @@ class _Copy:
             return _float(value)
         if kind is int:
             return _int(value)
-        self.left -= 1
-        if self.left < 0:
-            return {"$cut": "size"}
         if depth >= MAX_DEPTH:
             return {"$cut": "depth"}
         mark = id(value)
@@ -89,12 +85,17 @@ class _Copy:
 
     def container(self, value: Any, depth: int) -> Any:
         """Copy a container or a subclass; what is neither is described."""
+        # By the base type's own methods: a subclass may answer with anything, without end too.
         if isinstance(value, dict):
             return self.mapping(value, depth)
-        if isinstance(value, (list, tuple)):
-            return [self.of(item, depth + 1) for item in list(value)[: max(self.left, 0) + 1]]
-        if isinstance(value, (set, frozenset)):
-            return [self.of(item, depth + 1) for item in sorted(value, key=_order)]
+        if isinstance(value, list):
+            return self.sequence(list.__getitem__(value, slice(None)), depth)
+        if isinstance(value, tuple):
+            return self.sequence(list(tuple.__iter__(value)), depth)
+        if isinstance(value, set):
+            return self.sequence(sorted(set.__iter__(value), key=_order), depth)
+        if isinstance(value, frozenset):
+            return self.sequence(sorted(frozenset.__iter__(value), key=_order), depth)
         if isinstance(value, str):
             return str.__str__(value)
         if isinstance(value, int):
@@ -107,13 +108,27 @@ class _Copy:
 
     def mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
         copy: dict[str, Any] = {}
-        # list() first: another thread may be adding keys, and items() of a subclass may be anything.
-        for key, item in list(value.items()):
+        # list() first: another thread may be adding keys.
+        for key, item in self.within_budget(list(dict.items(value))):
             name = _key(key)
             while name in copy:
-                name += "'"
+                name += f"'{len(copy)}"
             copy[name] = self.of(item, depth + 1)
+        if len(copy) < len(value):
+            copy["$cut"] = "size"
         return copy
+
+    def sequence(self, items: list[Any], depth: int) -> list[Any]:
+        copy = [self.of(item, depth + 1) for item in self.within_budget(items)]
+        if len(copy) < len(items):
+            copy.append({"$cut": "size", "items": len(items)})
+        return copy
+
+    def within_budget(self, items: list[Any]) -> list[Any]:
+        """Return as many items as may still be copied, and take them off the budget."""
+        kept = items if len(items) <= self.left else items[: max(self.left, 0)]
+        self.left -= len(kept)
+        return kept
 
     def known(self, value: Any, depth: int) -> Any:
         """Objects whose own kind says how to write them; looked up on the type, as mocks claim everything."""
@@ -132,7 +147,7 @@ class _Copy:
                 return self.of(getattr(value, method)(), depth + 1)
         fields = getattr(kind, "__dataclass_fields__", None)
         if isinstance(fields, dict):
-            return self.mapping({name: getattr(value, name, None) for name in fields}, depth)
+            return self.mapping({name: getattr(value, name, None) for name in list(fields)}, depth)
         if hasattr(kind, "keys") and hasattr(kind, "__getitem__") and module.startswith("collections"):
             return self.mapping({key: value[key] for key in list(value.keys())}, depth)
         return _foreign(value)
@@ -169,7 +184,13 @@ def _float(value: float) -> Any:
 
 
 def _int(value: int) -> Any:
-    if value.bit_length() > MAX_INT_DIGITS * 3:
+    bits = value.bit_length()
+    if bits > _SAFE_INT_BITS:
+        try:  # the interpreter's own limit may have been lowered
+            if bits <= MAX_INT_DIGITS * 3 and int.__repr__(value):
+                return value
+        except ValueError as exc:
+            guard.pass_on(exc)
         return {"$repr": hex(value)[:MAX_REPR], "type": "int"}
     return value
 
@@ -199,6 +220,12 @@ def _repr(value: Any) -> str:
 def _foreign(value: Any) -> dict[str, Any]:
     """Describe an object we know nothing of."""
     kind = type(value)
-    module = kind.__module__
-    name = kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
-    return {"$repr": _repr(value), "type": str(name)}
+    try:
+        module = kind.__module__
+        name = kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:  # a metaclass may do anything
+        guard.pass_on(exc)
+        name = type.__dict__["__name__"].__get__(kind)
+    return {"$repr": _repr(value), "type": str.__str__(name)}

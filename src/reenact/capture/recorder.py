@@ -34,7 +34,7 @@ class Recorder(Writer):
         try:
             if self.closed:
                 return self._too_late(kind)
-            text, full, _ = self.texts.of(fields, cap, twice=bool(self.listeners))
+            text, full, _ = self.texts.of(fields, cap, bool(self.listeners))
             return self.write(kind, fields, text, full)
         except Exception as exc:
             self.lost += 1
@@ -49,7 +49,7 @@ class Recorder(Writer):
         try:
             if self.closed:
                 return self._too_late(schema.MODEL_REQUEST)
-            text, full, _ = self.texts.of(fields, CAP, twice=bool(self.listeners))
+            text, full, _ = self.texts.of(fields, CAP, bool(self.listeners))
             if registry.exiting and self._is_stuck():
                 return False
             with self.lock:
@@ -75,7 +75,7 @@ class Recorder(Writer):
         try:
             if self.closed:
                 return self._too_late(schema.MODEL_RESPONSE)
-            text, full, touched = self.texts.of(fields, CAP, twice=bool(self.listeners))
+            text, full, touched = self.texts.of(fields, CAP, bool(self.listeners))
             written = self.write(schema.MODEL_RESPONSE, fields, text, full)
             if written and not touched:
                 with self.lock:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .blobs import Blobs
     from .redact import Redactor
 
+int_text = int.__repr__
+_EXACT = 2**63
 CAP = 64 << 10
 """Bytes of a string that stay in the line; longer ones become blobs."""
 
@@ -45,7 +47,7 @@ class Texts:
         self.always_full = not over and self.asked_content == "full"
         self.withheld = "none" if over else self.asked_content
 
-    def of(self, fields: dict[str, Any], cap: int, *, twice: bool) -> tuple[str, str, bool]:
+    def of(self, fields: dict[str, Any], cap: int, twice: bool) -> tuple[str, str, bool]:
         """Return the fields as text for the file, as text for listeners if ``twice``, and whether
         the text differs from what was given."""
         content = "full" if self.always_full and content_in_force is None else self.content()
@@ -54,7 +56,15 @@ class Texts:
             text = ""
             for name, value in fields.items():
                 text += _prefixes.get(name) or prefix(name)
-                text += quote(value) if type(value) is str else to_json(value)
+                kind = type(value)
+                if kind is str:
+                    text += quote(value)
+                elif value is None:
+                    text += "null"
+                elif kind is int and -_EXACT < value < _EXACT:
+                    text += int_text(value)
+                else:
+                    text += to_json(value)
             if self.redactor is None or not self.redactor.suspicious(text):
                 if len(text) <= cap or not has_long_text(list(fields.values()), cap, MAX_DEPTH):
                     return text, text, False
@@ -70,7 +80,7 @@ class Texts:
         """Like ``of`` for a bookkeeping line: only the agent's input and messages are content."""
         content = self.content()
         if content == "full":
-            text, full, _ = self.of(fields, CAP, twice=True)
+            text, full, _ = self.of(fields, CAP, True)
             return text, full
         plain = {
             name: self.clean(name, value, content if name in ("input", "error") else "full")
