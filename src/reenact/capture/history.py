@@ -85,9 +85,12 @@ class History:
         self.bases: list[Base] = []
         """Least recently used first."""
         self.answers = Answers()
+        self.resets = 0
+        """Tells what was written before everything had to be forgotten from what was written after it."""
 
     def reset(self) -> None:
         """Forget everything: the next request is written in full."""
+        self.resets += 1
         self.bases.clear()
         self.answers.clear()
 
@@ -114,11 +117,12 @@ class History:
             body, ours = jsonable(body), True
             base, kept = self.best_base(key, lane, body[key])
         request = _Request(self, recorder.texts, fields["call"], key, body, lane, base, kept, ours)
+        resets = self.resets
         written = recorder.write(schema.MODEL_REQUEST, fields, text + request.text(), full, held=True)
-        if written:
-            request.commit()
-        else:
+        if not written:
             self.reset()
+        elif resets == self.resets:  # else the line was the last of its segment, and nothing may refer to it
+            request.commit()
         return written
 
     def best_base(self, key: str, lane: str, raw: list[Any]) -> tuple[Base | None, int]:

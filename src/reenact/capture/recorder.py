@@ -76,10 +76,13 @@ class Recorder(Writer):
             if self.closed:
                 return self._too_late(schema.MODEL_RESPONSE)
             text, full, touched = self.texts.of(fields, CAP, bool(self.listeners))
+            history = self.bodies()
+            resets = history.resets
             written = self.write(schema.MODEL_RESPONSE, fields, text, full)
             if written and not touched:
                 with self.lock:
-                    self.bodies().answers.add(fields["call"], parts)
+                    if resets == history.resets:  # else it stands in a segment that is over
+                        history.answers.add(fields["call"], parts)
             return written
         except Exception as exc:
             self.lost += 1
