@@ -167,6 +167,21 @@ def test_a_pipe_is_refused_instead_of_read_twice(tmp_path):
         assert code == 2 and "not a plain file" in err
 
 
+def test_a_pipe_and_a_link_to_itself_hold_up_no_other_file_of_their_folder(tmp_path):
+    record_trip(tmp_path / "trip.jsonl")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "link.jsonl").symlink_to("pipe.jsonl")
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    code, out, _ = typed("ls", tmp_path)
+    assert code == 0 and "trip" in out and out.count("pipe or device") == 2
+    assert typed("ls", tmp_path / "pipe.jsonl").out.count("pipe or device") == 1
+    code, out, err = typed("grep", "hotels", tmp_path)
+    assert code == 0 and "trip.jsonl" in out and err.count("left out") == 3
+    code, out, err = typed("doctor", tmp_path)
+    assert code == 2 and "nothing is damaged" in out and err.count("not a plain file") == 2
+    assert typed("show", REENACT_DIR=str(tmp_path)).code == 0
+
+
 @pytest.mark.parametrize("address", ["@nope", "@", "no-such-run", "ffffffff", "'; rm -rf", "\x1b[2J", "a\nb"])
 def test_a_run_that_is_not_there_is_refused(tmp_path, address):
     record_trip(tmp_path / "trip.jsonl")

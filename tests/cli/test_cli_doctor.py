@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from typed import record_steps, record_trip, snapshot, typed
+
+import reenact
 
 
 @pytest.fixture
@@ -55,6 +58,23 @@ def test_a_changed_request_is_found_by_its_chain(trip):
     report = typed("doctor", trip, "--json").rows[0]
     assert "chain" in [finding["code"] for finding in report["findings"]]
     assert report["requests"]["proved"] < report["requests"]["all"] == 2
+
+
+def test_every_changed_request_counts_as_unproved_even_when_not_each_is_listed(tmp_path):
+    path = tmp_path / "many.jsonl"
+    with reenact.Tap(path) as tap:
+        for number in range(60):
+            tap.record_model_request({"model": "m", "messages": [f"question {number}"]}, lane=str(number))
+    path.write_bytes(path.read_bytes().replace(b"question", b"quest10n"))
+    (told,) = typed("doctor", path, "--json").rows
+    assert told["requests"] == {"all": 60, "proved": 0}
+    assert len(told["findings"]) < 60
+
+
+def test_a_request_without_a_chain_is_not_said_to_be_proved(trip):
+    trip.write_bytes(re.sub(rb' "chain": "[0-9a-f]+",', b"", trip.read_bytes()))
+    (told,) = typed("doctor", trip, "--json").rows
+    assert told["findings"] == [] and told["requests"] == {"all": 2, "proved": 0}
 
 
 def test_a_lost_event_is_a_gap(trip):

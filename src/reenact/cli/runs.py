@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..errors import NoSuchRun, NotATrace, TraceFileError
 from ..tracefile.addresses import default_folder, find_run
-from ..tracefile.family import trace_files
+from ..tracefile.family import is_special, trace_files
 from ..tracefile.findings import Finding
 from ..tracefile.reader import require_file
 from ..tracefile.recording import Recording
@@ -37,7 +37,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 def locate(text: str | None) -> tuple[str, str | None]:
     """Return the path of a run, and its id if the address says which one of the file is meant."""
     if text and not text.startswith("@"):
-        if os.path.isfile(text) or _is_special(text):
+        require_plain(text)
+        if os.path.isfile(text):
             return text, None
         if not os.path.isdir(text) and os.sep in text:
             require_file(text)
@@ -50,15 +51,14 @@ def locate(text: str | None) -> tuple[str, str | None]:
     return row.path, row.id
 
 
-def _is_special(path: str) -> bool:
-    """True for a pipe or device, such as ``/dev/stdin`` or ``<(…)``; reading it twice is not possible."""
-    if os.path.exists(path) and not os.path.isdir(path):
+def require_plain(path: str) -> None:
+    """Raise for a pipe or device, such as ``/dev/stdin`` or ``<(…)``; reading it twice is not possible."""
+    if is_special(path):
         raise TraceFileError(
             f"{path} is not a plain file, and a trace is read at several places",
             path=path,
             hint="put it into a file first",
         )
-    return False
 
 
 def load(text: str | None, *, run: str | None = None, blobs: str | None = None) -> Recording:

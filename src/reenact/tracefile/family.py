@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from typing import NamedTuple
 
 _MEMBER = re.compile(r"^(?P<stem>.+?)(?:\.p(?P<w>[0-9a-f]{4,32}))?(?:\.s(?P<segment>\d{4,}))?\.jsonl$")
@@ -75,8 +76,24 @@ def heads(names: list[str]) -> list[str]:
 def trace_files(folder: str) -> list[str]:
     """Return the paths in a folder that begin a family, sorted by name; other files are left out."""
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.name.endswith(".jsonl") and not entry.is_dir()]
+        names = [entry.name for entry in entries if entry.name.endswith(".jsonl") and not _is_folder(entry)]
     return [os.path.join(folder, name) for name in heads(names)]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself: whoever opens it says so
+        return False
+
+
+def is_special(path: str) -> bool:
+    """True for a pipe, socket or device: opening it may wait for ever, and it cannot be read twice."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def blob_folders(path: str) -> list[str]:

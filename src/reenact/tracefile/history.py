@@ -72,6 +72,15 @@ class History:
                 del self._built[next(iter(self._built))]
         return built.body
 
+    def proves(self, fields: dict[str, Any]) -> bool:
+        """Rebuild a request; True if it is whole and, where it has a conversation, its chain says so."""
+        self.body(fields)
+        call = fields.get("call")
+        built = self._built.get(call) if type(call) is str else None
+        if built is None or built.line != fields:
+            return type(fields.get("body")) is not dict
+        return built.chain is not None and (not built.chain or type(fields.get("chain")) is str)
+
     def _links(self, fields: dict[str, Any]) -> tuple[list[dict[str, Any]], _Built | None]:
         """Return the requests to apply, newest first, and what was already built below them."""
         links, seen = [fields], {str(fields.get("call"))}

@@ -69,11 +69,15 @@ class RunRow:
 def list_runs(folder: str) -> list[RunRow]:
     """Return a row for every run in a folder, oldest first; files that are no trace come first."""
     groups: dict[str, list[str]] = {}
+    rows: list[RunRow] = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith(".jsonl"):
+            if not entry.name.endswith(".jsonl"):
+                continue
+            if not entry.is_file(follow_symlinks=False) and family.is_special(entry.path):
+                rows.append(_bad(entry.path, status.UNREADABLE, _SPECIAL))
+            else:
                 groups.setdefault(family.member(entry.name).stem, []).append(entry.name)
-    rows: list[RunRow] = []
     folder = os.path.join(folder, "")
     for names in groups.values():
         for name in names if len(names) == 1 else family.heads(names):
@@ -85,6 +89,8 @@ def list_runs(folder: str) -> list[RunRow]:
 def head_and_tail(path: str, names: list[str] | None = None) -> list[RunRow]:
     """Return the rows of one file with its segments and processes; one row unless runs share it."""
     try:
+        if names is None and family.is_special(path):
+            return [_bad(path, status.UNREADABLE, _SPECIAL)]
         return _rows(path, names)
     except NotATrace as why:
         return [_bad(path, status.FOREIGN, str(why))]
@@ -92,6 +98,9 @@ def head_and_tail(path: str, names: list[str] | None = None) -> list[RunRow]:
         return [_bad(path, status.UNREADABLE, str(why))]
     except OSError as why:
         return [_bad(path, status.UNREADABLE, why.strerror or str(why))]
+
+
+_SPECIAL = "a pipe or device, not a plain file"
 
 
 def _bad(path: str, word: str, reason: str) -> RunRow:

@@ -31,8 +31,6 @@ EXAMPLES = """\
   reenact doctor trip.jsonl --repair clean.jsonl  write a copy of all that is whole
 """
 
-_HISTORY = frozenset(("chain", "base-lost", "reference-lost", "cycle"))
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="*", metavar="RUN", help="runs, files or folders (default: @last)")
@@ -50,6 +48,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     code = 0
     for path in paths:
         try:
+            runs.require_plain(path)
             checked = Checkup(path, args.blobs)
         except (ReenactError, OSError) as why:
             code = complain(out, why)
@@ -86,10 +85,8 @@ class Checkup:
             return
         self.totals.add(event.kind, fields)
         if event.kind == schema.MODEL_REQUEST and event._envelope.dialect == dialects.OURS:
-            before = len(self.findings)
-            event._shelf.history.body(fields)
             self.requests += 1
-            self.proved += not any(finding.code in _HISTORY for finding in self.findings[before:])
+            self.proved += event._shelf.history.proves(fields)
         for reference in _references(fields):
             if reference not in self._seen:
                 self._seen.add(reference)

@@ -87,6 +87,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _one_file(path: str, search: _Search, args: argparse.Namespace, out: Output, findings: Findings) -> int:
     number = 0
+    runs.require_plain(path)
     for hit in search.hits(path, args.blobs, findings):
         number += 1
         if args.files:
