@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 current_run: ContextVar[RunContext | None] = ContextVar("reenact_run", default=None)
 
 _process_run: Recorder | None = None
-_lock = RLock()
-_lock_pid = 0
+_locks: dict[int, RLock] = {}
+
+
+def making() -> RLock:
+    """Return the lock under which a run gets its one recorder; nothing else may be waited for inside.
+
+    One per process: in a forked child another thread of the parent may have held the parent's.
+    """
+    return _locks.setdefault(os.getpid(), RLock())
 
 
 def current_recorder() -> Recorder:
@@ -32,10 +39,8 @@ def current_recorder() -> Recorder:
 
 def process_recorder() -> Recorder:
     """Return the process's own run, begun (or joined, in a child process) the first time it is needed."""
-    global _process_run, _lock, _lock_pid
-    if _lock_pid != os.getpid():  # in a forked child another thread of the parent may have held it
-        _lock, _lock_pid = RLock(), os.getpid()
-    with _lock:
+    global _process_run
+    with making():
         if _process_run is None or _process_run.closed:
             _process_run = _join_parent() or new_recorder(None, Options())
         return _process_run

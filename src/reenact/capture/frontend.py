@@ -11,6 +11,7 @@ import sys
 from ..errors import UsageError
 from . import guard, sinks
 from .options import Options, check_path
+from .places import absolute
 from .recorder import Recorder
 
 TYPE_CHECKING = False
@@ -156,14 +157,6 @@ def split_target(target: Any, writer: Any, options: Options) -> tuple[str | None
         else:
             path = check_path(each)
     return path and absolute(path), tuple(listeners)
-
-
-def absolute(path: str) -> str:
-    """Return the path as seen from the root, since the agent may change directory while we record."""
-    try:
-        return os.path.join(os.getcwd(), path)
-    except OSError:  # the folder we are in is gone
-        return path
 
 
 def _current_run() -> Any:

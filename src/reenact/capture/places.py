@@ -36,7 +36,7 @@ def announcement(run_id: str, w: str, stem: str) -> str:
 def default_folder() -> str:
     """Return ``$REENACT_DIR`` or ``.reenact``, made on first use with a .gitignore of its own."""
     folder = os.environ.get("REENACT_DIR") or ".reenact"
-    folder = absolute(folder)  # the agent may change directory later
+    folder = absolute(folder)
     try:
         if not os.path.isdir(folder):
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -53,10 +53,10 @@ def default_folder() -> str:
 
 
 def absolute(path: str) -> str:
-    """Return the path from the root on; as given if the working directory is gone."""
+    """Return the path as seen from the root, since the agent may change directory while we record."""
     try:
-        return os.path.abspath(path)
-    except OSError:
+        return os.path.join(os.getcwd(), path)
+    except OSError:  # the folder we are in is gone
         return path
 
 

@@ -72,7 +72,8 @@ def secrets_of(environ: Mapping[str, str]) -> EnvSecrets | None:
     """Return the secrets of this environment, None if it has none. Equal environments share one table."""
     global _last
     found = []
-    for name, value in environ.items():
+    for name in environ:
+        value = environ.get(name, "")  # another thread may take it out meanwhile
         if len(value) < MIN_LENGTH:
             continue
         if "://" in value:

@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import sys
 from _contextvars import copy_context
+from _thread import RLock, _count
 
 from ..errors import UsageError
 from ..lines import new_id
 from . import death, guard
-from .current import current_run, new_recorder
+from .current import current_run, making, new_recorder
 from .failure import failure
 from .options import Options, check_path
-from .places import RUN_VARIABLE, announcement, git_commit, in_folder, start_fields
+from .places import RUN_VARIABLE, absolute, announcement, git_commit, in_folder, start_fields
 from .recorder import Recorder
 
 TYPE_CHECKING = False
@@ -32,10 +33,16 @@ class RunContext:
     """One run: its id, and its recorder once something is recorded."""
 
     def __init__(self, name: str | None = None, run_id: str | None = None, **given: Any) -> None:
+        for what, text in (("name", name), ("id", run_id)):
+            if text is not None and not isinstance(text, str):
+                raise UsageError(
+                    f"a run's {what} is text, not {type(text).__name__}",
+                    hint='for example run("trip-planner")',
+                )
         self.run_id = run_id or new_id(16)
         self.name = name
         path = given.pop("path", None)
-        self._path = check_path(path) if path is not None else None
+        self._path = absolute(check_path(path)) if path is not None else None
         head = {key: given.pop(key, None) for key in ("input", "entry")}
         self._head = {key: value for key, value in head.items() if value is not None}
         self._options = Options(**given)
@@ -51,20 +58,25 @@ class RunContext:
         Nothing is written until something is recorded without a path.
         """
         previous = current_run.get()
-        if previous is not None and previous.__dict__.get("_started"):
-            previous.close("unclosed")
-            current_run.set(None)
+        if previous is not None and previous._started is not None:
+            try:
+                current_run.reset(previous._started)
+            except (ValueError, RuntimeError):
+                pass  # begun in another context, whose task has begun ours: it goes on
+            else:
+                previous.close("unclosed")
         run = cls(name, **options)
-        run._started = True
-        current_run.set(run)
+        run._started = current_run.set(run)
         return run
 
-    _started = False
+    _started: Token[RunContext | None] | None = None
 
     def recorder(self) -> Recorder:
         """Return the run's recorder; its file exists from then on."""
         if self._recorder is None:
-            self._recorder = self._new_recorder()
+            with making():
+                if self._recorder is None:
+                    self._recorder = self._new_recorder()
         return self._recorder
 
     def _new_recorder(self) -> Recorder:
@@ -78,12 +90,13 @@ class RunContext:
 
     def adopt(self, path: str, options: Options) -> Recorder:
         """Return a recorder for a front end that writes this run to a path of its own choice."""
-        if self._recorder is None:
-            head = start_fields(self.name, options, **self._head)
-            self._recorder = Recorder(path, options, run_id=self.run_id, head=head)
-        elif self._recorder.path != path:
-            return Recorder(path, options, run_id=self.run_id, parent_w=self._recorder.w)
-        return self._recorder
+        with making():
+            if self._recorder is None:
+                head = start_fields(self.name, options, **self._head)
+                self._recorder = Recorder(path, options, run_id=self.run_id, head=head)
+            elif self._recorder.path != path:
+                return Recorder(path, options, run_id=self.run_id, parent_w=self._recorder.w)
+            return self._recorder
 
     @property
     def path(self) -> str | None:
@@ -97,12 +110,19 @@ class RunContext:
 
     def env(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return an environment whose processes join this run: ``subprocess.run(..., env=run.env())``."""
-        recorder = self.recorder()
-        recorder.start()
+        self.recorder().start()
         made = dict(os.environ if env is None else env)
-        made[RUN_VARIABLE] = announcement(self.run_id, recorder.w, recorder.run_stem)
+        ours = self.variables()
+        if made.get("TRACEPARENT"):
+            ours.pop("TRACEPARENT", None)
+        return {**made, **ours}
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables by which a child process finds this run."""
+        recorder = self.recorder()
+        made = {RUN_VARIABLE: announcement(self.run_id, recorder.w, recorder.run_stem)}
         if len(self.run_id) == 32 and all(digit in "0123456789abcdef" for digit in self.run_id):
-            made.setdefault("TRACEPARENT", f"00-{self.run_id}-{recorder.w}{recorder.w}-01")
+            made["TRACEPARENT"] = f"00-{self.run_id}-{recorder.w}{recorder.w}-01"
         return made
 
     def __repr__(self) -> str:
@@ -134,19 +154,19 @@ class _Run:
             guard.swallow("begin a run", exc)
         return context
 
-    def leave(self) -> RunContext:
+    def leave(self) -> tuple[RunContext, Token[RunContext | None]]:
         """Give the context back to whoever had it, without ending the run."""
-        context, token = self._mine()
+        mine = self._mine()
         try:
-            current_run.reset(token)
+            current_run.reset(mine[1])
         except (ValueError, RuntimeError):
             pass  # left in another context than it was entered in, or left already
-        return context
+        return mine
 
     def _mine(self) -> tuple[RunContext, Token[RunContext | None]]:
         """Return what this task entered: one ``run(...)`` may be entered by several at once."""
         here = current_run.get()
-        for each in self._entered:
+        for each in tuple(self._entered):
             if each[0] is here:
                 return each
         return self._entered[-1]
@@ -156,11 +176,13 @@ class _Run:
         self._entered[-1] = (context, current_run.set(context))
 
     def __exit__(self, kind: object, exc: BaseException | None, tb: TracebackType | None) -> None:
-        context = self.leave()
-        self._entered = [each for each in self._entered if each[0] is not context]
         try:
-            _withdraw(context)
-            end(context, exc)
+            mine = self.leave()
+            self._entered.remove(mine)  # in one step: other threads enter and leave this very object
+            try:
+                _withdraw(mine[0])
+            finally:
+                end(mine[0], exc)
         except Exception as own:
             guard.swallow("end a run", own)
 
@@ -219,10 +241,6 @@ def run(
     given = {**options, "input": input, "path": path}
     if callable(name):
         return _Run(None, given)(name)
-    if name is not None and not isinstance(name, str):
-        raise UsageError(
-            f"a run's name is text, not {type(name).__name__}", hint='for example run("trip-planner")'
-        )
     return _Run(name, given)
 
 
@@ -240,7 +258,9 @@ def carry(function: F) -> F:
 
 
 _announced: list[RunContext] = []
-_before: dict[str, str | None] = {}
+_shown: dict[str, tuple[str, str | None]] = {}
+"""What we have put into the environment, and what was there before."""
+_environment_locks: dict[int, RLock] = {}
 
 
 def _announce(context: RunContext) -> None:
@@ -256,15 +276,24 @@ def _withdraw(context: RunContext) -> None:
 
 
 def _set_environment() -> None:
-    for name, value in _before.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-    _before.clear()
-    if len(_announced) == 1:
-        made = _announced[0].env()
+    with _environment_locks.setdefault(os.getpid(), RLock()):
+        runs = tuple(_announced)
+        wanted = runs[0].variables() if len(runs) == 1 else {}
         for name in (RUN_VARIABLE, "TRACEPARENT"):
-            if made.get(name) != os.environ.get(name):
-                _before[name] = os.environ.get(name)
-                os.environ[name] = made[name]
+            ours, before = _shown.pop(name, (None, None))
+            now = os.environ.get(name)
+            if now != ours:  # the agent's own, from the beginning or by now
+                ours, before = None, now
+            value = wanted.get(name)
+            if value is not None and not (before and name == "TRACEPARENT"):
+                _shown[name] = (value, before)
+                os.environ[name] = value
+            elif ours is not None:
+                _put_back(name, before)
+
+
+def _put_back(name: str, value: str | None) -> None:
+    if value is None and _count() == 0:
+        os.environ.pop(name, None)
+    else:  # in another thread os.environ.copy() would fail with a KeyError if a name vanished
+        os.environ[name] = value or ""
