@@ -154,14 +154,19 @@ class Totals:
 
 def number(value: object) -> int:
     """Return a count as given, 0 for anything that is none."""
-    if type(value) is int:
+    if type(value) is int and -_MAX_COUNT < value < _MAX_COUNT:
         return value
     if value is None:
         return 0
     try:
-        return int(value)  # type: ignore[call-overload,no-any-return]
+        count: int = int(value)  # type: ignore[call-overload]
+        return count if -_MAX_COUNT < count < _MAX_COUNT else 0
     except Exception:  # a trace may hold anything here, and so may an agent's call
         return 0
+
+
+_MAX_COUNT = 1 << 62
+"""No count of tokens is larger; a sum must stay a number that can be written."""
 
 
 _SUMS = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from _contextvars import ContextVar
 from _thread import get_ident
+from itertools import count
 
 from ..lines import dumps
 from .jsonable import to_json
@@ -22,7 +23,8 @@ _MINE = 32
 
 _begun: ContextVar[tuple[str, ...]] = ContextVar("reenact_begun", default=())
 """The latest calls begun in this context; some may be over."""
-_answered: ContextVar[str | None] = ContextVar("reenact_answered", default=None)
+_answered: ContextVar[tuple[str, str] | None] = ContextVar("reenact_answered", default=None)
+"""Run and call of the latest answer in this context, which may have been in another run before."""
 
 
 class OpenCall:
@@ -46,18 +48,18 @@ class OpenCall:
 class Calls:
     """The open calls of one writer, and the tool uses its answers asked for."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, run_id: str) -> None:
         self.prefix = prefix
         """The writer's id: with a counter it makes call ids that no other process makes."""
-        self.count = 0
+        self.run_id = run_id
+        self.numbers = count(1)  # atomic: two threads never share a number
         self.open: dict[str, OpenCall] = {}
         self.answered_in_thread: dict[int, str] = {}
         self.wanted: dict[str, list[tuple[str | None, str, str]]] = {}
         """Per answer: (tool id, name, arguments as text) of every tool use not claimed yet."""
 
     def begin(self, kind: str, name: str | None) -> tuple[str, OpenCall]:
-        self.count += 1
-        call = f"{self.prefix}{self.count:08x}"
+        call = f"{self.prefix}{next(self.numbers):08x}"
         self.open[call] = opened = OpenCall(kind, name)
         if len(self.open) > MAX_OPEN:
             self.open.pop(next(iter(self.open)), None)
@@ -83,7 +85,7 @@ class Calls:
 
     def answered(self, call: str, tool_uses: list[tuple[str | None, str, Any]]) -> None:
         """Remember an answer as the cause of the tool calls that follow it."""
-        _answered.set(call)
+        _answered.set((self.run_id, call))
         self.answered_in_thread[get_ident()] = call
         if len(self.answered_in_thread) > MAX_OPEN:
             self.answered_in_thread.pop(next(iter(self.answered_in_thread)), None)
@@ -94,7 +96,8 @@ class Calls:
 
     def parent(self) -> str | None:
         """Return the answer that the code at hand acts upon."""
-        return _answered.get() or self.answered_in_thread.get(get_ident())
+        run_id, call = _answered.get() or ("", None)
+        return call if run_id == self.run_id else self.answered_in_thread.get(get_ident())
 
     def claim(self, parent: str | None, name: str, args: Any) -> str | None:
         """Return the provider's id of the first unclaimed tool use of this name with equal arguments."""
@@ -102,9 +105,12 @@ class Calls:
         if not wanted:
             return None
         given = to_json(args)
-        for each in wanted:
+        for each in tuple(wanted):
             if each[1] == name and (each[2] == given or _equal(each[2], given)):
-                wanted.remove(each)
+                try:
+                    wanted.remove(each)
+                except ValueError:  # another thread was quicker: the next one like it is ours
+                    continue
                 return each[0]
         return None
 

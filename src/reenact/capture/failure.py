@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_FRAMES = 3
+MAX_TEXT = 100_000
 
 
 def failure(error: Any) -> dict[str, Any] | None:
@@ -26,6 +27,14 @@ def failure(error: Any) -> dict[str, Any] | None:
     """
     if error is None:
         return None
+    try:
+        return _failure(error)
+    except Exception as exc:  # an object whose very class raises
+        guard.pass_on(exc)
+        return {"type": None, "message": _described(error), "frames": []}
+
+
+def _failure(error: Any) -> dict[str, Any]:
     if isinstance(error, BaseException):
         return {
             "type": type(error).__name__,
@@ -36,11 +45,21 @@ def failure(error: Any) -> dict[str, Any] | None:
         return {"type": error.__name__, "message": "", "frames": []}
     if isinstance(error, dict):
         return error
-    text = error if isinstance(error, str) else repr(error)
+    text = error if isinstance(error, str) else _described(error)
     current = sys.exc_info()[1]
     if current is not None and message(current) == text:
-        return failure(current)
+        return _failure(current)
     return {"type": None, "message": text, "frames": []}
+
+
+def _described(error: Any) -> str:
+    """Return an odd error as text, bounded: the repr of a small list can be endless."""
+    from ..lines import dumps
+    from .jsonable import jsonable
+
+    plain = jsonable(error)
+    short = plain.get("$repr") if isinstance(plain, dict) else None
+    return short if isinstance(short, str) else dumps(plain)[:MAX_TEXT]
 
 
 def message(exc: BaseException) -> str:

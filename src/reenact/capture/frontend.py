@@ -111,6 +111,12 @@ class FrontEnd:
         """Events that could not be recorded."""
         return self._recorder().lost if self._pending is None else max(0, self._missed - 1)
 
+    def _swallow(self, doing: str, exc: Exception) -> None:
+        """Report and count an event that was lost before it came to the recorder."""
+        guard.swallow(doing, exc)
+        if self._own is not None:
+            self._own.lost += 1
+
     def close(self) -> None:
         """End what this began; a run that was joined goes on."""
         if self._own is not None and not self._borrowed:

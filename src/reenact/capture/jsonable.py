@@ -67,6 +67,8 @@ class _Copy:
             return _float(value)
         if kind is int:
             return _int(value)
+        if self.left <= 0:
+            return {"$cut": "size"}
         if depth >= MAX_DEPTH:
             return {"$cut": "depth"}
         mark = id(value)
@@ -114,7 +116,7 @@ class _Copy:
             while name in copy:
                 name += f"'{len(copy)}"
             copy[name] = self.of(item, depth + 1)
-        if len(copy) < len(value):
+        if len(copy) < dict.__len__(value):
             copy["$cut"] = "size"
         return copy
 

@@ -6,7 +6,6 @@ import time
 
 from .. import schema
 from ..summary import Totals
-from . import guard
 from .failure import failure
 from .frontend import FrontEnd
 
@@ -78,7 +77,7 @@ class StepLog(FrontEnd):
             given.update({name: value for name, value in optional.items() if value is not None})
             self._record(schema.LLM_CALL, given, fields)
         except Exception as exc:
-            guard.swallow("record a model call", exc)
+            self._swallow("record a model call", exc)
 
     def record_tool_call(
         self,
@@ -100,7 +99,7 @@ class StepLog(FrontEnd):
             }
             self._record(schema.TOOL_CALL, given, fields)
         except Exception as exc:
-            guard.swallow("record a tool call", exc)
+            self._swallow("record a tool call", exc)
 
     def _record(self, kind: str, given: dict[str, Any], fields: dict[str, Any]) -> None:
         if fields:

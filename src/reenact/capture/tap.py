@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import schema
+from ..lines import is_plain
 from . import guard
 from .calls import Calls, OpenCall
 from .failure import failure
@@ -52,7 +53,10 @@ class Tap(FrontEnd):
             if provider is None:
                 from ..wire import shapes
 
-                provider = shapes.provider_of_request(body, url)
+                try:
+                    provider = shapes.provider_of_request(body, url)
+                except Exception as exc:  # an object in the conversation that cannot be looked at
+                    guard.pass_on(exc)
             calls = calls_of(recorder)
             call, opened = calls.begin(schema.MODEL_REQUEST, None)
             opened.provider, opened.lane = provider, lane
@@ -62,7 +66,7 @@ class Tap(FrontEnd):
             )
             return call
         except Exception as exc:
-            guard.swallow("record a model request", exc)
+            self._swallow("record a model request", exc)
             return ""
 
     def record_model_response(
@@ -82,7 +86,7 @@ class Tap(FrontEnd):
             call, opened = calls.end(call or None, schema.MODEL_REQUEST, None)
             self._write_answer(recorder, calls, body, call, opened, error, status, ttft_ms)
         except Exception as exc:
-            guard.swallow("record a model response", exc)
+            self._swallow("record a model response", exc)
 
     def _write_answer(
         self,
@@ -99,6 +103,7 @@ class Tap(FrontEnd):
 
         provider = opened.provider if opened is not None else None
         told = failure(error)
+        given, body = body, body if is_plain(body) else jsonable(body)  # objects may do anything when asked
         if told is None and (found := shapes.error_of(body, provider)) is not None:
             told = {
                 "type": found[0] or (f"http_{status}" if status else None),
@@ -116,12 +121,12 @@ class Tap(FrontEnd):
         }
         fields = {name: value for name, value in fields.items() if value is not None}
         fields["error"] = told
-        if body is not None:
-            fields["body"] = body
+        if given is not None:
+            fields["body"] = given
         if call is None:
             recorder.emit(schema.MODEL_RESPONSE, fields)
             return
-        recorder.emit_answer(fields, shapes.answers(body, provider) if told is None else [])
+        recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and given is body else [])
         calls.answered(call, shapes.tool_uses(body, provider))
 
     def record_tool_call(
@@ -146,7 +151,7 @@ class Tap(FrontEnd):
             recorder.emit(schema.TOOL_CALLED, fields)
             return call
         except Exception as exc:
-            guard.swallow("record a tool call", exc)
+            self._swallow("record a tool call", exc)
             return ""
 
     def record_tool_result(
@@ -166,7 +171,7 @@ class Tap(FrontEnd):
             }
             recorder.emit(schema.TOOL_RESULT, fields)
         except Exception as exc:
-            guard.swallow("record a tool result", exc)
+            self._swallow("record a tool result", exc)
 
     if TYPE_CHECKING:
 
@@ -189,7 +194,9 @@ class Tap(FrontEnd):
 def calls_of(recorder: Recorder) -> Calls:
     """Return the open calls of a recorder; a forked child has none."""
     if recorder.calls is None:
-        recorder.calls = Calls(recorder.w)
+        with recorder.lock:
+            if recorder.calls is None:
+                recorder.calls = Calls(recorder.w, recorder.run_id)
     calls: Calls = recorder.calls
     return calls
 
@@ -201,7 +208,7 @@ def decoded(body: Any) -> Any:
 
         try:
             return json.loads(body)
-        except (ValueError, RecursionError) as exc:
+        except (ValueError, RecursionError, TypeError) as exc:
             guard.pass_on(exc)
             return body
     return body if body is None or isinstance(body, (dict, list)) else jsonable(body)

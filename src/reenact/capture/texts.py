@@ -5,7 +5,7 @@ Used by the recorder and by History; after this only numbering and writing remai
 
 from __future__ import annotations
 
-from ..lines import MAX_DEPTH, dumps, quote
+from ..lines import MAX_DEPTH, dumps, escape_key, quote
 from .jsonable import jsonable, to_json
 
 TYPE_CHECKING = False
@@ -136,7 +136,7 @@ def prefix(name: str) -> str:
     """Return ``, "name": ``, remembered for the names that come up again and again."""
     text = _prefixes.get(name)
     if text is None:
-        text = f", {quote(name)}: "
+        text = f", {quote(escape_key(name))}: "
         if len(_prefixes) < 1_000:
             _prefixes[name] = text
     return text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .. import schema
-from . import guard
 from .frontend import FrontEnd
 from .texts import CAP
 
@@ -40,7 +39,7 @@ class Trace(FrontEnd):
             recorder = self._own or self._recorder()
             recorder.emit(kind, fields, TOOL_OUTPUT_CAP if kind in _TOOL_KINDS else CAP)
         except Exception as exc:
-            guard.swallow("record a step", exc)
+            self._swallow("record a step", exc)
 
 
 def apart(fields: dict[str, Any]) -> dict[str, Any]:
