@@ -198,6 +198,26 @@ os.waitpid(pid, 0); trace.close()
     assert typed("show", tmp_path / "a.jsonl", "--event", address, "--json").rows[0]["who"] == "child"
 
 
+def test_a_child_killed_inside_a_tool_is_told_of_though_the_run_ended_well(tmp_path):
+    code = """
+import os, signal, sys, reenact
+with reenact.Tap(sys.argv[1]) as tap:
+    @tap.tool
+    def search(q):
+        os.kill(os.getpid(), signal.SIGKILL)
+    for q in "ab":
+        pid = os.fork()
+        if pid == 0:
+            search(q)
+        os.waitpid(pid, 0)
+"""
+    agent(code, tmp_path / "a.jsonl")
+    first = typed("show", tmp_path / "a.jsonl").out.splitlines()[0]
+    told = typed("show", tmp_path / "a.jsonl", "--json").rows[0]
+    assert first.startswith('✓ ok  a further process was last seen inside tool search(q="a") (step p')
+    assert told["status"] == "ok" and len(told["inside"]) == 2
+
+
 def test_escapes_in_texts_are_stripped_and_json_stays_valid(tmp_path):
     evil = "\x1b]52;c;aGk=\x07\x1b[2Jhello\x9b1m\u202e\x00"
     with reenact.Trace(tmp_path / "a.jsonl", name=evil, meta={evil: evil}) as trace:

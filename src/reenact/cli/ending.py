@@ -13,7 +13,7 @@ from ..tracefile import status as states
 from ..tracefile.calls import TOOL, Call, join_calls
 from ..tracefile.event import ErrorText, Event
 from ..tracefile.recording import Recording
-from .eventline import describe, error_text, is_huge, tool_text
+from .eventline import address, describe, error_text, is_huge, tool_text
 from .output import Output
 from .text import clean, plain, seconds
 
@@ -33,8 +33,15 @@ _SAYS = {
 
 
 def open_calls(recording: Recording) -> list[Call]:
-    """Return the calls that had begun and not ended, oldest first."""
-    return [call for call in join_calls(recording.events[-_LOOK_BACK:]) if call.is_open]
+    """Return the calls that tell where processes were when they ended, oldest first.
+
+    In a run that was ended properly, those of further processes that were not.
+    """
+    calls = [call for call in join_calls(recording.events[-_LOOK_BACK:]) if call.is_open]
+    if recording.end is None or not calls:
+        return calls
+    ended = {event.writer for event in recording.lines[-_LOOK_BACK:] if event.kind == schema.PROC_END}
+    return [call for call in calls if call.event.writer not in {*ended, recording.writers[0]}]
 
 
 _SEEN = {
@@ -43,11 +50,18 @@ _SEEN = {
 }
 
 
-def inside(call: Call, status: str) -> str:
-    """Return what an open call means: ``died inside tool search(q="hotels")``."""
+def inside(call: Call, status: str, root: str | None) -> str:
+    """Return what an open call means: ``died inside tool search(q="hotels")``.
+
+    The status is that of the run's first process; of another one nobody knows whether it is alive.
+    """
     event = call.event
-    step = f" (step {event.step})" if event.step is not None else ""
+    step = f" (step {address(event, root)})" if event.step is not None else ""
+    if event.writer != root:
+        status = states.UNKNOWN
     in_tool, at_model = _SEEN.get(status, ("was last seen inside", "was last seen waiting for"))
+    if event.writer != root:
+        in_tool, at_model = "a further process " + in_tool, "a further process " + at_model
     if call.kind == TOOL:
         return f"{in_tool} tool {tool_text(event, 200)}{step}"
     return f"{at_model} the model ({describe(event).text}){step}"
@@ -67,12 +81,12 @@ def ending(recording: Recording) -> dict[str, Any]:
     """Return how the run ended, for ``--json``."""
     status = recording.status
     error = ending_error(recording)
-    calls = open_calls(recording) if recording.end is None else []
+    calls, root = open_calls(recording), recording.writers[0]
     return {
         "status": status,
         "exit": recording.end.exit if recording.end is not None else None,
         "error": None if error is None else error_dict(error),
-        "inside": [{"step": at.event.step, "call": at.id, "text": inside(at, status)} for at in calls],
+        "inside": [{"step": at.event.step, "call": at.id, "text": inside(at, status, root)} for at in calls],
     }
 
 
@@ -87,13 +101,12 @@ def show_ending(recording: Recording, out: Output) -> None:
     style = _STYLES.get(status, "bold red")
     error = ending_error(recording)
     words: list[str] = []
-    calls = open_calls(recording) if recording.end is None else []
+    calls = open_calls(recording)
     if error is not None and recording.end is not None:
         words.append(error_text(error))
-    elif calls:
-        words += [inside(call, status) for call in calls[-4:]]
-    elif status in _SAYS:
+    elif status in _SAYS and (recording.end is not None or not calls):
         words.append(_SAYS[status])
+    words += [inside(call, status, recording.writers[0]) for call in calls[-4:]]
     code = _exit_text(recording.end)
     if code:
         words.append(code)
@@ -102,7 +115,7 @@ def show_ending(recording: Recording, out: Output) -> None:
         words.append(took)
     head = f"{_SIGNS.get(status, '✗')} {plain(status, 20)}"
     out.paragraph([(head + "  " if words else head, style), (", ".join(words), "")])
-    if calls and error is not None:
+    if calls and error is not None and recording.end is None:
         out.line(f"  its last error was {error_text(error)}")
     for frame in (error.frames if error is not None else [])[:3]:
         out.line(out.paint(f"    at {plain(clean(frame), out.width - 8)}", "dim"))
