@@ -8,6 +8,7 @@ import sys
 import pytest
 from typed import COMMAND, environment, record_steps, record_trip, typed
 
+import reenact
 from reenact.cli.main import COMMANDS
 
 
@@ -77,6 +78,17 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path):
     first.stderr.close()
 
 
+def test_streams_closed_or_full_from_the_beginning_are_no_traceback(tmp_path):
+    path = record_trip(tmp_path / "a.jsonl")
+    for words, code in ((["show", path], 0), (["cat", path], 0), (["show", tmp_path / "no.jsonl"], 2)):
+        for closed in (">&-", "2>&-", ">&- 2>&-", "2>/dev/full"):
+            line = f'"$@" {closed}'
+            done = subprocess.run(
+                ["sh", "-c", line, "sh", COMMAND, *words], capture_output=True, env=environment()
+            )
+            assert done.returncode == code and b"Traceback" not in done.stdout + done.stderr
+
+
 def test_colour_is_used_only_where_it_is_wanted(tmp_path):
     record_trip(tmp_path / "a.jsonl")
     assert "\x1b[" not in typed("ls", tmp_path).out
@@ -89,6 +101,14 @@ def test_lines_keep_to_the_width_they_are_given(tmp_path):
     for command in (["ls", tmp_path], ["tail", path]):
         out = typed(*command, COLUMNS="80").out
         assert max(map(len, out.splitlines())) <= 80
+
+
+def test_on_a_narrow_terminal_nothing_runs_together(tmp_path):
+    with reenact.StepLog(tmp_path / "a.jsonl") as log:
+        log.record_tool_call("book", {"hotel": "Lisboa"}, error="OverBudget: over the budget", duration_ms=72)
+    out = typed("show", tmp_path / "a.jsonl", COLUMNS="40").out
+    (line,) = [line for line in out.splitlines() if "✗ book" in line]
+    assert len(line) <= 40 and "ms" not in line.replace("  72 ms", "")
 
 
 def test_output_that_cannot_encode_our_signs_gets_plain_ones(tmp_path):

@@ -28,6 +28,9 @@ _CHEAP_BYTES, _CHEAP_LINKS = 8 << 20, 200
 
 _BLOCK = 64 << 10
 
+_NARROW = 20
+"""Columns an error gets in any case."""
+
 
 class Told(NamedTuple):
     """What a line says of an event."""
@@ -215,7 +218,9 @@ def event_lines(event: Event, out: Output, *, root: str | None, started: float |
 
 def _with_error(told: Told, cells: list[Cell], left: str, right: str, room: int, out: Output) -> list[str]:
     whole = f"{told.text}  {told.error}".strip() if told.text else told.error
-    wrapped = textwrap.wrap(whole, max(20, room), max_lines=3, placeholder=" …") or [""]
+    if room < _NARROW:  # the error is worth more than how long it took
+        room, right = max(_NARROW, out.width - width_of(left) - 2), ""
+    wrapped = textwrap.wrap(whole, room, max_lines=3, placeholder=" …") or [""]
     space = " " * (room - width_of(wrapped[0]) + 2) if right else ""
     first = out.cells([*cells, (wrapped[0], "red"), (space + right, "dim")])
     indent = " " * (width_of(left) + 2)

@@ -22,6 +22,7 @@ PIPE_WIDTH = 120
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _ASCII = {
     "→": ">", "←": "<", "▸": "+", "◂": "-", "✗": "x", "✓": "v", "·": ".", "●": "o", "…": "~", "─": "-",
+    "µ": "u",
 }  # fmt: skip
 _MAX_PRETTY_ROWS = 200
 """Beyond this rich's table layout takes longer than reading the runs did."""
@@ -34,8 +35,8 @@ class Output:
     """The two streams of a command."""
 
     def __init__(self, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
-        self.stdout = stdout if stdout is not None else sys.stdout
-        self.stderr = stderr if stderr is not None else sys.stderr
+        self.stdout = stdout or sys.stdout or _nowhere()
+        self.stderr = stderr or sys.stderr or _nowhere()
         for stream in (self.stdout, self.stderr):
             # A lone surrogate or a terminal without UTF-8 must not end in an exception.
             reconfigure = getattr(stream, "reconfigure", None)
@@ -80,8 +81,11 @@ class Output:
     def say(self, text: str = "", style: str = "") -> None:
         """Write a line of talk; it goes around the data, which may be piped."""
         self.stdout.flush()
-        self.stderr.write(_styled(text, style if self.talk_color else "") + "\n")
-        self.stderr.flush()
+        try:
+            self.stderr.write(_styled(text, style if self.talk_color else "") + "\n")
+            self.stderr.flush()
+        except OSError:  # nobody listens; the exit code still tells
+            pass
 
     def paint(self, text: str, style: str) -> str:
         """Return the text in a style, e.g. ``"bold red"``, where there is colour."""
@@ -172,6 +176,11 @@ class Output:
         Console(file=self.stdout, width=self.width, highlight=False).print(table)
 
 
+def _nowhere() -> TextIO:
+    """Return a stream in place of one that was closed before we began (``>&-``)."""
+    return open(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8", closefd=False)
+
+
 def _is_terminal(stream: TextIO) -> bool:
     try:
         return stream.isatty()
@@ -199,7 +208,7 @@ def _columns() -> int:
 def _replacements(stream: TextIO) -> dict[int, str] | None:
     """Return what to write instead of our own signs where the encoding lacks them."""
     try:
-        "→✗…─▸".encode(getattr(stream, "encoding", None) or "utf-8")
+        "→✗…─▸µ".encode(getattr(stream, "encoding", None) or "utf-8")
     except (UnicodeError, LookupError):
         return {ord(sign): plain for sign, plain in _ASCII.items()}
     return None
