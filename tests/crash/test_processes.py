@@ -19,7 +19,8 @@ def family(folder: Path) -> Lines:
 def test_fork_while_other_threads_write(tmp_path: Path) -> None:
     finished = run_script(
         """
-import os, sys, threading
+import os, sys, threading, warnings
+warnings.simplefilter("ignore")  # from 3.12 on Python warns of every fork beside threads, and these are the agent's
 from reenact import Tap, Trace
 trace = Trace("run.jsonl", redact=False)
 tap = Tap("tap.jsonl", redact=False)

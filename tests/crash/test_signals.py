@@ -116,14 +116,17 @@ def handler(number, frame):
 record(0)  # what is imported on first use, is: Python itself swallows an exception in its import locks
 signal.signal(signal.SIGALRM, handler)
 seq = 0
+def spin():  # a function of its own: from 3.12 on a jump back may raise outside the try around its loop
+    global seq
+    signal.setitimer(signal.ITIMER_REAL, delay * 1e-6 + 2e-6)
+    while fired < armed:
+        seq += 1
+        record(seq)
 for delay in range(1, 400):
     try:
         armed = fired + 1
         try:
-            signal.setitimer(signal.ITIMER_REAL, delay * 1e-6 + 2e-6)
-            while fired < armed:
-                seq += 1
-                record(seq)
+            spin()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     except {exception} as exc:
