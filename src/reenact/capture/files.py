@@ -102,7 +102,7 @@ class FileSink:
             self._put_rest(line, done)
         elif self.torn:
             self.torn = False
-        if self.durability == "fsync":
+        if self.durability == "fsync" and self.regular:
             os.fsync(self.fd)
 
     def _put_rest(self, line: bytes, done: int) -> None:
@@ -144,6 +144,8 @@ class FileSink:
             return
         if identity != self.identity:
             self.own_from_start = size == 0
+        elif size != self.size:
+            self.own_from_start = False  # somebody wrote to it while we had it closed
         self.fd, self.identity, self.regular, self.size, self.torn = fd, identity, regular, size, torn
         self.looked = now
         _open_sinks[id(self)] = self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..lines import parse
 from . import guard
 
 TYPE_CHECKING = False
@@ -19,14 +20,14 @@ def drop_unwanted(recorder: Recorder, status: str) -> None:
     if isinstance(retain, (int, float)) and _share(recorder.run_id) < retain:
         return
     sink = recorder.sink
-    if sink is None or not sink.regular:
+    first = recorder.first_path
+    if sink is None or first is None or not sink.regular:
         return
-    if not sink.own_from_start or _measures(recorder.stem + ".jsonl", sink.size, recorder.segment):
-        guard.tell(
-            f"retain:{recorder.stem}", f"{recorder.stem}.jsonl holds other runs too, so retain= is ignored."
-        )
+    if not sink.own_from_start or _measures(first, sink.size, recorder.segment):
+        guard.tell(f"retain:{first}", f"{guard.shown(first)} holds other runs too, so retain= is ignored.")
         return
-    _delete(recorder.stem)
+    os.unlink(first)
+    _delete_parts(recorder.stem, recorder.run_id)
 
 
 def _share(run_id: str) -> float:
@@ -41,25 +42,43 @@ def _measures(path: str, size: int, segment: int) -> bool:
     return segment == 0 and os.path.getsize(path) != size
 
 
-def _delete(stem: str) -> None:
-    """Remove ``<stem>.jsonl``, its segments, further processes and blobs."""
+def _delete_parts(stem: str, run_id: str) -> None:
+    """Remove segments, further processes and blobs as far as they are this run's."""
     folder, base = os.path.split(stem)
-    for name in os.listdir(folder or "."):
-        path = os.path.join(folder, name)
-        if name == f"{base}.blobs":
-            for blob in os.listdir(path):
-                os.unlink(os.path.join(path, blob))
-            os.rmdir(path)
-        elif name.endswith(".jsonl") and _is_part(name.removesuffix(".jsonl"), base):
-            os.unlink(path)
+    parts = [name for name in os.listdir(folder or ".") if _is_part(name, base)]
+    others = [name for name in parts if not _begins_with(os.path.join(folder, name), run_id)]
+    for name in parts:
+        if name not in others:
+            os.unlink(os.path.join(folder, name))
+    blobs = stem + ".blobs"
+    if not others and os.path.isdir(blobs) and not os.path.islink(blobs):
+        for name in os.listdir(blobs):
+            if len(name) >= 64 and _is_hex(name[:64]):
+                os.unlink(os.path.join(blobs, name))
+        if not os.listdir(blobs):
+            os.rmdir(blobs)
 
 
-def _is_part(stem: str, base: str) -> bool:
-    """True for ``base``, ``base.s0001`` and ``base.p77aa01bc``, not for another run's longer name."""
-    if stem == base:
-        return True
-    rest = stem.removeprefix(base + ".")
-    return rest != stem and all(
-        part[:1] in ("s", "p") and all(digit in "0123456789abcdef" for digit in part[1:])
-        for part in rest.split(".")
+def _is_part(name: str, base: str) -> bool:
+    """True for ``base.s0001.jsonl`` and ``base.p77aa01bc.jsonl``, not for another run's longer name."""
+    if not name.startswith(base + ".") or not name.endswith(".jsonl"):
+        return False
+    return all(
+        (part[:1] == "s" and len(part) > 4 and part[1:].isdecimal())
+        or (part[:1] == "p" and len(part) == 9 and _is_hex(part[1:]))
+        for part in name[len(base) + 1 : -len(".jsonl")].split(".")
     )
+
+
+def _begins_with(path: str, run_id: str) -> bool:
+    """True if the first line is of this run: an earlier one may have left parts under the same name."""
+    with open(path, "rb") as file:
+        first = file.readline(1 << 16)
+    try:
+        return bool(parse(first).get("run") == run_id)
+    except ValueError:
+        return False
+
+
+def _is_hex(text: str) -> bool:
+    return all(digit in "0123456789abcdef" for digit in text)

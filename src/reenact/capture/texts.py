@@ -110,6 +110,10 @@ class Texts:
         short, lossy = shorten(plain, cap, None if inline else self._blobs)
         return {**short, "lossy": True} if lossy else short
 
+    def forget_blobs(self) -> None:
+        """Store every long string again, whether or not it was stored before."""
+        self._blobs = None
+
     @staticmethod
     def join(plain: dict[str, Any]) -> str:
         return "".join([prefix(name) + dumps(value) for name, value in plain.items()])

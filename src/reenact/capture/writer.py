@@ -55,6 +55,7 @@ class Writer:
         """Set in a further process of a run, which then writes ``proc.*``."""
         self.listeners = listeners if options.bus is None else (*listeners, options.bus)
         self.sink = FileSink(path, options.durability) if path is not None else None
+        self.first_path = path
         self.stem = self.run_stem = path.removesuffix(".jsonl") if path is not None else ""
         """What the names of this writer's files begin with, and those of all files of the run."""
         self.lock = self.sink.lock if self.sink is not None else RLock()
@@ -146,6 +147,7 @@ class Writer:
         self.lost += lost
         if self.sink is not None:
             self.sink.renewed = False
+        self.texts.forget_blobs()  # their folder may have gone the same way
         self._forget_history()
 
     def _failed(self, sink: FileSink, exc: OSError) -> bool:
