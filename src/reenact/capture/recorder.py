@@ -178,6 +178,7 @@ class Recorder(Writer):
             self.lock = self.sink.lock
         else:
             self.lock = RLock()
+        self.lost, self.overhead = 0, 0.0  # the parent's are in the parent's file
         self._begin_writer()
         self.join(stem, parent_w)
         for listener in self.listeners:

@@ -65,7 +65,10 @@ def _after_fork() -> None:
     guard.forget()
     files.after_fork_in_child()
     for recorder in open_recorders():
-        recorder.after_fork()
+        try:
+            recorder.after_fork()
+        except Exception as exc:
+            guard.swallow("go on in a forked process", exc)
 
 
 def flush(timeout: float = 5.0) -> bool:
