@@ -9,6 +9,7 @@ from typed import record_trip, run_bytes, snapshot, typed, typed_many
 
 READERS = (
     ["show"],
+    ["show", "--json"],
     ["cat"],
     ["cat", "--full"],
     ["cat", "--stable"],

@@ -41,7 +41,12 @@ def open_calls(recording: Recording) -> list[Call]:
     if recording.end is None or not calls:
         return calls
     ended = {event.writer for event in recording.lines[-_LOOK_BACK:] if event.kind == schema.PROC_END}
-    return [call for call in calls if call.event.writer not in {*ended, recording.writers[0]}]
+    return [call for call in calls if call.event.writer not in {*ended, first_writer(recording)}]
+
+
+def first_writer(recording: Recording) -> str | None:
+    """Return the writer that began the run; None for a file without any event."""
+    return next(iter(recording.writers), None)
 
 
 _SEEN = {
@@ -81,7 +86,7 @@ def ending(recording: Recording) -> dict[str, Any]:
     """Return how the run ended, for ``--json``."""
     status = recording.status
     error = ending_error(recording)
-    calls, root = open_calls(recording), recording.writers[0]
+    calls, root = open_calls(recording), first_writer(recording)
     return {
         "status": status,
         "exit": recording.end.exit if recording.end is not None else None,
@@ -106,7 +111,7 @@ def show_ending(recording: Recording, out: Output) -> None:
         words.append(error_text(error))
     elif status in _SAYS and (recording.end is not None or not calls):
         words.append(_SAYS[status])
-    words += [inside(call, status, recording.writers[0]) for call in calls[-4:]]
+    words += [inside(call, status, first_writer(recording)) for call in calls[-4:]]
     code = _exit_text(recording.end)
     if code:
         words.append(code)
