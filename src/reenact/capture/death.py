@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _previous: dict[str, Any] = {}
 _main_died: dict[str, Any] | None = None
-_seen: list[int] = []
+_seen: list[tuple[object, ...]] = []
 """Exceptions already in the trace of the run they left; newest last."""
 
 
@@ -55,8 +55,14 @@ def remove() -> None:
 
 def seen(exc: BaseException) -> None:
     """Remember that this exception is recorded already."""
-    _seen.append(id(exc))
+    _seen.append(_marks(exc))
     del _seen[:-100]
+
+
+def _marks(exc: BaseException) -> tuple[object, ...]:
+    """Tell an exception from others without keeping it alive; an id alone is soon that of another one."""
+    told = failure(exc) or {}
+    return (id(exc), told["type"], told["message"], *told["frames"][:1])
 
 
 def how_it_ended(recorder: Recorder) -> tuple[str, dict[str, Any]]:
@@ -93,7 +99,7 @@ def _unraisable_hook(args: Any) -> None:
 
 
 def _asyncio_filter(record: Any) -> bool:
-    if record.exc_info:
+    if type(record.exc_info) is tuple:
         _record("task", record.exc_info[1])
     return True
 
@@ -101,7 +107,7 @@ def _asyncio_filter(record: Any) -> bool:
 def _record(where: str, exc: BaseException | None, **more: Any) -> None:
     """Put an exception into the run it belongs to; nowhere if that cannot be told."""
     try:
-        if exc is None or isinstance(exc, SystemExit) or id(exc) in _seen:
+        if exc is None or isinstance(exc, SystemExit) or _marks(exc) in _seen:
             return
         # Finalisers, and asyncio's word on a forgotten task, come in the context of whoever runs just then.
         recorder = _run_at_hand(in_context=where == "thread")

@@ -132,7 +132,7 @@ class _Items:
     def add(self, item: Any) -> None:
         self.count += 1
         if len(self.kept) < MAX_ITEMS:
-            self.kept.append(item if isinstance(item, (str, int, float)) else jsonable(item))
+            self.kept.append(jsonable(item))
         self.watch.pause(self.token)
 
     def watch_generator(self, source: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -168,7 +168,7 @@ def argument_binder(
     """Return what turns a call's arguments into ``{name: value}``, ``self`` left out; it never raises."""
     try:
         signature: inspect.Signature | None = inspect.signature(function)
-    except (ValueError, TypeError):
+    except Exception:  # annotations that name what only a type checker imports, for instance
         signature = None
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

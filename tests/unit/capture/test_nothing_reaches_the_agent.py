@@ -1,0 +1,75 @@
+"""Odd objects and odd log records pass through us as if we were not there."""
+
+from __future__ import annotations
+
+import asyncio  # noqa: F401  (the recorder listens to its logger only if it is loaded)
+import json
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reenact
+from reenact import Tap, Trace
+
+
+class Unbound:
+    """Like a web framework's proxy outside of a request: it answers no question, not even what it is."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        raise RuntimeError("working outside of request context")
+
+
+def test_a_generator_tool_may_yield_what_cannot_be_asked_for_its_class() -> None:
+    tap = Tap(writer=lambda event: None)
+
+    @tap.tool
+    def tool() -> Any:
+        yield Unbound()
+
+    assert [type(item) for item in tool()] == [Unbound]
+
+
+def test_a_function_whose_signature_cannot_be_read_is_a_tool_too() -> None:
+    class Shy:
+        __name__ = "shy"
+
+        @property
+        def __signature__(self) -> Any:
+            raise NameError("name 'OnlyForTypeCheckers' is not defined")
+
+        def __call__(self, word: str) -> str:
+            return word
+
+    assert Tap(writer=lambda event: None).tool(Shy())("hello") == "hello"
+
+
+def test_a_log_record_with_an_odd_exc_info_passes(tmp_path: Path) -> None:
+    with Trace(tmp_path / "run.jsonl"):
+        record = logging.makeLogRecord({"name": "asyncio", "exc_info": True, "levelno": 10})
+        logging.getLogger("asyncio").filter(record)
+
+
+def test_an_error_that_got_the_id_of_a_dead_one_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REENACT_DIR", str(tmp_path / "runs"))
+    reenact.capture.death.remove()  # so that the hooks below are the ones ours are put before
+    monkeypatch.setattr(threading, "excepthook", lambda args: None)
+
+    def die() -> None:
+        raise ValueError("in a thread")
+
+    with Trace(tmp_path / "own.jsonl"):
+        for _ in range(20):
+            with pytest.raises(ValueError), reenact.run("trip"):
+                raise ValueError("in a run")
+            thread = threading.Thread(target=die)
+            thread.start()
+            thread.join()
+    reenact.capture.death.remove()
+    found = [json.loads(line) for line in (tmp_path / "own.jsonl").read_bytes().splitlines()]
+    assert [event["error"]["message"] for event in found if event["kind"] == "error"] == ["in a thread"] * 20
