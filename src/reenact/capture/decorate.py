@@ -10,7 +10,7 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, TypeVar, cast
 
-from .jsonable import jsonable
+from .jsonable import snapshot
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -132,7 +132,7 @@ class _Items:
     def add(self, item: Any) -> None:
         self.count += 1
         if len(self.kept) < MAX_ITEMS:
-            self.kept.append(jsonable(item))
+            self.kept.append(snapshot(item))
         self.watch.pause(self.token)
 
     def watch_generator(self, source: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:

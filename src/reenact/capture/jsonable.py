@@ -50,6 +50,21 @@ def jsonable(value: Any) -> Any:
     return _Copy().of(value, 0)
 
 
+class _Made(dict[str, Any] if TYPE_CHECKING else dict):  # type: ignore[misc]
+    """A dict that is jsonable already: made so once more, its ``$`` keys stay as they are."""
+
+
+def snapshot(value: Any) -> Any:
+    """Return a jsonable copy of a value that is recorded later, or as a part of another one."""
+    return _made(jsonable(value))
+
+
+def _made(plain: Any) -> Any:
+    if type(plain) is dict:
+        return _Made({key: _made(item) for key, item in plain.items()})
+    return [_made(item) for item in plain] if type(plain) is list else plain
+
+
 class _Copy:
     """One walk over one value, with its budget of nodes and the containers it is inside of."""
 
@@ -112,7 +127,7 @@ class _Copy:
         copy: dict[str, Any] = {}
         # list() first: another thread may be adding keys.
         for key, item in self.within_budget(list(dict.items(value))):
-            name = _key(key)
+            name = key if type(value) is _Made else _key(key)
             while name in copy:
                 name += f"'{len(copy)}"
             copy[name] = self.of(item, depth + 1)

@@ -8,7 +8,7 @@ from . import guard
 from .calls import Calls, OpenCall
 from .failure import failure
 from .frontend import FrontEnd
-from .jsonable import jsonable
+from .jsonable import jsonable, snapshot
 from .step_log import rounded
 
 TYPE_CHECKING = False
@@ -211,4 +211,4 @@ def decoded(body: Any) -> Any:
         except (ValueError, RecursionError, TypeError) as exc:
             guard.pass_on(exc)
             return body
-    return body if body is None or isinstance(body, (dict, list)) else jsonable(body)
+    return body if body is None or isinstance(body, (dict, list)) else snapshot(body)
