@@ -87,6 +87,7 @@ def placed(path: str, shelf: Shelf, on_finding: OnFinding | None) -> Iterator[Pl
         checks.see(item[0], item[1])
         count += 1
         yield item
+    checks.close()
     if count == 0:
         refuse_if_foreign(path, on_finding)
 
@@ -119,13 +120,20 @@ def _chain(files: list[str], shelf: Shelf, on_finding: OnFinding | None) -> Iter
 
 
 class Checks:
-    """Watches the steps of each writer for lost and repeated ones."""
+    """Watches the steps of each writer for lost and repeated ones.
 
-    __slots__ = ("_last", "_note")
+    An event of a signal handler stands before the one it interrupted, so a skipped step may still come.
+    """
+
+    __slots__ = ("_last", "_note", "_skipped")
+
+    _LATE = 32
+    """So many steps later a skipped one is missing."""
 
     def __init__(self, note: Note) -> None:
         self._note = note
         self._last: dict[str, int] = {}
+        self._skipped: dict[str, list[int]] = {}
 
     def see(self, envelope: Envelope, fields: dict[str, Any] | None) -> None:
         """Take note of the next event."""
@@ -133,17 +141,37 @@ class Checks:
             return
         w, step = envelope.w, envelope.step
         last = self._last.get(w, 0)
-        if step == last + 1:
-            self._last[w] = step
-        elif step > last:
-            if last or envelope.kind != schema.RUN_MORE:  # a segment may be read on its own
-                count = step - last - 1
-                which = f"step {step - 1}" if count == 1 else f"steps {last + 1} to {step - 1}"
-                lost = "1 event is" if count == 1 else f"{count:,} events are"
-                self._note("gap", f"{lost} missing: {which} of writer {w}")
-            self._last[w] = step
-        else:
-            self._note("repeat", f"step {step} of writer {w} comes again after step {last}")
+        if step <= last:
+            if step in self._skipped.get(w, ()):
+                self._skipped[w].remove(step)
+            else:
+                self._note("repeat", f"step {step} of writer {w} comes again after step {last}")
+            return
+        self._last[w] = step
+        if self._skipped and step > max(self._skipped.get(w) or [step]) + self._LATE:
+            self._give_up(w)
+        if step > last + 1 and (last or envelope.kind != schema.RUN_MORE):  # a segment may be read alone
+            if step - last > self._LATE:
+                self._missing(w, last + 1, step - 1)
+            else:
+                self._skipped.setdefault(w, []).extend(range(last + 1, step))
+
+    def close(self) -> None:
+        """Nothing comes any more."""
+        for w in list(self._skipped):
+            self._give_up(w)
+
+    def _give_up(self, w: str) -> None:
+        steps = self._skipped.pop(w)
+        while steps:
+            count = next((i for i, step in enumerate(steps) if step != steps[0] + i), len(steps))
+            self._missing(w, steps[0], steps[count - 1])
+            del steps[:count]
+
+    def _missing(self, w: str, first: int, last: int) -> None:
+        which = f"step {first}" if first == last else f"steps {first} to {last}"
+        lost = "1 event is" if first == last else f"{last - first + 1:,} events are"
+        self._note("gap", f"{lost} missing: {which} of writer {w}")
 
 
 def check_version(found: object, note: Note, line: int | None = None) -> None:

@@ -26,6 +26,9 @@ from .table import Execution, executions
 
 _OFFSET = (1 << PLACE_BITS) - 1
 
+_OFF = 16
+"""Lines around its place among which a step is sought."""
+
 
 class Recording:
     """One run. ``events`` leaves bookkeeping out; ``lines`` has it."""
@@ -176,7 +179,14 @@ class Recording:
         if writer is None and not writers:
             return None
         position = self._execution.find(writers[0] if writer is None else writer, step)
-        return None if position is None else self._event(position)
+        if position is None:
+            return None
+        event = self._event(position)
+        if event.step == step:
+            return event
+        # A large file's steps are not looked at one by one: the line may stand a little off.
+        near = range(max(0, position - _OFF), min(len(self._execution.places), position + _OFF))
+        return next((event for event in map(self._event, near) if event.step == step), None)
 
     def request_of(self, call: str) -> Event | None:
         """Return the ``model.request`` of a call id."""

@@ -279,3 +279,11 @@ def test_an_event_that_breaks_after_opening_is_a_finding(tmp_path, monkeypatch):
     assert event.payload["kind"] == event.kind
     assert len(run.findings) == 1
     assert len(list(run.events)) == 600
+
+
+def test_a_step_is_found_by_its_number_where_lines_of_a_large_file_changed_places(tmp_path, monkeypatch):
+    monkeypatch.setattr(table, "LARGE", 1)
+    lines = list(big_run(Pen()))
+    lines[100], lines[101] = lines[101], lines[100]
+    run = load(tmp_path, *lines)
+    assert [run.event(str(step)).step for step in (100, 101, 102, 103)] == [100, 101, 102, 103]
