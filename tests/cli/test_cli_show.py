@@ -266,3 +266,10 @@ def test_a_run_without_events_is_shown(tmp_path):
         assert code == 0
         assert "0 events" in out
     assert os.path.getsize(tmp_path / "b.jsonl") == 0
+
+
+def test_fields_with_reserved_names_are_shown_like_others(tmp_path):
+    with reenact.Trace(tmp_path / "a.jsonl") as trace:
+        trace.step("retry", n=3, parent="planner", why="timeout")
+    out = typed("show", tmp_path / "a.jsonl").out
+    assert 'retry  why="timeout", n=3, parent="planner"' in out

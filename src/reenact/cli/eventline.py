@@ -171,6 +171,9 @@ def _other(event: Event, fields: dict[str, Any]) -> Told:
     if event.is_bookkeeping:
         skip |= {"python", "argv0", "policy", "host", "overhead_us", "unseen", "dropped", "redacted"}
     shown = {key: value for key, value in fields.items() if key not in skip}
+    set_apart = fields.get("fields")
+    if type(set_apart) is dict:
+        shown |= set_apart
     duration = milliseconds(shown.pop("duration_ms", None))
     return Told("·", f"{plain(event.kind, 60)}  {arguments(shown, _WIDE)}".rstrip(), duration=duration)
 
