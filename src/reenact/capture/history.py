@@ -177,17 +177,18 @@ class _Request:
         keep: list[str] = []
         parts: list[str] = []
         for name, value in self.body.items():
+            quoted = quote(name if len(name) < 20 else self.texts.name(name))
             if name == self.key:
                 if self.kept:
-                    keep.append(f"{quote(name)}:{self.kept}")
+                    keep.append(f"{quoted}:{self.kept}")
                 if elements or not self.kept:
-                    parts.append(f"{quote(name)}:[{','.join(elements)}]")
+                    parts.append(f"{quoted}:[{','.join(elements)}]")
             elif self._is_kept(name, value):
-                keep.append(f"{quote(name)}:true")
+                keep.append(f"{quoted}:true")
             else:
                 plain, text, _ = self._stored(value, name)
                 self.rest[name] = copy_of(plain)
-                parts.append(f"{quote(name)}:{text}")
+                parts.append(f"{quoted}:{text}")
         chain = self.chains[-8:] or (self.base.chain(self.kept) if self.base is not None else bytes(8))
         based = (
             f', "base": {quote(self.base.call)}, "keep": {{{",".join(keep)}}}' if self.base and keep else ""

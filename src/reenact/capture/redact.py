@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from reenact.capture.redact_env import secrets_of
+from reenact.capture.redact_env import MIN_LENGTH, secrets_of
 from reenact.capture.redact_names import secret_name
 from reenact.capture.redact_scan import scan
 from reenact.lines import quote
@@ -29,6 +29,8 @@ _SCHEMA_KEYS = frozenset(
 )
 _SCHEMA_MARKS = ("properties", "$schema", "$ref", "anyOf", "oneOf", "allOf", "additionalProperties")
 _NAME_KEYS = ("name", "key", "header")
+MAX_PLACEHOLDERS = 100_000
+"""Different secrets remembered by a writer; a server may see a new token with every request."""
 _SEALED_KEYS = frozenset(("signature", "encrypted_content", "thoughtSignature", "thought_signature"))
 
 
@@ -42,7 +44,9 @@ class Redactor:
         """Replaced occurrences per kind."""
         self.unredacted_signed = 0
         """Secrets seen inside signed blocks and left there."""
-        self._env = secrets_of(os.environ if environ is None else environ)
+        self._environ = os.environ if environ is None else environ
+        self._variables = len(self._environ)
+        self._env = secrets_of(self._environ)
         self._key = b""
         self._placeholders: dict[bytes, str] = {}
         self._numbers: dict[str, Iterator[int]] = {}
@@ -52,6 +56,12 @@ class Redactor:
     def total(self) -> int:
         """How many occurrences were replaced."""
         return sum(list(self.counts.values()))
+
+    def look_again(self) -> None:
+        """Know the secrets that came into the environment meanwhile, from a ``.env`` file for instance."""
+        if len(self._environ) != self._variables:
+            self._variables = len(self._environ)
+            self._env = secrets_of(self._environ)
 
     def suspicious(self, encoded: str) -> bool:
         """False if there is certainly nothing to redact in this compact ASCII JSON. Cheap."""
@@ -86,6 +96,10 @@ class Redactor:
         new = clean_text(new, self._replace)
         return text if new == text else new
 
+    def name(self, name: str) -> str:
+        """Return a key or a kind without its secrets; short ones hold none."""
+        return self.text(name) if len(name) >= 12 else name
+
     def _replace(self, kind: str, secret: str, times: int = 1) -> str:
         from itertools import count
 
@@ -103,6 +117,8 @@ class Redactor:
             kind = shape_of(secret) or kind
             number = next(self._numbers.setdefault(kind, count(1)))  # atomic: two threads never share one
             placeholder = self._placeholders.setdefault(digest, f"<redacted:{kind}:{number}>")
+            if len(self._placeholders) > MAX_PLACEHOLDERS:
+                self._placeholders = {digest: placeholder}
         kind = placeholder.split(":", 2)[1]
         self.counts[kind] = self.counts.get(kind, 0) + times
         return placeholder
@@ -119,6 +135,8 @@ class Redactor:
         return value
 
     def _dict(self, given: dict[str, Any], schema: bool) -> Any:
+        if "$bytes" in given:
+            return self._bytes(given)
         sealed = _sealed_text(given)
         named = None if schema else _named_value(given)
         out, changed = {}, False
@@ -135,7 +153,7 @@ class Redactor:
                     new = self._under_secret_key(kind, value)
                 else:
                     new = self._walk(value, schema=schema or (key in _SCHEMA_KEYS and _is_schema(value)))
-            new_key = self.text(key) if len(key) >= 12 else key
+            new_key = self.name(key)
             changed = changed or new is not value or new_key is not key
             out[new_key] = new
         return out if changed else given
@@ -145,7 +163,25 @@ class Redactor:
             return self._leaf(kind, value)
         if type(value) is list:
             return _same(value, [self._under_secret_key(kind, item) for item in value])
+        if type(value) is dict:
+            for mark in ("$bytes", "$repr"):  # what was no text before it was made plain
+                if mark in value:
+                    return {**value, mark: self._leaf(kind, value[mark])}
         return self._walk(value, schema=False)
+
+    def _bytes(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Bytes that are text may hold what any text may: headers of ASGI for instance."""
+        from binascii import a2b_base64, b2a_base64
+
+        try:
+            text = a2b_base64(given["$bytes"]).decode("utf-8")
+        except ValueError:
+            return given
+        new = self.text(text)
+        if new is text:
+            return given
+        data = new.encode("utf-8", "surrogatepass")
+        return {**given, "$bytes": b2a_base64(data, newline=False).decode("ascii"), "bytes": len(data)}
 
     def _leaf(self, kind: str, value: str) -> str:
         from reenact.capture.redact_rules import plausible_leaf
@@ -163,15 +199,21 @@ class Redactor:
         return _same(pair, [self.text(pair[0]), second])
 
     def _id(self, value: Any) -> Any:
-        """An id stays as it is, unless as a whole it is an API key."""
+        """An id stays as it is, unless it is an API key, a URL or made of a secret of the environment."""
         if type(value) is not str:
             return self._walk(value, schema=False)
-        if len(value) < 20 or not self.suspicious(quote(value)):
+        if len(value) < MIN_LENGTH or not self.suspicious(quote(value)):
             return value
         from reenact.capture.redact_shapes import shape_of
 
         kind = shape_of(value)
-        return value if kind is None or kind == "jwt" else self._replace(kind, value)
+        if kind is not None and kind != "jwt":
+            return self._replace(kind, value)
+        if "://" in value or (
+            self._env is not None and any(each in value for each, _ in self._env.spellings)
+        ):
+            return self.text(value)
+        return value
 
     def _sealed(self, value: Any) -> Any:
         """A signed text would be refused by its provider if it changed: keep it and count what is in it."""

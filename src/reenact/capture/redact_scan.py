@@ -63,6 +63,8 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
         return True
     if b"&" in data and (b"sig=" in data or b"ignature=" in data):
         return True
+    if b'{"$bytes":' in data:  # not readable in here: the redactor decodes them
+        return True
     if env is not None:
         for spelling in env.anywhere:
             if spelling in data:

@@ -68,7 +68,7 @@ class Texts:
             if self.redactor is None or not self.redactor.suspicious(text):
                 if len(text) <= cap or not has_long_text(list(fields.values()), cap, MAX_DEPTH):
                     return text, text, False
-        plain = {name: self.clean(name, value, content) for name, value in fields.items()}
+        plain = {self.name(name): self.clean(name, value, content) for name, value in fields.items()}
         full = text = self.join(plain)
         if len(text) > cap:
             text = self.join(self.shorten(plain, cap))
@@ -93,6 +93,10 @@ class Texts:
         """Return a plain copy of a value with secrets and withheld content taken out."""
         value = self.withhold(name, value if ours else jsonable(value), content)
         return value if self.redactor is None else self.redactor.clean(value, name)
+
+    def name(self, name: str) -> str:
+        """Return a field's name without its secrets."""
+        return name if self.redactor is None else self.redactor.name(name)
 
     def withhold(self, name: str, plain: Any, content: str) -> Any:
         if content == "full":

@@ -109,7 +109,7 @@ class Writer:
             self.step = step = self.step + 1
             self.totals.add(kind, fields)
             tot = self._tot() if kind in ENDS else ""
-            opening = f'{{"ts": {now():.6f}{self._middle}{step}{_kinds.get(kind) or kind_text(kind)}'
+            opening = f'{{"ts": {now():.6f}{self._middle}{step}{_kinds.get(kind) or self._kind_text(kind)}'
             written = self._put(f"{opening}{text}{tot}}}\n")
             if self.listeners:
                 self.untold.append((f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}"))
@@ -118,6 +118,14 @@ class Writer:
         if told is not None:
             self._tell_listeners(told)
         return written
+
+    def _kind_text(self, kind: str) -> str:
+        """Return ``, "kind": "…"``, remembered for the kinds that come up again and again."""
+        clean = self.texts.name(kind)
+        text = f', "kind": {quote(clean)}'
+        if clean is kind and len(_kinds) < 1_000:
+            _kinds[kind] = text
+        return text
 
     def _put(self, line: str) -> bool:
         """Give a line to the file; a failure is counted and told once."""
@@ -279,11 +287,3 @@ class Writer:
 
 
 _kinds: dict[str, str] = {}
-
-
-def kind_text(kind: str) -> str:
-    """Return ``, "kind": "…"``, remembered for the kinds that come up again and again."""
-    text = f', "kind": {quote(kind)}'
-    if len(_kinds) < 1_000:
-        _kinds[kind] = text
-    return text
