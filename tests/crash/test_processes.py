@@ -387,8 +387,7 @@ codes = []
 for _ in range(10):
     held, free = threading.Event(), threading.Event()
     def hold():
-        current.process_recorder.__globals__["_lock_pid"] = os.getpid()
-        with current._lock:
+        with current.making():
             held.set(); free.wait()
     t = threading.Thread(target=hold); t.start(); held.wait()
     pid = os.fork()

@@ -18,9 +18,17 @@ RUN_VARIABLE = "REENACT_RUN"
 """``<run id> <writer> <stem>``: how a child process finds the run it belongs to."""
 
 
+shown: dict[str, tuple[str, str | None]] = {}
+"""What this process has put into the environment for its children, and what was there before."""
+
+
 def parent_run() -> tuple[str, str, str]:
     """Return id, writer and stem of the run this process was started by; empty texts if there is none."""
-    parts = os.environ.get(RUN_VARIABLE, "").split(" ", 2)
+    value = os.environ.get(RUN_VARIABLE, "")
+    ours, before = shown.get(RUN_VARIABLE, (None, None))
+    if value == ours:
+        value = before or ""
+    parts = value.split(" ", 2)
     if len(parts) != 3:
         return ("", "", "")
     run_id = parts[0].replace("%00", "\0").replace("%20", " ").replace("%25", "%")

@@ -16,7 +16,7 @@ from . import death, guard
 from .current import current_run, making, new_recorder
 from .failure import failure
 from .options import Options, check_path
-from .places import RUN_VARIABLE, absolute, announcement, git_commit, in_folder, start_fields
+from .places import RUN_VARIABLE, absolute, announcement, git_commit, in_folder, shown, start_fields
 from .recorder import Recorder
 
 TYPE_CHECKING = False
@@ -258,8 +258,6 @@ def carry(function: F) -> F:
 
 
 _announced: list[RunContext] = []
-_shown: dict[str, tuple[str, str | None]] = {}
-"""What we have put into the environment, and what was there before."""
 _environment_locks: dict[int, RLock] = {}
 
 
@@ -280,13 +278,13 @@ def _set_environment() -> None:
         runs = tuple(_announced)
         wanted = runs[0].variables() if len(runs) == 1 else {}
         for name in (RUN_VARIABLE, "TRACEPARENT"):
-            ours, before = _shown.pop(name, (None, None))
+            ours, before = shown.pop(name, (None, None))
             now = os.environ.get(name)
             if now != ours:  # the agent's own, from the beginning or by now
                 ours, before = None, now
             value = wanted.get(name)
             if value is not None and not (before and name == "TRACEPARENT"):
-                _shown[name] = (value, before)
+                shown[name] = (value, before)
                 os.environ[name] = value
             elif ours is not None:
                 _put_back(name, before)
