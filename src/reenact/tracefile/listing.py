@@ -133,10 +133,10 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
     """Put together the row of one run from the ends of its files."""
     first, last = chains[0][0].first, chains[0][-1]
     start = first if first.get("kind") == "run.start" else None
-    totals = last.totals
     steps = sum([file.totals.steps for chain in chains for file in chain])
+    totals = _summed(chains[0])
     for chain in chains[1:]:
-        totals += chain[-1].totals
+        totals += _summed(chain)
     totals.steps = steps
     started = first["ts"] if isinstance(first.get("ts"), int | float) else None
     end = last.end if start is not None or last.last[4] == "run.end" else None
@@ -153,6 +153,16 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
         row.findings = 1
     _describe(row, start)
     return row
+
+
+def _summed(chain: list[Ends]) -> Totals:
+    """Return the sums of one writer; a segment that died young may have none of those before it."""
+    totals = chain[-1].totals
+    for file, before in zip(chain[:0:-1], chain[-2::-1], strict=True):
+        if file.has_sums:
+            break
+        totals += before.totals
+    return totals
 
 
 def _describe(row: RunRow, start: dict[str, Any] | None) -> None:

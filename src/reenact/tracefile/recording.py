@@ -155,7 +155,7 @@ class Recording:
         from .tail import tail_totals
 
         source = self.shelf.sources[self._execution.places[0] >> PLACE_BITS]
-        return tail_totals(source.path).as_tot()
+        return (tail_totals(source.path) or self.totals).as_tot()
 
     def calls(self) -> list[Call]:
         """Return the model and tool calls in the order they began."""

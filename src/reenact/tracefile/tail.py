@@ -31,6 +31,8 @@ class Ends(NamedTuple):
     """Cumulative over the writer's life, earlier segments included; only ``steps`` is of this file."""
     size: int
     torn: bool
+    has_sums: bool
+    """False: no line of the file carries sums, so ``totals`` are of this file only."""
 
 
 def read_ends(path: str) -> Ends | None:
@@ -61,10 +63,10 @@ def read_ends(path: str) -> Ends | None:
         os.close(fd)
 
 
-def tail_totals(path: str) -> Totals:
-    """Return what a file's writer had summed up at its last line."""
+def tail_totals(path: str) -> Totals | None:
+    """Return what a file's writer had summed up at its last line; None if its end does not tell."""
     ends = read_ends(path)
-    return ends.totals if ends is not None else Totals()
+    return ends.totals if ends is not None else None
 
 
 def _ends(
@@ -84,7 +86,7 @@ def _ends(
     book = sum(tail.count(needle, 0, stop) for needle in (b'"kind": "run.', b'"kind": "proc.'))
     book += 0 if whole else 1
     totals.steps = max(last[3] - envelope[3] + 1 - book, 0)
-    return Ends(first, last, end, totals, size, stop + 1 < len(tail))
+    return Ends(first, last, end, totals, size, stop + 1 < len(tail), tail.find(_TOT, 0, stop) >= 0)
 
 
 def _summed(tail: bytes, stop: int, whole: bool) -> tuple[Totals, dict[str, Any] | None] | None:

@@ -8,6 +8,7 @@ from written import RUN, TS, Pen, W, worked_example
 
 from reenact import Recording
 from reenact.errors import NoSuchRun
+from reenact.tracefile import table, tail
 from reenact.tracefile.addresses import default_folder, find_run
 from reenact.tracefile.listing import head_and_tail, list_runs
 
@@ -211,3 +212,21 @@ def test_the_folder_is_the_one_the_environment_names(monkeypatch, three):
     assert default_folder() == ".reenact"
     with pytest.raises(NoSuchRun, match="does not exist"):
         find_run("x", os.path.join(three, "none"))
+
+
+def test_a_last_segment_without_sums_takes_those_of_the_segments_before_it(tmp_path):
+    pen = Pen()
+    path = write(tmp_path, "t.jsonl", *long_run(pen, 5))
+    for number in (1, 2):
+        more = pen("run.more", v="1.0", segment=number)
+        write(tmp_path, f"t.s000{number}.jsonl", more, pen("model.request", call=f"q{number}", body={}))
+    (row,) = head_and_tail(path)
+    assert row.totals.as_tot() == Recording.load(path).totals.as_tot() == tot(7) | {"in": 50, "out": 5}
+
+
+def test_sums_out_of_sight_of_a_large_file_s_end_are_counted_instead(tmp_path, monkeypatch):
+    monkeypatch.setattr(table, "LARGE", 1)
+    monkeypatch.setattr(tail, "_FAR", 1)
+    pen = Pen()
+    path = write(tmp_path, "t.jsonl", *long_run(pen, 2), *(pen("note", x="y" * 5000) for _ in range(40)))
+    assert Recording.load(path).tot == tot(2)
