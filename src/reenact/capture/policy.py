@@ -20,9 +20,11 @@ _RANK = {"full": 0, "hash": 1, "none": 2}
 
 KEPT_NAMES = frozenset(
     "v call lane parent tot base keep n chain tool tool_id name id model model_id provider status stop_reason"
-    " ended attempt usage duration_ms ttft_ms kind role type turn where what lossy url".split()
+    " ended attempt duration_ms ttft_ms kind role type turn where what effect lossy url".split()
 )
-"""Names, ids and counts: what makes a trace useful without its content."""
+"""Names and ids: what makes a trace useful without its content, as long as nothing else stands there."""
+MAX_LABEL = 128
+"""Characters of a name or an id; what is longer is content."""
 
 _block: ContextVar[str] = ContextVar("reenact_content", default="full")
 
@@ -53,22 +55,35 @@ def effective(content: str) -> str:
 
 def withhold(name: str, plain: Any, content: str) -> Any:
     """Return one field of an event with content replaced by digests or sizes."""
-    if plain is None or isinstance(plain, (bool, int, float)) or name in KEPT_NAMES:
-        return plain
     if name == "error" and isinstance(plain, dict):
-        return {**plain, "message": _token(plain.get("message"), content)}
+        return {key: _part_of_error(key, item, content) for key, item in plain.items()}
     if name == "body" and isinstance(plain, dict):
-        return {key: _part(key, item, content) for key, item in plain.items()}
-    return _token(plain, content)
+        return {key: _part_of_body(key, item, content) for key, item in plain.items()}
+    return _part(name, plain, content)
 
 
-def _part(key: str, item: Any, content: str) -> Any:
-    """One key of a body: each message apart, so that histories still compare."""
-    if item is None or isinstance(item, (bool, int, float)) or key in KEPT_NAMES:
+def _part(name: str, item: Any, content: str) -> Any:
+    """Numbers, and short texts under the name of a name, say nothing of what was said."""
+    if item is None or isinstance(item, (bool, int, float)):
         return item
+    if name in KEPT_NAMES and isinstance(item, str) and len(item) <= MAX_LABEL:
+        return item.partition("?")[0] if name == "url" else item
+    if name == "usage" and isinstance(item, dict):
+        return {key: _part(name, each, content) for key, each in item.items()}
+    return _token(item, content)
+
+
+def _part_of_body(key: str, item: Any, content: str) -> Any:
+    """Each message apart, so that histories still compare."""
     if isinstance(item, list):
         return [_token(element, content) for element in item]
-    return _token(item, content)
+    return _part(key, item, content)
+
+
+def _part_of_error(key: str, item: Any, content: str) -> Any:
+    if key == "frames" and isinstance(item, list):
+        return [_part("where", frame, content) for frame in item]
+    return _part(key, item, content)
 
 
 def _token(value: Any, content: str) -> dict[str, Any]:

@@ -1,0 +1,49 @@
+"""content="none" and "hash": no text that was said is in the file, whatever field it stands in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reenact import StepLog, Tap, Trace
+
+SAID = "the patient is Maria"
+LONG = SAID + " and so on" * 30
+
+
+@pytest.mark.parametrize("content", ["hash", "none"])
+def test_nothing_that_was_said_is_in_the_file(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "run.jsonl"
+    with Tap(path, content=content) as tap:
+        body = {"model": "m", "system": SAID, "messages": [{"role": "user", "content": SAID}], "name": LONG}
+        tap.record_model_request({**body, "metadata": {"user": SAID}}, url=f"https://host/v1?q={SAID}")
+        tap.record_model_response({"id": {"deep": SAID}, "usage": {"note": SAID}, "content": SAID})
+        tap.record_tool_call("search", {"q": SAID})
+        tap.record_tool_result("search", error={"type": "Odd", "message": SAID, "detail": {"at": SAID}})
+        trace, log = Trace(tap._own), StepLog(tap._own)
+        for name in ("name", "what", "where", "status", "type", "id", "turn", "model", "usage"):
+            trace.step("note", **{name: {"deep": SAID}})
+            trace.step("note", **{name: LONG})
+        log.record_tool_call("search", SAID, SAID, ValueError(SAID), 1, extra=SAID)
+    assert SAID not in path.read_text()
+
+
+@pytest.mark.parametrize("content", ["hash", "none"])
+def test_names_ids_counts_and_frames_stay(content: str) -> None:
+    events: list[dict[str, Any]] = []
+    tap = Tap(writer=events.append, content=content)
+    tap.record_model_request({"model": "m", "max_tokens": 5, "messages": []}, provider="anthropic")
+    tap.record_model_response({"id": "msg_1", "usage": {"input_tokens": 5, "output_tokens": 6}})
+    tap.record_tool_call("search", tool_id="toolu_1", effect="read")
+    try:
+        raise KeyError(SAID)
+    except KeyError as exc:
+        tap.record_tool_result("search", error=exc)
+    tap.close()
+    request, answer, called, result = events[1:5]
+    assert request["body"] == {"model": "m", "max_tokens": 5, "messages": []}
+    assert answer["body"] == {"id": "msg_1", "usage": {"input_tokens": 5, "output_tokens": 6}}
+    assert (called["tool"], called["tool_id"], called["effect"]) == ("search", "toolu_1", "read")
+    assert result["error"]["type"] == "KeyError" and "test_withheld" in result["error"]["frames"][0]
