@@ -273,3 +273,15 @@ def test_fields_with_reserved_names_are_shown_like_others(tmp_path):
         trace.step("retry", n=3, parent="planner", why="timeout")
     out = typed("show", tmp_path / "a.jsonl").out
     assert 'retry  why="timeout", n=3, parent="planner"' in out
+
+
+def test_a_message_its_tokens_and_an_exception_given_as_fields_are_readable(tmp_path):
+    with reenact.Trace(tmp_path / "a.jsonl") as trace:
+        content = {"role": "assistant", "content": "Searching."}
+        trace.step("llm_call", content=content, usage={"prompt_tokens": 30, "completion_tokens": 12})
+        trace.step("error", tool="search", err=ValueError("no such city"))
+    with reenact.StepLog(tmp_path / "b.jsonl") as log:
+        log.record_llm_call("m", 10, 2, "end_turn", cache_read_tokens=90)
+    out = typed("show", tmp_path / "a.jsonl").out
+    assert "← Searching. " in out and " 30+12\n" in out and "no such city" in out
+    assert " 100+2\n" in typed("show", tmp_path / "b.jsonl").out

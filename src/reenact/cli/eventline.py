@@ -120,12 +120,12 @@ def _kept_model(event: Event, fields: dict[str, Any]) -> str | None:
 
 
 def _response(event: Event, fields: dict[str, Any]) -> Told:
-    usage = fields.get("usage")
-    usage = usage if type(usage) is dict else {}
-    given = [usage.get(key) for key in ("input", "cache_read", "cache_write")]
+    usage = shapes.usage_from_raw(fields.get("usage")) or {}
+    given: list[Any] = [usage.get(key) for key in ("input", "cache_read", "cache_write")]
     out = usage.get("output")
     if type(fields.get("input_tokens")) is int or type(fields.get("output_tokens")) is int:
-        given, out = [fields.get("input_tokens")], fields.get("output_tokens")
+        given = [fields.get(key) for key in ("input_tokens", "cache_read_tokens", "cache_write_tokens")]
+        out = fields.get("output_tokens")
     known = [number for number in given if type(number) is int]
     tokens = f"{compact(sum(known))}+{compact(out)}" if known and type(out) is int else ""
     said = plain(event.content or "", _WIDE)

@@ -128,8 +128,7 @@ class _Joiner:
                 else:
                     self.end(TOOL, event.tool_name or schema.TOOL_CALL, event, fields)
             elif kind == schema.ERROR and event.tool_name is not None and event.error is not None:
-                # The first article writes a tool's error just before the tool_call it belongs to.
-                self.tool_error = event.tool_name, event.error
+                self.tool_fails(event, event.tool_name, event.error, fields)
             event._forget()
         return self.calls
 
@@ -141,8 +140,19 @@ class _Joiner:
         # tool_result of the first article does not name its tool: the latest begun is meant.
         self.begin(call, schema.TOOL_CALL if event.kind == schema.TOOL_CALL else call.tool or "")
 
+    def tool_fails(self, event: Event, tool: str, error: ErrorText, fields: dict[str, Any]) -> None:
+        begun = self.nameless.get(schema.TOOL_CALL)
+        if begun and begun[-1].is_open and begun[-1].tool == tool:
+            begun[-1].close(event, fields)  # a tool_result may still follow
+        else:
+            # The first article writes a tool's error just before the tool_call it belongs to.
+            self.tool_error = tool, error
+
     def begin(self, call: Call, name: str) -> None:
         self.calls.append(call)
+        waiting = self.nameless.get(name)
+        while waiting and not waiting[-1].is_open:
+            waiting.pop()  # it failed, and no result followed
         if call.id is not None:
             self.by_id.setdefault(call.id, call)
         else:
@@ -161,7 +171,8 @@ class _Joiner:
             )
             if waiting:
                 call = waiting.pop(-1 if waiting is self.nameless.get(schema.TOOL_CALL) else 0)
-        if call is None or call.end is not None or call.kind != kind:
+        failed_before = call is not None and call.end is not None and call.end.kind == schema.ERROR
+        if call is None or (call.end is not None and not failed_before) or call.kind != kind:
             call = Call(kind, None, fields)  # its begin is lost
             call.tool = event.tool_name if kind == TOOL else None
             self.calls.append(call)

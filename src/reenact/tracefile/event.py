@@ -134,7 +134,10 @@ class Event:
             value = fields.get(key)
             if value is not None:
                 value = self._value(value)
-                return value if type(value) is str else shapes.text({"role": "assistant", "content": value})
+                if type(value) is str:
+                    return value
+                is_message = type(value) is dict and "content" in value
+                return shapes.text(value if is_message else {"role": "assistant", "content": value})
         return None
 
     @property
@@ -250,6 +253,8 @@ def _error_text(value: Any) -> ErrorText:
     kind = value.get("type", value.get("name"))
     kind = kind if type(kind) is str else None
     message, frames = value.get("message"), value.get("frames")
+    if message is None:
+        message = value.get("$repr")  # an exception given as a field
     if type(message) is not str:
         message = "" if message is None else str(message)
     frames = [frame for frame in frames if type(frame) is str] if type(frames) is list else []

@@ -287,3 +287,24 @@ def test_a_step_is_found_by_its_number_where_lines_of_a_large_file_changed_place
     lines[100], lines[101] = lines[101], lines[100]
     run = load(tmp_path, *lines)
     assert [run.event(str(step)).step for step in (100, 101, 102, 103)] == [100, 101, 102, 103]
+
+
+def test_an_error_that_names_the_tool_just_begun_ends_its_call(tmp_path):
+    pen = Pen()
+    run = load(
+        tmp_path,
+        pen("run.start", v="1.0"),
+        pen("tool_call", name="search", args={"q": 1}),
+        pen("error", tool="search", err="boom"),
+        pen("tool_call", name="search", args={"q": 2}),
+        pen("error", tool="search", err="boom again"),
+        pen("tool_result", id="c", output="sorry"),
+        pen("tool_call", name="search", args={"q": 3}),
+        pen("tool_result", id="d", output="found"),
+        pen("tool_call", name="book", args={}),
+    )
+    calls = run.calls()
+    assert [(call.tool, call.error, call.is_open) for call in calls] == [
+        ("search", "boom", False), ("search", "boom again", False), ("search", None, False), ("book", None, True),
+    ]  # fmt: skip
+    assert [call.end.step for call in calls[:3]] == [3, 6, 8]
