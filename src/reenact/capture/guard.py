@@ -51,7 +51,7 @@ def explain(exc: BaseException) -> str:
         return type(exc).__name__
 
 
-def swallow(doing: str, exc: Exception) -> None:
+def swallow(doing: str, exc: BaseException) -> None:
     """Report a failure of ours and return, or pass on what is really the agent's."""
     pass_on(exc)
     tell(f"{doing}:{type(exc).__name__}", f"could not {doing} ({explain(exc)}). Your agent is unaffected.")

@@ -72,7 +72,9 @@ def in_folder(folder: str, name: str | None, run_id: str) -> str:
     """Return the path of a new run's file: sorted by time, found by name or id."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     label = "".join(char if char.isalnum() or char in "-_" else "-" for char in (name or "run"))[:40]
-    safe = "".join(char if char.isalnum() or char in "-_" else "-" for char in run_id)[:12]
+    safe = "".join(char if char.isalnum() or char in "-_" else "-" for char in run_id)
+    # The beginning of an id of ours is random; ids of one's own may differ in their last letters only.
+    safe = safe[:12] if len(safe) == 32 else safe[:80]
     return os.path.join(folder, f"{stamp}-{label}-{safe}.jsonl")
 
 

@@ -53,8 +53,15 @@ def folder_bytes(folder: str) -> int:
             if count > MAX_ENTRIES:
                 break
             if entry.name.endswith(".jsonl"):
-                total += entry.stat(follow_symlinks=False).st_size
+                total += _bytes(entry)
             elif entry.name.endswith(".blobs") and entry.is_dir(follow_symlinks=False):
                 with os.scandir(entry.path) as blobs:
-                    total += sum(blob.stat(follow_symlinks=False).st_size for blob in blobs)
+                    total += sum(map(_bytes, blobs))
     return total
+
+
+def _bytes(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_size
+    except FileNotFoundError:  # gone or renamed meanwhile
+        return 0

@@ -23,10 +23,13 @@ class Recorder(Writer):
     """A writer that never raises: front ends share it, forks renew it, garbage collection ends it."""
 
     def __init__(self, *args: Any, **given: Any) -> None:
-        self.closed = False
         self.exited = False
         super().__init__(*args, **given)
-        registry.add(self)
+        try:
+            registry.add(self)
+        except BaseException:
+            self.closed = True  # never begun, so there is nothing to end
+            raise
 
     def emit(self, kind: str, fields: dict[str, Any], cap: int = CAP) -> bool:
         """Record one event; True if it is on its way to disk. Never raises."""
@@ -92,13 +95,6 @@ class Recorder(Writer):
             return False
         finally:
             self.overhead += perf_counter() - begun
-
-    def _too_late(self, kind: str) -> bool:
-        self.lost += 1
-        guard.tell(
-            f"closed:{self.run_id}", f"a {kind} came after close() and is lost. Your agent is unaffected."
-        )
-        return False
 
     def start(self) -> None:
         """Write the head now, so that a run killed before its first event is known too. Never raises."""

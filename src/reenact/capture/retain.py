@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..lines import parse
+from ..schema import PROC_END
 from . import guard
 
 TYPE_CHECKING = False
@@ -26,8 +27,7 @@ def drop_unwanted(recorder: Recorder, status: str) -> None:
     if not sink.own_from_start or _measures(first, sink.size, recorder.segment):
         guard.tell(f"retain:{first}", f"{guard.shown(first)} holds other runs too, so retain= is ignored.")
         return
-    os.unlink(first)
-    _delete_parts(recorder.stem, recorder.run_id)
+    _delete(first, recorder.stem, recorder.run_id)
 
 
 def _share(run_id: str) -> float:
@@ -42,14 +42,16 @@ def _measures(path: str, size: int, segment: int) -> bool:
     return segment == 0 and os.path.getsize(path) != size
 
 
-def _delete_parts(stem: str, run_id: str) -> None:
-    """Remove segments, further processes and blobs as far as they are this run's."""
+def _delete(first: str, stem: str, run_id: str) -> None:
+    """Remove the file, and segments, further processes and blobs as far as they are this run's."""
     folder, base = os.path.split(stem)
     parts = [name for name in os.listdir(folder or ".") if _is_part(name, base)]
     others = [name for name in parts if not _begins_with(os.path.join(folder, name), run_id)]
-    for name in parts:
-        if name not in others:
-            os.unlink(os.path.join(folder, name))
+    ours = [os.path.join(folder, name) for name in parts if name not in others]
+    if not all(_ended_well(path) for path in ours if os.path.basename(path).startswith(base + ".p")):
+        return
+    for path in (first, *ours):
+        os.unlink(path)
     blobs = stem + ".blobs"
     if not others and os.path.isdir(blobs) and not os.path.islink(blobs):
         for name in os.listdir(blobs):
@@ -77,6 +79,18 @@ def _begins_with(path: str, run_id: str) -> bool:
     try:
         return bool(parse(first).get("run") == run_id)
     except ValueError:
+        return False
+
+
+def _ended_well(path: str) -> bool:
+    """True if a further process of the run has ended without an error; its file is kept otherwise."""
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - (1 << 16)))
+        last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+    try:
+        end = parse(last)
+        return end.get("kind") == PROC_END and not end["tot"]["err"] and not end.get("dropped")
+    except (ValueError, KeyError, TypeError):
         return False
 
 

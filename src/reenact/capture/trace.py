@@ -33,7 +33,7 @@ class Trace(FrontEnd):
         try:
             kind = args[0] if args else fields.pop("kind", schema.NOTE)
             if type(kind) is not str or kind.startswith(("run.", "proc.")):
-                kind = schema.user_kind(str(kind))
+                kind = schema.user_kind(str.__str__(kind) if isinstance(kind, str) else str(kind))
             if not schema.RESERVED.isdisjoint(fields):
                 fields = apart(fields)
             recorder = self._own or self._recorder()

@@ -63,6 +63,7 @@ class Writer:
         self.lost = 0
         self.overhead = 0.0
         self._begin_writer()
+        self.closed = False
 
     def _begin_writer(self) -> None:
         """Start numbering afresh: at construction, and again in a forked child."""
@@ -104,6 +105,8 @@ class Writer:
         told = None
         # "with", not acquire(): an exception from a signal handler must not come between lock and release.
         with self.lock:
+            if self.closed:  # by another thread, while this one waited
+                return self._too_late(kind)
             if self.step == 0:
                 self._write_head()
             self.step = step = self.step + 1
@@ -118,6 +121,11 @@ class Writer:
         if told is not None:
             self._tell_listeners(told)
         return written
+
+    def _too_late(self, kind: str) -> bool:
+        self.lost += 1
+        guard.tell("closed", f"a {kind} came after close() and is lost. Your agent is unaffected.")
+        return False
 
     def _kind_text(self, kind: str) -> str:
         """Return ``, "kind": "…"``, remembered for the kinds that come up again and again."""
@@ -275,7 +283,9 @@ class Writer:
                     try:
                         text = full if listener.wants_full else as_written
                         listener.receive(parse(text.encode("ascii")))
-                    except Exception as exc:
+                    except KeyboardInterrupt:
+                        raise  # the user's own Ctrl-C
+                    except BaseException as exc:
                         self.lost += 1
                         guard.swallow(f"hand an event to {type(listener).__name__}", exc)
         finally:
