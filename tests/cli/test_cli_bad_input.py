@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from typed import record_trip, run_bytes, snapshot, typed, typed_many
+from typed import obey_permissions, record_trip, run_bytes, snapshot, typed, typed_many
 
 READERS = (
     ["show"],
@@ -159,6 +159,23 @@ def test_a_file_that_cannot_be_opened_is_a_sentence(tmp_path, words):
         code, _, err = typed(*command(words, path))
         assert code in (0, 2) if words[0] == "ls" else code == 2
         assert err or words[0] == "ls"
+
+
+def test_a_file_that_may_not_be_looked_at_is_not_said_to_be_missing(tmp_path):
+    path = record_trip(tmp_path / "locked" / "trip.jsonl")
+    path.parent.chmod(0)
+    try:
+        code, _, err = typed("show", path, start=obey_permissions)
+    finally:
+        path.parent.chmod(0o700)
+    assert code == 2 and "permission denied" in err and "not exist" not in err
+
+
+def test_a_mistyped_path_is_answered_with_the_files_most_like_it(tmp_path):
+    for name in ("trip", "trap", "other", "trip.p0123abcd"):
+        record_trip(tmp_path / f"{name}.jsonl")
+    code, _, err = typed("show", tmp_path / "trop.jsonl")
+    assert code == 2 and "hint: there is trip.jsonl, trap.jsonl\n" in err
 
 
 def test_a_pipe_is_refused_instead_of_read_twice(tmp_path):

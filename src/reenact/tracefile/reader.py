@@ -10,7 +10,6 @@ import heapq
 import os
 from collections.abc import Iterator
 from math import isnan
-from pathlib import Path
 from typing import Any
 
 from .. import schema
@@ -254,12 +253,21 @@ def _looks_like(head: bytes) -> str:
 
 
 def require_file(path: str) -> None:
-    """Raise TraceFileError with a sentence if there is nothing to read."""
-    if not os.path.exists(path):
-        near = (
-            [name.name for name in Path(path).parent.glob("*.jsonl")][:5]
-            if Path(path).parent.is_dir()
-            else []
-        )
-        hint = f"there is {', '.join(near)}" if near else None
-        raise TraceFileError(f"{path} does not exist", path=path, hint=hint)
+    """Raise TraceFileError if there is nothing to read, OSError if it may not be looked at."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise TraceFileError(f"{path} does not exist", path=path, hint=_near(path)) from None
+
+
+def _near(path: str) -> str | None:
+    folder, name = os.path.split(path)
+    try:
+        names = family.heads([name for name in os.listdir(folder or ".") if name.endswith(".jsonl")])
+    except OSError:
+        return None
+    import difflib
+
+    stems = [other.removesuffix(".jsonl") for other in names]
+    near = difflib.get_close_matches(name.removesuffix(".jsonl"), stems, 3, 0.5) or stems[-3:]
+    return f"there is {', '.join(stem + '.jsonl' for stem in near)}" if near else None
