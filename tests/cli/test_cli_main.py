@@ -59,7 +59,14 @@ def test_a_file_in_place_of_a_command_is_answered_with_how_to_show_it(tmp_path):
 
 @pytest.mark.parametrize(
     "words",
-    [["ls", "--limit", "x"], ["ls", "--limit", "0"], ["show", "--nope"], ["show", "--turn", "two"], ["grep"]],
+    [
+        ["ls", "--limit", "x"],
+        ["ls", "--limit", "0"],
+        ["tail", "-n", "-3"],
+        ["show", "--nope"],
+        ["show", "--turn", "two"],
+        ["grep"],
+    ],
 )
 def test_a_wrong_argument_is_a_sentence_a_hint_and_exit_2(words):
     code, out, err = typed(*words)

@@ -33,12 +33,19 @@ _LOOK_EVERY = 2.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
-    parser.add_argument("-n", type=int, default=10, metavar="N", help="events to begin with (default 10)")
+    parser.add_argument("-n", type=_count, default=10, metavar="N", help="events to begin with (default 10)")
     parser.add_argument(
         "-f", "--follow", action=argparse.BooleanOptionalAction, default=True, help="wait for more (default)"
     )
     parser.add_argument("--keep-going", action="store_true", help="do not stop when the run ends")
     parser.add_argument("--json", action="store_true", help="one JSON object per line and event")
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("it must be 0 or more")
+    return number
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
