@@ -194,4 +194,5 @@ class Recorder(Writer):
     def __del__(self) -> None:
         # Dropped unclosed, as the articles do it: the run is over, and we cannot know how it went.
         if not getattr(self, "closed", True) and not self.exited:
+            self.dropped = True
             self.close("unclosed")

@@ -59,11 +59,19 @@ def _at_exit() -> None:
     for recorder in open_recorders():
         status, end = how_it_ended(recorder) if how_it_ended is not None else ("unclosed", {})
         recorder.exit(status, end)
+    _catch_up()
+
+
+def _catch_up(*, forget: bool = False) -> None:
+    telling = sys.modules.get("reenact.capture.telling")
+    if telling is not None:
+        telling.catch_up(forget=forget)
 
 
 def _after_fork() -> None:
     guard.forget()
     files.after_fork_in_child()
+    _catch_up(forget=True)  # the parent tells what the parent's recorders said
     for recorder in open_recorders():
         try:
             recorder.after_fork()
@@ -73,6 +81,7 @@ def _after_fork() -> None:
 
 def flush(timeout: float = 5.0) -> bool:
     """Wait until all that was recorded is with the kernel and every bus is empty; False if time ran out."""
+    _catch_up()
     until = time.monotonic() + timeout
     done = True
     for recorder in open_recorders():

@@ -65,6 +65,9 @@ class Writer:
         self._begin_writer()
         self.closed = False
 
+    dropped = False
+    """True in the finaliser of a writer that nobody closed."""
+
     def _begin_writer(self) -> None:
         """Start numbering afresh: at construction, and again in a forked child."""
         self.w = new_id(4)
@@ -271,23 +274,19 @@ class Writer:
         return True
 
     def _tell_listeners(self, told: list[tuple[str, str]]) -> None:
-        from ..lines import parse
+        """Hand events to callbacks and buses; outside the lock, and never inside a garbage collection."""
+        from . import telling
 
+        if self.dropped:
+            telling.later(self.listeners, told)
+            return
         thread = get_ident()
         if thread in self.telling:
             return
         self.telling.add(thread)
         try:
-            for full, as_written in told:
-                for listener in self.listeners:
-                    try:
-                        text = full if listener.wants_full else as_written
-                        listener.receive(parse(text.encode("ascii")))
-                    except KeyboardInterrupt:
-                        raise  # the user's own Ctrl-C
-                    except BaseException as exc:
-                        self.lost += 1
-                        guard.swallow(f"hand an event to {type(listener).__name__}", exc)
+            telling.catch_up()
+            self.lost += telling.tell(self.listeners, told)
         finally:
             self.telling.discard(thread)
 

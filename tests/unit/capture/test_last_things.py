@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import gc
 import json
 import os
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reenact import StepLog, Tap, Trace
+from reenact import StepLog, Tap, Trace, flush
 from reenact.capture import guard, quota
 from reenact.capture.options import Options
 
@@ -129,3 +130,22 @@ def test_a_run_is_kept_if_one_of_its_processes_failed(tmp_path: Path, how: str) 
     os.waitpid(child, 0)
     trace.close()
     assert len(list(tmp_path.iterdir())) == (0 if how == "well" else 2)
+
+
+def test_a_garbage_collection_calls_no_callback_that_waits_for_the_agents_lock() -> None:
+    lock = threading.Lock()
+    ends: list[str] = []
+
+    def callback(event: dict[str, Any]) -> None:
+        with lock:
+            if event["kind"] == "run.end":
+                ends.append(event["status"])
+
+    tap: Any = Tap(writer=callback)
+    tap.itself = tap  # so that only the collector finds it
+    del tap
+    with lock:
+        gc.collect()
+        assert ends == []
+    assert flush()
+    assert ends == ["unclosed"]
