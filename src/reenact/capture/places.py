@@ -28,11 +28,11 @@ def parent_run() -> tuple[str, str, str]:
     ours, before = shown.get(RUN_VARIABLE, (None, None))
     if value == ours:
         value = before or ""
-    parts = value.split(" ", 2)
-    if len(parts) != 3:
-        return ("", "", "")
-    run_id = parts[0].replace("%00", "\0").replace("%20", " ").replace("%25", "%")
-    return (run_id, parts[1], parts[2])
+    run_id, w, stem = (*value.split(" ", 2), "", "", "")[:3]
+    if not run_id or len(w) != 8 or not w.isalnum() or not os.path.isabs(stem):
+        return ("", "", "")  # nothing, or nothing that we have announced
+    run_id = run_id.replace("%00", "\0").replace("%20", " ").replace("%25", "%")
+    return (run_id, w, stem)
 
 
 def announcement(run_id: str, w: str, stem: str) -> str:
