@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MAX_FRAMES = 3
 MAX_TEXT = 100_000
+MAX_CAUSES = 3
+MAX_MEMBERS = 5
+"""Of an exception group; ``message`` has their number."""
 
 
 def failure(error: Any) -> dict[str, Any] | None:
@@ -36,11 +39,7 @@ def failure(error: Any) -> dict[str, Any] | None:
 
 def _failure(error: Any) -> dict[str, Any]:
     if isinstance(error, BaseException):
-        return {
-            "type": type(error).__name__,
-            "message": message(error),
-            "frames": frames(error.__traceback__),
-        }
+        return _exception(error, MAX_CAUSES)
     if isinstance(error, type) and issubclass(error, BaseException):
         return {"type": error.__name__, "message": "", "frames": []}
     if isinstance(error, dict):
@@ -50,6 +49,21 @@ def _failure(error: Any) -> dict[str, Any]:
     if current is not None and message(current) == text:
         return _failure(current)
     return {"type": None, "message": text, "frames": []}
+
+
+def _exception(error: BaseException, deeper: int) -> dict[str, Any]:
+    """Describe an exception with what it came from: ``raise … from``, and the members of a group."""
+    told: dict[str, Any] = {
+        "type": type(error).__name__,
+        "message": message(error),
+        "frames": frames(error.__traceback__),
+    }
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None and cause is not error and deeper:
+        told["cause"] = _exception(cause, deeper - 1)
+    if isinstance(error, BaseExceptionGroup) and deeper:
+        told["group"] = [_exception(member, deeper - 1) for member in error.exceptions[:MAX_MEMBERS]]
+    return told
 
 
 def _described(error: Any) -> str:

@@ -110,6 +110,12 @@ class Tap(FrontEnd):
                 "message": found[1],
                 "frames": [],
             }
+        if told is None and isinstance(status, int) and status >= 400:
+            told = {
+                "type": f"http_{status}",
+                "message": body[:300] if isinstance(body, str) else "",
+                "frames": [],
+            }
         fields = {
             "call": call,
             "status": status,
@@ -210,5 +216,13 @@ def decoded(body: Any) -> Any:
             return json.loads(body)
         except (ValueError, RecursionError, TypeError) as exc:
             guard.pass_on(exc)
-            return body
+            return body if isinstance(body, str) else as_text(body)
     return body if body is None or isinstance(body, (dict, list)) else snapshot(body)
+
+
+def as_text(data: bytes | bytearray) -> Any:
+    """Return bytes that are text as text: an error page, for instance."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data

@@ -1,0 +1,52 @@
+"""What is said of an error: its causes, its group's members, an HTTP status alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from reenact import Tap, read_events
+
+
+def recorded(tmp_path: Path, error: BaseException) -> dict[str, Any]:
+    with Tap(tmp_path / "run.jsonl") as tap:
+        tap.record_tool_result("search", None, error, call=tap.record_tool_call("search", {}))
+    line = next(line for line in (tmp_path / "run.jsonl").read_text().splitlines() if '"tool.result"' in line)
+    found: dict[str, Any] = json.loads(line)["error"]
+    return found
+
+
+def test_the_cause_of_an_exception_is_on_record(tmp_path: Path) -> None:
+    try:
+        try:
+            raise ConnectionResetError("peer went away")
+        except ConnectionResetError as exc:
+            raise RuntimeError("no plan") from exc
+    except RuntimeError as exc:
+        error = recorded(tmp_path, exc)
+    assert (error["type"], error["cause"]["type"], error["cause"]["message"]) == (
+        "RuntimeError", "ConnectionResetError", "peer went away",
+    )  # fmt: skip
+    assert error["cause"]["frames"][0].startswith("test_failures.py:")
+
+
+def test_a_group_names_its_members_and_a_circle_of_causes_ends(tmp_path: Path) -> None:
+    one, other = ValueError("a"), KeyError("b")
+    one.__cause__, other.__cause__ = other, one
+    error = recorded(tmp_path, ExceptionGroup("tasks failed", [one, *[OSError(str(n)) for n in range(20)]]))
+    assert error["group"][0]["type"] == "ValueError"
+    assert len(error["group"]) == 5
+    assert "21 sub-exceptions" in error["message"]
+
+
+def test_a_bad_status_is_an_error_whatever_the_body_says(tmp_path: Path) -> None:
+    with Tap(tmp_path / "run.jsonl") as tap:
+        call = tap.record_model_request({"model": "m", "messages": []})
+        tap.record_model_response(b"<html>502 Bad Gateway</html>", call=call, status=502)
+    event = next(
+        event for event in read_events(str(tmp_path / "run.jsonl")) if event.kind == "model.response"
+    )
+    assert event.error is not None and event.error.type == "http_502"
+    assert event.payload["body"] == "<html>502 Bad Gateway</html>"
+    assert event.payload["tot"]["err"] == 1
