@@ -159,6 +159,8 @@ class _Copy:
             return _text(value.__fspath__())
         if hasattr(kind, "__members__") or any(base.__name__ == "Enum" for base in kind.__mro__):
             return self.of(value.value, depth + 1)
+        if hasattr(kind, "__array__"):  # a table or a tensor may be of any size; its repr is short
+            return _foreign(value)
         for method in ("model_dump", "to_dict", "_asdict"):
             if callable(getattr(kind, method, None)):
                 return self.of(getattr(value, method)(), depth + 1)

@@ -73,3 +73,22 @@ def test_an_error_that_got_the_id_of_a_dead_one_is_recorded(
     reenact.capture.death.remove()
     found = [json.loads(line) for line in (tmp_path / "own.jsonl").read_bytes().splitlines()]
     assert [event["error"]["message"] for event in found if event["kind"] == "error"] == ["in a thread"] * 20
+
+
+def test_a_table_is_described_not_unpacked() -> None:
+    class Table:
+        """Like a data frame: millions of rows, a short repr, and a to_dict() that takes a minute."""
+
+        def __array__(self) -> Any:
+            raise AssertionError("not asked for")
+
+        def to_dict(self) -> dict[str, Any]:
+            raise AssertionError("not asked for")
+
+        def __repr__(self) -> str:
+            return "Table(1_000_000 rows)"
+
+    events: list[dict[str, Any]] = []
+    with Tap(writer=events.append) as tap:
+        tap.record_tool_result("query", Table())
+    assert events[1]["result"]["$repr"] == "Table(1_000_000 rows)"
