@@ -43,8 +43,14 @@ class private:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._tokens:
-            _block.reset(self._tokens.pop())
+        for token in self._tokens[::-1]:
+            try:
+                _block.reset(token)
+            except (ValueError, RuntimeError):
+                continue  # entered by another thread or task, or in a context that is gone
+            self._tokens.remove(token)
+            return
+        del self._tokens[-1:]  # a generator's block that ends in another context than it began in
 
 
 def effective(content: str) -> str:

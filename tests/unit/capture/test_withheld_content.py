@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reenact import StepLog, Tap, Trace
+from reenact import StepLog, Tap, Trace, private
 
 SAID = "the patient is Maria"
 LONG = SAID + " and so on" * 30
@@ -47,3 +49,34 @@ def test_names_ids_counts_and_frames_stay(content: str) -> None:
     assert answer["body"] == {"id": "msg_1", "usage": {"input_tokens": 5, "output_tokens": 6}}
     assert (called["tool"], called["tool_id"], called["effect"]) == ("search", "toolu_1", "read")
     assert result["error"]["type"] == "KeyError" and "test_withheld" in result["error"]["frames"][0]
+
+
+def test_a_private_block_of_a_generator_may_end_in_another_context() -> None:
+    def generator() -> Any:
+        with private():
+            yield
+
+    begun = generator()
+    contextvars.copy_context().run(next, begun)
+    begun.close()
+
+
+def test_one_private_object_serves_several_threads(tmp_path: Path) -> None:
+    shared = private()
+    both = threading.Barrier(2)
+
+    def work(trace: Trace) -> None:
+        with shared:
+            both.wait()
+            trace.step("note", text=SAID)
+            both.wait()
+        trace.step("note", text="said openly")
+
+    with Trace(tmp_path / "run.jsonl") as trace:
+        threads = [threading.Thread(target=work, args=(trace,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    written = (tmp_path / "run.jsonl").read_text()
+    assert SAID not in written and written.count("said openly") == 2
