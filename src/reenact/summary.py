@@ -37,6 +37,8 @@ class Totals:
             count(self, fields)
         elif not kind.startswith(("run.", "proc.")):
             self.steps += 1
+            if fields.get("error") is not None:
+                self.errors += 1
 
     @property
     def total_tokens(self) -> int:

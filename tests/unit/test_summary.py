@@ -85,3 +85,11 @@ def test_sums_of_two_writers_merge():
     both = total(("llm_call", {"input_tokens": 5}))
     both += total(("llm_call", {"output_tokens": 5}), ("note", {}))
     assert both == total(("llm_call", {"input_tokens": 5}), ("llm_call", {"output_tokens": 5}), ("note", {}))
+
+
+def test_an_error_under_any_kind_of_the_users_counts() -> None:
+    totals = Totals()
+    totals.add("retrieval", {"error": "timeout"})
+    totals.add("retrieval", {"error": None})
+    totals.add("retrieval", {})
+    assert (totals.steps, totals.errors) == (3, 1)

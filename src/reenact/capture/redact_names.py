@@ -82,7 +82,7 @@ def _judge(name: str) -> str | None:
         return None
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
-    if last.endswith(("password", "passwd")):
+    if last.endswith(("password", "passwd", "passphrase")):
         return "password"
     if last.endswith("secret"):
         return "secret"
