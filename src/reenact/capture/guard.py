@@ -28,8 +28,8 @@ def tell(cause: str, sentence: str) -> None:
     try:
         sys.stderr.write(f"reenact: {sentence}\n")
         sys.stderr.flush()
-    except Exception:
-        pass  # no stderr, a closed or a hostile one: nobody is left to tell
+    except Exception as exc:
+        pass_on(exc)  # else no stderr, a closed or a hostile one: nobody is left to tell
 
 
 def shown(path: str) -> str:

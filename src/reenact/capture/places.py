@@ -88,7 +88,8 @@ def git_commit() -> str | None:
         if folder not in _commits:
             _commits[folder] = _read_commit(folder)
         return _commits[folder]
-    except (OSError, ValueError):
+    except (OSError, ValueError) as exc:
+        guard.pass_on(exc)
         return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio  # noqa: F401  (the recorder listens to its logger only if it is loaded)
 import json
 import logging
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 import reenact
 from reenact import Tap, Trace
+from reenact.capture import guard
 
 
 class Unbound:
@@ -92,3 +94,25 @@ def test_a_table_is_described_not_unpacked() -> None:
     with Tap(writer=events.append) as tap:
         tap.record_tool_result("query", Table())
     assert events[1]["result"]["$repr"] == "Table(1_000_000 rows)"
+
+
+def test_a_time_out_by_signal_while_we_write_to_stderr_is_the_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow:
+        def write(self, text: str) -> None:
+            signal.raise_signal(signal.SIGUSR1)
+
+    def time_out(*_: object) -> None:
+        raise TimeoutError("the agent's own")
+
+    guard.forget()
+    before = signal.signal(signal.SIGUSR1, time_out)
+    monkeypatch.setattr("sys.stderr", Slow())
+    try:
+        trace = Trace(tmp_path / "run.jsonl")
+        trace.close()
+        with pytest.raises(TimeoutError, match="the agent's own"):
+            trace.step("note")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
