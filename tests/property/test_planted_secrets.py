@@ -41,6 +41,7 @@ NAMED = st.text(ALNUM + "!#^*+._~-", min_size=8, max_size=30).map(lambda text: "
 KEYS = st.sampled_from(
     [
         "password",
+        "passphrase",
         "api_key",
         "apiKey",
         "x-api-key",
@@ -134,7 +135,7 @@ def test_password_in_a_url_never_reaches_the_bytes(user: str, secret: str, befor
 
 
 FRAGMENTS = st.sampled_from(
-    ["token", "Token", "key", "KEY", "api", "API", "secret", "password", "passwd", "authorization", "Cookie", "has",
+    ["token", "Token", "key", "KEY", "api", "API", "secret", "password", "passwd", "passphrase", "authorization", "Cookie", "has",
      "private", "=", ":", ": ", " = ", "\"", "'", "\\", "\\\"", "\n", "\t", " ", "_", "-", "--", ".", "/", "//", "://",
      "@", "&", "?", "%3D", "%22", "sig", "<", ">", "</", "{", "}", "[", ",", "é", "\u212a", "-u", " -u ", "curl",
      "sk-", "gh" + "p_", "eyJ", "AK" + "IA", "SG.", "ya29.", "Bearer ", "basic ", "a1B2c3D4e5F6g7H8i9J0k", "Qx9-27",

@@ -319,7 +319,7 @@ def test_private_key_is_replaced_as_a_whole_also_escaped_and_torn() -> None:
         ("X-Api-Key", "api-key"), ("apiKey", "api-key"), ("OPENAI_API_KEY", "api-key"), ("api.key", "api-key"),
         ("token", "token"), ("accessToken", "token"), ("session_token", "token"), ("tokens", None),
         ("max_tokens", None), ("token_count", None), ("nextPageToken", None), ("dbPassword", "password"),
-        ("passwd", "password"), ("set-cookie", "cookie"), ("Proxy-Authorization", "authorization"),
+        ("passwd", "password"), ("sshPassphrase", "password"), ("set-cookie", "cookie"), ("Proxy-Authorization", "authorization"),
         ("privateKey", "secret-key"), ("key", None), ("cache_key", None), ("has_password", None),
         ("public_key", None), ("", None), ("-", None), ("é", None),
     ],

@@ -50,6 +50,9 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
     at = low.rfind(b"passw")
     if at >= 0 and _stems(data, low, mask, b"passw", (b"ord", b"d"), at):
         return True
+    at = low.rfind(b"passphrase")
+    if at >= 0 and _stems(data, low, mask, b"passphrase", (b"",), at):
+        return True
     if b"ecret" in low and _stems(data, low, mask, b"ecret", (b"",), low.rfind(b"ecret")):
         return True
     at = low.rfind(b"z")
