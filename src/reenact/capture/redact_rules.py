@@ -34,9 +34,9 @@ _URL = re.compile(
 _SIGNATURE = re.compile(r"(?i:([?&;](?:sig|(?:x-(?:amz|goog)-)?signature)=))([^&\s\"'`\\<>]{8,4000}+)")
 _CURL_USER = re.compile(r"( -u [\"']?[^\s:\"'<>]{1,64}+:)([^\s\"'<>]{1,200}+)")
 
-_KEYWORDS = ("token", "key", "secret", "passw", "authorization", "cookie")
+_KEYWORDS = ("token", "key", "secret", "passw", "passphrase", "authorization", "cookie")
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-_KEYWORD = r"(?i:token|key|secret|passw(?:or)?d|authorization|cookie)"
+_KEYWORD = r"(?i:token|key|secret|passw(?:or)?d|passphrase|authorization|cookie)"
 _ASSIGNS = r"\\{0,8}[\"'`]?[ \t]{0,4}(?::=|=>|[:=]|%3[DdAa])[ \t]{0,4}"
 _QUOTED = r"(?P<q>\\{0,8}[\"'`])(?!(?P=q))(?P<quoted>[^\n]{1,1000}?)(?<!\\)(?P=q)"
 _BARE = r"[^\s\"'`\\,;&<>(){}\[\]|]{1,1000}+"
@@ -47,7 +47,7 @@ _HEADER = re.compile(
     r"((?i:authorization|cookie(?=[ \t]{0,4}:[ \t]{0,4}[^\s=;:,\"'`\\<>]{1,128}=)))([ \t]{0,4}:[ \t]{0,4})"
     r"([^\s\"'`\\<>][^\r\n\"'`\\]{0,4000}+)"
 )
-_FLAG = re.compile(rf"((?i:token|key|secret|passw(?:or)?d))( {{1,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))")
+_FLAG = re.compile(rf"((?i:token|key|secret|passw(?:or)?d|passphrase))( {{1,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))")
 _ELEMENT = re.compile(rf"({_KEYWORD})(>)([^<>\n]{{1,500}}+)(?=</)")
 _SPACED_KEYS = ("api ", "secret ", "access ", "private ", "account ")
 
