@@ -47,7 +47,9 @@ _HEADER = re.compile(
     r"((?i:authorization|cookie(?=[ \t]{0,4}:[ \t]{0,4}[^\s=;:,\"'`\\<>]{1,128}=)))([ \t]{0,4}:[ \t]{0,4})"
     r"([^\s\"'`\\<>][^\r\n\"'`\\]{0,4000}+)"
 )
-_FLAG = re.compile(rf"((?i:token|key|secret|passw(?:or)?d|passphrase))( {{1,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))")
+_FLAG = re.compile(
+    rf"((?i:token|key|secret|passw(?:or)?d|passphrase))( {{1,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))"
+)
 _ELEMENT = re.compile(rf"({_KEYWORD})(>)([^<>\n]{{1,500}}+)(?=</)")
 _SPACED_KEYS = ("api ", "secret ", "access ", "private ", "account ")
 
