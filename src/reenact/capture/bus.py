@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +50,7 @@ class EventBus:
         self._wake = threading.Condition(threading.RLock())
         self._thread: threading.Thread | None = None
         self._working = False
+        _renew_in_children(self)
 
     def on(self, pattern: str, handler: Handler | None = None) -> Any:
         """Call ``handler(event)`` for every kind that fits: ``tool.called``, ``tool.*``, ``**``."""
@@ -139,6 +142,24 @@ class EventBus:
                     asyncio.run(result)
         except Exception as exc:
             guard.swallow(f"run a bus handler for {subscriber.pattern}", exc)
+
+
+_buses: weakref.WeakSet[EventBus] = weakref.WeakSet()
+_hooked = False
+
+
+def _renew_in_children(bus: EventBus) -> None:
+    """Remember a bus for forks; a child must not wait for a lock whose holder was not forked with it."""
+    global _hooked
+    _buses.add(bus)
+    if not _hooked:
+        _hooked = True
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+def _after_fork() -> None:
+    for bus in list(_buses):
+        bus.after_fork()
 
 
 def matches(pattern: list[str], kind: list[str]) -> bool:

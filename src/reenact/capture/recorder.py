@@ -179,9 +179,6 @@ class Recorder(Writer):
         self.lost, self.overhead = 0, 0.0  # the parent's are in the parent's file
         self._begin_writer()
         self.join(stem, parent_w)
-        for listener in self.listeners:
-            if hasattr(listener, "after_fork"):
-                listener.after_fork()
 
     def join(self, stem: str, parent_w: str) -> None:
         """Write as a further process of the run whose files begin with ``stem``."""

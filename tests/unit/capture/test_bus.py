@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -161,3 +163,26 @@ def test_wrong_arguments_are_told_at_once() -> None:
         bus.on(5, print)  # type: ignore[arg-type]
     with pytest.raises(UsageError):
         Trace("never.jsonl", bus=object())
+
+
+def test_a_child_forked_while_a_thread_is_in_the_bus_can_use_it(tmp_path: Path) -> None:
+    code = """
+import os, threading, warnings
+warnings.simplefilter("ignore")
+from reenact import EventBus, Tap
+bus = EventBus(); bus.on("**", lambda event: None)
+held, go = threading.Event(), threading.Event()
+def hold():
+    with bus._wake:
+        held.set(); go.wait()
+thread = threading.Thread(target=hold); thread.start(); held.wait()
+pid = os.fork()
+if pid == 0:
+    Tap("run.jsonl", bus=bus).record_tool_call("x")
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])); go.set()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("7\n", "")
