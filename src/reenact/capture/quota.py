@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .options import Options
 
-CHECK_EVERY_BYTES = 4 << 20
 MAX_ENTRIES = 100_000
 """Folder entries looked at; a folder with more of them has other problems."""
 

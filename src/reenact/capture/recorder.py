@@ -52,8 +52,6 @@ class Recorder(Writer):
         try:
             if self.closed:
                 return self._too_late(schema.MODEL_REQUEST)
-            if self.texts.redactor is not None:
-                self.texts.redactor.look_again()
             text, full, _ = self.texts.of(fields, CAP, bool(self.listeners))
             if registry.exiting and self._is_stuck():
                 return False

@@ -57,14 +57,15 @@ class Redactor:
         """How many occurrences were replaced."""
         return sum(list(self.counts.values()))
 
-    def look_again(self) -> None:
+    def _look_again(self) -> None:
         """Know the secrets that came into the environment meanwhile, from a ``.env`` file for instance."""
-        if len(self._environ) != self._variables:
-            self._variables = len(self._environ)
-            self._env = secrets_of(self._environ)
+        self._variables = len(self._environ)
+        self._env = secrets_of(self._environ)
 
     def suspicious(self, encoded: str) -> bool:
         """False if there is certainly nothing to redact in this compact ASCII JSON. Cheap."""
+        if len(self._environ) != self._variables:
+            self._look_again()
         return scan(encoded.encode("ascii", "replace"), self._env)
 
     def clean(self, value: Any, key: str | None = None) -> Any:

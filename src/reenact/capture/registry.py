@@ -87,5 +87,9 @@ def flush(timeout: float = 5.0) -> bool:
     for recorder in open_recorders():
         for waiting in (recorder.sink, *recorder.listeners):
             if hasattr(waiting, "flush"):
-                done &= bool(waiting.flush(max(0.0, until - time.monotonic())))
+                try:
+                    done &= bool(waiting.flush(max(0.0, until - time.monotonic())))
+                except Exception as exc:  # a listener of the user's own
+                    done = False
+                    guard.swallow(f"flush a {type(waiting).__name__}", exc)
     return done

@@ -5,18 +5,20 @@ A process may have thousands at once; a context variable says which one the code
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import sys
 from _contextvars import copy_context
-from _thread import RLock, _count
 
 from ..errors import UsageError
 from ..lines import new_id
 from . import death, guard
+from .announce import announce, withdraw
 from .current import current_run, making, new_recorder
 from .failure import failure
 from .options import Options, check_path
-from .places import RUN_VARIABLE, absolute, announcement, git_commit, in_folder, shown, start_fields
+from .places import RUN_VARIABLE, absolute, announcement, git_commit, in_folder, start_fields
 from .recorder import Recorder
 
 TYPE_CHECKING = False
@@ -149,7 +151,7 @@ class _Run:
         try:
             context.recorder().start()
             death.install()
-            _announce(context)
+            announce(context)
         except Exception as exc:
             guard.swallow("begin a run", exc)
         return context
@@ -180,7 +182,7 @@ class _Run:
             mine = self.leave()
             self._entered.remove(mine)  # in one step: other threads enter and leave this very object
             try:
-                _withdraw(mine[0])
+                withdraw(mine[0])
             finally:
                 end(mine[0], exc)
         except Exception as own:
@@ -246,52 +248,27 @@ def run(
 
 def carry(function: F) -> F:
     """Return the function bound to the run of this moment, for threads and executors that lose it."""
+    if inspect.iscoroutinefunction(function):
+        return _carry_coroutine(function)
     context = copy_context()
 
     def carried(*args: Any, **kwargs: Any) -> Any:
         # A copy each time: one context cannot be entered by two threads at once.
         return context.copy().run(function, *args, **kwargs)
 
-    carried.__name__ = getattr(function, "__name__", "carried")
-    carried.__wrapped__ = function  # type: ignore[attr-defined]
+    return functools.wraps(function)(carried)  # type: ignore[return-value]
+
+
+def _carry_coroutine(function: F) -> F:
+    """A coroutine runs in the context of its task; only the run can be carried there."""
+    run = current_run.get()
+
+    @functools.wraps(function)
+    async def carried(*args: Any, **kwargs: Any) -> Any:
+        token = current_run.set(run)
+        try:
+            return await function(*args, **kwargs)
+        finally:
+            current_run.reset(token)
+
     return carried  # type: ignore[return-value]
-
-
-_announced: list[RunContext] = []
-_environment_locks: dict[int, RLock] = {}
-
-
-def _announce(context: RunContext) -> None:
-    """Tell child processes which run they belong to, as long as there is only one it can be."""
-    _announced.append(context)
-    _set_environment()
-
-
-def _withdraw(context: RunContext) -> None:
-    if context in _announced:
-        _announced.remove(context)
-    _set_environment()
-
-
-def _set_environment() -> None:
-    with _environment_locks.setdefault(os.getpid(), RLock()):
-        runs = tuple(_announced)
-        wanted = runs[0].variables() if len(runs) == 1 else {}
-        for name in (RUN_VARIABLE, "TRACEPARENT"):
-            ours, before = shown.pop(name, (None, None))
-            now = os.environ.get(name)
-            if now != ours:  # the agent's own, from the beginning or by now
-                ours, before = None, now
-            value = wanted.get(name)
-            if value is not None and not (before and name == "TRACEPARENT"):
-                shown[name] = (value, before)
-                os.environ[name] = value
-            elif ours is not None:
-                _put_back(name, before)
-
-
-def _put_back(name: str, value: str | None) -> None:
-    if value is None and _count() == 0:
-        os.environ.pop(name, None)
-    else:  # in another thread os.environ.copy() would fail with a KeyError if a name vanished
-        os.environ[name] = value or ""
