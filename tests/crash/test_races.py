@@ -97,7 +97,9 @@ def test_one_run_object_entered_by_many_threads_keeps_them_apart(tmp_path: Path)
     assert at_once(8, work) == []
     found = events(tmp_path)
     assert all(event["mine"] == event["run"] for event in found if event["kind"] == "note")
-    assert Counter(event["kind"] for event in found) == {"run.start": 480, "note": 480, "run.end": 480}
+    kinds = Counter(event["kind"] for event in found)
+    kinds.pop("proc.note", None)  # a slow disk may be remarked upon
+    assert kinds == {"run.start": 480, "note": 480, "run.end": 480}
 
 
 def test_the_first_events_of_a_run_from_many_threads_share_one_recorder(tmp_path: Path) -> None:
