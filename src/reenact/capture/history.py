@@ -7,9 +7,6 @@ A list is compared with our own copies, never with the caller's objects: an edit
 
 from __future__ import annotations
 
-from _operator import ne
-from itertools import compress, count
-
 try:
     from _blake2 import blake2b
 except ImportError:  # a build without the module
@@ -19,6 +16,7 @@ from .. import schema
 from ..lines import dumps, is_plain, quote
 from . import guard
 from .answers import Answers
+from .bases import Base, Element
 from .blobs import INLINE_MAX
 from .copies import Copy, copy_of, plain_of, small_change
 from .jsonable import jsonable
@@ -35,47 +33,6 @@ MAX_BASES = 8
 FEW = 2
 """Elements at a list's end that a moved cache marker changes; up to here a list counts as continued."""
 _ABSENT = object()
-
-
-class Element:
-    """One message of a conversation that stands in the file."""
-
-    __slots__ = ("copy", "origin", "touched")
-
-    def __init__(self, copy: Copy, origin: tuple[str, int], touched: bool) -> None:
-        self.copy = copy
-        self.origin = origin
-        """The request and position where a reader finds it."""
-        self.touched = touched
-        """True if what stands in the file differs from what the agent sent: redacted or moved to a blob."""
-
-
-class Base:
-    """A request as the file holds it; a pure continuation extends it in place."""
-
-    __slots__ = ("call", "chains", "copies", "elements", "key", "lane", "rest")
-
-    def __init__(self, key: str, lane: str) -> None:
-        self.key = key
-        self.lane = lane
-        self.call = ""
-        self.elements: list[Element] = []
-        self.copies: list[Copy] = []
-        self.chains = bytearray()
-        """Eight bytes after every element."""
-        self.rest: dict[str, Copy] = {}
-
-    def chain(self, n: int) -> bytes:
-        return bytes(self.chains[8 * n - 8 : 8 * n]) if n else bytes(8)
-
-    def common(self, raw: list[Any]) -> int:
-        """Return how many leading elements are equal."""
-        try:
-            differ = map(ne, raw, self.copies)
-            return next(compress(count(), differ), min(len(raw), len(self.copies)))
-        except Exception as exc:  # an element whose == raises
-            guard.pass_on(exc)
-            return 0
 
 
 class History:
