@@ -92,3 +92,11 @@ def test_a_foreign_file_in_a_folder_is_left_out_and_one_that_was_named_is_refuse
     assert code == 0 and out.count("\n") == 1 and "it is left out" in err
     code, _, err = typed("grep", "Plan", folder / "bin.jsonl")
     assert code == 2 and "is no trace" in err
+
+
+def test_a_word_is_no_part_of_an_id(tmp_path):
+    line = '{"ts": 1.0, "run": "r", "w": "b3ec1f89", "step": %d, "kind": "tool.called", "call": "b3ec1f8900000001", "args": {"n":%d}}\n'
+    (tmp_path / "run.jsonl").write_text(line % (1, 7) + line % (2, 8900))
+    assert len(typed("grep", "8900", tmp_path / "run.jsonl").out.splitlines()) == 2
+    (hit,) = typed("grep", "-w", "8900", tmp_path / "run.jsonl").out.splitlines()
+    assert ":2  tool.called" in hit

@@ -147,7 +147,7 @@ def _show_next(folder: str, out: Output) -> None:
     for words, what in (
         (["show", folder, "--event", "@error"], "the failing event in full"),
         (["cat", folder, "turn:3", "--full", "--json"], "a request as the model saw it"),
-        (["grep", "8900", folder], "where the wrong price came from"),
+        (["grep", "-w", "8900", folder], "where the wrong price came from"),
         (["doctor", folder], "is the file whole?"),
     ):
         out.line(f"  {clean(shlex.join(['reenact', *words]))}")

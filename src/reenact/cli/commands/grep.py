@@ -46,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", metavar="PATTERN", help="a Python regular expression")
     parser.add_argument("where", nargs="*", metavar="RUN|FOLDER|FILE", help="where to search")
     parser.add_argument("-F", "--fixed", action="store_true", help="PATTERN is a text, not an expression")
+    parser.add_argument("-w", "--word", action="store_true", help="PATTERN is no part of a longer word or id")
     parser.add_argument("-i", "--ignore-case", action="store_true", help="upper and lower case are alike")
     parser.add_argument("-l", "--files", action="store_true", help="only the paths of files with a match")
     parser.add_argument("-c", "--count", action="store_true", help="only how many events match, per file")
@@ -111,6 +112,7 @@ class _Search:
     def __init__(self, args: argparse.Namespace) -> None:
         flags = re.MULTILINE | (re.IGNORECASE if args.ignore_case else 0)
         text = re.escape(args.pattern) if args.fixed else args.pattern
+        text = rf"\b(?:{text})\b" if args.word else text
         try:
             self.regex = re.compile(text, flags)
         except (re.error, RecursionError, OverflowError) as why:
