@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from .jsonable import snapshot
 
@@ -18,14 +18,12 @@ MAX_ITEMS = 1_000
 """Items of a generator that are kept as its result; all are counted."""
 
 
-class Watch:
+class Watch(Protocol):
     """What a wrapper reports: ``begin`` before the body runs, ``end`` however it ends. Neither raises."""
 
-    def begin(self, args: dict[str, Any]) -> Any:
-        raise NotImplementedError
+    def begin(self, args: dict[str, Any]) -> Any: ...
 
-    def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
-        raise NotImplementedError
+    def end(self, token: Any, result: Any, exc: BaseException | None) -> None: ...
 
     def pause(self, token: Any) -> None:
         """A generator hands control back to its caller."""
