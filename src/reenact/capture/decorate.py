@@ -27,9 +27,11 @@ class Watch(Protocol):
 
     def pause(self, token: Any) -> None:
         """A generator hands control back to its caller."""
+        return
 
     def resume(self, token: Any) -> None:
         """The caller has asked for the next item."""
+        return
 
 
 def watched(function: F, watch: Watch) -> F:
