@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from . import guard
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -20,8 +22,10 @@ INLINE_MAX = 1 << 20
 class Blobs:
     """The ``<stem>.blobs/`` folder of one run; made with the first blob."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, fsync: bool = False) -> None:
         self.folder = folder
+        self.fsync = fsync
+        """True if a power cut must not take a blob that an event speaks of."""
         self.known: set[str] = set()
 
     def put(self, data: bytes) -> str:
@@ -51,14 +55,33 @@ class Blobs:
             done = 0
             while done < len(data):
                 done += os.write(fd, memoryview(data)[done:])
+            if self.fsync:
+                os.fsync(fd)
             os.close(fd)
             fd = -1
             os.rename(partial, path)
+            if self.fsync:
+                fsync_folder(self.folder)
         except BaseException:
             if fd >= 0:
                 os.close(fd)
-            os.unlink(partial)
+            if os.path.exists(partial):
+                os.unlink(partial)
             raise
+
+
+def fsync_folder(folder: str) -> None:
+    """Flush the names in a folder: a new file's data without its name is lost all the same."""
+    try:
+        fd = os.open(folder or ".", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as exc:  # not every file system can; the data itself is flushed
+        guard.pass_on(exc)
+        where = guard.shown(folder)
+        guard.tell(f"fsync:{exc.errno}", f"the names in {where} could not be flushed ({guard.explain(exc)}).")
 
 
 def shorten(value: Any, cap: int, blobs: Blobs | None) -> tuple[Any, bool]:
@@ -101,8 +124,6 @@ class _Shorten:
                 digest = self.blobs.put(data)
                 return {"$blob": "sha256:" + digest, "bytes": len(data), "head": head}
             except OSError as exc:
-                from . import guard
-
                 guard.pass_on(exc)
                 guard.tell(
                     f"blob:{exc.errno}",

@@ -133,6 +133,10 @@ class FileSink:
         except OSError as exc:  # the process may not have that many
             guard.pass_on(exc)
         state = os.fstat(fd)
+        if self.durability == "fsync" and state.st_size == 0:
+            from .blobs import fsync_folder
+
+            fsync_folder(os.path.dirname(self.path))
         identity = (state.st_dev, state.st_ino)
         regular = state.st_mode & _KIND_MASK == _REGULAR
         size = state.st_size if regular else 0

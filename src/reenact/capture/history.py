@@ -19,7 +19,7 @@ from .answers import Answers
 from .bases import Base, Element
 from .blobs import INLINE_MAX
 from .copies import Copy, copy_of, plain_of, small_change
-from .jsonable import jsonable
+from .jsonable import frozen, jsonable
 from .texts import CAP
 
 TYPE_CHECKING = False
@@ -68,6 +68,8 @@ class History:
         if key is None:
             text += texts.join(texts.shorten({"body": texts.clean("body", body, "full", ours=ours)}, CAP))
             return recorder.write(schema.MODEL_REQUEST, fields, text, full, held=True)
+        if not ours:  # our own list: another thread may add a message while we look at them
+            body = {**body, key: list(body[key])}
         base, kept = self.best_base(key, lane, body[key])
         if not ours and kept < len(body[key]) and not is_plain(body[key][kept]):
             # SDK objects among the messages never equal our copies; made plain, they do.
@@ -216,10 +218,11 @@ class _Request:
 
     def _stored(self, raw: Any, name: str | None) -> tuple[Any, str, bool]:
         """Return a value plain, its text as the file holds it, and whether the two differ."""
-        plain = raw if self.ours or is_plain(raw) else jsonable(raw)
+        # Frozen first: the text in the file and the copy we compare with must be of the same moment.
+        plain = raw if self.ours else frozen(raw) if is_plain(raw) else jsonable(raw)
         try:
             text = dumps(plain)
-        except (ValueError, RecursionError, MemoryError) as exc:  # NaN, a huge int
+        except (ValueError, TypeError, RecursionError, MemoryError) as exc:  # NaN, a huge int
             guard.pass_on(exc)
             plain = jsonable(raw)
             text = dumps(plain)

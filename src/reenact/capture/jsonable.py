@@ -50,6 +50,24 @@ def jsonable(value: Any) -> Any:
     return _Copy().of(value, 0)
 
 
+def frozen(plain: Any) -> Any:
+    """Return our own containers around the same strings and numbers: what another thread does to the
+    caller's from now on does not matter."""
+    try:
+        return _frozen(plain)
+    except (RuntimeError, RecursionError) as exc:  # resized while we copied it
+        guard.pass_on(exc)
+        return jsonable(plain)
+
+
+def _frozen(plain: Any) -> Any:
+    if type(plain) is dict:
+        return {key: item if type(item) is str else _frozen(item) for key, item in plain.items()}
+    if type(plain) is list:
+        return [item if type(item) is str else _frozen(item) for item in plain]
+    return plain
+
+
 class _Made(dict[str, Any] if TYPE_CHECKING else dict):  # type: ignore[misc]
     """A dict that is jsonable already: made so once more, its ``$`` keys stay as they are."""
 

@@ -8,7 +8,7 @@ from . import guard
 from .calls import Calls, OpenCall
 from .failure import failure
 from .frontend import FrontEnd
-from .jsonable import jsonable, snapshot
+from .jsonable import frozen, jsonable, snapshot
 from .step_log import rounded
 
 TYPE_CHECKING = False
@@ -103,7 +103,9 @@ class Tap(FrontEnd):
 
         provider = opened.provider if opened is not None else None
         told = failure(error)
-        given, body = body, body if is_plain(body) else jsonable(body)  # objects may do anything when asked
+        # Looked at through a copy: objects may do anything when asked, other threads may change a dict.
+        plain = is_plain(body)
+        given, body = body, frozen(body) if plain else jsonable(body)
         if told is None and (found := shapes.error_of(body, provider)) is not None:
             told = {
                 "type": found[0] or (f"http_{status}" if status else None),
@@ -128,11 +130,11 @@ class Tap(FrontEnd):
         fields = {name: value for name, value in fields.items() if value is not None}
         fields["error"] = told
         if given is not None:
-            fields["body"] = given
+            fields["body"] = body if plain else given
         if call is None:
             recorder.emit(schema.MODEL_RESPONSE, fields)
             return
-        recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and given is body else [])
+        recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and plain else [])
         calls.answered(call, shapes.tool_uses(body, provider))
 
     def record_tool_call(

@@ -28,11 +28,14 @@ content_in_force: Callable[[str], str] | None = None
 class Texts:
     """How one writer turns values into text."""
 
-    def __init__(self, content: str, redactor: Redactor | None, blob_folder: str | None) -> None:
+    def __init__(
+        self, content: str, redactor: Redactor | None, blob_folder: str | None, fsync: bool = False
+    ) -> None:
         self.asked_content = self.withheld = content
         self.redactor = redactor
         self.blob_folder = blob_folder
         """Where long strings go; None for a sink without a folder."""
+        self.fsync = fsync
         self._blobs: Blobs | None = None
         self.always_full = content == "full"
         """False while the policy or an exceeded quota withholds content."""
@@ -73,7 +76,9 @@ class Texts:
         if len(text) > cap:
             text = self.join(self.shorten(plain, cap))
             if twice:
-                full = self.join(self.shorten(plain, 1 << 20, inline=True))
+                from .blobs import INLINE_MAX
+
+                full = self.join(self.shorten(plain, INLINE_MAX, inline=True))
         return text, full, True
 
     def of_ours(self, fields: dict[str, Any]) -> tuple[str, str]:
@@ -110,7 +115,7 @@ class Texts:
         from .blobs import Blobs, shorten
 
         if self._blobs is None and self.blob_folder is not None:
-            self._blobs = Blobs(self.blob_folder)
+            self._blobs = Blobs(self.blob_folder, self.fsync)
         short, lossy = shorten(plain, cap, None if inline else self._blobs)
         return {**short, "lossy": True} if lossy else short
 

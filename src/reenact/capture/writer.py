@@ -91,7 +91,8 @@ class Writer:
             from .redact import Redactor
 
             redactor = Redactor()
-        self.texts = Texts(self.options.content, redactor, self.run_stem + ".blobs" if self.sink else None)
+        folder = self.run_stem + ".blobs" if self.sink else None
+        self.texts = Texts(self.options.content, redactor, folder, self.options.durability == "fsync")
 
     @property
     def path(self) -> str | None:
