@@ -12,13 +12,16 @@ import pytest
 import reenact
 
 ROOT = Path(reenact.__file__).parent
-ROOT_MODULES = {"schema", "lines", "errors", "summary", "_extras", "_version", "__init__", "__main__"}
+ROOT_MODULES = {"schema", "lines", "errors", "summary", "prices", "_extras", "_version", "__init__", "__main__"}
 MAY_IMPORT = {
     "capture": {"capture", "wire", *ROOT_MODULES},
     "wire": {"wire", *ROOT_MODULES},
     "tracefile": {"tracefile", "wire", *ROOT_MODULES},
+    "debugger": {"debugger", "tracefile", "wire", *ROOT_MODULES},
+    "playback": {"playback", "debugger", "tracefile", "wire", *ROOT_MODULES},
+    "fleet": {"fleet", "debugger", "tracefile", "wire", *ROOT_MODULES},
     "demo": {"demo", *ROOT_MODULES},
-    "cli": {"cli", "demo", "tracefile", "capture", "wire", *ROOT_MODULES},
+    "cli": {"cli", "demo", "debugger", "playback", "fleet", "tracefile", "capture", "wire", *ROOT_MODULES},
     "root": ROOT_MODULES,
 }
 LAZY_EXPORTS = "__init__.py"
