@@ -7,6 +7,9 @@ Importing this loads nothing: every public name is fetched on first use.
 #   capture/    inside the agent, stdlib only: Recorder and its front ends Trace, StepLog, Tap
 #   wire/       provider wire formats, pure functions
 #   tracefile/  bytes -> events: reader, recording, dialects, repair
+#   debugger/   questions to a recording, and stepping through it
+#   playback/   messages of a run, to be sent again
+#   fleet/      many runs in figures
 #   cli/        the commands
 # capture and tracefile meet only in schema.py, lines.py and summary.py.
 
@@ -22,12 +25,14 @@ if TYPE_CHECKING:
     from .capture.step_log import StepLog as StepLog
     from .capture.tap import Tap as Tap
     from .capture.trace import Trace as Trace
+    from .debugger.debugger import Debugger as Debugger
     from .errors import UsageError as UsageError
     from .tracefile.reader import read_events as read_events
     from .tracefile.recording import Recording as Recording
 
 _HOME = {
     "__version__": "_version",
+    "Debugger": "debugger.debugger",
     "EventBus": "capture.bus",
     "Recording": "tracefile.recording",
     "RunContext": "capture.run",
@@ -43,7 +48,7 @@ _HOME = {
 }
 
 __all__ = [
-    "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
+    "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
     "carry", "flush", "private", "read_events", "run",
 ]  # fmt: skip
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import NoSuchEvent, NoSuchRun
@@ -117,7 +118,12 @@ def _by_call(recording: Recording, prefix: str) -> tuple[Event | None, str]:
     return None, "it could be " + ", ".join(str(call.id) for call in exact[:5])
 
 
+def errors(recording: Recording) -> Iterator[Event]:
+    """Yield the events that are errors and were not made good by a retry."""
+    retried = {call.end for turn in recording.turns() for call in turn.attempts[:-1] if call.end is not None}
+    return (e for e in recording.events if e.error is not None and e not in retried)
+
+
 def first_error(recording: Recording) -> Event | None:
     """Return the first event that is an error and was not made good by a retry."""
-    retried = {call.end for turn in recording.turns() for call in turn.attempts[:-1] if call.end is not None}
-    return next((e for e in recording.events if e.error is not None and e not in retried), None)
+    return next(errors(recording), None)

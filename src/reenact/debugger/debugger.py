@@ -1,0 +1,203 @@
+"""Debugger: questions to a recording, as the post-mortem of a failed run asks them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from .. import schema
+from ..errors import UsageError
+from ..tracefile.addresses import errors as counted_errors
+from ..tracefile.calls import Call, Turn
+from ..tracefile.event import Event
+from ..tracefile.findings import Finding
+from ..tracefile.recording import Recording
+from .filters import Filter, Where, types_of
+from .links import Links
+from .session import StepSession
+from .state import State, state_at
+from .summing import RunSummary, summary_of
+
+Types = str | Iterable[str] | None
+
+_JOINED = ("model.", "tool.", schema.LLM_CALL, schema.TOOL_CALL, "tool_result")
+"""How the types begin whose events belong to calls, and so to a line of work."""
+
+
+class Debugger:
+    """One run, and what can be asked of it.
+
+    Where events are selected, ``where`` is a function of an event or an expression as text,
+    ``event_type`` a kind as written or normalised (``tool.*`` fits several), and every other keyword
+    a field that must be equal. Events come oldest first.
+    """
+
+    def __init__(self, recording: Recording, *, blobs: str | None = None) -> None:
+        self.recording = recording
+        self._blobs = blobs
+        self._links: Links | None = None
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], run: str | None = None, *, blobs: str | None = None
+    ) -> Debugger:
+        """Open one run of a file or folder: the newest unless ``run`` says which, ``"*"`` all as one."""
+        return cls(Recording.load(path, run, blobs=blobs), blobs=blobs)
+
+    def reload(self) -> int:
+        """Read again a run that still grows; returns how many events are new."""
+        old = self.recording
+        self.recording = Recording.load(old.path, old.run_id, blobs=self._blobs)
+        self._links = None
+        return self.recording.count() - old.count()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Damage and gaps met so far."""
+        return self.recording.findings
+
+    def all(self, *, system: bool = False) -> Sequence[Event]:
+        """Return all events, with ``system=True`` also the recorder's bookkeeping; fetched when looked at."""
+        return self.recording.lines if system else self.recording.events
+
+    def count(
+        self, where: Where = None, *, event_type: Types = None, system: bool = False, **equal: Any
+    ) -> int:
+        """Return how many events there are, or match."""
+        if where is None and event_type is None and not equal:
+            return self.recording.count(system=system)
+        return sum(1 for _ in self._matching(where, event_type, equal, system=system))
+
+    def event_counts(self, *, system: bool = False) -> dict[str, int]:
+        """Return how many events there are of each type, in order of first appearance."""
+        counts: dict[str, int] = {}
+        for event in self.all(system=system):
+            counts[event.event_type] = counts.get(event.event_type, 0) + 1
+        return counts
+
+    def where(
+        self, where: Where = None, *, event_type: Types = None, system: bool = False, **equal: Any
+    ) -> list[Event]:
+        """Return the events that match."""
+        return list(self._matching(where, event_type, equal, system=system))
+
+    def first(self, where: Where = None, *, event_type: Types = None, **equal: Any) -> Event | None:
+        """Return the first event that matches, or None."""
+        return next(self._matching(where, event_type, equal), None)
+
+    def last(self, where: Where = None, *, event_type: Types = None, **equal: Any) -> Event | None:
+        """Return the last event that matches, or None."""
+        return next(self._matching(where, event_type, equal, backwards=True), None)
+
+    def before(
+        self, event: Event, where: Where = None, *, event_type: Types = None, n: int | None = 1, **equal: Any
+    ) -> list[Event]:
+        """Return the nearest ``n`` events before one (None: all), oldest first.
+
+        Asked for model or tool events it follows what led to the event (its call, the model call that
+        asked for it, the conversation before that), so other agents' events between are not taken for it.
+        """
+        links = self._line_of(event, event_type)
+        pool = links.past(event) if links else reversed(self.recording.events[: max(self._index(event), 0)])
+        return list(islice(Filter(where, event_type, equal).over(pool), _number(n)))[::-1]
+
+    def after(
+        self, event: Event, where: Where = None, *, event_type: Types = None, n: int | None = 1, **equal: Any
+    ) -> list[Event]:
+        """Return the nearest ``n`` events after one (None: all), oldest first; causes as in ``before``."""
+        links = self._line_of(event, event_type)
+        pool = links.future(event) if links else self.recording.events[self._index(event) + 1 :]
+        return list(islice(Filter(where, event_type, equal).over(pool), _number(n)))
+
+    def between(
+        self, first: Event, last: Event, where: Where = None, *, event_type: Types = None, **equal: Any
+    ) -> list[Event]:
+        """Return the events after ``first`` and before ``last``, neither of them included."""
+        pool = self.recording.events[self._index(first) + 1 : max(self._index(last), 0)]
+        return list(Filter(where, event_type, equal).over(pool))
+
+    def calls(self, kind: str | None = None, *, tool: str | None = None) -> list[Call]:
+        """Return the calls in the order they began: all, of a kind (``"model"``, ``"tool"``) or of a tool."""
+        return [
+            call
+            for call in self.recording.calls()
+            if kind in (None, call.kind) and (tool is None or tool == call.tool)
+        ]
+
+    def turns(self) -> list[Turn]:
+        """Return the turns; turn n is element n - 1."""
+        return self.recording.turns()
+
+    def lanes(self) -> dict[str, list[Call]]:
+        """Return the calls of each lane, lanes in order of first appearance."""
+        lanes: dict[str, list[Call]] = {}
+        for call in self.recording.calls():
+            lanes.setdefault(call.lane, []).append(call)
+        return lanes
+
+    def errors(self) -> list[Event]:
+        """Return the events that are errors; an attempt that a retry made good is none."""
+        return list(counted_errors(self.recording))
+
+    def context_at(self, event: Event) -> list[Any]:
+        """Return all messages the model saw in a request, or in the one that led to an event."""
+        return self.recording.context_at(event)
+
+    def state_at(self, event: Event) -> State:
+        """Return where the run stood right after an event: turn, open calls, sums, money, context."""
+        return state_at(self.recording, self.links, event)
+
+    def summary(self) -> RunSummary:
+        """Return the run in figures; printed, a few lines of text."""
+        return summary_of(self.recording)
+
+    def step_session(self) -> StepSession:
+        """Return a cursor that steps through the events."""
+        return StepSession(self.recording)
+
+    @property
+    def links(self) -> Links:
+        """What led to what."""
+        if self._links is None:
+            self._links = Links(self.recording)
+        return self._links
+
+    def _matching(
+        self,
+        where: Where,
+        event_type: Types,
+        equal: dict[str, Any],
+        *,
+        system: bool = False,
+        backwards: bool = False,
+    ) -> Iterator[Event]:
+        events = self.all(system=system)
+        return Filter(where, event_type, equal).over(reversed(events) if backwards else events)
+
+    def _line_of(self, event: Event, event_type: Types) -> Links | None:
+        """Return the links if a line of work is asked for and the event is in one."""
+        types = types_of(event_type)
+        if types is None or not all(name.startswith(_JOINED) for name in types):
+            return None
+        return self.links if self.links.turn_of(event) is not None else None
+
+    def _index(self, event: object) -> int:
+        """Return where an event stands; bookkeeping stands before all others, the run's end after them."""
+        if not isinstance(event, Event):
+            what = "None: nothing was found" if event is None else type(event).__name__
+            hint = "first() and last() give None if nothing matches"
+            raise UsageError(f"an event is needed here, not {what}", hint=hint)
+        if event.index is not None:
+            return event.index
+        return self.recording.count() if event.kind == schema.RUN_END else -1
+
+    def __repr__(self) -> str:
+        return f"<Debugger of {self.recording!r}>"
+
+
+def _number(n: int | None) -> int | None:
+    if n is not None and (type(n) is not int or n < 0):
+        raise UsageError(f"n is how many events to return, not {n!r}", hint="n=None returns all")
+    return n
