@@ -97,40 +97,49 @@ class Turn:
 
 def join_calls(events: Iterable[Event]) -> list[Call]:
     """Return the calls of a run in the order they began."""
-    return _Joiner().join(events)
+    joiner = _AllCalls()
+    for event in events:
+        joiner.feed(event)
+        event._forget()
+    return joiner.calls
 
 
-class _Joiner:
+class Joiner:
+    """Joins begins and ends as they come; ``began`` and ``ended`` are told of each call once."""
+
     def __init__(self) -> None:
-        self.calls: list[Call] = []
         self.by_id: dict[str, Call] = {}
         self.nameless: dict[str, list[Call]] = {}
         """Open calls without an id, by tool name; models under their type."""
         self.tool_error: tuple[str, ErrorText] | None = None
 
-    def join(self, events: Iterable[Event]) -> list[Call]:
-        for event in events:
-            fields = event._raw()
-            error_before, self.tool_error = self.tool_error, None
-            kind = event.event_type
-            if kind == schema.MODEL_REQUEST:
-                self.begin(Call(MODEL, event, fields), schema.MODEL_REQUEST)
-            elif kind == schema.MODEL_RESPONSE:
-                if event.kind == schema.LLM_CALL:
-                    self.whole(Call(MODEL, event, fields), event, fields)
-                else:
-                    self.end(MODEL, schema.MODEL_REQUEST, event, fields)
-            elif kind == schema.TOOL_CALLED:
-                self.tool_begins(event, fields, error_before)
-            elif kind == schema.TOOL_RESULT:
-                if event.kind == schema.TOOL_CALL:
-                    self.whole(Call(TOOL, event, fields), event, fields)
-                else:
-                    self.end(TOOL, event.tool_name or schema.TOOL_CALL, event, fields)
-            elif kind == schema.ERROR and event.tool_name is not None and event.error is not None:
-                self.tool_fails(event, event.tool_name, event.error, fields)
-            event._forget()
-        return self.calls
+    def began(self, call: Call) -> None:
+        """A call was met for the first time."""
+
+    def ended(self, call: Call) -> None:
+        """A call has its end, and nothing more will come of it."""
+
+    def feed(self, event: Event) -> None:
+        """Take in the next event."""
+        fields = event._raw()
+        error_before, self.tool_error = self.tool_error, None
+        kind = event.event_type
+        if kind == schema.MODEL_REQUEST:
+            self.begin(Call(MODEL, event, fields), schema.MODEL_REQUEST)
+        elif kind == schema.MODEL_RESPONSE:
+            if event.kind == schema.LLM_CALL:
+                self.whole(Call(MODEL, event, fields), event, fields)
+            else:
+                self.end(MODEL, schema.MODEL_REQUEST, event, fields)
+        elif kind == schema.TOOL_CALLED:
+            self.tool_begins(event, fields, error_before)
+        elif kind == schema.TOOL_RESULT:
+            if event.kind == schema.TOOL_CALL:
+                self.whole(Call(TOOL, event, fields), event, fields)
+            else:
+                self.end(TOOL, event.tool_name or schema.TOOL_CALL, event, fields)
+        elif kind == schema.ERROR and event.tool_name is not None and event.error is not None:
+            self.tool_fails(event, event.tool_name, event.error, fields)
 
     def tool_begins(self, event: Event, fields: dict[str, Any], before: tuple[str, ErrorText] | None) -> None:
         call = Call(TOOL, event, fields)
@@ -149,10 +158,10 @@ class _Joiner:
             self.tool_error = tool, error
 
     def begin(self, call: Call, name: str) -> None:
-        self.calls.append(call)
+        self.began(call)
         waiting = self.nameless.get(name)
         while waiting and not waiting[-1].is_open:
-            waiting.pop()  # it failed, and no result followed
+            self.ended(waiting.pop())  # it failed, and no result followed
         if call.id is not None:
             self.by_id.setdefault(call.id, call)
         else:
@@ -160,8 +169,9 @@ class _Joiner:
 
     def whole(self, call: Call, event: Event, fields: dict[str, Any]) -> None:
         call.tool = event.tool_name if call.kind == TOOL else None
+        self.began(call)
         call.close(event, fields)
-        self.calls.append(call)
+        self.ended(call)
 
     def end(self, kind: str, name: str, event: Event, fields: dict[str, Any]) -> None:
         call = self.by_id.get(_text(fields.get("call")) or "")
@@ -175,8 +185,18 @@ class _Joiner:
         if call is None or (call.end is not None and not failed_before) or call.kind != kind:
             call = Call(kind, None, fields)  # its begin is lost
             call.tool = event.tool_name if kind == TOOL else None
-            self.calls.append(call)
+            self.began(call)
         call.close(event, fields)
+        self.ended(call)
+
+
+class _AllCalls(Joiner):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Call] = []
+
+    def began(self, call: Call) -> None:
+        self.calls.append(call)
 
 
 def group_turns(calls: Iterable[Call]) -> list[Turn]:

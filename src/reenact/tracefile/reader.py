@@ -18,7 +18,7 @@ from . import dialects, family
 from .dialects import Envelope
 from .event import Event
 from .findings import Finding, Note, OnFinding
-from .records import records
+from .records import Read, records
 from .shelf import Shelf
 
 Placed = tuple[Envelope, "dict[str, Any] | None", int]
@@ -76,9 +76,11 @@ def _read_folder(
         raise NoSuchRun(f"no run in {folder} has the id {run!r}", asked=str(run))
 
 
-def placed(path: str, shelf: Shelf, on_finding: OnFinding | None) -> Iterator[Placed]:
+def placed(
+    path: str, shelf: Shelf, on_finding: OnFinding | None, read: Read | None = None
+) -> Iterator[Placed]:
     """Yield every event of a family in time order, each writer's own order kept, checked for gaps."""
-    chains = [_chain(files, shelf, on_finding) for files in family.streams(path)]
+    chains = [_chain(files, shelf, on_finding, read) for files in family.streams(path)]
     merged = chains[0] if len(chains) == 1 else heapq.merge(*chains, key=placed_time)
     checks = Checks(shelf.note)
     count = 0
@@ -96,14 +98,16 @@ def placed_time(item: Placed) -> float:
     return ts if ts is not None and not isnan(ts) else 0.0
 
 
-def _chain(files: list[str], shelf: Shelf, on_finding: OnFinding | None) -> Iterator[Placed]:
+def _chain(
+    files: list[str], shelf: Shelf, on_finding: OnFinding | None, read: Read | None = None
+) -> Iterator[Placed]:
     """One writer's file and its later segments, one after the other."""
     steps: dict[str | None, int] = {}
     for path in files:
         base = shelf.add(path)
         note = Note(path, on_finding)
         first = True
-        for envelope, fields, offset, line, _ in records(path, note):
+        for envelope, fields, offset, line, _ in records(path, note, read=read):
             if envelope.dialect == dialects.OURS:
                 if first and envelope.kind not in schema.HEADS:
                     note(

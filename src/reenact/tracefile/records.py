@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .. import lines
@@ -43,13 +43,18 @@ class _Place(NamedTuple):
     """By a newline; the last line of a killed writer is not."""
 
 
+Read = Callable[[bytes], dict[str, Any]]
+"""Bytes of a line of ours -> its fields, or those its caller needs; ValueError if it holds no object."""
+
+
 class LineReader:
     """Reads one file's lines in order; remembers only what a container runtime has split."""
 
-    __slots__ = ("crlf", "note", "other", "unwrapper")
+    __slots__ = ("crlf", "note", "other", "read", "unwrapper")
 
-    def __init__(self, note: Note) -> None:
+    def __init__(self, note: Note, read: Read | None = None) -> None:
         self.note = note
+        self.read = read or parse
         self.unwrapper = Unwrapper()
         self.crlf = False
         self.other = 0
@@ -59,7 +64,7 @@ class LineReader:
         number, offset, size, data, ended = line
         if data.startswith(_OUR_HEAD) and data.endswith(b"}") and len(data) == size:
             try:
-                fields = parse(data)
+                fields = self.read(data)
                 envelope = dialects.recognise(fields)
             except ValueError:
                 envelope = None
@@ -75,9 +80,11 @@ class LineReader:
         self.note.close()
 
 
-def records(path: str, note: Note, *, start: int = 0, first_line: int = 1) -> Iterator[Record]:
+def records(
+    path: str, note: Note, *, start: int = 0, first_line: int = 1, read: Read | None = None
+) -> Iterator[Record]:
     """Yield the events of one file from byte ``start`` on."""
-    reader = LineReader(note)
+    reader = LineReader(note, read)
     for line in raw_lines(path, start=start, number=first_line):
         yield from reader.feed(line)
     reader.close()

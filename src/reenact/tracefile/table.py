@@ -99,7 +99,7 @@ def executions(
         quick = _gapless(path, shelf)
         if quick is not None:
             return [quick]
-    sorter = _Sorter(merge)
+    sorter = Sorter(merge)
     for envelope, fields, place in placed(path, shelf, on_finding):
         execution = sorter.execution(envelope, fields)
         execution.add(envelope, place)
@@ -110,7 +110,7 @@ def executions(
     return sorter.found
 
 
-class _Sorter:
+class Sorter:
     """Decides to which execution each event belongs."""
 
     def __init__(self, merge: bool) -> None:
