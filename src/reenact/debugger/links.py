@@ -7,6 +7,7 @@ its conversation went on from, and so on back to the first.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from .. import schema
 from ..tracefile.calls import Call, Turn
@@ -59,12 +60,11 @@ class Links:
 
     def previous(self, turn: Turn) -> Turn | None:
         """Return the turn whose conversation this one went on with."""
-        fields = turn.request._raw() if turn.request.kind == schema.MODEL_REQUEST else {}
-        turn.request._forget()
-        base, keep, parent = fields.get("base"), fields.get("keep"), fields.get("parent")
-        goes_on = type(keep) is dict and any(keep.get(name) for name in schema.LISTS)
-        for call in (base if goes_on else None, parent):
-            found = self._of_call.get(call) if type(call) is str else None
+        request = turn.request
+        fields = request._raw() if request.kind == schema.MODEL_REQUEST else {}
+        request._forget()
+        for call in _links_of(fields):
+            found = self._of_call.get(call)
             if found is not None and found.number < turn.number:
                 return found
         return self._ended_before(turn)
@@ -99,3 +99,19 @@ def _number(event: Event) -> int:
 
 def _is_before(event: Event | None, other: Event) -> bool:
     return event is not None and _number(event) < _number(other)
+
+
+def _links_of(fields: dict[str, Any]) -> Iterator[str]:
+    """Yield the calls a request tells it came from, the surest first: the newest answer it holds,
+    the request it goes on with, the call that began it."""
+    body, keep = fields.get("body"), fields.get("keep")
+    for name in schema.LISTS:
+        elements = body.get(name) if type(body) is dict else None
+        for element in reversed(elements if type(elements) is list else []):
+            told = element.get("$answer") if type(element) is dict else None
+            if type(told) is str:
+                yield told
+    goes_on = type(keep) is dict and any(keep.get(name) for name in schema.LISTS)
+    for told in (fields.get("base") if goes_on else None, fields.get("parent")):
+        if type(told) is str:
+            yield told

@@ -97,7 +97,7 @@ class StepSession:
     def _index(self, to: object) -> int | None:
         if isinstance(to, Event):
             to = to.index
-        if isinstance(to, str) and to.strip().removeprefix("-").isdecimal():
+        if isinstance(to, str) and to.isascii() and to.strip().removeprefix("-").isdecimal():
             to = int(to[:20])
         elif isinstance(to, str):
             try:
