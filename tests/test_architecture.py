@@ -12,16 +12,31 @@ import pytest
 import reenact
 
 ROOT = Path(reenact.__file__).parent
-ROOT_MODULES = {"schema", "lines", "errors", "summary", "prices", "_extras", "_version", "__init__", "__main__"}
+ROOT_MODULES = {"schema", "lines", "errors", "summary", "_extras", "_version", "__init__", "__main__"}
+MONEY = {"prices", "_config", "_pricetable", "_ratecards"}
+"""Root modules of the desk: they read providers' shapes, and recording never loads them."""
 MAY_IMPORT = {
     "capture": {"capture", "wire", *ROOT_MODULES},
     "wire": {"wire", *ROOT_MODULES},
     "tracefile": {"tracefile", "wire", *ROOT_MODULES},
-    "debugger": {"debugger", "tracefile", "wire", *ROOT_MODULES},
-    "playback": {"playback", "debugger", "tracefile", "wire", *ROOT_MODULES},
-    "fleet": {"fleet", "debugger", "tracefile", "wire", *ROOT_MODULES},
+    "money": {"wire", *MONEY, *ROOT_MODULES},
+    "debugger": {"debugger", "tracefile", "wire", "prices", *ROOT_MODULES},
+    "playback": {"playback", "debugger", "tracefile", "wire", "prices", *ROOT_MODULES},
+    "fleet": {"fleet", "debugger", "tracefile", "wire", "prices", *ROOT_MODULES},
     "demo": {"demo", *ROOT_MODULES},
-    "cli": {"cli", "demo", "debugger", "playback", "fleet", "tracefile", "capture", "wire", *ROOT_MODULES},
+    "cli": {
+        "cli",
+        "demo",
+        "debugger",
+        "playback",
+        "fleet",
+        "tracefile",
+        "capture",
+        "wire",
+        "prices",
+        *ROOT_MODULES,
+    },
+    "testing": {"capture", "debugger", *ROOT_MODULES},
     "root": ROOT_MODULES,
 }
 LAZY_EXPORTS = "__init__.py"
@@ -30,7 +45,11 @@ FILES = sorted(path for path in ROOT.rglob("*.py"))
 
 def room(path: Path) -> str:
     parts = path.relative_to(ROOT).parts
-    return parts[0] if len(parts) > 1 else "root"
+    if parts == ("testing.py",):
+        return "testing"
+    if len(parts) > 1:
+        return parts[0]
+    return "money" if path.stem in MONEY else "root"
 
 
 def imported_rooms(path: Path) -> set[str]:

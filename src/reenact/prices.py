@@ -1,0 +1,346 @@
+"""What model calls cost: told by the provider, by the user's own prices, or by a dated price list.
+
+Used by the debugger and the reports, never while recording. A cost that cannot be known is None with a
+reason, never 0. What counts as what is in wire/billing.py, list prices in _pricetable.py.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+
+from ._config import OwnPrice, own_prices
+from ._pricetable import PriceTable
+from ._ratecards import Card, plain_card
+from .wire import billing, shapes
+from .wire.values import mapping, string
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+TOLD, OWN, LISTED, REFUSED = "told", "own", "genai-prices", "not billed"
+
+_VENDORS = {"bedrock": "aws", "gemini": "google"}
+_SPOKEN_BY_OTHERS = {"openai": "openai", "openai-responses": "openai", "anthropic": "anthropic"}
+"""Shapes many servers speak, and whose they are if nothing else is known."""
+
+_MAX_NAME = 200
+_MAX_REMEMBERED = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one model call cost."""
+
+    usd: Decimal | None
+    """None: unknown."""
+    source: str = ""
+    """``told``, ``own``, ``genai-prices``, ``not billed`` (the provider refused the call), or empty."""
+    why: str | None = None
+    """Why it is unknown."""
+    model: str | None = None
+    parts: Mapping[str, Decimal] = field(default_factory=dict)
+    """Dollars by input, output, cache_read, cache_write …; empty for a cost that was told."""
+
+    def text(self) -> str:
+        """Return the amount to be read by people."""
+        return "unknown" if self.usd is None else money(self.usd)
+
+
+class Bill:
+    """The sum over many calls."""
+
+    __slots__ = ("dated", "estimated", "priced", "source", "told", "unknown")
+
+    def __init__(self, source: str = "", dated: str | None = None) -> None:
+        self.told = Decimal(0)
+        self.estimated = Decimal(0)
+        self.priced = 0
+        self.unknown: dict[str, int] = {}
+        self.source = source
+        self.dated = dated
+
+    @property
+    def usd(self) -> Decimal:
+        """The dollars of all calls whose cost is known."""
+        return self.told + self.estimated
+
+    @property
+    def unknown_calls(self) -> int:
+        """How many calls have no known cost."""
+        return sum(self.unknown.values())
+
+    def add(self, price: Price) -> None:
+        """Count one call."""
+        if price.usd is None:
+            why = price.why or "unknown"
+            self.unknown[why] = self.unknown.get(why, 0) + 1
+            return
+        self.priced += 1
+        if price.source == TOLD:
+            self.told += price.usd
+        else:
+            self.estimated += price.usd
+
+    def __iadd__(self, other: Bill) -> Bill:
+        self.told += other.told
+        self.estimated += other.estimated
+        self.priced += other.priced
+        for why, calls in other.unknown.items():
+            self.unknown[why] = self.unknown.get(why, 0) + calls
+        self.source = self.source or other.source
+        self.dated = self.dated or other.dated
+        return self
+
+    def text(self) -> str:
+        """Return the sum to be read by people; ``-`` if there was no call at all."""
+        missing = self.unknown_calls
+        if not self.priced:
+            return "unknown" if missing else "-"
+        if not missing:
+            return money(self.usd)
+        return f"{money(self.usd)} + {missing} {'call' if missing == 1 else 'calls'} unknown"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the sum for JSON; ``usd`` is null if no call's cost is known."""
+        return {
+            "usd": float(self.usd) if self.priced else None,
+            "told_usd": float(self.told),
+            "estimated_usd": float(self.estimated),
+            "priced": self.priced,
+            "unknown": dict(self.unknown),
+            "source": self.source or None,
+            "dated": self.dated,
+        }
+
+    def __repr__(self) -> str:
+        return f"Bill({self.text()})"
+
+
+class Book:
+    """Where prices come from: the user's own, then the list of the genai-prices package."""
+
+    def __init__(self, own: list[OwnPrice], table: PriceTable) -> None:
+        self._own = [(each, plain_card(each.rates)) for each in own]
+        self._table = table
+        self._found: dict[tuple[object, ...], tuple[Card | None, str, str]] = {}
+
+    @classmethod
+    def open(cls, folder: str | None = None) -> Book:
+        """Open the book with the settings nearest to a folder; raises UsageError for wrong ones."""
+        return cls(own_prices(folder), PriceTable())
+
+    @property
+    def source(self) -> str:
+        """Which price list is in use, and of when."""
+        table = self._table
+        if not table.is_installed:
+            return "none (pip install 'reenact[debug]')"
+        dated = table.dated
+        return table.broken or f"genai-prices {table.version or ''}".strip() + (
+            f", prices of {dated}" if dated else ""
+        )
+
+    @property
+    def dated(self) -> str | None:
+        """The day of the newest price of the list, as YYYY-MM-DD."""
+        return self._table.dated
+
+    def bill(self) -> Bill:
+        """Return an empty bill that says where its prices come from."""
+        return Bill(self.source, self.dated)
+
+    def price(self, fields: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Price:
+        """Return what an ended model call cost, from the fields of its line and of its request's."""
+        asked = request or {}
+        provider = string(fields.get("provider")) or string(asked.get("provider"))
+        names = _model_names(fields, asked)
+        model = names[0] if names else None
+        told = _dollars(billing.told_cost(fields))
+        if told is not None:
+            return Price(told, TOLD, None, model)
+        body = mapping(fields.get("body"))
+        counts = billing.counts_of(body, _usage(fields), provider)
+        if counts is None:
+            return _without_usage(fields, provider, model)
+        if model is None:
+            withheld = bool(fields.get("model") or asked.get("model") or body.get("model"))
+            return Price(None, why="model name withheld" if withheld else "no model name")
+        url = string(asked.get("url")) or string(fields.get("url")) or ""
+        terms = (
+            {"processing": "batch"} if fields.get("batch") is True else billing.terms_of(body) if body else {}
+        )
+        ts = _seconds(fields.get("ts"))
+        paid = self._charge(names, url, provider, counts, terms, billing.surcharge_of(body), ts)
+        for other, hidden in billing.hidden_calls(body, model) if "usage" in body else ():
+            paid = _plus(paid, self._charge([other or model], url, provider, hidden, terms, None, ts))
+        return paid
+
+    def _charge(
+        self,
+        names: list[str],
+        url: str,
+        provider: str | None,
+        counts: Mapping[str, int],
+        terms: Mapping[str, str],
+        surcharge: str | None,
+        ts: float,
+    ) -> Price:
+        key = (url, provider, *names)
+        found = self._found.get(key)
+        if found is None:
+            if len(self._found) > _MAX_REMEMBERED:
+                self._found.clear()
+            found = self._found[key] = self._look_up(names, url, provider)
+        card, source, model = found
+        if card is None:
+            return Price(None, why=source, model=model)
+        if source == OWN:
+            terms, surcharge = {}, None  # the user's price is the price
+        rates = card.rates(ts, terms)
+        if rates is None or surcharge:
+            return Price(
+                None, why=f"no {surcharge or ' '.join(terms.values())} price for {model}", model=model
+            )
+        for name, part in (("input_tokens", "input"), ("output_tokens", "output")):
+            if counts[name] and name not in rates.names:
+                return Price(None, why=f"no {part} price for {model}", model=model)
+        parts = rates.charge(counts)
+        if parts is None:
+            return Price(None, why="usage does not add up", model=model)
+        return Price(sum(parts.values(), Decimal(0)), source, None, model, parts)
+
+    def _look_up(self, names: list[str], url: str, provider: str | None) -> tuple[Card | None, str, str]:
+        """Return (card, source, model), or (None, why not, model)."""
+        table = self._table
+        host = table.provider_of(url) if url else None
+        for model in names:
+            for own, card in self._own:
+                if own.fits(model, (provider, host)):
+                    return card, OWN, model
+        for maker, model in _candidates(names, host, provider):
+            listed = table.card(maker, model)
+            if listed is not None:
+                return listed, LISTED, model
+        return None, self._why_not(names[0], host, provider), names[0]
+
+    def _why_not(self, model: str, host: str | None, provider: str | None) -> str:
+        if provider == "ollama" and host is None:
+            return "local model"
+        if not self._table.is_installed:
+            return "no price table installed"
+        return "price table not readable" if self._table.broken else f"no price for {model}"
+
+
+def money(usd: Decimal) -> str:
+    """Return dollars to be read by people: cents from a dollar on, four digits below."""
+    if 0 < usd < Decimal("0.0001"):
+        return "<$0.0001"
+    if usd >= Decimal("0.99995"):
+        return f"${usd:,.2f}"
+    digits = f"{usd:.4f}"
+    return "$" + (digits[:-2] if digits.endswith("00") else digits.rstrip("0"))
+
+
+def _candidates(names: list[str], host: str | None, provider: str | None) -> list[tuple[str | None, str]]:
+    """Return (provider, model) in the order to try; a model's name counts only without a known address."""
+    if host == "aws":
+        names = sorted(names, key=lambda name: "." not in name)  # the id in the address says the region, too
+    if host is None and provider == "ollama":
+        return []
+    named = _VENDORS.get(provider, provider) if provider else None
+    sure = host or (named if named not in _SPOKEN_BY_OTHERS else None)
+    plain = [name.removeprefix("models/") for name in names]
+    if sure:
+        return [(sure, name) for name in plain]
+    found: list[tuple[str | None, str]] = []
+    for name in plain:
+        found.append((None, name))
+        if "/" in name:
+            found.append(("litellm", name))  # provider/model, as gateways write it
+    return found + [(_SPOKEN_BY_OTHERS[named], name) for name in plain if named]
+
+
+def _model_names(fields: Mapping[str, Any], request: Mapping[str, Any]) -> list[str]:
+    """Return the model that answered, then the one that was asked for, as far as they are known."""
+    url = string(request.get("url")) or string(fields.get("url"))
+    told = (
+        shapes.model_of(fields.get("body")),
+        fields.get("model"),
+        shapes.model_of(request.get("body"), url),
+        request.get("model"),
+    )
+    found: list[str] = []
+    for name in told:
+        if isinstance(name, str) and name and name not in found and "<redacted:" not in name:
+            found.append(name[:_MAX_NAME])
+    return found
+
+
+def _usage(fields: Mapping[str, Any]) -> object:
+    """Return the usage object of a line; StepLog writes the counts beside each other."""
+    if fields.get("input_tokens") is None and fields.get("output_tokens") is None:
+        return fields.get("usage")
+    return {
+        "input": fields.get("input_tokens"),
+        "output": fields.get("output_tokens"),
+        "cache_read": fields.get("cache_read_tokens"),
+        "cache_write": fields.get("cache_write_tokens"),
+        "reasoning": fields.get("reasoning_tokens"),
+    }
+
+
+def _without_usage(fields: Mapping[str, Any], provider: str | None, model: str | None) -> Price:
+    if billing.is_refused(fields, provider):
+        return Price(Decimal(0), REFUSED, None, model)
+    if fields.get("error") is not None:
+        return Price(None, why="failed without usage", model=model)
+    body = mapping(fields.get("body"))
+    given = billing.usage_object(body) or mapping(fields.get("usage"))
+    return Price(None, why="usage not understood" if given else "no usage", model=model)
+
+
+def _plus(one: Price, other: Price) -> Price:
+    """Add a hidden call to the call it belongs to; unknown if either is."""
+    if one.usd is None or other.usd is None:
+        return one if one.usd is None else other
+    parts = dict(one.parts)
+    for name, usd in other.parts.items():
+        parts[name] = parts.get(name, Decimal(0)) + usd
+    return Price(one.usd + other.usd, one.source, None, one.model, parts)
+
+
+def _dollars(told: object) -> Decimal | None:
+    """Return a told cost as an amount; None for what is no amount."""
+    if told is None or isinstance(told, bool):
+        return None
+    if isinstance(told, tuple):
+        amounts = [_dollars(each) for each in told]
+        return (
+            sum((each for each in amounts if each is not None), Decimal(0)) if None not in amounts else None
+        )
+    if not isinstance(told, int | float | str):
+        return None
+    try:
+        amount = Decimal(repr(told) if isinstance(told, float) else str(told)[:40])
+    except InvalidOperation:
+        return None
+    return amount if amount.is_finite() and 0 <= amount < 10**9 else None
+
+
+def _seconds(ts: object) -> float:
+    """Return a time of a trace as seconds since 1970; now if it has none."""
+    if isinstance(ts, int | float) and 0 <= ts < 1e11:
+        return float(ts)
+    if isinstance(ts, str):
+        from datetime import UTC, datetime
+
+        try:
+            when = datetime.fromisoformat(ts)
+        except ValueError:
+            return time.time()
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    return time.time()

@@ -1,0 +1,216 @@
+"""What an answer was charged for, read from the provider's own usage object.
+
+Used by prices.py. The names of the counts are those of price lists: ``input_tokens`` and
+``output_tokens`` are totals, all other token counts are parts of one of them. Pure functions that
+take any decoded JSON value and never raise.
+"""
+
+from __future__ import annotations
+
+from . import shapes
+from .gemini import _get
+from .values import count, mapping, mappings, string
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+Counts = dict[str, int]
+
+_STANDARD_TIERS = frozenset({"", "default", "standard", "auto", "on_demand", "unspecified"})
+_HIDDEN = frozenset({"compaction", "advisor_message"})
+_MEDIA = {"AUDIO": "audio", "IMAGE": "image", "DOCUMENT": "image", "VIDEO": "video"}
+
+
+def counts_of(body: object, usage: object = None, provider: str | None = None) -> Counts | None:
+    """Return the counts of an answer; without a readable body, of its usage object alone."""
+    response = mapping(body)
+    neutral = shapes.usage(response, provider) if response else None
+    if neutral is None:
+        response = {}
+        neutral = shapes.usage_from_raw(usage)
+    if neutral is None or not ("input" in neutral or "output" in neutral):
+        return None
+    raw = usage_object(response) if response else mapping(usage)
+    counts = totals(neutral)
+    _add_cache_writes(counts, raw)
+    _add_media(counts, raw)
+    _add_searches(counts, raw, response)
+    return counts
+
+
+def totals(neutral: Mapping[str, int]) -> Counts:
+    """Return neutral usage, whose input leaves the cached part out, as totals and their parts."""
+    read, write = neutral.get("cache_read", 0), neutral.get("cache_write", 0)
+    return {
+        "input_tokens": neutral.get("input", 0) + read + write,
+        "output_tokens": neutral.get("output", 0),
+        "cache_read_tokens": read,
+        "cache_write_tokens": write,
+        "output_reasoning_tokens": neutral.get("reasoning", 0),
+    }
+
+
+def usage_object(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the usage object of an answer, wherever its provider keeps it."""
+    for name in ("usage", "usageMetadata", "usage_metadata"):
+        found = body.get(name)
+        if isinstance(found, dict):
+            return found
+    return mapping(mapping(body.get("x_groq")).get("usage"))
+
+
+def _add_cache_writes(counts: Counts, raw: dict[str, Any]) -> None:
+    """Say how long what was written to the cache lives: the hour costs more than the five minutes."""
+    details = mapping(raw.get("prompt_tokens_details"))
+    by_ttl = mapping(raw.get("cache_creation")) or mapping(details.get("cache_creation_token_details"))
+    for ttl in ("5m", "1h"):
+        written = count(by_ttl.get(f"ephemeral_{ttl}_input_tokens"))
+        if written:
+            counts[f"cache_write_{ttl}_tokens"] = written
+    for entry in mappings(raw.get("cacheDetails")):
+        written, lifetime = count(entry.get("inputTokens")), entry.get("ttl")
+        if written and lifetime in ("5m", "1h"):
+            name = f"cache_write_{lifetime}_tokens"
+            counts[name] = counts.get(name, 0) + written
+
+
+def _add_media(counts: Counts, raw: dict[str, Any]) -> None:
+    for direction, names in (
+        ("input", ("prompt_tokens_details", "input_tokens_details", "input_token_details")),
+        ("output", ("completion_tokens_details", "output_tokens_details", "output_token_details")),
+    ):
+        for name in names:
+            details = raw.get(name)
+            if isinstance(details, dict):
+                _add_named(counts, direction, details)
+    if _get(raw, "promptTokenCount") is None:
+        return
+    for name, template in (
+        ("promptTokensDetails", "input_{}_tokens"),
+        ("toolUsePromptTokensDetails", "input_{}_tokens"),
+        ("candidatesTokensDetails", "output_{}_tokens"),
+        ("cacheTokensDetails", "cache_{}_read_tokens"),
+    ):
+        for entry in mappings(_get(raw, name)):
+            medium = _MEDIA.get(entry.get("modality"))  # type: ignore[arg-type]
+            tokens = count(_get(entry, "tokenCount"))
+            if medium and tokens:
+                key = template.format(medium)
+                counts[key] = counts.get(key, 0) + tokens
+
+
+def _add_named(counts: Counts, direction: str, details: dict[str, Any]) -> None:
+    cached = mapping(details.get("cached_tokens_details"))
+    for medium in ("audio", "image"):
+        tokens = count(details.get(f"{medium}_tokens"))
+        if tokens:
+            counts[f"{direction}_{medium}_tokens"] = tokens
+            read = count(cached.get(f"{medium}_tokens"))
+            if read and direction == "input":
+                counts[f"cache_{medium}_read_tokens"] = read
+
+
+def _add_searches(counts: Counts, raw: dict[str, Any], body: dict[str, Any]) -> None:
+    """Count searches the provider ran itself and charges apiece."""
+    asked = count(mapping(raw.get("server_tool_use")).get("web_search_requests"))
+    searches = asked or count(raw.get("num_search_queries"))  # the second is Perplexity's
+    if searches:
+        counts["web_searches"] = searches
+    if body.get("object") != "response":
+        return
+    kinds = [_hosted(item) for item in mappings(body.get("output"))]
+    for name in ("web_searches", "storage_searches"):
+        if name in kinds:
+            counts[name] = kinds.count(name)
+
+
+def _hosted(item: dict[str, Any]) -> str:
+    if item.get("type") == "file_search_call":
+        return "storage_searches"
+    action = mapping(item.get("action")).get("type", "search")  # opening a page found is not charged
+    return "web_searches" if item.get("type") == "web_search_call" and action == "search" else ""
+
+
+def hidden_calls(body: dict[str, Any], model: str | None) -> list[tuple[str | None, Counts]]:
+    """Return (model, counts) of calls inside an Anthropic answer that its top-level usage leaves out.
+
+    Those are compactions, advisors (both documented so), and an attempt of another model that began to
+    answer before it declined; one that declined at once is not charged.
+    """
+    found = []
+    for entry in mappings(usage_object(body).get("iterations")):
+        kind, other = entry.get("type"), string(entry.get("model")) or model
+        declined = kind == "message" and other != model and count(entry.get("output_tokens"))
+        if kind in _HIDDEN or declined:
+            counts = counts_of(None, entry)
+            if counts is not None:
+                found.append((other, counts))
+    return found
+
+
+def terms_of(body: dict[str, Any]) -> dict[str, str]:
+    """Return what selects another price than the standard one: ``service_tier``, ``processing``."""
+    raw = usage_object(body)
+    named = body.get("service_tier") or raw.get("service_tier") or _get(raw, "serviceTier")
+    named = named or mapping(body.get("serviceTier")).get("type")
+    tier = (string(named) or string(_get(raw, "trafficType")) or "").lower()
+    tier = tier.removeprefix("traffic_type_").removeprefix("on_demand_")
+    if tier == "batch":
+        return {"processing": "batch"}
+    return {} if tier in _STANDARD_TIERS else {"service_tier": tier[:40]}
+
+
+def surcharge_of(body: dict[str, Any]) -> str | None:
+    """Return what makes an Anthropic answer dearer or cheaper than any list says; None if nothing does."""
+    raw = usage_object(body)
+    if raw.get("speed") == "fast":
+        return "fast mode"
+    if raw.get("inference_geo") == "us":
+        return "US-only inference"
+    status = mapping(mapping(raw.get("fallback_credit")).get("status"))
+    return "fallback credit" if status.get("type") == "redeemed" else None
+
+
+def told_cost(fields: Mapping[str, Any]) -> object:
+    """Return the dollars the provider or gateway says it charged, as written; None if it does not say."""
+    body = mapping(fields.get("body"))
+    raw = usage_object(body) if body else mapping(fields.get("usage"))
+    cost = raw.get("cost")
+    if isinstance(cost, dict):  # Perplexity
+        cost = cost.get("total_cost")
+    if cost is not None and raw.get("is_byok") is True:
+        return _own_key(cost, mapping(raw.get("cost_details")).get("upstream_inference_cost"))
+    if cost is None and (ticks := count(raw.get("cost_in_usd_ticks"))) is not None:  # xAI
+        return f"{ticks}e-10"
+    hidden = mapping(body.get("_hidden_params"))
+    headers = mapping(fields.get("headers"))
+    for found in (
+        cost,
+        hidden.get("response_cost"),
+        body.get("response_cost"),
+        headers.get("x-litellm-response-cost"),
+        body.get("total_cost_usd") if body.get("type") == "result" else None,
+        fields.get("response_cost"),
+        fields.get("cost_usd"),
+    ):
+        if found is not None:
+            return found
+    return None
+
+
+def _own_key(fee: object, upstream: object) -> object:
+    """OpenRouter with the user's own key: its fee, and what the key's provider charges on top."""
+    if upstream is None:
+        return None  # the fee alone is not what the call cost
+    return (fee, upstream)
+
+
+def is_refused(fields: Mapping[str, Any], provider: str | None = None) -> bool:
+    """True if the provider answered with an error and no usage: nothing is charged for that."""
+    status = fields.get("status")
+    if isinstance(status, int) and status >= 400:
+        return True
+    body = fields.get("body")
+    return isinstance(body, dict) and shapes.error_of(body, provider) is not None
