@@ -1,0 +1,171 @@
+"""Breakpoints: where ``continue`` stops, in either direction.
+
+A place is written ``error``, ``tool:NAME``, ``agent:NAME`` or ``lane:NAME``, ``loop>3``, ``text~"regex"``,
+an address, or an expression. Whether an event matches depends on the run alone, not on where one comes from.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .. import lines
+from ..errors import NoSuchEvent, UsageError
+from ..tracefile.event import Event
+from .expr import Expr
+from .heads import is_error, is_tool_begin, links_of
+from .search import TextSearch
+
+if TYPE_CHECKING:
+    from .stepper import Stepper
+
+Test = Callable[[Event], bool]
+
+FORMS = 'error, tool:NAME, agent:NAME, loop>3, text~"regex", an address or an expression'
+
+_LOOP = re.compile(r"loop\s*(>=?)\s*(\d{1,9})\Z")
+_ADDRESS = re.compile(r"(?:\d{1,18}|#\d{1,18}|p[0-9a-f]{1,32}:\d{1,18}|turn:\d{1,18}|call:[0-9a-f]+|@\w+)\Z")
+_PREFIX = re.compile(r"([a-z]+):\s*(\S.*)\Z")
+
+
+class Breakpoint:
+    """One breakpoint."""
+
+    def __init__(self, number: int, text: str, test: Test, *, temporary: bool = False) -> None:
+        self.number = number
+        self.text = text
+        self.temporary = temporary
+        self.enabled = True
+        self.condition: Expr | None = None
+        self.ignore = 0
+        """Hits still to be passed over."""
+        self.hits = 0
+        self.commands = ""
+        """Verbs to run at the stop."""
+        self._test = test
+
+    def matches(self, event: Event) -> bool:
+        """True if the event is one to stop at, hits to be passed over not considered."""
+        return (
+            self.enabled and self._test(event) and (self.condition is None or self.condition.matches(event))
+        )
+
+    def hit(self) -> bool:
+        """Count a match; False if it is one to be passed over."""
+        if self.ignore > 0:
+            self.ignore -= 1
+            return False
+        self.hits += 1
+        return True
+
+
+def test_of(text: str, stepper: Stepper) -> Test:
+    """Return what a breakpoint's text stands for; UsageError says what it may be."""
+    text = text.strip()
+    if not text:
+        raise UsageError("a breakpoint needs a place", hint=FORMS)
+    if text == "error":
+        return is_error
+    if text.startswith("text~"):
+        return TextSearch(unquoted(text[5:].strip()))
+    if (loop := _LOOP.match(text)) is not None:
+        return _loop(stepper, int(loop[2]) + (loop[1] == ">"))
+    if _ADDRESS.match(text):
+        return _at(stepper, text)
+    if (named := _PREFIX.match(text)) is not None:
+        if named[1] == "tool":
+            return _tool(unquoted(named[2]))
+        if named[1] in ("agent", "lane"):
+            return _lane(stepper, unquoted(named[2]))
+        near = difflib.get_close_matches(named[1], ("tool", "agent", "lane", "turn", "call"), 1, 0.5)
+        hint = f"did you mean {near[0]}:{named[2]}?" if near else f"there is {FORMS}"
+        raise UsageError(f"{named[1]}: is no kind of breakpoint", hint=hint)
+    return Expr(text).matches
+
+
+def unquoted(text: str) -> str:
+    """Return a text without the quotes around it."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def _tool(pattern: str) -> Test:
+    def test(event: Event) -> bool:
+        if not is_tool_begin(event):
+            return False
+        name = links_of(event).get("tool") or event.tool_name
+        return type(name) is str and fnmatch.fnmatchcase(name, pattern)
+
+    return test
+
+
+def _lane(stepper: Stepper, pattern: str) -> Test:
+    """Stop where work passes to the lane, not at each of its events."""
+
+    def is_in(index: int) -> bool:
+        return fnmatch.fnmatchcase(stepper.lanes.of(index), pattern)
+
+    def test(event: Event) -> bool:
+        index = event.index
+        return index is not None and is_in(index) and (index == 0 or not is_in(index - 1))
+
+    return test
+
+
+def _at(stepper: Stepper, address: str) -> Test:
+    index = stepper.resolve(address)
+    event = stepper.events[index]
+    key = event.writer, event.step  # an index may change while other processes write
+
+    def test(event: Event) -> bool:
+        return (event.writer, event.step) == key
+
+    if event.step is None:
+        raise NoSuchEvent(f"the event at {address} has no step to stop at", asked=address)
+    return test
+
+
+def _loop(stepper: Stepper, least: int) -> Test:
+    def test(event: Event) -> bool:
+        return is_tool_begin(event) and stepper.repeats(event) >= least
+
+    return test
+
+
+class Repeats:
+    """How often each tool was called with equal arguments in a lane, up to each of its calls."""
+
+    def __init__(self) -> None:
+        self._nth: dict[int, int] = {}
+        self._seen: dict[tuple[str, str, str], int] = {}
+        self._upto = 0
+
+    def of(self, event: Event, stepper: Stepper) -> int:
+        """Return the how manieth such call an event is: 1 for the first."""
+        index = event.index or 0
+        while self._upto <= index:
+            one = stepper.events[self._upto]
+            stepper.progress(self._upto, index)
+            if is_tool_begin(one):
+                key = stepper.lanes.of(self._upto), one.tool_name or "", _canonical(one)
+                self._seen[key] = self._seen.get(key, 0) + 1
+                if self._seen[key] > 1:
+                    self._nth[self._upto] = self._seen[key]
+            self._upto += 1
+        return self._nth.get(index, 1)
+
+
+def _canonical(event: Event) -> str:
+    """Return the arguments as text that is the same in whatever order they were given."""
+    try:
+        return lines.dumps(_sorted(event.args))
+    except (ValueError, TypeError, RecursionError):
+        return repr(event.args)
+
+
+def _sorted(value: object) -> object:
+    if type(value) is dict:
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if type(value) is list else value

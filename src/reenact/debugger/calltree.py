@@ -1,0 +1,123 @@
+"""Calls within calls: a tool within the model call that asked for it, a sub-agent within the tool it ran in.
+
+Needs all calls, so it is made when first asked for. A sub-agent's requests do not say which tool they ran
+in: it is the one of another lane that was open when the lane began, of several the first not yet taken.
+"""
+
+from __future__ import annotations
+
+from ..tracefile.calls import MODEL, TOOL, Call
+from ..tracefile.event import Event
+from ..tracefile.recording import Recording
+from .lanes import MAIN, Lanes
+
+
+class CallTree:
+    """The calls of a recording by event, with their parents and children."""
+
+    def __init__(self, recording: Recording, lanes: Lanes) -> None:
+        self._of_index: dict[int, Call] = {}
+        self._parents: dict[int, Call] = {}
+        self._children: dict[int, list[Call]] = {}
+        self.lane_calls: dict[str, list[Call]] = {}
+        """Calls of each lane, lanes in order of appearance."""
+        _Planter(self, lanes).plant(recording.calls())
+
+    def call_at(self, event: Event) -> Call | None:
+        """Return the call that an event begins or ends."""
+        return None if event.index is None else self._of_index.get(event.index)
+
+    def parent(self, call: Call) -> Call | None:
+        """Return the call this one was made in."""
+        return self._parents.get(id(call))
+
+    def children(self, call: Call) -> list[Call]:
+        """Return the calls that were made in this one, in order."""
+        return self._children.get(id(call), [])
+
+    def enclosing(self, event: Event) -> Call | None:
+        """Return the innermost call that was still open at an event, its own left out."""
+        call = self.call_at(event)
+        for _ in range(100):
+            call = None if call is None else self.parent(call)
+            if call is None or _is_within(event, call):
+                return call
+        return None
+
+    def take_in(self, call: Call, lane: str) -> None:
+        for event in (call.begin, call.end):
+            if event is not None and event.index is not None:
+                self._of_index.setdefault(event.index, call)
+        self.lane_calls.setdefault(lane, []).append(call)
+
+    def link(self, call: Call, parent: Call) -> None:
+        self._parents[id(call)] = parent
+        self._children.setdefault(id(parent), []).append(call)
+
+
+class _Planter:
+    """Goes through the calls once in the order they began."""
+
+    def __init__(self, tree: CallTree, lanes: Lanes) -> None:
+        self._tree = tree
+        self._lanes = lanes
+        self._lane_of: dict[int, str] = {}
+        self._by_id: dict[str, Call] = {}
+        self._latest: dict[str, Call] = {}
+        """The latest model call of each lane."""
+        self._open: list[Call] = []
+        """Tool calls that have not ended."""
+        self._inside: dict[str, Call] = {}
+        """The tool call that each lane ran in last."""
+
+    def plant(self, calls: list[Call]) -> None:
+        for call in calls:
+            index = call.event.index
+            if index is None:
+                continue
+            lane = self._lane_of[id(call)] = self._lanes.of(index)
+            self._tree.take_in(call, lane)
+            self._open = [one for one in self._open if one.end is None or (one.end.index or 0) > index]
+            parent = self._by_id.get(call.parent or "")
+            if parent is None:
+                parent = self._latest.get(lane) if call.kind == TOOL else self._tool_around(lane)
+            if parent is not None:
+                self._tree.link(call, parent)
+            if call.id is not None:
+                self._by_id[call.id] = call
+            if call.kind == MODEL:
+                self._latest[lane] = call
+            elif call.end is not call.begin:
+                self._open.append(call)
+
+    def _tool_around(self, lane: str) -> Call | None:
+        inside = self._inside.get(lane)
+        if lane == MAIN or (inside is not None and inside in self._open):
+            return inside
+        around = [call for call in self._open if not self._is_inside(call, lane)]
+        taken = {id(call) for call in self._inside.values()}
+        free = [call for call in around if id(call) not in taken] or around
+        if not free:
+            return None
+        # Tools asked for together start their sub-agents in the same order.
+        chosen = next(call for call in free if call.parent == free[-1].parent)
+        self._inside[lane] = chosen
+        return chosen
+
+    def _is_inside(self, call: Call, lane: str) -> bool:
+        """True if a tool call was made by the lane itself or by one that runs within it."""
+        at = self._lane_of[id(call)]
+        for _ in range(len(self._inside) + 1):
+            if at == lane:
+                return True
+            outer = self._inside.get(at)
+            if outer is None:
+                return False
+            at = self._lane_of[id(outer)]
+        return True
+
+
+def _is_within(event: Event, call: Call) -> bool:
+    begin, end = call.event.index, call.end.index if call.end is not None else None
+    here = event.index
+    return begin is not None and here is not None and begin < here and (end is None or here < end)

@@ -1,0 +1,158 @@
+"""The context window of a model call, part by part: who said it, how large it is, where it came from.
+
+Also what is new in it since the lane's previous request. Shares are estimates by length, which is all one
+can say without the provider's tokenizer; the sum is what the provider counted, where it told.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .. import lines, schema
+from ..tracefile.event import Event
+from ..tracefile.recording import Recording
+from ..wire import shapes
+from .heads import base_kind
+from .lanes import Lanes
+from .origins import Origin, Origins, common_prefix, messages_of, tool_ids
+
+_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_TOOLS = ("tools", "toolConfig")
+_NEAR = 2000
+"""Events after a request among which its answer is sought."""
+
+
+class Part(NamedTuple):
+    """A message, the system prompt, or the tools of a request."""
+
+    number: int | None
+    """Of a message, from 0; None for what stands beside the messages."""
+    role: str
+    value: Any
+    text: str
+    size: int
+    """Characters as JSON."""
+    origin: Origin | None
+
+
+class Context(NamedTuple):
+    """What the model saw."""
+
+    request: Event
+    parts: list[Part]
+    tokens: int | None
+    """Input tokens as the provider counted them; None if it did not tell."""
+
+    @property
+    def messages(self) -> list[Part]:
+        return [part for part in self.parts if part.number is not None]
+
+    def share(self, part: Part) -> float:
+        """Return the part's estimated share of the whole, 0 to 1."""
+        return part.size / max(1, sum(one.size for one in self.parts))
+
+
+class Delta(NamedTuple):
+    """What is new in a request."""
+
+    request: Event
+    previous: Event | None
+    kept: int
+    """Messages that stand as they did."""
+    gone: int
+    """Messages of the previous request that are no longer there, or not as they were."""
+    changed: list[str]
+    """Other parts of the request that differ."""
+    parts: list[Part]
+
+
+def context_of(recording: Recording, lanes: Lanes, event: Event) -> Context | None:
+    """Return the context of the request that led to an event; None if there is none."""
+    request = recording.request_before(event)
+    if request is None:
+        return None
+    body = request.body
+    body = body if type(body) is dict else {}
+    beside = [
+        Part(None, role, body[key], _beside_text(role, body[key]), _size(body[key]), None)
+        for role, keys in (("system", _SYSTEM), ("tools", _TOOLS))
+        for key in keys
+        if body.get(key)
+    ]
+    origins = Origins(recording, lanes).of(request)
+    said = [
+        Part(number, role_of(message), message, shapes.text(message), _size(message), origins[number])
+        for number, message in enumerate(messages_of(request))
+    ]
+    return Context(request, beside + said, _tokens(recording, request))
+
+
+def delta_of(recording: Recording, lanes: Lanes, event: Event) -> Delta | None:
+    """Return what is new in the request that led to an event, compared with the lane's previous one."""
+    context = context_of(recording, lanes, event)
+    if context is None:
+        return None
+    previous = Origins(recording, lanes).previous(context.request)
+    if previous is None:
+        return Delta(context.request, None, 0, 0, [], context.messages)
+    before, now = messages_of(previous), messages_of(context.request)
+    kept = common_prefix(before, now)
+    old, new = (body if type(body) is dict else {} for body in (previous.body, context.request.body))
+    keys = [key for key in {**old, **new} if key not in schema.LISTS]
+    changed = [key for key in keys if old.get(key) != new.get(key)]
+    return Delta(context.request, previous, kept, len(before) - kept, changed, context.messages[kept:])
+
+
+def role_of(message: Any) -> str:
+    """Return who a message is from; ``tool`` for one of only tool results, whatever its provider calls it."""
+    if type(message) is not dict:
+        return "?"
+    kind, role = message.get("type"), message.get("role")
+    if type(kind) is str and kind.endswith("_output"):
+        return "tool"
+    if kind in ("function_call", "reasoning"):
+        return "assistant"
+    parts = message.get("content")
+    if type(parts) is list and parts and all(tool_ids(part) or _is_response(part) for part in parts):
+        return "tool"
+    if type(message.get("parts")) is list and any(_is_response(part) for part in message["parts"]):
+        return "tool"
+    return role if type(role) is str else str(kind or "?")
+
+
+def _is_response(part: Any) -> bool:
+    return type(part) is dict and ("functionResponse" in part or "toolResult" in part)
+
+
+def _beside_text(role: str, value: Any) -> str:
+    if role == "system":
+        return value if type(value) is str else shapes.text(value)
+    tools = value if type(value) is list else [value]
+    names = [_tool_name(tool) for tool in tools]
+    return ", ".join(name for name in names if name)
+
+
+def _tool_name(tool: Any) -> str:
+    inner = tool.get("function") if type(tool) is dict else None
+    named = inner if type(inner) is dict else tool if type(tool) is dict else {}
+    name = named.get("name", named.get("type"))
+    return name if type(name) is str else "?"
+
+
+def _size(value: Any) -> int:
+    try:
+        return len(lines.dumps(value))
+    except (ValueError, TypeError, RecursionError):
+        return len(repr(value))
+
+
+def _tokens(recording: Recording, request: Event) -> int | None:
+    call, start = request.call, request.index
+    if call is None or start is None:
+        return None
+    for event in recording.events[start + 1 : start + _NEAR]:
+        if base_kind(event) == schema.MODEL_RESPONSE and event.call == call:
+            usage = shapes.usage_from_raw(event.usage) or {}
+            known = [usage[key] for key in ("input", "cache_read", "cache_write") if key in usage]
+            return sum(known) if known else None
+    return None

@@ -1,0 +1,159 @@
+"""Where each message of a request came from: the answer, the tool result, or the request that said it first.
+
+History is sent again with every request; the first one that had a message is what matters. Told from how
+our own lines are stored, else by comparing with the lane's earlier requests.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .. import schema
+from ..tracefile.event import Event
+from ..tracefile.recording import Recording
+from ..wire import shapes
+from .heads import base_kind
+from .lanes import Lanes
+
+_LINKS = 5000
+"""Earlier requests that are looked at."""
+
+_NEAR = 300
+"""Events before a request among which the tool result or answer in it is sought."""
+
+_CHASES = 20
+
+_ID_KEYS = ("tool_use_id", "tool_call_id", "call_id")
+
+
+class Origin(NamedTuple):
+    """The event a message came from, and what the event is to it."""
+
+    event: Event
+    how: str
+    """``answer``, ``tool`` or ``request``."""
+
+
+class Origins:
+    """Finds the origins of messages in one recording."""
+
+    def __init__(self, recording: Recording, lanes: Lanes) -> None:
+        self._recording = recording
+        self._lanes = lanes
+
+    def of(self, request: Event) -> list[Origin]:
+        """Return the origin of each message of a request."""
+        messages = messages_of(request)
+        found: list[Origin | None] = [None] * len(messages)
+        link: Event | None = request
+        open_below = len(messages)
+        for _ in range(_LINKS):
+            if link is None or open_below <= 0:
+                break
+            kept, stored, link_before = self._below(link)
+            kept = min(kept, open_below)
+            for number in range(kept, open_below):
+                element = stored[number - kept] if number - kept < len(stored) else None
+                found[number] = self._origin(element, messages[number], link, _CHASES)
+            open_below, link = kept, link_before
+        return [origin or Origin(request, "request") for origin in found]
+
+    def previous(self, request: Event) -> Event | None:
+        """Return the request before this one in its lane, retries of the same turn left out."""
+        index = request.index or 0
+        lane = self._lanes.of(index) if request.index is not None else None
+        for at in range(index - 1, -1, -1):
+            event = self._recording.events[at]
+            if base_kind(event) == schema.MODEL_REQUEST and self._lanes.of(at) == lane:
+                return event
+        return None
+
+    def _below(self, link: Event) -> tuple[int, list[Any], Event | None]:
+        """Return how many messages a request took over, those it added as stored, and the one it took from."""
+        fields = link._raw()
+        base, keep, body = fields.get("base"), fields.get("keep"), fields.get("body")
+        key = next((name for name in schema.LISTS if _has(name, keep, body)), None)
+        stored = body.get(key) if type(body) is dict else None
+        stored = stored if type(stored) is list else []
+        if type(base) is str and type(keep) is dict and key is not None:
+            much = keep.get(key, 0)
+            before = self._recording.request_of(base)
+            count = len(messages_of(link)) - len(stored) if much is True else much
+            return (count if type(count) is int and before is not None else 0), stored, before
+        before = self.previous(link)
+        kept = 0 if before is None else common_prefix(messages_of(before), messages_of(link))
+        return kept, stored[kept:], before if kept else None
+
+    def _origin(self, element: Any, message: Any, link: Event, chases: int) -> Origin:
+        reference = element if type(element) is dict else {}
+        if type(reference.get("$answer")) is str:
+            answer = self._answer(reference["$answer"], link)
+            return Origin(answer, "answer") if answer is not None else Origin(link, "request")
+        same = reference.get("$same")
+        if type(same) is list and len(same) == 2 and type(same[0]) is str and chases:
+            return self._chased(same[0], same[1], message, link, chases)
+        wanted = tool_ids(message)
+        text = None if wanted else _said(message)
+        for at in range((link.index or 0) - 1, max(-1, (link.index or 0) - _NEAR), -1):
+            event = self._recording.events[at]
+            kind = event.event_type
+            if wanted and kind == schema.TOOL_RESULT and event.tool_id in wanted:
+                return Origin(event, "tool")
+            if text and kind == schema.MODEL_RESPONSE and event.content == text:
+                return Origin(event, "answer")
+        return Origin(link, "request")
+
+    def _chased(self, call: str, number: Any, message: Any, link: Event, chases: int) -> Origin:
+        """Follow a reference to a message of an earlier request to where that one came from."""
+        earlier: Event | None = self._recording.request_of(call)
+        for _ in range(_LINKS):
+            if earlier is None or type(number) is not int:
+                return Origin(link, "request")
+            kept, stored, before = self._below(earlier)
+            if number >= kept:
+                element = stored[number - kept] if number - kept < len(stored) else None
+                return self._origin(element, message, earlier, chases - 1)
+            earlier = before
+        return Origin(link, "request")
+
+    def _answer(self, call: str, link: Event) -> Event | None:
+        for at in range((link.index or 0) - 1, -1, -1):
+            event = self._recording.events[at]
+            if base_kind(event) == schema.MODEL_RESPONSE and event.call == call:
+                return event
+        return None
+
+
+def messages_of(request: Event) -> list[Any]:
+    """Return all messages of a request."""
+    body = request.body
+    if type(body) is not dict:
+        return []
+    return next((body[key] for key in schema.LISTS if type(body.get(key)) is list), [])
+
+
+def common_prefix(some: list[Any], others: list[Any]) -> int:
+    """Return how many leading elements two lists share."""
+    for number, (one, other) in enumerate(zip(some, others, strict=False)):
+        if one != other:
+            return number
+    return min(len(some), len(others))
+
+
+def tool_ids(message: Any) -> set[str]:
+    """Return the ids of the tool uses that a message answers."""
+    if type(message) is not dict:
+        return set()
+    parts = [message, *(message["content"] if type(message.get("content")) is list else [])]
+    found = {part.get(key) for part in parts if type(part) is dict for key in _ID_KEYS}
+    return {each for each in found if type(each) is str}
+
+
+def _said(message: Any) -> str | None:
+    """Return the text of an answer that was put into the history."""
+    role = message.get("role") if type(message) is dict else None
+    return shapes.text(message) if role in ("assistant", "model") else None
+
+
+def _has(name: str, keep: Any, body: Any) -> bool:
+    return (type(keep) is dict and name in keep) or (type(body) is dict and name in body)

@@ -1,0 +1,284 @@
+"""Stepper: a cursor in a recording that moves both ways, by lane, call, breakpoint, watch or text.
+
+The engine under ``reenact debug`` and whatever else shows a run event by event: no output, no input.
+Moving reads the events it passes; nothing in the run is ever executed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..errors import NoSuchEvent, UsageError
+from ..tracefile import family
+from ..tracefile import status as states
+from ..tracefile.event import Event
+from ..tracefile.recording import Events, Recording
+from .breakpoints import Repeats
+from .calltree import CallTree
+from .expr import Expr
+from .heads import is_turn_begin
+from .lanes import Lanes
+from .search import TextSearch
+from .stops import Reason, Stops
+from .targets import mark_name, resolve
+from .watches import Progress, change_before
+
+END, BEGINNING = "End of trace.", "Beginning of trace."
+STILL_GOING = "The run is still going; no newer event yet."
+
+_EVERY = 255
+"""Progress is told once in so many events (a mask)."""
+
+
+class Move(NamedTuple):
+    """How a move ended."""
+
+    moved: bool
+    note: str = ""
+    """Why it went no further, or nowhere."""
+    reasons: tuple[Reason, ...] = ()
+
+
+class Stepper:
+    """A position among a recording's events, and what one needs to choose the next one."""
+
+    def __init__(self, load: Callable[[], Recording]) -> None:
+        """``load`` opens the recording, and opens it again when its file has grown."""
+        self._load = load
+        self.on_progress: Progress | None = None
+        """Called with how many of how many events were looked at, now and then."""
+        self.stops = Stops(self)
+        self.marks: dict[str, int] = {}
+        self._trail: list[int] = []
+        self._trail_at = -1
+        self._pattern: TextSearch | None = None
+        self._open()
+        self.index = 0
+        self._visit(0)
+
+    def _open(self) -> None:
+        self._size = 0
+        self.recording = self._load()
+        self._size = self._bytes()
+        self.events: Events = self.recording.events
+        self.lanes = Lanes(self.recording)
+        self._tree: CallTree | None = None
+        self._repeats = Repeats()
+
+    @property
+    def event(self) -> Event:
+        """The event the cursor is at."""
+        if not self.events:
+            raise NoSuchEvent("there is no event in this run", asked="the current event")
+        return self.events[self.index]
+
+    @property
+    def tree(self) -> CallTree:
+        """Calls within calls; the first time this reads the whole run."""
+        if self._tree is None:
+            self._tree = CallTree(self.recording, self.lanes)
+        return self._tree
+
+    def progress(self, done: int, total: int) -> None:
+        """Say how far a long look has come, for whoever listens."""
+        if self.on_progress is not None and not done & _EVERY:
+            self.on_progress(done, total)
+
+    def repeats(self, event: Event) -> int:
+        """Return how often the tool call at an event was made in its lane by then, equal arguments."""
+        return self._repeats.of(event, self)
+
+    # moving ---------------------------------------------------------------------------------------
+
+    def step(self, direction: int = 1) -> Move:
+        """Go to the next event, or the one before, whichever lane it is in."""
+        to = self.index + direction
+        if self._is_beyond(to):
+            return self._stay(direction)
+        return self._go(to)
+
+    def next(self, direction: int = 1) -> Move:
+        """Go to the next event of this lane, or the one before."""
+        if not self.events:
+            return self._stay(direction)
+        lane, at = self.lanes.of(self.index), self.index + direction
+        while not self._is_beyond(at):
+            self.progress(abs(at - self.index), len(self.events))
+            if self.lanes.of(at) == lane:
+                return self._go(at)
+            at += direction
+        if at != self.index + direction:
+            side = "after" if direction > 0 else "before"
+            return Move(
+                False,
+                f"No event of lane {lane} comes {side} this one; {'s' if direction > 0 else 'rs'} goes on.",
+            )
+        return self._stay(direction)
+
+    def out(self) -> Move:
+        """Go to where the call begun here ends, else out to the end of the call around it."""
+        event = self.event
+        call = self.tree.call_at(event)
+        if call is None or call.begin != event or call.end == event:
+            call = self.tree.enclosing(event)
+        if call is None:
+            return Move(False, "No call is open around this event; c goes on.")
+        if call.end is None or call.end.index is None:
+            return Move(False, "That call has no end in the trace.")
+        return self._go(call.end.index)
+
+    def up(self) -> Move:
+        """Go to the call this one was made in."""
+        call = self.tree.call_at(self.event)
+        parent = self.tree.parent(call) if call is not None else None
+        if parent is None or parent.event.index is None:
+            return Move(False, "No call led to this event.")
+        return self._go(parent.event.index)
+
+    def down(self) -> Move:
+        """Go to the first call that was made in this one."""
+        call = self.tree.call_at(self.event)
+        children = self.tree.children(call) if call is not None else []
+        if not children or children[0].event.index is None:
+            return Move(False, "This event led to no call.")
+        return self._go(children[0].event.index)
+
+    def run(self, direction: int = 1, limit: int | None = None) -> Move:
+        """Go on until a breakpoint or watch stops it, or to the end; not beyond ``limit``."""
+        start = self.index
+        stop = self.stops.next(start, direction, limit) if self.events else None
+        while stop is None and limit is None and direction > 0 and self.refresh():
+            stop = self.stops.next(start, direction)
+        if stop is not None:
+            return self._go(stop[0])._replace(reasons=tuple(stop[1]))
+        end = limit if limit is not None else len(self.events) - 1 if direction > 0 else 0
+        if not self.events or end == start:
+            return self._stay(direction)
+        return self._go(end)._replace(note="" if limit is not None else self._end_note(direction))
+
+    def until(self, address: str | None = None) -> Move:
+        """Go on to an address, or to the next turn of this lane; stops on the way count."""
+        if address is None:
+            lane = self.lanes.of(self.event.index or 0)
+            later = range(self.index + 1, len(self.events))
+            here = (at for at in later if is_turn_begin(self.events[at]) and self.lanes.of(at) == lane)
+            to = next(here, None)
+            return self.run() if to is None else self.run(limit=to)
+        to = self.resolve(address)
+        if to <= self.index:
+            raise UsageError(f"{address} is not after this event", hint=f"`j {address}` goes there")
+        return self.run(limit=to)
+
+    def go(self, address: str) -> Move:
+        """Go to an address, ``#index``, ``-1``, ``%50`` or ``@mark``."""
+        return self._go(self.resolve(address))
+
+    def retrace(self, direction: int) -> Move:
+        """Go to where the cursor was before, or forward again."""
+        at = self._trail_at + direction
+        if not 0 <= at < len(self._trail):
+            return Move(False, "No earlier position." if direction < 0 else "No later position.")
+        self._trail_at = at
+        self.index = min(self._trail[at], len(self.events) - 1)
+        return Move(True)
+
+    def find(self, pattern: str, direction: int = 1) -> Move:
+        """Go to the next event, or the one before, with a text that matches; "" looks for the last again."""
+        if pattern:
+            self._pattern = TextSearch(pattern)
+        if self._pattern is None:
+            raise UsageError("there is no pattern to look for again", hint="/hotel looks for hotel")
+        at = self.index + direction
+        while not self._is_beyond(at):
+            self.progress(abs(at - self.index), len(self.events))
+            if self._pattern(self.events[at]):
+                return self._go(at)
+            at += direction
+        where, other = ("after", "?") if direction > 0 else ("before", "/")
+        told = f"No event {where} this one matches {self._pattern.pattern}; {other} looks the other way."
+        return Move(False, told)
+
+    def to_last_change(self, text: str) -> Move:
+        """Go back to where the value of an expression last changed."""
+        expr = Expr(text)
+        change = change_before(self.events, expr, self.index, self.progress)
+        if change is None:
+            return Move(False, f"No event before this one has a value for {expr.text}.")
+        return self._go(change.at)._replace(note=f"{expr.text} changed here.")
+
+    # places ---------------------------------------------------------------------------------------
+
+    def mark(self, name: str = "") -> str:
+        """Give the cursor's event a name; returns it."""
+        self.event  # noqa: B018 - an empty run has nothing to mark
+        name = mark_name(name, self.marks)
+        self.marks[name] = self.index
+        return name
+
+    def resolve(self, address: str) -> int:
+        """Return the index of an address, ``#index``, ``-1``, ``%50``, ``first``, ``last`` or ``@mark``."""
+        return resolve(self.recording, self.marks, address)
+
+    # growing --------------------------------------------------------------------------------------
+
+    def refresh(self) -> bool:
+        """Read the file again if it has grown; True if there are more events now."""
+        if self._bytes() == self._size:
+            return False
+        count, keys = len(self.events), {at: self._key(at) for at in (self.index, *self.marks.values())}
+        self._open()
+        self.index = self._found_again(self.index, keys)
+        self.marks = {name: self._found_again(at, keys) for name, at in self.marks.items()}
+        return len(self.events) > count
+
+    def _key(self, index: int) -> tuple[str, int | None] | None:
+        if index >= len(self.events):
+            return None
+        return self.events[index].writer, self.events[index].step
+
+    def _found_again(self, index: int, keys: dict[int, tuple[str, int | None] | None]) -> int:
+        """Return where an event is now; another process may have written before it."""
+        key = keys[index]
+        if key is None or key[1] is None or self._key(index) == key:
+            return index
+        moved = self.recording.at_step(key[1], key[0])
+        return index if moved is None or moved.index is None else moved.index
+
+    def _bytes(self) -> int:
+        total = 0
+        for chain in family.streams(self.recording.path):
+            for path in chain:
+                try:
+                    total += os.path.getsize(path)
+                except OSError:
+                    continue
+        return total
+
+    # inner ----------------------------------------------------------------------------------------
+
+    def _is_beyond(self, index: int) -> bool:
+        if index < 0:
+            return True
+        return index >= len(self.events) and not (self.refresh() and index < len(self.events))
+
+    def _stay(self, direction: int) -> Move:
+        return Move(False, self._end_note(direction))
+
+    def _end_note(self, direction: int) -> str:
+        if direction < 0:
+            return BEGINNING
+        return STILL_GOING if self.recording.status == states.RUNNING else END
+
+    def _go(self, index: int) -> Move:
+        moved = index != self.index
+        self.index = index
+        if moved:
+            self._visit(index)
+        return Move(moved)
+
+    def _visit(self, index: int) -> None:
+        del self._trail[self._trail_at + 1 :]
+        self._trail.append(index)
+        self._trail_at += 1
