@@ -17,9 +17,14 @@ from reenact import Recording, StepLog, Trace, read_events
 HERE = Path(__file__).parent
 
 
-def run(program: str, folder: Path) -> str:
+def run(program: str, folder: Path, typed: str = "") -> str:
     done = subprocess.run(
-        [sys.executable, str(HERE / program)], cwd=folder, capture_output=True, text=True, timeout=60
+        [sys.executable, str(HERE / program)],
+        cwd=folder,
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -53,6 +58,23 @@ def test_1_2_the_loop_goes_on_after_a_failing_tool_and_caps_only_the_file(tmp_pa
     ]  # fmt: skip
     assert steps[3]["tool"] == "flaky" and steps[5]["output"] == "error: no answer"
     assert steps[8]["output"] == "x" * 4000
+
+
+def test_1_3_and_1_4_replay_gives_messages_a_provider_accepts(tmp_path: Path) -> None:
+    run("lisbon_agent.py", tmp_path)
+    printed = run("replay_lisbon.py", tmp_path).splitlines()
+    assert printed[0].endswith("'no-prompt']")
+    for line in printed[1:13]:
+        roles = re.findall(r"'(user|assistant|tool)'", line)
+        assert roles[:1] == ["user"]
+        # Two tools are asked for in the first turn, one in the second: no prefix leaves one unanswered.
+        assert roles[1:] in (
+            [],
+            ["assistant", "tool", "tool"],
+            ["assistant", "tool", "tool", "assistant", "tool"],
+            ["assistant", "tool", "tool", "assistant", "tool", "assistant"],
+        ), line
+    assert printed[13] == "['user', 'assistant', 'tool', 'tool', 'assistant', 'tool'] 4000"
 
 
 def test_1_5_head_grep_and_diff_work_on_the_file(tmp_path: Path) -> None:
@@ -93,6 +115,38 @@ def test_2_3_tools_are_paired_and_failures_named(tmp_path: Path) -> None:
     assert failed["call"] == called_2["call"] and failed["result"] is None
     assert failed["error"]["type"] == "ZeroDivisionError" and failed["error"]["message"] == "division by zero"
     assert failed["error"]["frames"][0].startswith("tap_tools.py:")
+
+
+def test_2_4_to_2_10_the_post_mortem_prints_what_the_article_prints(tmp_path: Path) -> None:
+    run("revenue_agent.py", tmp_path)
+    printed = run("post_mortem.py", tmp_path).splitlines()
+    assert printed[:5] == [
+        "Total events: 34",
+        "  model.request: 5",
+        "  model.response: 5",
+        "  tool.called: 12",
+        "  tool.result: 12",
+    ]
+    assert re.fullmatch(r"\[\d+\.\d+\] search\(\{'query': 'Q1 revenue, part 0\.0'\}\)", printed[5])
+    assert all(re.match(r"\[\d+\.\d+\] search\(", line) for line in printed[5:17])
+    assert re.fullmatch(r"First failure: search at \d+\.\d+", printed[17])
+    assert printed[18] == "Error: search returned 0 results"
+    assert printed[19] == "Last model response: Turn 2: I will look for part 2."
+    context, after = (line for line in printed if line.startswith(("Prompt: ", "Next: ")))
+    assert printed[20] == 'search({"query": "Q1 revenue, part 2.0"})'
+    assert (context, after) == ("Prompt: 5 messages, index 16", "Next: 24")
+    assert len(printed) - printed.index(after) - 1 == 34
+
+
+def test_2_7_the_loop_jumps_inspects_and_ends(tmp_path: Path) -> None:
+    run("revenue_agent.py", tmp_path)
+    shown = run("step_through.py", tmp_path, typed="n\nj 25\ni\n" + "n\n" * 20)
+    at = re.findall(r"^(?:\(n\)ext .* > )?\[(\d+)\] (\S+) \|", shown, re.MULTILINE)
+    assert [int(index) for index, _ in at] == [0, 1, *range(25, 34)]
+    assert shown.rstrip().endswith("End of trace.")
+    payload = json.loads(shown[shown.index("> {") + 2 : shown.index("\n}") + 2])
+    assert payload["kind"] == at[2][1] == "model.response"
+    assert run("step_through.py", tmp_path, typed="q\n").count("[0]") == 1
 
 
 def test_3_1_the_summary_prints_what_the_article_prints(tmp_path: Path) -> None:
