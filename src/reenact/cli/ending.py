@@ -5,10 +5,13 @@ Used by ``show`` and ``demo``. For a killed run the calls without an end tell wh
 
 from __future__ import annotations
 
+import shlex
 import signal
+from collections.abc import Sequence
 from typing import Any
 
 from .. import schema
+from ..debugger.failure import failure_of
 from ..tracefile import status as states
 from ..tracefile.calls import TOOL, Call, join_calls
 from ..tracefile.event import ErrorText, Event
@@ -32,12 +35,15 @@ _SAYS = {
 }
 
 
-def open_calls(recording: Recording) -> list[Call]:
+def open_calls(recording: Recording, near_end: Sequence[Call] | None = None) -> list[Call]:
     """Return the calls that tell where processes were when they ended, oldest first.
 
-    In a run that was ended properly, those of further processes that were not.
+    In a run that was ended properly, those of further processes that were not. ``near_end`` are the
+    calls of its last events, if they are at hand.
     """
-    calls = [call for call in join_calls(recording.events[-_LOOK_BACK:]) if call.is_open]
+    if near_end is None:
+        near_end = join_calls(recording.events[-_LOOK_BACK:])
+    calls = [call for call in near_end if call.is_open]
     if recording.end is None or not calls:
         return calls
     ended = {event.writer for event in recording.lines[-_LOOK_BACK:] if event.kind == schema.PROC_END}
@@ -100,13 +106,19 @@ def error_dict(error: ErrorText) -> dict[str, Any]:
     return {"type": error.type, "message": str(error), "frames": error.frames}
 
 
-def show_ending(recording: Recording, out: Output) -> None:
-    """Write how the run ended, in one line and the frames below it."""
+def failed_at(recording: Recording, calls: Sequence[Call]) -> Event | None:
+    """Return the event to look at: what a process died inside of, else where the error came up."""
+    if calls and recording.end is None and recording.status != states.RUNNING:
+        return calls[-1].event
+    return failure_of(recording)
+
+
+def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> None:
+    """Write how the run ended, in one line and the frames below it; ``calls`` are the open ones."""
     status = recording.status
     style = _STYLES.get(status, "bold red")
     error = ending_error(recording)
     words: list[str] = []
-    calls = open_calls(recording)
     if error is not None and recording.end is not None:
         words.append(error_text(error))
     elif status in _SAYS and (recording.end is not None or not calls):
@@ -124,6 +136,18 @@ def show_ending(recording: Recording, out: Output) -> None:
         out.line(f"  its last error was {error_text(error)}")
     for frame in (error.frames if error is not None else [])[:3]:
         out.line(out.paint(f"    at {plain(clean(frame), out.width - 8)}", "dim"))
+
+
+def show_pointers(event: Event, turn: int, run: Sequence[str], root: str | None, out: Output) -> None:
+    """Write where the failure is and the commands that look closer; ``run`` is the run as it was typed."""
+    at = address(event, root)
+    where = f"at event {at}" + (f" in turn {turn}" if turn else "")
+    out.line(f"  {where}; look closer with")
+    looks = [["show", *run, "--event", at], ["debug", *run]]
+    if turn:
+        looks.insert(1, ["messages", *run, "--turn", str(turn)])
+    for words in looks:
+        out.line(out.paint("    " + clean(shlex.join(["reenact", *words])), "cyan"))
 
 
 def _exit_text(end: Event | None) -> str:

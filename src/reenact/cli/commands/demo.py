@@ -102,7 +102,7 @@ def _show_run(path: str, out: Output) -> None:
 
     out.heading("what happened?")
     _command(out, "show", os.path.dirname(path))
-    show.show_run(path, out)
+    show.show_run(path, [os.path.dirname(path)], out)
     out.line()
 
 

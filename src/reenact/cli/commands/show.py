@@ -1,46 +1,51 @@
-"""``reenact show``: how a run ended, then its events by turn; of a long run the two ends only."""
+"""``reenact show``: how a run ended, then what happened in it, turn by turn."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ... import schema
-from ...errors import NoSuchEvent
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from .. import runs
-from ..ending import ending, error_dict, is_turn_begin, show_ending
-from ..eventline import address, describe, event_lines, is_huge
+from ..ending import ending, error_dict, failed_at, first_writer, open_calls, show_ending, show_pointers
+from ..eventline import address, describe, event_lines
 from ..output import Output
-from ..text import age, arguments, count, cut, plain, short_json
+from ..text import age, arguments, plain, short_json
+from ..turns.asjson import turn_dict
+from ..turns.draw import Turns
+from ..turns.facts import Ledger
+from ..turns.flat import TurnNumbers, events_of, print_events, show_events
+from ..turns.story import Block, Story, abridged, is_small, only, tell
+from ..turns.totals import show_totals, totals_dict
 
 DESCRIPTION = """\
-Show how a run ended, with its exception or what it died inside of, then one line per event,
-grouped by turn. Of a long run the first and last events are shown; --all shows every one."""
+Show how a run ended, with its exception or what it died inside of, then turn by turn what was new in
+the prompt, the answer, and the tools with their results; tokens, money and time stand at the right.
+Of a long run the first and last turns are shown and the failing one; --all shows every one."""
 EXAMPLES = """\
   reenact show                         the newest run
   reenact show @failed                 the newest that went wrong
-  reenact show trip.jsonl --turn 3     one turn of a file
+  reenact show trip.jsonl --turn 3     one turn of a file, its texts longer
   reenact show @failed --event @error  the event that failed, in full
+  reenact show --events                one line per event
 """
-
-FIRST, LAST = 20, 40
-"""Of a long run: how it set out, and what led to its end."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
-    parser.add_argument("--all", action="store_true", help="every event, however many")
-    parser.add_argument("--turn", type=int, metavar="N", help="only this turn (from 1)")
+    parser.add_argument("--all", action="store_true", help="every turn or event, however many")
+    parser.add_argument("--turn", type=int, metavar="N", help="only this turn (from 1), its texts longer")
+    parser.add_argument("--events", action="store_true", help="one line per event")
     parser.add_argument(
         "--event", metavar="ADDRESS", help="one event in full: 12, p77aa:12, turn:3, call:a1b2 or @error"
     )
     parser.add_argument(
         "--json", action="store_true", help="JSON lines: the run, then its events; with --event the payload"
     )
+    parser.add_argument("--turns", action="store_true", help="with --json: a line per turn, not per event")
     runs.add_run_options(parser)
 
 
@@ -52,7 +57,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         elif args.json:
             _show_json(recording, args, out)
         else:
-            _show(recording, out, turn=args.turn, everything=args.all)
+            typed = [args.run_address] if args.run_address else []
+            typed += ["--run", args.run] if args.run else []
+            _show(recording, typed, out, turn=args.turn, everything=args.all, flat=args.events)
     finally:
         runs.tell(recording.findings, out)
     return 0
@@ -63,32 +70,64 @@ def _show_event(recording: Recording, text: str, as_json: bool, out: Output) -> 
     if as_json:
         out.json_line(event.payload)
         return
-    for line in event_lines(event, out, root=_root(recording), started=recording.started):
+    for line in event_lines(event, out, root=first_writer(recording), started=recording.started):
         out.line(line)
     out.pretty(event.payload)
 
 
-def show_run(path: str, out: Output) -> None:
-    """Write what ``reenact show PATH`` writes; the demo uses it too."""
-    _show(Recording.load(path), out, turn=None, everything=False)
+def show_run(path: str, typed: Sequence[str], out: Output) -> None:
+    """Write what ``reenact show`` writes of a file; the demo uses it too."""
+    _show(Recording.load(path), typed, out, turn=None, everything=False, flat=False)
 
 
-def _show(recording: Recording, out: Output, *, turn: int | None, everything: bool) -> None:
-    show_ending(recording, out)
+def _show(
+    recording: Recording, typed: Sequence[str], out: Output, *, turn: int | None, everything: bool, flat: bool
+) -> None:
+    story = tell(recording, everything=turn is not None or (everything and not flat))
+    chosen = None if turn is None else only(story, turn, recording.name)
+    ledger = Ledger()
+    failing = _show_ending(recording, story, typed, out)
     _show_identity(recording, out)
-    lines = recording.lines
-    if turn is not None:
-        _print_events(_turn_events(recording, turn), turn - 1, recording, out)
-    elif everything or len(lines) <= FIRST + LAST + 2:
-        _print_events(lines, 0, recording, out)
+    if flat and chosen is not None:
+        print_events(events_of(chosen, recording), chosen.number - 1, recording, out)
+    elif flat:
+        show_events(recording, out, everything=everything)
     else:
-        _print_events(lines[:FIRST], 0, recording, out)
-        hidden = len(lines) - FIRST - LAST
-        out.line(out.paint(f"       … {hidden:,} more events; --all shows them, --turn N one turn", "yellow"))
-        last = list(lines[-LAST:])
-        before = recording.tot["turns"] - sum(map(is_turn_begin, last))
-        _print_events(last, max(before, 0), recording, out)
-    _show_totals(recording, out)
+        shown: list[Block | int] = (
+            [chosen] if chosen is not None else [*story.blocks] if everything else abridged(story, failing)
+        )
+        _show_turns(recording, story, shown, ledger, out, detail=chosen is not None)
+    show_totals(recording, story, ledger, out)
+
+
+def _show_ending(recording: Recording, story: Story, typed: Sequence[str], out: Output) -> int | None:
+    """Write how the run ended and where to look; return the number of the failing turn."""
+    calls = open_calls(recording, story.calls)
+    show_ending(recording, out, calls)
+    failure = failed_at(recording, calls)
+    if failure is None:
+        return None
+    block = story.block_of(failure)
+    number = block.number if block is not None else 0
+    show_pointers(failure, number, typed, first_writer(recording), out)
+    return number
+
+
+def _show_turns(
+    recording: Recording,
+    story: Story,
+    shown: Sequence[Block | int],
+    ledger: Ledger,
+    out: Output,
+    *,
+    detail: bool,
+) -> None:
+    turns = Turns(recording, out, ledger, lanes=story.lanes, detail=detail)
+    for block in shown:
+        if isinstance(block, int):
+            turns.left_out(block)
+        else:
+            turns.block(block)
 
 
 def _show_identity(recording: Recording, out: Output) -> None:
@@ -107,88 +146,9 @@ def _show_identity(recording: Recording, out: Output) -> None:
         out.line(out.paint(f"  parent run {plain(recording.parent_run, 60)}", "dim"))
 
 
-def _root(recording: Recording) -> str | None:
-    writers = recording.writers
-    return writers[0] if writers else None
-
-
-def _print_events(events: Iterable[Event], turn: int, recording: Recording, out: Output) -> None:
-    """Write the events, a heading before each turn; ``turn`` is the one that was going on before."""
-    root, started = _root(recording), recording.started
-    numbers, shown = _TurnNumbers(turn), -1
-    for event in events:
-        number = numbers.of(event)
-        if event.kind in (schema.RUN_START, schema.RUN_END, schema.RUN_MORE):
-            continue
-        if number != shown and number:
-            shown = number
-            out.line(out.paint(f"turn {number}", "bold"))
-        for line in event_lines(event, out, root=root, started=started):
-            out.line(line)
-        event._forget()
-
-
-class _TurnNumbers:
-    """Which turn an event belongs to, told from the events before it."""
-
-    def __init__(self, turn: int) -> None:
-        self._turn = turn
-        self._by_call: dict[str, int] = {}
-
-    def of(self, event: Event) -> int:
-        fields = {} if is_huge(event) else event._raw()
-        if is_turn_begin(event):
-            self._turn += 1
-            self._note(fields.get("call"), self._turn)
-            return self._turn
-        # Turns of several lanes may be interleaved; a call goes where its request or parent went.
-        known = self._by_call.get(str(fields.get("parent"))) or self._by_call.get(str(fields.get("call")))
-        if known is not None:
-            self._note(fields.get("call"), known)
-        return known or self._turn
-
-    def _note(self, call: object, turn: int) -> None:
-        if type(call) is str:
-            self._by_call[call] = turn
-            if len(self._by_call) > 10_000:
-                del self._by_call[next(iter(self._by_call))]
-
-
-def _turn_events(recording: Recording, number: int) -> list[Event]:
-    turns = recording.turns()
-    if not 0 < number <= len(turns):
-        message = f"{plain(recording.name, 60)} has no turn {number}"
-        raise NoSuchEvent(message, asked=str(number), hint=f"it has {count(len(turns), 'turn')}")
-    turn = turns[number - 1]
-    events = {
-        event.index: event
-        for call in [*turn.attempts, *turn.tools]
-        for event in (call.begin, call.end)
-        if event is not None and event.index is not None
-    }
-    end = turns[number].request.index if number < len(turns) else recording.count()
-    for event in recording.events[min(events) : end]:
-        if event.index is not None and event.index not in events and event.call is None:
-            events[event.index] = event
-    return [events[index] for index in sorted(events)]
-
-
-def _show_totals(recording: Recording, out: Output) -> None:
-    tot = recording.tot
-    parts = [count(tot["turns"], "turn"), count(recording.count(), "event")]
-    if tot["in"] or tot["out"]:
-        parts.append(f"{tot['in'] + tot['out']:,} tokens ({tot['in']:,} in, {tot['out']:,} out)")
-    parts.append(count(tot["err"], "error"))
-    if len(recording.writers) > 1:
-        parts.append(count(len(recording.writers), "writer"))
-    out.line(out.paint(cut("  ".join(parts), out.width), "bold"))
-    end = recording.end
-    lost = end.dropped if end is not None else None
-    if type(lost) is int and lost > 0:
-        out.line(out.paint(f"{count(lost, 'event')} could not be recorded", "red"))
-
-
 def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> None:
+    story = tell(recording, everything=True) if _needs_story(recording, args) else None
+    ledger, root = Ledger(), first_writer(recording)
     out.json_line(
         {
             "run": recording.run_id,
@@ -199,17 +159,28 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
             "ended": recording.ended,
             "events": recording.count(),
             "tot": recording.tot,
+            **totals_dict(recording, story, ledger),
             "meta": recording.meta,
             "input": recording.input,
             "writers": recording.writers,
             "parent_run": recording.parent_run,
         }
     )
-    numbers, root = _TurnNumbers(0 if args.turn is None else args.turn - 1), _root(recording)
-    shown: Sequence[Event] = recording.lines if args.turn is None else _turn_events(recording, args.turn)
+    chosen = only(story, args.turn, recording.name) if story is not None and args.turn is not None else None
+    if args.turns and story is not None:
+        for block in story.blocks if chosen is None else [chosen]:
+            if block.turn is not None:
+                out.json_line(turn_dict(block, ledger, root))
+        return
+    numbers = TurnNumbers(0 if chosen is None else chosen.number - 1)
+    shown: Sequence[Event] = recording.lines if chosen is None else events_of(chosen, recording)
     for event in shown:
         out.json_line(event_dict(event, numbers.of(event), root))
         event._forget()
+
+
+def _needs_story(recording: Recording, args: argparse.Namespace) -> bool:
+    return args.turns or args.turn is not None or is_small(recording)
 
 
 def event_dict(event: Event, turn: int | None, root: str | None) -> dict[str, Any]:

@@ -1,0 +1,111 @@
+"""Texts in lines of a width, indented, cut with a word on how much was left out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..output import Cell, Output
+from ..text import clean, cut, width_of
+
+_INDENT = 8
+"""Leading blanks of a line that are kept: code stays readable, a hostile text does not wander off."""
+
+
+class Entry(NamedTuple):
+    """One thing of a turn: where it stands, what it is, its text, and a number at the right edge."""
+
+    address: str
+    sign: str
+    text: str
+    label: str = ""
+    right: str = ""
+    style: str = ""
+    sign_style: str = "dim"
+
+
+class Page:
+    """Writes entries in columns: address, sign, text, right edge."""
+
+    def __init__(self, out: Output, *, lines: int, address_width: int) -> None:
+        self.out = out
+        self.lines = lines
+        self.address_width = address_width
+
+    @property
+    def margin(self) -> int:
+        return self.address_width + 3
+
+    def entry(self, entry: Entry) -> None:
+        """Write one entry, its text broken into a few lines."""
+        out, room = self.out, self.out.width - self.margin
+        label = entry.label + "  " if entry.label else ""
+        right = entry.right if width_of(entry.right) < room // 2 else ""
+        first = room - width_of(label) - (width_of(right) + 2 if right else 0)
+        body, hidden = wrap(entry.text, first, room, self.lines)
+        more = f" … {size(hidden)} more" if hidden else ""
+        if more:
+            space = (first if len(body) == 1 else room) - len(more)
+            body[-1] = cut(body[-1], max(space, 1))
+        cells: list[Cell] = [
+            (f"{entry.address:>{self.address_width}} ", "dim"),
+            (entry.sign + " ", entry.sign_style),
+        ]
+        cells += [(label, "bold" if not entry.style else entry.style), (body[0], entry.style)]
+        used = width_of(body[0]) + (len(more) if len(body) == 1 else 0)
+        if len(body) == 1:
+            cells.append((more, "dim"))
+        cells.append((" " * (first - used + 2) + right if right else "", "dim"))
+        out.line(out.cells(cells).rstrip())
+        for number, text in enumerate(body[1:], 2):
+            tail = more if number == len(body) else ""
+            out.line(out.cells([(" " * self.margin + text, entry.style), (tail, "dim")]).rstrip())
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """Write a line of our own between entries."""
+        self.out.line(self.out.paint(cut(" " * self.margin + text, self.out.width), style))
+
+
+def wrap(text: str, first: int, room: int, lines: int) -> tuple[list[str], int]:
+    """Return at most so many lines that fit, and how many characters did not.
+
+    >>> wrap("one two three", 8, 8, 1)
+    (['one two'], 6)
+    """
+    bound = 4 * room * lines + 200
+    rest = clean(text[:bound]).expandtabs(4)
+    beyond = max(0, len(text) - bound)
+    found: list[str] = []
+    paragraphs = [line.rstrip() for line in rest.split("\n") if line.strip()]
+    while paragraphs and len(found) < lines:
+        line = paragraphs.pop(0)
+        blanks = min(len(line) - len(line.lstrip()), _INDENT)
+        piece, left = _break(" " * blanks + line.lstrip(), max(8, room if found else first))
+        found.append(piece)
+        if left:
+            paragraphs.insert(0, left)
+    return found or [""], sum(map(len, paragraphs)) + beyond
+
+
+def _break(line: str, room: int) -> tuple[str, str]:
+    """Return what of a line fits, broken between words where that does not waste half of it."""
+    if width_of(line) <= room:
+        return line, ""
+    used = at = 0
+    for at, char in enumerate(line):  # noqa: B007
+        used += width_of(char)
+        if used > room:
+            break
+    blank = line.rfind(" ", at // 2, at + 1)
+    at = blank if blank > 0 else max(at, 1)
+    return line[:at].rstrip(), line[at:].lstrip()
+
+
+def size(count: int) -> str:
+    """Return an amount of text.
+
+    >>> size(812), size(3174), size(5_200_000)
+    ('812 B', '3.1 KB', '5.0 MB')
+    """
+    if count < 1024:
+        return f"{count} B"
+    return f"{count / 1024:.1f} KB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MB"

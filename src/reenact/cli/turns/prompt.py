@@ -1,0 +1,181 @@
+"""What a request added over the one before it in its lane: new messages, and what else was changed.
+
+Bodies are compared as they are stored, long texts as references, so a run costs only what is new in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, NamedTuple
+
+from ...tracefile.event import Event
+from ...wire import shapes
+from ...wire.values import mapping, mappings, string, words
+from ..text import arguments, count, plain, short_json
+from .pieces import opened
+
+_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_TOOLS = ("tools", "functions", "toolConfig")
+_GOES_ON = ("previous_response_id", "conversation")
+"""A request with one of these sends only what is new; the provider knows the rest."""
+
+_UNTOLD = frozenset(("model", "stream", "stream_options", *_GOES_ON))
+_WIDE = 160
+
+
+class Delta(NamedTuple):
+    """What was new in a prompt."""
+
+    new: list[Any]
+    """Messages, whole."""
+    changes: list[tuple[str, str]]
+    """What else differs: (what, how)."""
+    recorded: bool = True
+
+
+NOT_RECORDED = Delta([], [], recorded=False)
+
+
+def delta(request: Event, before: Event | None) -> Delta:
+    """Return what a request added over an earlier one; without one, all of it is new."""
+    body = request._body()
+    if type(body) is not dict:
+        return NOT_RECORDED
+    old = before._body() if before is not None else None
+    if type(old) is not dict:
+        return Delta(opened(request, _conversation(body)), _first(opened(request, _settings(body))))
+    new, history = _compare(_conversation(old), _conversation(body))
+    if _GOES_ON[0] in body or _GOES_ON[1] in body:
+        new, history = _conversation(body), ""
+    changes = _changes(opened(request, _settings(old)), opened(request, _settings(body)))
+    return Delta(opened(request, new), [("history", history), *changes] if history else changes)
+
+
+def stored_delta(request: Event, base_length: int | None) -> Delta:
+    """Return what the line itself says is new, where building the whole request would take too long.
+
+    ``base_length`` is how many messages the request had that it builds on.
+    """
+    fields = request._raw()
+    body, keep = fields.get("body"), mapping(fields.get("keep"))
+    if type(body) is not dict:
+        return NOT_RECORDED
+    if "base" not in fields:
+        return delta(request, None)
+    key = shapes.conversation_key(body)
+    told = body[key] if key is not None else []
+    new = [item for item in told if not (type(item) is dict and ("$same" in item or "$answer" in item))]
+    kept = keep.get(key) if key is not None else True
+    changes = []
+    if type(kept) is int and base_length is not None:
+        dropped = base_length - kept - sum(type(item) is dict and "$same" in item for item in told)
+        if dropped > 0:
+            changes.append(("history", f"rewritten: {count(dropped, 'message')} dropped"))
+    changes += _first(opened(request, _settings(body)))
+    return Delta(opened(request, new), changes)
+
+
+def _conversation(body: dict[str, Any]) -> list[Any]:
+    key = shapes.conversation_key(body)
+    if key is not None:
+        return list(body[key])
+    text = body.get("input", body.get("prompt"))
+    return [{"role": "user", "content": text}] if text is not None else []
+
+
+def _settings(body: dict[str, Any]) -> dict[str, Any]:
+    talk = shapes.conversation_key(body)
+    return {key: value for key, value in body.items() if key not in (talk, "input", "prompt", *_GOES_ON)}
+
+
+def _compare(old: list[Any], new: list[Any]) -> tuple[list[Any], str]:
+    """Return the messages that are new, and how the history was changed if it was."""
+    same = 0
+    for a, b in zip(old, new, strict=False):
+        if a is not b and a != b and _key(a) != _key(b):
+            break
+        same += 1
+    if same == len(old):
+        return new[same:], ""
+    gone, added = Counter(map(_key, old[same:])), []
+    for message in new[same:]:
+        key = _key(message)
+        if gone[key] > 0:
+            gone[key] -= 1
+        else:
+            added.append(message)
+    dropped = sum(gone.values())
+    if dropped == len(old) or (same == 1 and dropped == len(old) - 1 and _is_system(old[0])):
+        return added, f"another conversation: none of {count(len(old), 'message')} is left"
+    return added, f"rewritten: {count(dropped, 'message')} dropped" if dropped else ""
+
+
+def _is_system(message: Any) -> bool:
+    return string(mapping(message).get("role")) in ("system", "developer")
+
+
+def _key(value: Any) -> str:
+    """Return the value as text without cache markers, which move along with a conversation."""
+    return json.dumps(_unmarked(value), sort_keys=True)
+
+
+def _unmarked(value: Any) -> Any:
+    if type(value) is dict:
+        return {
+            key: _unmarked(item) for key, item in value.items() if key not in ("cache_control", "cachePoint")
+        }
+    return [_unmarked(item) for item in value] if type(value) is list else value
+
+
+def _first(settings: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the settings of a lane's first request."""
+    found = [("system", system_text(settings[key])) for key in _SYSTEM if settings.get(key)]
+    for key in _TOOLS:
+        if names := tool_names(settings.get(key)):
+            found.append(("tools", ", ".join(names)))
+    rest = {key: value for key, value in settings.items() if key not in {*_SYSTEM, *_TOOLS, *_UNTOLD}}
+    return [*found, ("with", arguments(rest, _WIDE))] if rest else found
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what differs between the settings of two requests."""
+    found = []
+    for key in {**old, **new}:
+        before, after = old.get(key), new.get(key)
+        if before == after or _key(before) == _key(after):
+            continue
+        if key in _SYSTEM:
+            found.append(("system", f"changed: {system_text(after)}" if after else "is gone"))
+        elif key in _TOOLS:
+            found.append(("tools", _tools_changed(tool_names(before), tool_names(after))))
+        elif key not in _UNTOLD or key == "model":
+            was, now = (short_json(value, 60) if value is not None else "unset" for value in (before, after))
+            found.append((plain(key, 30), f"{was} → {now}"))
+    return found
+
+
+def _tools_changed(before: list[str], after: list[str]) -> str:
+    parts = [f"+ {name}" for name in after if name not in before]
+    parts += [f"- {name}" for name in before if name not in after]
+    return ", ".join(parts) or ("changed" if after else "are gone")
+
+
+def system_text(value: Any) -> str:
+    """Return a system prompt as text: a string, blocks, or Gemini's content."""
+    if type(value) is dict:
+        value = value.get("parts", value)
+    return words(value)
+
+
+def tool_names(value: Any) -> list[str]:
+    """Return the names of the tools a request offers, in any provider's shape."""
+    if type(value) is dict:  # Bedrock
+        value = value.get("tools")
+    names = []
+    for tool in mappings(value):
+        declared = mappings(tool.get("functionDeclarations", tool.get("function_declarations"))) or [tool]
+        for one in declared:
+            inner = mapping(one.get("function")) or mapping(one.get("toolSpec")) or one
+            names.append(plain(string(inner.get("name")) or string(inner.get("type")) or "?", 60))
+    return names

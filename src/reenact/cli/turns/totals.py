@@ -1,0 +1,69 @@
+"""The last lines of ``show``: counts, money with where its prices come from, where the time went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...prices import Bill
+from ...tracefile.recording import Recording
+from ..output import Output
+from ..text import count, cut, plain, seconds
+from .facts import Ledger, time_spent
+from .story import Story
+
+
+def show_totals(recording: Recording, story: Story, ledger: Ledger, out: Output) -> None:
+    """Write the sums of a run; those that need all of it only where all of it was read."""
+    tot = recording.tot
+    parts = [count(tot["turns"], "turn"), count(recording.count(), "event")]
+    if tot["in"] or tot["out"]:
+        cached = recording.totals.cache_read if story.is_whole else 0
+        read = f", {cached:,} cached" if cached else ""
+        parts.append(f"{tot['in'] + tot['out']:,} tokens ({tot['in']:,} in, {tot['out']:,} out{read})")
+    parts.append(count(tot["err"], "error"))
+    if len(recording.writers) > 1:
+        parts.append(count(len(recording.writers), "writer"))
+    out.line(out.paint(cut("  ".join(parts), out.width), "bold"))
+    if story.is_whole:
+        _show_cost(ledger.bill(story.calls), ledger, out)
+        _show_time(recording, story, out)
+    elif tot["turns"]:
+        out.line(
+            out.paint(cut("cost  not summed up in a run of this size: ask `reenact stats`", out.width), "dim")
+        )
+    end = recording.end
+    lost = end.dropped if end is not None else None
+    if type(lost) is int and lost > 0:
+        out.line(out.paint(f"{count(lost, 'event')} could not be recorded", "red"))
+
+
+def _show_cost(bill: Bill, ledger: Ledger, out: Output) -> None:
+    if not bill.priced and not bill.unknown:
+        return
+    text = bill.text()
+    if bill.estimated:
+        text += f"  estimated; prices: {plain(ledger.book.source, 100)}"
+    elif bill.told:
+        text += "  as the provider says"
+    out.paragraph([("cost  ", "bold"), (text, "")])
+    for why, calls in list(bill.unknown.items())[:4]:
+        out.line(
+            out.paint(cut(f"      unknown for {count(calls, 'call')}: {plain(why, 100)}", out.width), "dim")
+        )
+
+
+def _show_time(recording: Recording, story: Story, out: Output) -> None:
+    spent = time_spent(story.calls, recording.started, recording.ended)
+    if spent is None or not story.calls:
+        return
+    parts = [f"{name} {seconds(value)}" for name, value in spent.items() if value >= 0.05]
+    if parts:
+        out.line(out.cells([("time  ", "bold"), (", ".join(parts), "")]))
+
+
+def totals_dict(recording: Recording, story: Story | None, ledger: Ledger) -> dict[str, Any]:
+    """Return money and time for ``--json``; null where the run was too large to be read whole."""
+    if story is None or not story.is_whole:
+        return {"money": None, "time": None}
+    spent = time_spent(story.calls, recording.started, recording.ended)
+    return {"money": ledger.bill(story.calls).as_dict(), "time": spent}
