@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .capture.trace import Trace as Trace
     from .debugger.debugger import Debugger as Debugger
     from .errors import UsageError as UsageError
+    from .fleet.runs import runs as runs
     from .tracefile.reader import read_events as read_events
     from .tracefile.recording import Recording as Recording
 
@@ -45,11 +46,12 @@ _HOME = {
     "private": "capture.policy",
     "read_events": "tracefile.reader",
     "run": "capture.run",
+    "runs": "fleet.runs",
 }
 
 __all__ = [
     "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
-    "carry", "flush", "private", "read_events", "run",
+    "carry", "flush", "private", "read_events", "run", "runs",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from .errors import MissingExtra
 
 
-def need(module: str, *, extra: str) -> ModuleType:
+def need(module: str, *, extra: str | None) -> ModuleType:
     """Return the imported module, or raise MissingExtra naming the install command."""
     try:
         return importlib.import_module(module)

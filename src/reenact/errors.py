@@ -68,9 +68,9 @@ class NoSuchEvent(ReenactError):
 class MissingExtra(ReenactError, ImportError):
     """An optional dependency is not installed; the hint is the command that fixes it."""
 
-    def __init__(self, module: str, extra: str) -> None:
+    def __init__(self, module: str, extra: str | None) -> None:
         super().__init__(
             f"this needs the package {module!r}, which is not installed",
-            hint=f'pip install "reenact[{extra}]"',
+            hint=f'pip install "reenact[{extra}]"' if extra else f"pip install {module}",
         )
         self.extra = extra
