@@ -13,7 +13,7 @@ import reenact
 
 ROOT = Path(reenact.__file__).parent
 ROOT_MODULES = {"schema", "lines", "errors", "summary", "_extras", "_version", "__init__", "__main__"}
-MONEY = {"prices", "_config", "_pricetable", "_ratecards"}
+MONEY = {"prices", "_billable", "_config", "_pricetable", "_ratecards"}
 """Root modules of the desk: they read providers' shapes, and recording never loads them."""
 MAY_IMPORT = {
     "capture": {"capture", "wire", *ROOT_MODULES},

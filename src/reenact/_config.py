@@ -93,7 +93,7 @@ def _settings(folder: str | None) -> tuple[str, Mapping[str, Any]]:
         if (data := _bytes(path)) is not None:
             return path, _parsed(path, data)
         path = os.path.join(each, "pyproject.toml")
-        if (data := _bytes(path)) is not None and b"reenact" in data:
+        if (data := _bytes(path)) is not None and b"tool.reenact" in data:
             settings = _parsed(path, data).get("tool", {}).get("reenact")
             if isinstance(settings, dict):
                 return path, settings

@@ -6,20 +6,20 @@ reason, never 0. What counts as what is in wire/billing.py, list prices in _pric
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
+from ._billable import Billable
 from ._config import OwnPrice, own_prices
 from ._pricetable import PriceTable
 from ._ratecards import Card, plain_card
-from .wire import billing, shapes
-from .wire.values import mapping, string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    Found = tuple[Card | None, str, str]
+    """(card, source, model), or (None, why not, model)."""
 
 TOLD, OWN, LISTED, REFUSED = "told", "own", "genai-prices", "not billed"
 
@@ -27,27 +27,38 @@ _VENDORS = {"bedrock": "aws", "gemini": "google"}
 _SPOKEN_BY_OTHERS = {"openai": "openai", "openai-responses": "openai", "anthropic": "anthropic"}
 """Shapes many servers speak, and whose they are if nothing else is known."""
 
-_MAX_NAME = 200
 _MAX_REMEMBERED = 4096
 
 
-@dataclass(frozen=True, slots=True)
 class Price:
     """What one model call cost."""
 
-    usd: Decimal | None
-    """None: unknown."""
-    source: str = ""
-    """``told``, ``own``, ``genai-prices``, ``not billed`` (the provider refused the call), or empty."""
-    why: str | None = None
-    """Why it is unknown."""
-    model: str | None = None
-    parts: Mapping[str, Decimal] = field(default_factory=dict)
-    """Dollars by input, output, cache_read, cache_write …; empty for a cost that was told."""
+    __slots__ = ("model", "parts", "source", "usd", "why")
+
+    def __init__(
+        self,
+        usd: Decimal | None,
+        source: str = "",
+        why: str | None = None,
+        model: str | None = None,
+        parts: Mapping[str, Decimal] | None = None,
+    ) -> None:
+        self.usd = usd
+        """None: unknown."""
+        self.source = source
+        """``told``, ``own``, ``genai-prices``, ``not billed`` (the provider refused the call), or empty."""
+        self.why = why
+        """Why it is unknown."""
+        self.model = model
+        self.parts = parts or {}
+        """Dollars by input, output, cache_read, cache_write …; empty for a cost that was told."""
 
     def text(self) -> str:
         """Return the amount to be read by people."""
         return "unknown" if self.usd is None else money(self.usd)
+
+    def __repr__(self) -> str:
+        return f"Price({self.why or self.text()}, source={self.source!r}, model={self.model!r})"
 
 
 class Bill:
@@ -126,7 +137,7 @@ class Book:
     def __init__(self, own: list[OwnPrice], table: PriceTable) -> None:
         self._own = [(each, plain_card(each.rates)) for each in own]
         self._table = table
-        self._found: dict[tuple[object, ...], tuple[Card | None, str, str]] = {}
+        self._found: dict[tuple[object, ...], Found] = {}
 
     @classmethod
     def open(cls, folder: str | None = None) -> Book:
@@ -155,66 +166,35 @@ class Book:
 
     def price(self, fields: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Price:
         """Return what an ended model call cost, from the fields of its line and of its request's."""
-        asked = request or {}
-        provider = string(fields.get("provider")) or string(asked.get("provider"))
-        names = _model_names(fields, asked)
-        model = names[0] if names else None
-        told = _dollars(billing.told_cost(fields))
+        call = Billable(fields, request or {})
+        model = call.models[0] if call.models else None
+        told = call.told()
         if told is not None:
             return Price(told, TOLD, None, model)
-        body = mapping(fields.get("body"))
-        counts = billing.counts_of(body, _usage(fields), provider)
+        counts = call.counts()
         if counts is None:
-            return _without_usage(fields, provider, model)
+            if call.is_refused():
+                return Price(Decimal(0), REFUSED, None, model)
+            return Price(None, why=call.why_no_counts(), model=model)
         if model is None:
-            withheld = bool(fields.get("model") or asked.get("model") or body.get("model"))
-            return Price(None, why="model name withheld" if withheld else "no model name")
-        url = string(asked.get("url")) or string(fields.get("url")) or ""
-        terms = (
-            {"processing": "batch"} if fields.get("batch") is True else billing.terms_of(body) if body else {}
-        )
-        ts = _seconds(fields.get("ts"))
-        paid = self._charge(names, url, provider, counts, terms, billing.surcharge_of(body), ts)
-        for other, hidden in billing.hidden_calls(body, model) if "usage" in body else ():
-            paid = _plus(paid, self._charge([other or model], url, provider, hidden, terms, None, ts))
-        return paid
+            return Price(None, why="model name withheld" if call.model_is_withheld() else "no model name")
+        found = self._look_up(call.models, call.url, call.provider)
+        price = _charge(found, counts, call)
+        for other, hidden in call.hidden():
+            found = self._look_up([other or model], call.url, call.provider)
+            price = _plus(price, _charge(found, hidden, call))
+        return price
 
-    def _charge(
-        self,
-        names: list[str],
-        url: str,
-        provider: str | None,
-        counts: Mapping[str, int],
-        terms: Mapping[str, str],
-        surcharge: str | None,
-        ts: float,
-    ) -> Price:
+    def _look_up(self, names: list[str], url: str, provider: str | None) -> Found:
         key = (url, provider, *names)
         found = self._found.get(key)
         if found is None:
             if len(self._found) > _MAX_REMEMBERED:
                 self._found.clear()
-            found = self._found[key] = self._look_up(names, url, provider)
-        card, source, model = found
-        if card is None:
-            return Price(None, why=source, model=model)
-        if source == OWN:
-            terms, surcharge = {}, None  # the user's price is the price
-        rates = card.rates(ts, terms)
-        if rates is None or surcharge:
-            return Price(
-                None, why=f"no {surcharge or ' '.join(terms.values())} price for {model}", model=model
-            )
-        for name, part in (("input_tokens", "input"), ("output_tokens", "output")):
-            if counts[name] and name not in rates.names:
-                return Price(None, why=f"no {part} price for {model}", model=model)
-        parts = rates.charge(counts)
-        if parts is None:
-            return Price(None, why="usage does not add up", model=model)
-        return Price(sum(parts.values(), Decimal(0)), source, None, model, parts)
+            found = self._found[key] = self._searched(names, url, provider)
+        return found
 
-    def _look_up(self, names: list[str], url: str, provider: str | None) -> tuple[Card | None, str, str]:
-        """Return (card, source, model), or (None, why not, model)."""
+    def _searched(self, names: list[str], url: str, provider: str | None) -> Found:
         table = self._table
         host = table.provider_of(url) if url else None
         for model in names:
@@ -233,6 +213,27 @@ class Book:
         if not self._table.is_installed:
             return "no price table installed"
         return "price table not readable" if self._table.broken else f"no price for {model}"
+
+
+def _charge(found: Found, counts: Mapping[str, int], call: Billable) -> Price:
+    card, source, model = found
+    if card is None:
+        return Price(None, why=source, model=model)
+    if source == OWN:  # the user's price is the price, on whatever terms
+        rates, wanted = card.rates(0, {}), None
+    else:
+        terms, surcharge = call.terms(), call.surcharge()
+        wanted = surcharge or " ".join(terms.values())
+        rates = None if surcharge else card.rates(call.seconds(), terms)
+    if rates is None:
+        return Price(None, why=f"no {wanted} price for {model}", model=model)
+    for name, part in (("input_tokens", "input"), ("output_tokens", "output")):
+        if counts[name] and name not in rates.names:
+            return Price(None, why=f"no {part} price for {model}", model=model)
+    parts = rates.charge(counts)
+    if parts is None:
+        return Price(None, why="usage does not add up", model=model)
+    return Price(sum(parts.values(), Decimal(0)), source, None, model, parts)
 
 
 def money(usd: Decimal) -> str:
@@ -264,45 +265,6 @@ def _candidates(names: list[str], host: str | None, provider: str | None) -> lis
     return found + [(_SPOKEN_BY_OTHERS[named], name) for name in plain if named]
 
 
-def _model_names(fields: Mapping[str, Any], request: Mapping[str, Any]) -> list[str]:
-    """Return the model that answered, then the one that was asked for, as far as they are known."""
-    url = string(request.get("url")) or string(fields.get("url"))
-    told = (
-        shapes.model_of(fields.get("body")),
-        fields.get("model"),
-        shapes.model_of(request.get("body"), url),
-        request.get("model"),
-    )
-    found: list[str] = []
-    for name in told:
-        if isinstance(name, str) and name and name not in found and "<redacted:" not in name:
-            found.append(name[:_MAX_NAME])
-    return found
-
-
-def _usage(fields: Mapping[str, Any]) -> object:
-    """Return the usage object of a line; StepLog writes the counts beside each other."""
-    if fields.get("input_tokens") is None and fields.get("output_tokens") is None:
-        return fields.get("usage")
-    return {
-        "input": fields.get("input_tokens"),
-        "output": fields.get("output_tokens"),
-        "cache_read": fields.get("cache_read_tokens"),
-        "cache_write": fields.get("cache_write_tokens"),
-        "reasoning": fields.get("reasoning_tokens"),
-    }
-
-
-def _without_usage(fields: Mapping[str, Any], provider: str | None, model: str | None) -> Price:
-    if billing.is_refused(fields, provider):
-        return Price(Decimal(0), REFUSED, None, model)
-    if fields.get("error") is not None:
-        return Price(None, why="failed without usage", model=model)
-    body = mapping(fields.get("body"))
-    given = billing.usage_object(body) or mapping(fields.get("usage"))
-    return Price(None, why="usage not understood" if given else "no usage", model=model)
-
-
 def _plus(one: Price, other: Price) -> Price:
     """Add a hidden call to the call it belongs to; unknown if either is."""
     if one.usd is None or other.usd is None:
@@ -311,36 +273,3 @@ def _plus(one: Price, other: Price) -> Price:
     for name, usd in other.parts.items():
         parts[name] = parts.get(name, Decimal(0)) + usd
     return Price(one.usd + other.usd, one.source, None, one.model, parts)
-
-
-def _dollars(told: object) -> Decimal | None:
-    """Return a told cost as an amount; None for what is no amount."""
-    if told is None or isinstance(told, bool):
-        return None
-    if isinstance(told, tuple):
-        amounts = [_dollars(each) for each in told]
-        return (
-            sum((each for each in amounts if each is not None), Decimal(0)) if None not in amounts else None
-        )
-    if not isinstance(told, int | float | str):
-        return None
-    try:
-        amount = Decimal(repr(told) if isinstance(told, float) else str(told)[:40])
-    except InvalidOperation:
-        return None
-    return amount if amount.is_finite() and 0 <= amount < 10**9 else None
-
-
-def _seconds(ts: object) -> float:
-    """Return a time of a trace as seconds since 1970; now if it has none."""
-    if isinstance(ts, int | float) and 0 <= ts < 1e11:
-        return float(ts)
-    if isinstance(ts, str):
-        from datetime import UTC, datetime
-
-        try:
-            when = datetime.fromisoformat(ts)
-        except ValueError:
-            return time.time()
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    return time.time()

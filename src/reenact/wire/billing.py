@@ -20,23 +20,32 @@ Counts = dict[str, int]
 
 _STANDARD_TIERS = frozenset({"", "default", "standard", "auto", "on_demand", "unspecified"})
 _HIDDEN = frozenset({"compaction", "advisor_message"})
+_DETAILS = (
+    ("input", "prompt_tokens_details"),
+    ("input", "input_tokens_details"),
+    ("input", "input_token_details"),
+    ("output", "completion_tokens_details"),
+    ("output", "output_tokens_details"),
+    ("output", "output_token_details"),
+)
+_GEMINI_DETAILS = (
+    ("promptTokensDetails", "input_{}_tokens"),
+    ("toolUsePromptTokensDetails", "input_{}_tokens"),
+    ("candidatesTokensDetails", "output_{}_tokens"),
+    ("cacheTokensDetails", "cache_{}_read_tokens"),
+)
 _MEDIA = {"AUDIO": "audio", "IMAGE": "image", "DOCUMENT": "image", "VIDEO": "video"}
 
 
-def counts_of(body: object, usage: object = None, provider: str | None = None) -> Counts | None:
-    """Return the counts of an answer; without a readable body, of its usage object alone."""
-    response = mapping(body)
-    neutral = shapes.usage(response, provider) if response else None
-    if neutral is None:
-        response = {}
-        neutral = shapes.usage_from_raw(usage)
+def counts_of(body: dict[str, Any], raw: dict[str, Any], provider: str | None = None) -> Counts | None:
+    """Return the counts of an answer with its usage object ``raw``; an empty body is one that is withheld."""
+    neutral = shapes.usage(body, provider) if body else shapes.usage_from_raw(raw)
     if neutral is None or not ("input" in neutral or "output" in neutral):
         return None
-    raw = usage_object(response) if response else mapping(usage)
     counts = totals(neutral)
     _add_cache_writes(counts, raw)
     _add_media(counts, raw)
-    _add_searches(counts, raw, response)
+    _add_searches(counts, raw, body)
     return counts
 
 
@@ -63,6 +72,8 @@ def usage_object(body: dict[str, Any]) -> dict[str, Any]:
 
 def _add_cache_writes(counts: Counts, raw: dict[str, Any]) -> None:
     """Say how long what was written to the cache lives: the hour costs more than the five minutes."""
+    if not counts["cache_write_tokens"]:
+        return
     details = mapping(raw.get("prompt_tokens_details"))
     by_ttl = mapping(raw.get("cache_creation")) or mapping(details.get("cache_creation_token_details"))
     for ttl in ("5m", "1h"):
@@ -77,24 +88,15 @@ def _add_cache_writes(counts: Counts, raw: dict[str, Any]) -> None:
 
 
 def _add_media(counts: Counts, raw: dict[str, Any]) -> None:
-    for direction, names in (
-        ("input", ("prompt_tokens_details", "input_tokens_details", "input_token_details")),
-        ("output", ("completion_tokens_details", "output_tokens_details", "output_token_details")),
-    ):
-        for name in names:
-            details = raw.get(name)
-            if isinstance(details, dict):
-                _add_named(counts, direction, details)
-    if _get(raw, "promptTokenCount") is None:
+    for direction, name in _DETAILS:
+        details = raw.get(name)
+        if isinstance(details, dict):
+            _add_named(counts, direction, details)
+    if not ("promptTokenCount" in raw or "prompt_token_count" in raw):
         return
-    for name, template in (
-        ("promptTokensDetails", "input_{}_tokens"),
-        ("toolUsePromptTokensDetails", "input_{}_tokens"),
-        ("candidatesTokensDetails", "output_{}_tokens"),
-        ("cacheTokensDetails", "cache_{}_read_tokens"),
-    ):
+    for name, template in _GEMINI_DETAILS:
         for entry in mappings(_get(raw, name)):
-            medium = _MEDIA.get(entry.get("modality"))  # type: ignore[arg-type]
+            medium = _MEDIA.get(str(entry.get("modality")))
             tokens = count(_get(entry, "tokenCount"))
             if medium and tokens:
                 key = template.format(medium)
@@ -133,50 +135,48 @@ def _hosted(item: dict[str, Any]) -> str:
     return "web_searches" if item.get("type") == "web_search_call" and action == "search" else ""
 
 
-def hidden_calls(body: dict[str, Any], model: str | None) -> list[tuple[str | None, Counts]]:
+def hidden_calls(raw: dict[str, Any], model: str | None) -> list[tuple[str | None, Counts]]:
     """Return (model, counts) of calls inside an Anthropic answer that its top-level usage leaves out.
 
     Those are compactions, advisors (both documented so), and an attempt of another model that began to
     answer before it declined; one that declined at once is not charged.
     """
     found = []
-    for entry in mappings(usage_object(body).get("iterations")):
+    for entry in mappings(raw.get("iterations")):
         kind, other = entry.get("type"), string(entry.get("model")) or model
         declined = kind == "message" and other != model and count(entry.get("output_tokens"))
         if kind in _HIDDEN or declined:
-            counts = counts_of(None, entry)
+            counts = counts_of({}, entry)
             if counts is not None:
                 found.append((other, counts))
     return found
 
 
-def terms_of(body: dict[str, Any]) -> dict[str, str]:
+def terms_of(body: dict[str, Any], raw: dict[str, Any]) -> dict[str, str]:
     """Return what selects another price than the standard one: ``service_tier``, ``processing``."""
-    raw = usage_object(body)
-    named = body.get("service_tier") or raw.get("service_tier") or _get(raw, "serviceTier")
-    named = named or mapping(body.get("serviceTier")).get("type")
-    tier = (string(named) or string(_get(raw, "trafficType")) or "").lower()
+    named = body.get("service_tier") or raw.get("service_tier") or raw.get("serviceTier")
+    named = named or raw.get("trafficType") or raw.get("traffic_type")
+    tier = (string(named or mapping(body.get("serviceTier")).get("type")) or "").lower()
     tier = tier.removeprefix("traffic_type_").removeprefix("on_demand_")
     if tier == "batch":
         return {"processing": "batch"}
     return {} if tier in _STANDARD_TIERS else {"service_tier": tier[:40]}
 
 
-def surcharge_of(body: dict[str, Any]) -> str | None:
+def surcharge_of(raw: dict[str, Any]) -> str | None:
     """Return what makes an Anthropic answer dearer or cheaper than any list says; None if nothing does."""
-    raw = usage_object(body)
     if raw.get("speed") == "fast":
         return "fast mode"
     if raw.get("inference_geo") == "us":
         return "US-only inference"
-    status = mapping(mapping(raw.get("fallback_credit")).get("status"))
+    if "fallback_credit" not in raw:
+        return None
+    status = mapping(mapping(raw["fallback_credit"]).get("status"))
     return "fallback credit" if status.get("type") == "redeemed" else None
 
 
-def told_cost(fields: Mapping[str, Any]) -> object:
+def told_cost(fields: Mapping[str, Any], body: dict[str, Any], raw: dict[str, Any]) -> object:
     """Return the dollars the provider or gateway says it charged, as written; None if it does not say."""
-    body = mapping(fields.get("body"))
-    raw = usage_object(body) if body else mapping(fields.get("usage"))
     cost = raw.get("cost")
     if isinstance(cost, dict):  # Perplexity
         cost = cost.get("total_cost")
@@ -184,19 +184,17 @@ def told_cost(fields: Mapping[str, Any]) -> object:
         return _own_key(cost, mapping(raw.get("cost_details")).get("upstream_inference_cost"))
     if cost is None and (ticks := count(raw.get("cost_in_usd_ticks"))) is not None:  # xAI
         return f"{ticks}e-10"
-    hidden = mapping(body.get("_hidden_params"))
-    headers = mapping(fields.get("headers"))
-    for found in (
-        cost,
-        hidden.get("response_cost"),
-        body.get("response_cost"),
-        headers.get("x-litellm-response-cost"),
-        body.get("total_cost_usd") if body.get("type") == "result" else None,
-        fields.get("response_cost"),
-        fields.get("cost_usd"),
-    ):
-        if found is not None:
-            return found
+    if cost is not None:
+        return cost
+    for place, name in ((body, "response_cost"), (fields, "response_cost"), (fields, "cost_usd")):
+        if place.get(name) is not None:
+            return place[name]
+    if body.get("type") == "result":  # the last word of Claude's agent loop
+        return body.get("total_cost_usd")
+    if "_hidden_params" in body:  # LiteLLM
+        return mapping(body["_hidden_params"]).get("response_cost")
+    if "headers" in fields:
+        return mapping(fields["headers"]).get("x-litellm-response-cost")
     return None
 
 
