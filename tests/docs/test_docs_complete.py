@@ -15,6 +15,7 @@ import reenact
 from reenact import errors, schema
 from reenact.capture.options import OPTION_NAMES, Options
 from reenact.cli.main import COMMANDS, Parser
+from reenact.debugger.session import StepSession
 
 SOURCE = ROOT / "src" / "reenact"
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
@@ -45,7 +46,16 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "front_end", [reenact.Trace, reenact.StepLog, reenact.Tap, reenact.RunContext, reenact.EventBus]
+    "front_end",
+    [
+        reenact.Trace,
+        reenact.StepLog,
+        reenact.Tap,
+        reenact.RunContext,
+        reenact.EventBus,
+        reenact.Debugger,
+        StepSession,
+    ],  # fmt: skip
 )
 def test_every_public_method_and_parameter_is_in_the_reference(front_end: type) -> None:
     known = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", REFERENCE))))
@@ -56,7 +66,7 @@ def test_every_public_method_and_parameter_is_in_the_reference(front_end: type) 
         assert name in known, f"{front_end.__name__}.{name}"
         if inspect.isfunction(member):
             for parameter in inspect.signature(member).parameters:
-                assert parameter in known | {"self", "args", "function", "end"}, (
+                assert parameter in known | {"self", "args", "function", "end", "equal"}, (
                     f"{front_end.__name__}.{name}({parameter})"
                 )
 
