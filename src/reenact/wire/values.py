@@ -126,6 +126,11 @@ def as_json(value: object) -> str:
         return "…"
 
 
+def as_text(value: object) -> str:
+    """Return a tool's result as the text an agent would send: a string as it is, else JSON."""
+    return value if isinstance(value, str) else as_json(value)
+
+
 def call_text(name: object, args: object) -> str:
     """Return a tool use as ``name({"key": "value"})``."""
     args = decoded(args)

@@ -1,0 +1,1 @@
+"""From a recording back to something that can be sent: message lists."""

@@ -1,0 +1,192 @@
+"""Tool uses and their results inside a conversation, in every provider's own shape.
+
+Which messages ask for tools, which answer them, up to where a conversation is one that a provider
+accepts, and the message that carries a result. Pure functions; none raises for an odd value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from . import anthropic, bedrock, gemini, ollama, openai_chat, openai_responses
+from .gemini import _get as get
+from .values import as_text, mapping, mappings, string
+
+RESPONSES = openai_responses.NAME
+_WRAPPED: dict[str, Any] = {
+    "anthropic": anthropic.tool_uses,
+    "openai": lambda message: openai_chat.tool_uses({"choices": [{"message": message}]}),
+    RESPONSES: lambda item: openai_responses.tool_uses({"output": [item]}),
+    "gemini": lambda content: gemini.tool_uses({"candidates": [{"content": content}]}),
+    "bedrock": lambda message: bedrock.tool_uses({"output": {"message": message}}),
+    "ollama": lambda message: ollama.tool_uses({"message": message}),
+}
+_OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+"""Of Responses' calls: those whose output is a text, so that it can be made from a result."""
+
+_MERGING = ("anthropic", "gemini", "bedrock")
+"""Where messages of one role side by side count as one."""
+
+
+class Use(NamedTuple):
+    """A tool use as an answer asks for it."""
+
+    id: str | None
+    name: str
+    form: str | None = None
+    """The type of the item or call, where a provider has several."""
+    args: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.name or 'a tool'} ({self.id})" if self.id else self.name or "a tool"
+
+
+class Outcome(NamedTuple):
+    """What came back from a tool."""
+
+    value: Any
+    failed: bool = False
+    """True if the value is what went wrong."""
+
+
+class Prefix(NamedTuple):
+    """The longest beginning of a conversation that a provider accepts."""
+
+    length: int
+    unanswered: list[Use]
+    orphans: list[str]
+    """Results that no tool use before them asked for."""
+
+
+def is_models(message: object, provider: str | None) -> bool:
+    """True if the model said it."""
+    item = mapping(message)
+    role = item.get("role")
+    if provider == RESPONSES and role is None:
+        kind = string(item.get("type")) or ""
+        return kind == "reasoning" or (kind.endswith("_call") and not kind.endswith("_output"))
+    return role in ("assistant", "model")
+
+
+def uses(message: object, provider: str | None) -> list[Use]:
+    """Return the tool uses a message asks for."""
+    if not is_models(message, provider):
+        return []
+    item = mapping(message)
+    find = _WRAPPED.get(provider or "", _WRAPPED["openai"])
+    form = string(item.get("type")) if provider == RESPONSES else None
+    if form is None and isinstance(item.get("function_call"), dict):
+        form = "function"
+    return [Use(id_, name, form, args) for id_, name, args in find(item)]
+
+
+def results(message: object, provider: str | None) -> list[tuple[str | None, str | None]]:
+    """Return (id, tool name) of the results a message carries; either may be unsaid."""
+    item = mapping(message)
+    if provider == "anthropic":
+        blocks = [block for block in mappings(item.get("content")) if block.get("type") == "tool_result"]
+        return [(string(block.get("tool_use_id")), None) for block in blocks]
+    if provider == "gemini":
+        found = [get(part, "functionResponse") for part in mappings(item.get("parts"))]
+        return [(string(each.get("id")), string(each.get("name"))) for each in mappings(found)]
+    if provider == "bedrock":
+        found = [block.get("toolResult") for block in mappings(item.get("content"))]
+        return [(string(each.get("toolUseId")), None) for each in mappings(found)]
+    if provider == RESPONSES:
+        kind = string(item.get("type")) or ""
+        is_result = kind.endswith("_output") and item.get("execution") != "server"
+        return [(string(item.get("call_id")), None)] if is_result else []
+    if item.get("role") in ("tool", "function"):
+        return [(string(item.get("tool_call_id")), string(item.get("tool_name", item.get("name"))))]
+    return []
+
+
+def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: bool = False) -> Prefix:
+    """Return up to where every tool use is answered and every result was asked for.
+
+    ``kept_elsewhere``: the provider holds an earlier part, so a result may belong to a use not seen here.
+    """
+    waiting: list[Use] = []
+    safe = block = 0
+    was_models = False
+    for position, message in enumerate(messages):
+        models = is_models(message, provider)
+        goes_on = models and was_models and provider in _MERGING
+        if models and not was_models:
+            block = position
+        was_models = models
+        found = results(message, provider)
+        if waiting and not found and not goes_on and provider != RESPONSES:
+            return Prefix(safe, waiting, [])
+        for id_, name in found:
+            use = _match(waiting, id_, name)
+            if use is not None:
+                waiting.remove(use)
+            elif not kept_elsewhere:
+                return Prefix(safe, waiting, [id_ or name or "a result"])
+        waiting += uses(message, provider)
+        if not waiting:
+            safe = position + 1
+        else:
+            safe = min(safe, block)
+    return Prefix(safe, waiting, [])
+
+
+def _match(waiting: list[Use], id_: str | None, name: str | None) -> Use | None:
+    """Return the use a result answers: by id, else, where the uses have none, by name and order."""
+    for use in waiting:
+        if id_ is not None and use.id is not None:
+            if use.id == id_:
+                return use
+        elif name is None or not use.name or use.name == name:
+            return use
+    return None
+
+
+def result_messages(provider: str | None, answered: list[tuple[Use, Outcome]]) -> list[dict[str, Any]] | None:
+    """Return the messages that carry tool results; None if one has no shape made of a text."""
+    if provider == "anthropic":
+        return [{"role": "user", "content": [_anthropic(use, outcome) for use, outcome in answered]}]
+    if provider == "gemini":
+        return [{"role": "user", "parts": [_gemini(use, outcome) for use, outcome in answered]}]
+    if provider == "bedrock":
+        return [{"role": "user", "content": [_bedrock(use, outcome) for use, outcome in answered]}]
+    if provider == RESPONSES:
+        if any(use.form not in _OUTPUTS for use, _ in answered):
+            return None
+        return [
+            {"type": _OUTPUTS[use.form or ""], "call_id": use.id, "output": as_text(outcome.value)}
+            for use, outcome in answered
+        ]
+    if provider == "ollama":
+        return [
+            {"role": "tool", "tool_name": use.name, "content": as_text(outcome.value)}
+            | ({"tool_call_id": use.id} if use.id else {})
+            for use, outcome in answered
+        ]
+    return [_openai(use, outcome) for use, outcome in answered]
+
+
+def _openai(use: Use, outcome: Outcome) -> dict[str, Any]:
+    if use.id is None:
+        return {"role": "function", "name": use.name, "content": as_text(outcome.value)}
+    return {"role": "tool", "tool_call_id": use.id, "content": as_text(outcome.value)}
+
+
+def _anthropic(use: Use, outcome: Outcome) -> dict[str, Any]:
+    block = {"type": "tool_result", "tool_use_id": use.id, "content": as_text(outcome.value)}
+    return {**block, "is_error": True} if outcome.failed else block
+
+
+def _gemini(use: Use, outcome: Outcome) -> dict[str, Any]:
+    is_object = isinstance(outcome.value, dict) and not outcome.failed
+    value = outcome.value if is_object else {"error" if outcome.failed else "result": outcome.value}
+    response = {"name": use.name, "response": value}
+    return {"functionResponse": {"id": use.id, **response} if use.id else response}
+
+
+def _bedrock(use: Use, outcome: Outcome) -> dict[str, Any]:
+    is_object = isinstance(outcome.value, dict) and not outcome.failed
+    content = [{"json": outcome.value} if is_object else {"text": as_text(outcome.value)}]
+    status = "error" if outcome.failed else "success"
+    return {"toolResult": {"toolUseId": use.id, "content": content, "status": status}}
