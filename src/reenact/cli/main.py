@@ -21,9 +21,11 @@ COMMANDS = {
     "demo": "see it work: an agent that fails, recorded and read back (offline, no key)",
     "ls": "list the runs in a folder, newest first",
     "show": "how a run ended, and what happened in it",
+    "messages": "what the model saw, as a list that can be sent again",
     "cat": "print a run's events, as written or whole",
     "tail": "print a run's events as they are written",
     "grep": "search the events and long texts of runs",
+    "stats": "calls, tokens, money, durations and errors of many runs",
     "doctor": "check a trace file, say what is damaged and what still holds",
 }
 
@@ -83,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         out.say("\nhint: `reenact cat` passes events on without holding them")
         return UNUSABLE
     except Exception as fault:
-        return _own_fault(out, fault)
+        return own_fault(out, fault)
 
 
 def complain(out: Output, why: ReenactError | OSError) -> int:
@@ -159,7 +161,7 @@ def _give_up_stdout() -> None:
         pass
 
 
-def _own_fault(out: Output, fault: Exception) -> int:
+def own_fault(out: Output, fault: Exception) -> int:
     if os.environ.get("REENACT_DEBUG"):
         import traceback
 

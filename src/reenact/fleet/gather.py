@@ -133,7 +133,7 @@ class _Calls(Joiner):
 
     def _request(self, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
         """Return what of a request tells its price, the model put in where it is kept from an earlier one."""
-        asked = {key: fields[key] for key in ("provider", "url", "model") if key in fields}
+        asked: dict[str, Any] = {key: fields[key] for key in ("provider", "url", "model") if key in fields}
         body = fields.get("body")
         model = body.get("model") if type(body) is dict else None
         if type(model) is not str and "model" not in asked:

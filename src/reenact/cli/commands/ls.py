@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import time
 from typing import Any
 
-from ...errors import TraceFileError, UsageError
+from ...errors import TraceFileError
+from ...fleet.filters import DEEP, Filter, parse_filter
 from ...tracefile.addresses import default_folder
 from ...tracefile.listing import RunRow, head_and_tail, list_runs
 from ..output import Cell, Output
-from ..text import age, clean, compact, count, plain, short_json
+from ..text import age, clean, compact, count, plain
 
 DESCRIPTION = """\
 List the runs in a folder, newest first: how each ended, its turns, steps, tokens and errors.
@@ -24,8 +24,6 @@ EXAMPLES = """\
   reenact ls --json | jq 'select(.errors > 0) | .path'
 """
 
-_FILTER = re.compile(r"([^=!~]+)(!=|=|~)(.*)", re.DOTALL)
-_OWN_KEYS = ("name", "status", "id", "path")
 STYLES = {"ok": "green", "running": "cyan", "error": "red", "killed": "bold red"}
 
 
@@ -34,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--failed", action="store_true", help="only those that failed or were killed")
     parser.add_argument(
         "--where", action="append", default=[], metavar="KEY=VALUE",
-        help="only runs whose metadata (or name, status, id, path) is VALUE; != is not, ~ contains",
+        help="only runs whose metadata (or name, status, id, path) is VALUE; != is not, ~ contains; tokens>N",
     )  # fmt: skip
     parser.add_argument("--limit", type=_positive, metavar="N", help="at most N runs")
     parser.add_argument("--json", action="store_true", help="one JSON object per line and run")
@@ -47,7 +45,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for place in asked:
         rows += _rows(place, must_exist=bool(args.folder))
     rows.sort(key=lambda row: row.started or 0.0, reverse=True)
-    chosen = [row for row in rows if (row.failed or not args.failed) and all(map(_holds(row), filters))]
+    chosen = [row for row in rows if (row.failed or not args.failed) and all(f.holds(row) for f in filters)]
     chosen = chosen[: args.limit]
     if args.json:
         for row in chosen:
@@ -55,7 +53,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     elif chosen:
         _table(chosen, out)
     if not chosen:
-        _say_nothing_found(asked, len(rows), out)
+        _say_nothing_found(asked, rows, filters, out)
     damaged = sum(1 for row in chosen if row.findings)
     if damaged:
         files = count(damaged, "run")
@@ -85,50 +83,17 @@ def _rows(place: str, *, must_exist: bool) -> list[RunRow]:
     return []
 
 
-def _say_nothing_found(asked: list[str], total: int, out: Output) -> None:
+def _say_nothing_found(asked: list[str], rows: list[RunRow], filters: list[Filter], out: Output) -> None:
     places = clean(", ".join(asked))
-    if total:
-        out.say(f"None of the {count(total, 'run')} in {places} is like that.")
+    if rows:
+        out.say(f"None of the {count(len(rows), 'run')} in {places} is like that.")
+        deep = [f.key for f in filters if f.key in DEEP and not any(f.key in row.meta for row in rows)]
+        if deep:
+            keys = clean(", ".join(deep))
+            out.say(f"\nhint: ls reads the ends of files only; `reenact stats --by run` knows {keys}")
     else:
         out.say(f"No run was recorded in {places} yet.")
         out.say("\nhint: `reenact demo` records one; `from reenact import Trace` is how your agent does")
-
-
-Filter = tuple[str, str, str]
-
-
-def parse_filter(text: str) -> Filter:
-    """Return (key, operator, value) of ``environment=prod``, ``status!=ok`` or ``name~trip``."""
-    found = _FILTER.fullmatch(text)
-    if found is None or not found[1].strip():
-        raise UsageError(
-            f"the filter {text!r} does not compare anything",
-            hint="write KEY=VALUE, KEY!=VALUE or KEY~PART, for instance --where environment=prod",
-        )
-    return found[1].strip(), found[2], found[3].strip()
-
-
-def _holds(row: RunRow) -> Any:
-    def holds(wanted: Filter) -> bool:
-        key, operator, value = wanted
-        found = _value(row, key)
-        if operator == "=":
-            return found == value
-        if operator == "!=":
-            return found != value
-        return found is not None and value in found
-
-    return holds
-
-
-def _value(row: RunRow, key: str) -> str | None:
-    if key in _OWN_KEYS:
-        own = getattr(row, key)
-        return own if own is None else str(own)
-    value: Any = row.meta.get(key)
-    if value is None:
-        return None
-    return value if type(value) is str else short_json(value, 500)
 
 
 def as_dict(row: RunRow) -> dict[str, Any]:

@@ -1,0 +1,150 @@
+"""``reenact stats``: runs, calls, tokens, money, durations and errors over one or many runs."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from typing import Any
+
+from ...errors import UsageError
+from ...fleet.groups import Group
+from ...fleet.runs import Runs, collect
+from ...tracefile.addresses import default_folder
+from ..output import Output
+from ..progress import Progress
+from ..statsview import overview, show_groups, show_overview
+from ..text import clean, count, plain
+from .ls import _positive
+
+DESCRIPTION = """\
+Sum up runs: how they ended, model and tool calls, tokens, money, percentiles of durations (nearest
+rank), stop reasons and errors. Reads the raw files, each once; a cost that is not known is counted."""
+EXAMPLES = """\
+  reenact stats                                     all runs in $REENACT_DIR or ./.reenact
+  reenact stats logs/ --by model --since 7d         what each model did and cost in a week
+  reenact stats logs/ --by tool --sort p95_ms       the slowest tools first
+  reenact stats logs/ --where stop_reason=max_tokens --by run
+  reenact stats logs/ --by day --csv > days.csv
+"""
+
+MAX_TOLD = 5
+"""Files that were left out and are named."""
+
+_BY = "model, tool, stop_reason, day, name, status, run or meta.KEY"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files, folders, or runs by name or id")
+    parser.add_argument("--by", metavar="KEY", help=f"one row for each {_BY}")
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE",
+        help="only runs whose metadata, name, status, model, tool … is VALUE; != not, ~ contains; tokens>N",
+    )  # fmt: skip
+    parser.add_argument(
+        "--since", metavar="WHEN", help="only runs that began since: 2h, 7d, 2026-11-01, 2026-11-01T08:30"
+    )
+    parser.add_argument("--failed", action="store_true", help="only those that failed or were killed")
+    parser.add_argument(
+        "--sort", metavar="COLUMN", help="order the rows by a column of --json, largest first"
+    )
+    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N rows")
+    parser.add_argument("--json", action="store_true", help="one JSON object, with --by one per line and row")
+    parser.add_argument("--csv", action="store_true", help="rows for a spreadsheet; without --by one per run")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    if args.json and args.csv:
+        raise UsageError("--json and --csv exclude each other")
+    by = args.by or ("run" if args.csv else None)
+    if by is None and (args.sort or args.limit):
+        raise UsageError("--sort and --limit are about rows", hint=f"add --by: {_BY}")
+    runs = _collect(args, out)
+    if by is not None:
+        rows = _ordered(runs.by(by), args.sort)[: args.limit]
+        _write_rows(rows, by, args, runs, out)
+    elif args.json:
+        out.json_line(overview(runs))
+    elif len(runs):
+        show_overview(runs, out)
+    _say_what_was_met(runs, args, out)
+    return 0
+
+
+def _collect(args: argparse.Namespace, out: Output) -> Runs:
+    progress = Progress(out)
+    # Parsed lines are freed as we go, so collecting garbage would only walk what is kept anyway.
+    gc.freeze()
+    gc.set_threshold(100_000)
+    try:
+        runs = collect(args.paths, where=args.where, since=args.since, tick=progress.tick)
+    finally:
+        progress.close()
+    return runs.where(lambda row: row.failed) if args.failed else runs
+
+
+def _ordered(groups: list[Group], column: str | None) -> list[Group]:
+    """Return the rows by a column, largest or first letter first; unknown figures last."""
+    if column is None or not groups:
+        return groups
+    known = groups[0].as_dict()
+    if column not in known:
+        raise UsageError(f"there is no column {column!r}", hint=f"the columns are {', '.join(known)}")
+    rows = [(group.as_dict()[column], group) for group in groups]
+    told = [row for row in rows if row[0] is not None]
+    if all(isinstance(value, int | float) for value, _ in told):
+        told.sort(key=lambda row: -row[0])
+    else:
+        told.sort(key=lambda row: str(row[0]))
+    return [group for _, group in told] + [group for value, group in rows if value is None]
+
+
+def _write_rows(rows: list[Group], by: str, args: argparse.Namespace, runs: Runs, out: Output) -> None:
+    if args.json:
+        for row in rows:
+            out.json_line(row.as_dict())
+    elif args.csv:
+        _write_csv(rows, out)
+    elif rows:
+        show_groups(rows, by, runs, out)
+    elif len(runs):
+        out.say(f"None of the {count(len(runs), 'run')} has a {clean(by)}.")
+
+
+def _write_csv(rows: list[Group], out: Output) -> None:
+    import csv
+
+    writer = csv.writer(out.stdout, lineterminator="\n")
+    for number, row in enumerate(rows):
+        facts = row.as_dict()
+        if number == 0:
+            writer.writerow([_cell(name) for name in facts])
+        writer.writerow([_cell(value) for value in facts.values()])
+
+
+def _cell(value: Any) -> Any:
+    """Return a text that neither a terminal nor a spreadsheet takes for a command."""
+    if type(value) is not str:
+        return value
+    text = plain(value, 500)
+    return "'" + text if len(text) > 1 and text[0] in "=+-@" else text
+
+
+def _say_what_was_met(runs: Runs, args: argparse.Namespace, out: Output) -> None:
+    if not len(runs):
+        places = clean(", ".join(args.paths or [default_folder()]))
+        chosen = args.where or args.since or args.failed
+        out.say(f"No run in {places} is like that." if chosen else f"No run was recorded in {places} yet.")
+        if not chosen:
+            out.say("\nhint: `reenact demo` records one; trace files end in .jsonl")
+    for finding in runs.skipped[:MAX_TOLD]:
+        out.say(clean(f"left out: {finding}"), "yellow")
+    if len(runs.skipped) > MAX_TOLD:
+        more = count(len(runs.skipped) - MAX_TOLD, "more file")
+        out.say(f"left out: {more}; `reenact ls` names them", "yellow")
+    damaged = sorted({row.path for row in runs if row.findings})
+    if damaged:
+        out.say(
+            f"damage was met in {count(len(damaged), 'file')}, for instance {clean(damaged[0])}; "
+            "`reenact doctor PATH` names it",
+            "yellow",
+        )
