@@ -141,7 +141,8 @@ def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> Non
 def show_pointers(event: Event, turn: int, run: Sequence[str], root: str | None, out: Output) -> None:
     """Write where the failure is and the commands that look closer; ``run`` is the run as it was typed."""
     at = address(event, root)
-    where = f"at event {at}" + (f" in turn {turn}" if turn else "")
+    is_cause = event.error is not None or event.event_type in (schema.MODEL_REQUEST, schema.TOOL_CALLED)
+    where = f"{'at' if is_cause else 'after'} event {at}" + (f" in turn {turn}" if turn else "")
     out.line(f"  {where}; look closer with")
     looks = [["show", *run, "--event", at], ["debug", *run]]
     if turn:

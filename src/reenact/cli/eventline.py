@@ -85,7 +85,7 @@ def _request(event: Event, fields: dict[str, Any]) -> Told:
     body = fields.get("body")
     model = shapes.model_of(body, fields.get("url") if type(fields.get("url")) is str else None)
     if model is None and type(fields.get("base")) is str:
-        model = _kept_model(event, fields)
+        model = kept_model(event, fields)
     number = fields.get("n")
     if type(number) is not int:
         key = shapes.conversation_key(body)
@@ -98,7 +98,7 @@ def _request(event: Event, fields: dict[str, Any]) -> Told:
     return Told("→", ", ".join(parts) or "request")
 
 
-def _kept_model(event: Event, fields: dict[str, Any]) -> str | None:
+def kept_model(event: Event, fields: dict[str, Any]) -> str | None:
     """Return the model of a request that kept it from an earlier one, sought where that is cheap."""
     shelf = event._shelf
     try:

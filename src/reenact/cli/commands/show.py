@@ -86,8 +86,10 @@ def _show(
     story = tell(recording, everything=turn is not None or (everything and not flat))
     chosen = None if turn is None else only(story, turn, recording.name)
     ledger = Ledger()
+    bill = ledger.bill(story.calls) if story.is_whole else None
     failing = _show_ending(recording, story, typed, out)
     _show_identity(recording, out)
+    out.line()
     if flat and chosen is not None:
         print_events(events_of(chosen, recording), chosen.number - 1, recording, out)
     elif flat:
@@ -97,7 +99,8 @@ def _show(
             [chosen] if chosen is not None else [*story.blocks] if everything else abridged(story, failing)
         )
         _show_turns(recording, story, shown, ledger, out, detail=chosen is not None)
-    show_totals(recording, story, ledger, out)
+    out.line()
+    show_totals(recording, story, bill, ledger.book.source, out)
 
 
 def _show_ending(recording: Recording, story: Story, typed: Sequence[str], out: Output) -> int | None:

@@ -7,9 +7,9 @@ from typing import Any
 from ...tracefile.calls import Call
 from ..ending import error_dict
 from ..eventline import address, is_huge
-from .draw import prompt_of
 from .facts import Ledger, spent_ms, tokens
 from .pieces import Piece, answer_pieces, pieces_of
+from .prompt import prompt_of
 from .story import Block, lane_of
 
 
@@ -17,7 +17,11 @@ def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
     """Return what ``--json --turns`` says of a turn."""
     turn = block.turn
     assert turn is not None
-    found, end, totals = prompt_of(block), turn.response, tokens(turn.attempts)
+    found, end, totals = (
+        prompt_of(turn, block.before, is_far=block.is_far),
+        turn.response,
+        tokens(turn.attempts),
+    )
     said = answer_pieces(end) if end is not None and not is_huge(end) else []
     fields = {} if end is None else end._raw()
     return {

@@ -1,32 +1,30 @@
-"""Turns drawn: heading with numbers at the right edge, what was new in the prompt, answer, tools."""
+"""Turns drawn: what was new in the prompt, the answer, the tools with their results, other events."""
 
 from __future__ import annotations
-
-import json
-from typing import Any
 
 from ...tracefile import status as states
 from ...tracefile.calls import Call, Turn
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
-from ...wire import shapes
 from ...wire.values import as_json, string
-from ..eventline import address, describe, error_text, is_huge, offset_text
+from ..eventline import address, describe, error_text, is_huge
 from ..output import Output
-from ..text import arguments, compact, count, cut, milliseconds, plain, seconds, width_of
-from .facts import Ledger, interval, spent_ms, tokens
+from ..text import count, milliseconds, plain, seconds
+from .facts import Ledger, interval
+from .heading import heading
 from .layout import Entry, Page
-from .pieces import REASONING, RESULT, Piece, answer_pieces, opened, pieces_of
-from .prompt import NOT_RECORDED, Delta, delta, stored_delta
+from .pieces import REASONING, RESULT, TOOL, Piece, answer_pieces, opened, pieces_of
+from .prompt import Delta, prompt_of
 from .story import Block, lane_of
+from .uses import Use, call_text, canonical, uncalled
 
 _GAP = 1.0
 """Seconds in which nothing happened that are worth a word."""
 
 _FEW_LINES, _MANY_LINES = 3, 40
-_FEW_MESSAGES = 2, 4
-"""Of many new messages: the first and the last."""
+_FEW_PIECES = 2, 4
+"""Of many new pieces of a prompt: the first and the last."""
 
 _LOOSE, _IN_TURN = (20, 40), (12, 12)
 """Of many events outside turns, and in one turn: the first and the last."""
@@ -47,112 +45,68 @@ class Turns:
         self.detail = detail
         self.root = writers[0] if writers else None
         self.has_lanes = len(lanes) > 1
-        self.page = Page(
-            out, lines=_MANY_LINES if detail else _FEW_LINES, address_width=5 if len(writers) < 2 else 8
-        )
-        self.alive = recording.status == states.RUNNING
-        self._has_said_unrecorded = False
+        width = 5 if len(writers) < 2 else 8
+        self.page = Page(out, lines=_MANY_LINES if detail else _FEW_LINES, address_width=width)
+        self.is_alive = recording.status == states.RUNNING
         self._until: float | None = None
+        """The time up to which the run was told."""
         self._results: set[str] = set()
-        """Ids of tool uses whose results were shown, with the text as the model saw it later."""
+        """Results that were shown."""
+        self._said: set[str] = set()
+        """Remarks that need no repetition."""
+        self._last_error = ""
 
     def block(self, block: Block) -> None:
         """Draw one turn with its tools and other events."""
         if block.turn is not None:
-            self._turn(block)
+            self._turn(block, block.turn)
         first, last = _LOOSE if block.turn is None else _IN_TURN
-        items = block.items
-        hidden = len(items) - first - last if not self.detail else 0
-        if hidden <= 2 and not block.skipped:
+        items, end = block.items, len(block.items) - last
+        if not block.skipped and (self.detail or end - first <= 2):
             self._items(items)
             return
         self._items(items[:first])
-        events = sum(1 if type(item) is int else 2 for item in items[first : len(items) - last])
-        self.page.note(
-            f"… {count(events + block.skipped, 'more event')}; --events --all shows them", "yellow"
-        )
+        hidden = block.skipped + sum(1 if isinstance(item, int) else 2 for item in items[first:end])
+        self.page.note(f"… {count(hidden, 'more event')}; --events --all shows them", "yellow")
         self._until = None
-        self._items(items[len(items) - last :])
+        self._items(items[end:])
 
     def left_out(self, turns: int) -> None:
         """Say how many turns are not shown."""
-        self.out.line(
-            self.out.paint(f"… {count(turns, 'more turn')}; --all shows them, --turn N one", "yellow")
-        )
+        text = f"… {count(turns, 'more turn')}; --all shows them, --turn N one"
+        self.out.line(self.out.paint(text, "yellow"))
         self._until = None
 
-    def _turn(self, block: Block) -> None:
-        turn = block.turn
-        assert turn is not None
+    def _turn(self, block: Block, turn: Turn) -> None:
         self._gap(turn.request.timestamp)
-        self._heading(turn)
+        lane = lane_of(turn.call, self.root) if self.has_lanes else None
+        heading(turn, lane, self.ledger, self.recording.started, self.out)
         self._prompt(block, turn)
         for number, call in enumerate(turn.attempts[:-1], 1):
             self._failed(call, f"attempt {number}")
         self._answer(block, turn)
         self._reach(turn.call)
 
-    def _heading(self, turn: Turn) -> None:
-        out, model = self.out, self.ledger.model(turn.call)
-        left = f"turn {turn.number}"
-        lane = f"  [{plain(lane_of(turn.call, self.root), 30)}]" if self.has_lanes else ""
-        cells = _numbers(turn, self.ledger)
-        while cells and sum(map(width_of, cells)) + 2 * len(cells) > out.width - width_of(left + lane):
-            del cells[0]
-        right = "".join("  " + cell for cell in cells)
-        offset = offset_text(turn.request.timestamp, self.recording.started)
-        room = out.width - width_of(left + lane + right) - 2
-        about = cut("  ".join(part for part in (offset, plain(model or "", 60)) if part), max(room, 0))
-        space = " " * max(0, out.width - width_of(left + lane + right) - width_of(about) - 2)
-        painted = [(left, "bold"), (lane, "cyan"), ("  " + about, "dim"), (space + right, "")]
-        out.line(out.cells(painted).rstrip())
-
     def _prompt(self, block: Block, turn: Turn) -> None:
-        request = turn.attempts[0].begin
-        where = address(turn.request, self.root)
+        where, request = address(turn.request, self.root), turn.attempts[0].begin
         if request is not None and is_huge(request):
-            self.page.entry(Entry(where, "→", describe(request).text))
+            self._asks(where, describe(request).text)
             return
-        found = prompt_of(block)
+        found = prompt_of(turn, block.before, is_far=block.is_far)
         if not found.recorded:
-            if not self._has_said_unrecorded:
-                self.page.note("the prompt was not recorded; neither where nothing is said of it")
-            self._has_said_unrecorded = True
+            self._say_once("the prompt was not recorded")
             return
         for what, how in found.changes:
-            self.page.entry(
-                Entry(
-                    where,
-                    "→",
-                    how,
-                    label=what,
-                    style="yellow" if what == "history" else "dim",
-                    sign_style="cyan",
-                )
-            )
+            self._asks(where, how, what, "yellow" if what == "history" else "dim")
             where = ""
-        for piece, hidden in _some(self._unseen(block, found)):
+        for piece, hidden in self._some(self._unseen(block, found)):
             if hidden:
-                self.page.note(
-                    f"… {count(hidden, 'more piece')} of the prompt; --turn {turn.number} shows them"
-                )
-            label = "result" if piece.sort == RESULT else piece.role
-            style = "dim" if piece.role == "system" else "red" if piece.failed else ""
-            self.page.entry(
-                Entry(where, "→", piece.text, label=plain(label, 20), style=style, sign_style="cyan")
-            )
+                self.page.note(f"… {count(hidden, 'more message')}; --turn {turn.number} shows all")
+            label = "result" if piece.sort == RESULT else plain(piece.role, 20)
+            self._asks(where, piece.text, label, "dim" if piece.role == "system" else _color(piece))
             where = ""
         if where:
-            self.page.entry(
-                Entry(
-                    where,
-                    "→",
-                    "",
-                    label="nothing new" if found.new == [] else "the results above",
-                    style="dim",
-                    sign_style="cyan",
-                )
-            )
+            self._asks(where, "", "the results above" if found.new else "nothing new", "dim")
         if request is not None:
             request._forget()
 
@@ -161,213 +115,164 @@ class Turns:
         pieces = [piece for message in found.new for piece in pieces_of(message)]
         if self.detail:
             return pieces
-        before = block.before
-        answer = before.response if before is not None else None
-        said = {piece.text.strip() for piece in answer_pieces(answer)} if answer is not None else set()
+        answer = block.before.response if block.before is not None else None
+        told = answer is not None and not is_huge(answer)
+        said = (
+            {piece.text.strip() for piece in answer_pieces(answer)} if answer is not None and told else set()
+        )
         return [
             piece
             for piece in pieces
             if not (piece.role == "assistant" and (piece.text.strip() in said or piece.sort == REASONING))
-            and not (piece.sort == RESULT and _fingerprint(piece) in self._results)
+            and not (piece.sort == RESULT and canonical(piece.text) in self._results)
         ]
 
+    def _some(self, pieces: list[Piece]) -> list[tuple[Piece, int]]:
+        """Return the first and last pieces, each with how many are left out just before it."""
+        first, last = _FEW_PIECES
+        hidden = len(pieces) - first - last
+        if hidden <= 1 or self.detail:
+            return [(piece, 0) for piece in pieces]
+        shown = [(piece, 0) for piece in (*pieces[:first], *pieces[-last:])]
+        shown[first] = shown[first][0], hidden
+        return shown
+
     def _answer(self, block: Block, turn: Turn) -> None:
-        call = turn.call
+        call, end = turn.call, turn.response
+        attempt = f"attempt {len(turn.attempts)}" if len(turn.attempts) > 1 else ""
         if call.error is not None:
-            self._failed(call, f"attempt {len(turn.attempts)}" if len(turn.attempts) > 1 else "")
+            self._failed(call, attempt)
             return
-        if call.end is None:
-            self._open(call, "no answer was recorded")
+        if end is None:
+            self._open(call, "no answer was recorded", attempt)
             return
-        where, end = address(call.end, self.root), call.end
+        where = address(end, self.root)
         if is_huge(end):
-            self.page.entry(Entry(where, "←", describe(end).text))
+            self._answers(where, describe(end).text)
             return
         pieces = answer_pieces(end)
-        spoken = [piece for piece in pieces if piece.sort != "tool"]
-        for piece in spoken:
-            thought = piece.sort == REASONING
-            self.page.entry(
-                Entry(
-                    where,
-                    "←",
-                    piece.text,
-                    "thinking" if thought else "",
-                    style="dim" if thought else "",
-                    sign_style="cyan",
-                )
-            )
-            where = ""
+        for piece in pieces:
+            if piece.sort == REASONING:
+                self._answers(where, piece.text, "thinking", "dim")
+            elif piece.sort != TOOL:
+                self._answers(where, piece.text)
+            where = "" if piece.sort != TOOL else where
         stop = string(end._raw().get("stop_reason"))
         if stop not in _QUIET_STOPS:
-            self.page.entry(
-                Entry(where, "←", plain(stop or "", 60), "stopped:", style="yellow", sign_style="cyan")
-            )
+            self._answers(where, plain(stop or "", 60), "stopped by", "yellow")
             where = ""
-        asked = [use for use in _uses(end) if not _was_called(use, turn)]
-        if where and not asked and not turn.tools:
-            self.page.entry(Entry(where, "←", "", label=_empty(end), style="dim", sign_style="cyan"))
-        self._asked(asked, block, address(end, self.root))
+        if not pieces:
+            fields = end._raw()
+            if "body" in fields or "content" in fields or "text" in fields:
+                self._answers(where, "", "an empty answer", "dim")
+            else:
+                self._say_once("the answer's text was not recorded")
+        self._asked(uncalled(end, turn), block, turn, where)
         end._forget()
 
-    def _asked(self, uses: list[tuple[str | None, str, object]], block: Block, where: str) -> None:
-        """Draw tools that were asked for and not recorded, with what the next prompt says they gave."""
-        if not uses:
-            return
-        found = (
-            prompt_of(Block(block.after, 0, [], block.turn, is_far=block.is_far))
-            if block.after
-            else NOT_RECORDED
-        )
-        answers = {
-            piece.id: piece for message in found.new for piece in pieces_of(message) if piece.sort == RESULT
-        }
+    def _asked(self, uses: list[Use], block: Block, turn: Turn, where: str) -> None:
+        """Draw tools whose calls were not recorded, with what the next prompt says they gave."""
+        then, given = block.after, {}
+        if uses and then is not None:
+            new = prompt_of(then, turn, is_far=block.is_far).new
+            pieces = [piece for message in new for piece in pieces_of(message)]
+            given = {piece.id: piece for piece in pieces if piece.sort == RESULT}
         for use_id, name, args in uses:
-            self.page.entry(Entry(where, "▸", _call_text(name, args), sign_style="blue"))
-            piece = answers.get(use_id) or answers.get(name)
-            if piece is None:
-                self.page.entry(Entry("", "·", "asked for, but no result was recorded", style="yellow"))
+            self._tool_line(where, call_text(name, args))
+            where = ""
+            piece = given.get(use_id) or given.get(name)
+            if piece is None or then is None:
+                self.page.entry(Entry("", "·", "asked for; no result was recorded", style="yellow"))
                 continue
-            self._results.add(_fingerprint(piece))
-            then = address(block.after.request, self.root) if block.after else ""
-            self.page.entry(
-                Entry(then, "◂", piece.text, style="red" if piece.failed else "", sign_style="blue")
-            )
+            self._results.add(canonical(piece.text))
+            self._result_line(address(then.request, self.root), piece.text, _color(piece))
 
     def _items(self, items: list[Call | int]) -> None:
         for item in items:
-            if isinstance(item, Call):
+            if isinstance(item, int):
+                self._event(self.recording.events[item])
+            else:
                 self._gap(item.event.timestamp)
                 self._tool(item)
                 self._reach(item)
-            else:
-                self._event(self.recording.events[item])
 
     def _tool(self, call: Call) -> None:
-        begin, end = call.begin, call.end
-        event = begin or end
-        assert event is not None
-        huge = is_huge(event)
-        fields = {} if huge else event._raw()
+        event, end = call.event, call.end
+        fields = {} if is_huge(event) else event._raw()
         args = opened(event, next((fields[key] for key in ARGS_KEYS if fields.get(key) is not None), None))
-        text = describe(event).text if huge else _call_text(call.tool or "?", args)
-        took = milliseconds(call.duration_ms)
-        self.page.entry(Entry(address(event, self.root), "▸", text, right=took, sign_style="blue"))
+        text = call_text(call.tool, args) if fields else describe(event).text
+        self._tool_line(address(event, self.root), text, milliseconds(call.duration_ms))
         if call.error is not None:
-            self._failed(call, "", took=False)
+            self._failed(call, "", with_time=False)
         elif end is None:
             self._open(call, "no result was recorded")
         elif not is_huge(end):
-            self._result(call, end, "" if end is event else address(end, self.root))
-        for seen in (begin, end):
+            fields = end._raw()
+            result = opened(end, next((fields[key] for key in RESULT_KEYS if key in fields), None))
+            said = result if type(result) is str else as_json(result)
+            self._results.add(canonical(said))
+            self._result_line("" if end is event else address(end, self.root), said)
+        for seen in (event, end):
             if seen is not None:
                 seen._forget()
 
-    def _result(self, call: Call, end: Event, where: str) -> None:
-        fields = end._raw()
-        result = opened(end, next((fields[key] for key in RESULT_KEYS if key in fields), None))
-        text = result if type(result) is str else as_json(result)
-        self._results.add(_canonical(text))
-        self.page.entry(Entry(where, "◂", text if text.strip() else "(an empty text)", sign_style="blue"))
-
-    def _failed(self, call: Call, label: str, *, took: bool = True) -> None:
-        assert call.error is not None
+    def _failed(self, call: Call, label: str, *, with_time: bool = True) -> None:
+        error = call.error
+        text = error_text(error) if error is not None else "no answer was recorded"
         where = address(call.end or call.event, self.root)
-        right = milliseconds(call.duration_ms) if took else ""
-        self.page.entry(Entry(where, "✗", error_text(call.error), label, right, "red", "red"))
+        took = milliseconds(call.duration_ms) if with_time else ""
+        self.page.entry(Entry(where, "✗", text, label, took, "red", "red"))
+        self._last_error = text
 
-    def _open(self, call: Call, text: str) -> None:
-        still = "it is still going on" if self.alive and call.event.writer == self.root else text
-        self.page.entry(Entry("", "·" if self.alive else "✗", still, style="yellow", sign_style="yellow"))
+    def _open(self, call: Call, text: str, label: str = "") -> None:
+        alive = self.is_alive and call.event.writer == self.root
+        sign, text = ("·", "it is still going on") if alive else ("✗", text)
+        self.page.entry(Entry("", sign, text, label, "", "yellow", "yellow"))
 
     def _event(self, event: Event) -> None:
         self._gap(event.timestamp)
         told = describe(event)
         style = "red" if told.error else "dim" if told.sign == "·" else ""
-        text = f"{told.text}  {told.error}".strip() if told.error else told.text
+        error = "the same error again" if told.error and told.error == self._last_error else told.error
+        text = "  ".join(part for part in (told.text, error) if part)
+        lines = None if self.detail or told.error else 1
         where = address(event, self.root)
-        self.page.entry(Entry(where, told.sign, text, "", told.duration, style, style))
-        if event.timestamp is not None:
-            self._until = max(self._until or event.timestamp, event.timestamp)
+        self.page.entry(Entry(where, told.sign, text, "", told.duration, style, style, lines))
+        self._last_error = told.error or self._last_error
+        self._reached(event.timestamp)
         event._forget()
+
+    def _asks(self, where: str, text: str, label: str = "", style: str = "") -> None:
+        self.page.entry(Entry(where, "→", text, label, "", style, "cyan"))
+
+    def _answers(self, where: str, text: str, label: str = "", style: str = "") -> None:
+        self.page.entry(Entry(where, "←", text, label, "", style, "cyan"))
+
+    def _tool_line(self, where: str, text: str, took: str = "") -> None:
+        self.page.entry(Entry(where, "▸", text, "", took, "", "blue"))
+
+    def _result_line(self, where: str, text: str, style: str = "") -> None:
+        if not text.strip():
+            text, style = "an empty text", "dim"
+        self.page.entry(Entry(where, "◂", text, "", "", style, "blue"))
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.page.note(f"{text}, here and wherever none is shown")
 
     def _gap(self, begin: float | None) -> None:
         if begin is not None and self._until is not None and _GAP < begin - self._until < 1e9:
             self.page.note(f"… {seconds(begin - self._until)} later")
 
     def _reach(self, call: Call) -> None:
-        times = interval(call) or (None, call.event.timestamp)
-        if times[1] is not None:
-            self._until = max(self._until or times[1], times[1])
+        when = interval(call)
+        self._reached(when[1] if when is not None else call.event.timestamp)
+
+    def _reached(self, ts: float | None) -> None:
+        if ts is not None:
+            self._until = ts if self._until is None else max(self._until, ts)
 
 
-def prompt_of(block: Block) -> Delta:
-    """Return what was new in the prompt of a turn."""
-    assert block.turn is not None
-    request = block.turn.attempts[0].begin
-    if request is None or request is block.turn.attempts[0].end or is_huge(request):
-        return NOT_RECORDED
-    before = block.before.attempts[-1].begin if block.before is not None else None
-    if block.is_far:
-        length = before._raw().get("n") if before is not None else None
-        return stored_delta(request, length if type(length) is int else None)
-    return delta(request, before if before is None or not is_huge(before) else None)
-
-
-def _numbers(turn: Turn, ledger: Ledger) -> list[str]:
-    """Return cached tokens, tokens in and out, money and time as the right edge of a heading shows them."""
-    totals, bill = tokens(turn.attempts), ledger.bill(turn.attempts)
-    spent = totals.tokens_in or totals.tokens_out
-    cached = f"{compact(totals.cache_read)} cached" if totals.cache_read else ""
-    used = f"{compact(totals.tokens_in)}+{compact(totals.tokens_out)}" if spent else ""
-    money = bill.text() if bill.priced else ""
-    return [f"{cached:>12}", f"{used:>11}", f"{money:>8}", f"{milliseconds(spent_ms(turn)):>7}"]
-
-
-def _uses(end: Event) -> list[tuple[str | None, str, object]]:
-    fields = end._raw()
-    body = fields.get("body")
-    return shapes.tool_uses(opened(end, body), string(fields.get("provider"))) if type(body) is dict else []
-
-
-def _was_called(use: tuple[str | None, str, object], turn: Turn) -> bool:
-    """True if a recorded call carried out the use."""
-    for call in turn.tools:
-        given = call.event._raw().get("tool_id")
-        if use[0] == given if type(given) is str and use[0] is not None else use[1] == call.tool:
-            return True
-    return False
-
-
-def _call_text(name: str, args: object) -> str:
-    return f"{plain(name or '?', 60)}({arguments(args, 2000)})"
-
-
-def _empty(end: Event) -> str:
-    fields = end._raw()
-    said = "body" in fields or "content" in fields or "text" in fields
-    return "an empty answer" if said else "the answer's text was not recorded"
-
-
-def _fingerprint(piece: Piece) -> str:
-    return _canonical(piece.text)
-
-
-def _canonical(text: str) -> str:
-    """Return a result so that what a tool gave and what the model was told compare equal if they are."""
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return text.strip()
-    return value if type(value) is str else json.dumps(value, sort_keys=True)
-
-
-def _some(pieces: list[Piece]) -> list[tuple[Piece, int]]:
-    """Return the first and last pieces, each with how many are left out just before it."""
-    first, last = _FEW_MESSAGES
-    hidden = len(pieces) - first - last
-    if hidden <= 1:
-        return [(piece, 0) for piece in pieces]
-    shown = [(piece, 0) for piece in (*pieces[:first], *pieces[-last:])]
-    shown[first] = shown[first][0], hidden
-    return shown
+def _color(piece: Piece) -> str:
+    return "red" if piece.failed else ""

@@ -12,6 +12,7 @@ from ...tracefile.calls import MODEL, Call, Turn
 from ...tracefile.event import Event
 from ...wire import shapes
 from ...wire.values import string
+from ..eventline import kept_model
 
 
 class Ledger:
@@ -20,6 +21,8 @@ class Ledger:
     def __init__(self, book: Book | None = None) -> None:
         self.book = book or Book.open()
         self._models: dict[str, str] = {}
+        self.has_prices = False
+        """True once a call had a price, so that it is worth telling which ones have none."""
 
     def model(self, call: Call) -> str | None:
         """Return the model that answered, else the one that was asked."""
@@ -33,7 +36,7 @@ class Ledger:
         model = string(fields.get("model")) or shapes.model_of(fields.get("body"), string(fields.get("url")))
         base = string(fields.get("base"))
         if model is None and base is not None:
-            model = self._models.get(base) or _model_of_base(request, base)
+            model = self._models.get(base) or kept_model(request, fields)
         call = string(fields.get("call"))
         if model is not None and call is not None:
             self._models[call] = model
@@ -47,7 +50,7 @@ class Ledger:
         if call.begin is not None and call.begin is not call.end:
             fields = call.begin._raw()
             request = {key: fields.get(key) for key in ("url", "provider", "body")}
-            request["model"] = self.asked(call.begin)
+            request["model"] = self.model(call)
         return self.book.price(call.end._raw(), request)
 
     def bill(self, calls: Iterable[Call]) -> Bill:
@@ -56,28 +59,11 @@ class Ledger:
         for call in calls:
             if call.kind == MODEL and (price := self.price(call)) is not None:
                 bill.add(price)
+                self.has_prices |= price.usd is not None
             for event in (call.begin, call.end):
                 if event is not None:
                     event._forget()
         return bill
-
-
-_MAX_LINKS = 200
-
-
-def _model_of_base(request: Event, base: str) -> str | None:
-    """Return the model along a chain of requests, sought a limited way."""
-    shelf = request._shelf
-    for _ in range(_MAX_LINKS):
-        place = shelf.request_place(base)
-        got = shelf.fields(place) if place is not None else None
-        if got is None:
-            return None
-        model = shapes.model_of(got[0].get("body"))
-        if model is not None or type(got[0].get("base")) is not str:
-            return model
-        base = got[0]["base"]
-    return None
 
 
 def tokens(calls: Iterable[Call]) -> Totals:

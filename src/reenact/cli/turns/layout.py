@@ -21,6 +21,8 @@ class Entry(NamedTuple):
     right: str = ""
     style: str = ""
     sign_style: str = "dim"
+    lines: int | None = None
+    """At most so many; None: as many as the page allows."""
 
 
 class Page:
@@ -36,29 +38,30 @@ class Page:
         return self.address_width + 3
 
     def entry(self, entry: Entry) -> None:
-        """Write one entry, its text broken into a few lines."""
+        """Write one entry, its text broken into a few lines; the number stands beside the last one."""
         out, room = self.out, self.out.width - self.margin
-        label = entry.label + "  " if entry.label else ""
-        right = entry.right if width_of(entry.right) < room // 2 else ""
-        first = room - width_of(label) - (width_of(right) + 2 if right else 0)
-        body, hidden = wrap(entry.text, first, room, self.lines)
+        label = entry.label + "  " if entry.label and entry.text else entry.label
+        body, hidden = wrap(entry.text, room - width_of(label), room, entry.lines or self.lines)
+        if hidden and entry.lines == 1:
+            space = room - width_of(label + entry.right) - (2 if entry.right else 0)
+            body, hidden = [cut(clean(entry.text[: 4 * room]), space)], 0
         more = f" … {size(hidden)} more" if hidden else ""
         if more:
-            space = (first if len(body) == 1 else room) - len(more)
-            body[-1] = cut(body[-1], max(space, 1))
-        cells: list[Cell] = [
-            (f"{entry.address:>{self.address_width}} ", "dim"),
-            (entry.sign + " ", entry.sign_style),
-        ]
-        cells += [(label, "bold" if not entry.style else entry.style), (body[0], entry.style)]
-        used = width_of(body[0]) + (len(more) if len(body) == 1 else 0)
-        if len(body) == 1:
-            cells.append((more, "dim"))
-        cells.append((" " * (first - used + 2) + right if right else "", "dim"))
-        out.line(out.cells(cells).rstrip())
-        for number, text in enumerate(body[1:], 2):
-            tail = more if number == len(body) else ""
-            out.line(out.cells([(" " * self.margin + text, entry.style), (tail, "dim")]).rstrip())
+            space = room - len(more) - (width_of(label) if len(body) == 1 else 0)
+            body[-1] = _break(body[-1], max(space, 1))[0]
+        left = f"{entry.address:>{self.address_width}} "
+        lines: list[list[Cell]] = [[(left, "dim"), (entry.sign + " ", entry.sign_style)]]
+        lines[0] += [(label, entry.style or "bold"), (body[0], entry.style)]
+        lines += [[(" " * self.margin, ""), (text, entry.style)] for text in body[1:]]
+        lines[-1].append((more, "dim"))
+        if entry.right:
+            used = sum(width_of(text) for text, _ in lines[-1])
+            if used + 2 + width_of(entry.right) > out.width:
+                lines.append([])
+                used = 0
+            lines[-1].append((" " * (out.width - used - width_of(entry.right)) + entry.right, "dim"))
+        for cells in lines:
+            out.line(out.cells(cells).rstrip())
 
     def note(self, text: str, style: str = "dim") -> None:
         """Write a line of our own between entries."""
@@ -76,7 +79,7 @@ def wrap(text: str, first: int, room: int, lines: int) -> tuple[list[str], int]:
     beyond = max(0, len(text) - bound)
     found: list[str] = []
     paragraphs = [line.rstrip() for line in rest.split("\n") if line.strip()]
-    while paragraphs and len(found) < lines:
+    while paragraphs and (len(found) < lines or _is_last(paragraphs, room, beyond)):
         line = paragraphs.pop(0)
         blanks = min(len(line) - len(line.lstrip()), _INDENT)
         piece, left = _break(" " * blanks + line.lstrip(), max(8, room if found else first))
@@ -84,6 +87,11 @@ def wrap(text: str, first: int, room: int, lines: int) -> tuple[list[str], int]:
         if left:
             paragraphs.insert(0, left)
     return found or [""], sum(map(len, paragraphs)) + beyond
+
+
+def _is_last(paragraphs: list[str], room: int, beyond: int) -> bool:
+    """True if what is left takes no more space than saying that it was left out."""
+    return not beyond and len(paragraphs) == 1 and width_of(paragraphs[0]) <= room
 
 
 def _break(line: str, room: int) -> tuple[str, str]:

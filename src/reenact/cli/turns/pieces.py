@@ -9,9 +9,9 @@ from ...tracefile.event import Event
 from ...tracefile.values import restore
 from ...wire import shapes
 from ...wire.readable import message_parts
-from ...wire.values import OTHER, REASONING, RESULT, TEXT, mapping, string, words
+from ...wire.values import REASONING, RESULT, TEXT, TOOL, mapping, string, words
 
-__all__ = ["OTHER", "REASONING", "RESULT", "TEXT", "Piece", "answer_pieces", "opened", "pieces_of"]
+__all__ = ["REASONING", "RESULT", "TEXT", "TOOL", "Piece", "answer_pieces", "opened", "pieces_of"]
 
 _MAX_BLOB = 1 << 20
 """A longer text is read from its blob by commands that print it; here its beginning will do."""

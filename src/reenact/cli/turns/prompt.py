@@ -9,9 +9,11 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple
 
+from ...tracefile.calls import Turn
 from ...tracefile.event import Event
 from ...wire import shapes
 from ...wire.values import mapping, mappings, string, words
+from ..eventline import is_huge
 from ..text import arguments, count, plain, short_json
 from .pieces import opened
 
@@ -37,12 +39,23 @@ class Delta(NamedTuple):
 NOT_RECORDED = Delta([], [], recorded=False)
 
 
+def prompt_of(turn: Turn, before: Turn | None, *, is_far: bool) -> Delta:
+    """Return what was new in the prompt of a turn; ``is_far``: the whole prompt is not to be built."""
+    request, old = turn.attempts[0].begin, before.attempts[-1].begin if before is not None else None
+    if request is None or request is turn.attempts[0].end or is_huge(request):
+        return NOT_RECORDED
+    if is_far:
+        length = old._raw().get("n") if old is not None else None
+        return stored_delta(request, length if type(length) is int else None)
+    return delta(request, None if old is None or is_huge(old) else old)
+
+
 def delta(request: Event, before: Event | None) -> Delta:
     """Return what a request added over an earlier one; without one, all of it is new."""
+    old = before._body() if before is not None else None  # first, since the request builds on it
     body = request._body()
     if type(body) is not dict:
         return NOT_RECORDED
-    old = before._body() if before is not None else None
     if type(old) is not dict:
         return Delta(opened(request, _conversation(body)), _first(opened(request, _settings(body))))
     new, history = _compare(_conversation(old), _conversation(body))
@@ -150,9 +163,14 @@ def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
         elif key in _TOOLS:
             found.append(("tools", _tools_changed(tool_names(before), tool_names(after))))
         elif key not in _UNTOLD or key == "model":
-            was, now = (short_json(value, 60) if value is not None else "unset" for value in (before, after))
-            found.append((plain(key, 30), f"{was} → {now}"))
+            found.append((plain(key, 30), f"{_value(before)} → {_value(after)}"))
     return found
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "unset"
+    return plain(value, 60) if type(value) is str else short_json(value, 60)
 
 
 def _tools_changed(before: list[str], after: list[str]) -> str:

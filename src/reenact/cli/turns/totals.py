@@ -7,12 +7,12 @@ from typing import Any
 from ...prices import Bill
 from ...tracefile.recording import Recording
 from ..output import Output
-from ..text import count, cut, plain, seconds
+from ..text import count, cut, milliseconds, plain
 from .facts import Ledger, time_spent
 from .story import Story
 
 
-def show_totals(recording: Recording, story: Story, ledger: Ledger, out: Output) -> None:
+def show_totals(recording: Recording, story: Story, bill: Bill | None, source: str, out: Output) -> None:
     """Write the sums of a run; those that need all of it only where all of it was read."""
     tot = recording.tot
     parts = [count(tot["turns"], "turn"), count(recording.count(), "event")]
@@ -23,13 +23,13 @@ def show_totals(recording: Recording, story: Story, ledger: Ledger, out: Output)
     parts.append(count(tot["err"], "error"))
     if len(recording.writers) > 1:
         parts.append(count(len(recording.writers), "writer"))
-    out.line(out.paint(cut("  ".join(parts), out.width), "bold"))
-    if story.is_whole:
-        _show_cost(ledger.bill(story.calls), ledger, out)
+    _show_parts(parts, out)
+    if bill is not None:
+        _show_cost(bill, source, out)
         _show_time(recording, story, out)
     elif tot["turns"]:
-        out.line(
-            out.paint(cut("cost  not summed up in a run of this size: ask `reenact stats`", out.width), "dim")
+        out.paragraph(
+            [("cost  ", "bold"), ("not summed up in a run of this size: ask `reenact stats`", "dim")]
         )
     end = recording.end
     lost = end.dropped if end is not None else None
@@ -37,28 +37,37 @@ def show_totals(recording: Recording, story: Story, ledger: Ledger, out: Output)
         out.line(out.paint(f"{count(lost, 'event')} could not be recorded", "red"))
 
 
-def _show_cost(bill: Bill, ledger: Ledger, out: Output) -> None:
+def _show_parts(parts: list[str], out: Output) -> None:
+    line = parts[0]
+    for part in parts[1:]:
+        if len(line) + 2 + len(part) > out.width:
+            out.line(out.paint(line, "bold"))
+            line = part
+        else:
+            line += "  " + part
+    out.line(out.paint(cut(line, out.width), "bold"))
+
+
+def _show_cost(bill: Bill, source: str, out: Output) -> None:
     if not bill.priced and not bill.unknown:
         return
     text = bill.text()
     if bill.estimated:
-        text += f"  estimated; prices: {plain(ledger.book.source, 100)}"
+        text += f", estimated; prices: {plain(source, 100)}"
     elif bill.told:
-        text += "  as the provider says"
+        text += ", as the provider says"
+    why = [f"{plain(why, 80)} ({count(calls, 'call')})" for why, calls in list(bill.unknown.items())[:4]]
+    if why:
+        text += ("; unknown: " if bill.priced else ": ") + ", ".join(why)
     out.paragraph([("cost  ", "bold"), (text, "")])
-    for why, calls in list(bill.unknown.items())[:4]:
-        out.line(
-            out.paint(cut(f"      unknown for {count(calls, 'call')}: {plain(why, 100)}", out.width), "dim")
-        )
 
 
 def _show_time(recording: Recording, story: Story, out: Output) -> None:
     spent = time_spent(story.calls, recording.started, recording.ended)
     if spent is None or not story.calls:
         return
-    parts = [f"{name} {seconds(value)}" for name, value in spent.items() if value >= 0.05]
-    if parts:
-        out.line(out.cells([("time  ", "bold"), (", ".join(parts), "")]))
+    parts = [f"{name} {milliseconds(value * 1000)}" for name, value in spent.items() if value > 0]
+    out.line(out.cells([("time  ", "bold"), (", ".join(parts) or "none that was measured", "")]))
 
 
 def totals_dict(recording: Recording, story: Story | None, ledger: Ledger) -> dict[str, Any]:
