@@ -12,7 +12,7 @@ from .. import lines, schema
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
 from ..wire import shapes
-from .heads import base_kind
+from .heads import base_kind, links_of
 from .lanes import Lanes
 from .origins import Origin, Origins, common_prefix, messages_of, tool_ids
 
@@ -151,7 +151,7 @@ def _tokens(recording: Recording, request: Event) -> int | None:
     if call is None or start is None:
         return None
     for event in recording.events[start + 1 : start + _NEAR]:
-        if base_kind(event) == schema.MODEL_RESPONSE and event.call == call:
+        if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
             usage = shapes.usage_from_raw(event.usage) or {}
             known = [usage[key] for key in ("input", "cache_read", "cache_write") if key in usage]
             return sum(known) if known else None

@@ -12,7 +12,7 @@ from .. import schema
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
 from ..wire import shapes
-from .heads import base_kind
+from .heads import base_kind, links_of
 from .lanes import Lanes
 
 _LINKS = 5000
@@ -69,7 +69,7 @@ class Origins:
         return None
 
     def _below(self, link: Event) -> tuple[int, list[Any], Event | None]:
-        """Return how many messages a request took over, those it added as stored, and the one it took from."""
+        """Return how many messages a request took over, what it added as stored, and whom it took from."""
         fields = link._raw()
         base, keep, body = fields.get("base"), fields.get("keep"), fields.get("body")
         key = next((name for name in schema.LISTS if _has(name, keep, body)), None)
@@ -119,7 +119,7 @@ class Origins:
     def _answer(self, call: str, link: Event) -> Event | None:
         for at in range((link.index or 0) - 1, -1, -1):
             event = self._recording.events[at]
-            if base_kind(event) == schema.MODEL_RESPONSE and event.call == call:
+            if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
                 return event
         return None
 

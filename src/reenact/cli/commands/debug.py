@@ -1,0 +1,142 @@
+"""``reenact debug``: a prompt to step through a run, both ways, with pdb's verbs."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterable
+
+from ...debugger.failure import failure_of
+from ...debugger.stepper import Stepper
+from ...tracefile.recording import Recording
+from .. import runs
+from ..eventline import error_text
+from ..output import Output
+from ..prompt import moves, places, points, values
+from ..prompt.complete import completions
+from ..prompt.keyboard import PROMPT, typed_lines
+from ..prompt.session import Session
+from ..prompt.verb import Verbs
+from ..text import clean, count, cut, plain
+
+DESCRIPTION = """\
+Step through a recorded run, forward and back. Opens at the failure of a run that failed, else at its
+first event. Verbs are pdb's where it has one: n s r c b l p w, and rn rs rc in reverse; h lists them.
+Nothing of the agent is executed. Without a terminal, verbs are read from stdin."""
+EXAMPLES = """\
+  reenact debug @failed                          the newest run that went wrong, at its failure
+  reenact debug trip.jsonl --at turn:3           a file, at its third turn
+  reenact debug trip.jsonl -c "b error; c; ctx"  for scripts: what the model saw before the first error
+  echo "print usage.output" | reenact debug      verbs through a pipe
+"""
+
+VERBS = (*moves.VERBS, *places.VERBS, *values.VERBS, *points.VERBS, *places.HELP)
+
+_SIGNS = {"ok": "✓", "running": "●", "unclosed": "·", "unknown": "·", "cancelled": "·"}
+_STYLES = {"ok": "bold green", "running": "bold cyan", "unclosed": "bold yellow", "unknown": "bold yellow"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
+    parser.add_argument(
+        "-c",
+        "--command",
+        action="append",
+        metavar="VERBS",
+        help="carry out these verbs and end; may be repeated",
+    )
+    parser.add_argument(
+        "--at", metavar="ADDRESS", help="where to begin: first, last, 12, turn:3, @error, %%50 …"
+    )
+    parser.add_argument("--json", action="store_true", help="JSON lines instead of text")
+    runs.add_run_options(parser)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    stepper, told = _opened(args)
+    session = Session(stepper, Verbs(VERBS), out, as_json=args.json)
+    if args.at:
+        stepper.go(args.at)
+    elif (failure := failure_of(stepper.recording)) is not None and failure.index is not None:
+        stepper.go(f"#{failure.index}")
+        told = "this is the failure, rn goes back, h helps"
+    runs.tell(stepper.recording.findings, out)
+    if args.command:
+        _obey(session, args.command)
+    else:
+        if not args.json:
+            _banner(session, "here" if args.at else told)
+        _converse(session, out)
+    return 2 if session.failed and (args.command or not _is_interactive(out)) else 0
+
+
+def _opened(args: argparse.Namespace) -> tuple[Stepper, str]:
+    path, found = runs.locate(args.run_address)
+    wanted: list[str | None] = [args.run or found]
+
+    def load() -> Recording:
+        recording = Recording.load(path, wanted[0], blobs=args.blobs)
+        wanted[0] = wanted[0] or recording.run_id  # a newer run in the file must not take its place
+        return recording
+
+    return Stepper(load), "this is the first event, h helps"
+
+
+def _banner(session: Session, where: str) -> None:
+    recording, out = session.stepper.recording, session.out
+    status, error, tot = recording.status, recording.error, recording.tot
+    head = f"{_SIGNS.get(status, '✗')} {plain(recording.name, 60)}  {plain(status, 20)}"
+    told = f"  {error_text(error)}" if error is not None else ""
+    out.line(out.paint(head, _STYLES.get(status, "bold red")) + cut(told, max(20, out.width - len(head))))
+    parts = [count(tot["turns"], "turn"), count(recording.count(), "event")]
+    if tot["in"] or tot["out"]:
+        parts.append(f"{tot['in'] + tot['out']:,} tokens")
+    if tot["err"]:
+        parts.append(f"{count(tot['err'], 'error')} (j @error: the first)")
+    out.paragraph(
+        [(", ".join(parts) + "; ", ""), (where if session.stepper.events else "no event, h helps", "")]
+    )
+    if session.stepper.events:
+        session.view.here()
+
+
+def _obey(session: Session, lines: Iterable[str]) -> None:
+    for line in lines:
+        if session.is_over:
+            return
+        session.do(line)
+
+
+def _is_interactive(out: Output) -> bool:
+    return out.is_terminal and sys.stdin is not None and sys.stdin.isatty()
+
+
+def _converse(session: Session, out: Output) -> None:
+    if not _is_interactive(out):
+        _obey(session, _piped(out))
+        return
+    for line in typed_lines(out, lambda before, word: completions(session, before, word), sys.stdin):
+        out.width = max(40, min(shutil.get_terminal_size((80, 24)).columns, 400))
+        try:
+            session.do(line)
+        except KeyboardInterrupt:
+            out.say("stopped")
+        if session.is_over:
+            return
+
+
+def _piped(out: Output) -> Iterable[str]:
+    """Yield lines of stdin; someone who types them gets a prompt beside the data."""
+    if sys.stdin is None:
+        return
+    is_typed = sys.stdin.isatty()
+    while True:
+        out.stdout.flush()
+        if is_typed:
+            out.stderr.write(PROMPT)
+            out.stderr.flush()
+        line = sys.stdin.readline()
+        if not line:
+            return
+        yield clean(line.rstrip("\n"))

@@ -1,0 +1,68 @@
+"""The same as ``view`` for programs: one JSON object per line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...debugger.breakpoints import Breakpoint
+from ...debugger.stepper import Move
+from ...tracefile.event import Event
+from ..eventline import describe
+from .view import View
+
+
+class JsonView(View):
+    """Writes JSON lines."""
+
+    def note(self, text: str) -> None:
+        self.out.json_line({"note": text})
+
+    def move(self, move: Move) -> None:
+        reasons = []
+        for point, change in move.reasons:
+            sort = "breakpoint" if isinstance(point, Breakpoint) else "watch"
+            told: dict[str, Any] = {"sort": sort, "number": point.number, "text": point.text}
+            reasons.append(told if change is None else told | {"old": change.old, "new": change.new})
+        event = self.event_dict(self.stepper.event) if self.stepper.events else None
+        self.out.json_line({"moved": move.moved, "note": move.note, "reasons": reasons, "event": event})
+
+    def events(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.out.json_line(self.event_dict(event))
+
+    def event_dict(self, event: Event) -> dict[str, Any]:
+        """Return what a line says of an event."""
+        told, error, index = describe(event), event.error, event.index or 0
+        return {
+            "address": self.address(event),
+            "index": event.index,
+            "ts": event.timestamp,
+            "kind": event.kind,
+            "turn": self.stepper.lanes.turn(index),
+            "lane": self.stepper.lanes.of(index),
+            "here": index == self.stepper.index,
+            "summary": told.text or told.error,
+            "duration_ms": event.duration_ms,
+            "error": None if error is None else {"type": error.type, "message": str(error)},
+        }
+
+    def fact(self, name: str, text: str) -> None:
+        self.out.json_line({name: text})
+
+    def raw(self, line: bytes) -> None:
+        self.out.json_line({"raw": line.decode("utf-8", "replace")})
+
+    def value(self, name: str, value: Any) -> None:
+        self.out.json_line({"name": name, "value": value})
+
+    def pretty(self, value: Any) -> None:
+        self.out.json_line({"value": value})
+
+    def rows(self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int) -> None:
+        names = [name.lstrip(">") for name in head]
+        for row in rows:
+            self.out.json_line(dict(zip(names, row, strict=True)))
+
+    def row(self, values: dict[str, Any]) -> None:
+        self.out.json_line(values)

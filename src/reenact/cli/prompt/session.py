@@ -1,0 +1,139 @@
+"""One sitting at the prompt: the stepper, what is shown at each stop, and how a line is carried out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from ...debugger.breakpoints import Breakpoint, unquoted
+from ...debugger.expr import Expr
+from ...debugger.spending import Spending
+from ...debugger.stepper import Move, Stepper
+from ...errors import ReenactError
+from ...tracefile.event import Event
+from ..main import complain, own_fault
+from ..output import Output
+from .jsonview import JsonView
+from .line import split_commands, split_verb
+from .verb import Verbs
+from .view import View
+
+_DEEPEST = 5
+"""Commands of breakpoints that make other breakpoints run theirs."""
+
+
+class Session:
+    """Carries out verbs; a wrong one is told and changes nothing."""
+
+    def __init__(self, stepper: Stepper, verbs: Verbs, out: Output, *, as_json: bool = False) -> None:
+        self.stepper = stepper
+        self.verbs = verbs
+        self.out = out
+        self.view: View = (JsonView if as_json else View)(out, stepper)
+        self.displays: dict[int, Expr] = {}
+        self.is_over = False
+        self.failed = False
+        """True once something could not be done as typed."""
+        self.listed: range | None = None
+        """What ``l`` showed last, if nothing was done since."""
+        self._last = ""
+        self._spending: Spending | None = None
+        self._depth = 0
+        self._progress = _Progress(out)
+        stepper.on_progress = self._progress
+
+    @property
+    def spending(self) -> Spending:
+        if self._spending is None or self._spending._recording is not self.stepper.recording:
+            self._spending = Spending(self.stepper.recording)
+        return self._spending
+
+    def do(self, line: str) -> None:
+        """Carry out a line; an empty one repeats the last command."""
+        commands = split_commands(line) or ([self._last] if self._last else [])
+        for number, command in enumerate(commands):
+            if self.is_over:
+                return
+            verb, argument = split_verb(command)
+            takes_rest = verb == "commands" and len(argument.split(None, 1)) == 2
+            if takes_rest and unquoted(rest := argument.split(None, 1)[1]) == rest:
+                command = "; ".join(commands[number:])
+                self.do_one(command)
+                return
+            self.do_one(command)
+
+    def do_one(self, command: str) -> None:
+        """Carry out one command; what goes wrong is said."""
+        word, argument = split_verb(command)
+        self._last = command
+        listed, self._progress.began = self.listed, time.monotonic()
+        try:
+            self.verbs.find(word).do(self, argument)
+        except ReenactError as why:
+            self.failed = True
+            self._progress.end()
+            complain(self.out, why)
+        except BrokenPipeError:
+            raise
+        except OSError as why:
+            self.failed = True
+            self._progress.end()
+            complain(self.out, why)
+        except Exception as fault:  # the prompt outlives our own mistakes
+            self.failed = True
+            self._progress.end()
+            own_fault(self.out, fault)
+        finally:
+            self._progress.end()
+        if self.listed is listed:
+            self.listed = None
+        self.out.stdout.flush()
+
+    def moved(self, move: Move) -> None:
+        """Show where a move ended, what is displayed there, and run the breakpoints' commands."""
+        self._progress.end()
+        self.view.move(move)
+        if move.moved:
+            self.show_displays()
+        for reason in move.reasons:
+            commands = reason.point.commands if isinstance(reason.point, Breakpoint) else ""
+            if commands and self._depth < _DEEPEST:
+                self._depth += 1
+                last = self._last
+                try:
+                    self.do(commands)
+                finally:
+                    self._depth -= 1
+                    self._last = last
+
+    def show_displays(self) -> None:
+        for number, expr in self.displays.items():
+            self.view.value(f"{number}: {expr.text}", plain_value(expr(self.stepper.event)))
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value of an expression as JSON has it."""
+    return value.payload if isinstance(value, Event) else value
+
+
+class _Progress:
+    """Says on a terminal how far a look through the run has come, if it takes long."""
+
+    def __init__(self, out: Output) -> None:
+        self._stream = out.stderr
+        self._is_terminal = bool(getattr(sys.stderr, "isatty", lambda: False)())
+        self._shown = False
+        self.began = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._is_terminal and time.monotonic() - self.began > 1:
+            self._shown = True
+            self._stream.write(f"\rlooking … {min(100, 100 * done // max(total, 1))} % (Ctrl-C stops)")
+            self._stream.flush()
+
+    def end(self) -> None:
+        if self._shown:
+            self._shown = False
+            self._stream.write("\r" + " " * 40 + "\r")
+            self._stream.flush()

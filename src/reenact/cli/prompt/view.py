@@ -1,0 +1,177 @@
+"""What the prompt shows, as text for a terminal of any width: events with the current one marked, values.
+
+The same methods as ``jsonview``: verbs say what to show, never how.
+"""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...debugger.breakpoints import Breakpoint
+from ...debugger.stepper import Move, Stepper
+from ...debugger.stops import Reason
+from ...tracefile.event import Event
+from ..eventline import _STYLES, address, describe, offset_text
+from ..output import Cell, Output
+from ..text import clean, cut, pad, pretty_json, short_json, width_of
+
+_NARROW = 60
+"""Below so many columns times and durations give way to what happened."""
+
+_SCREEN = 24
+
+
+class View:
+    """Writes plain text."""
+
+    def __init__(self, out: Output, stepper: Stepper) -> None:
+        self.out = out
+        self.stepper = stepper
+        self._heading: tuple[int, str] | None = None
+
+    @property
+    def height(self) -> int:
+        """Lines of the terminal."""
+        return shutil.get_terminal_size((80, _SCREEN)).lines if self.out.is_terminal else _SCREEN
+
+    def note(self, text: str) -> None:
+        """Write a sentence."""
+        self.out.line(clean(text))
+
+    def move(self, move: Move) -> None:
+        """Show where a move ended, and why there."""
+        for reason in move.reasons:
+            self.out.line(self.out.paint(self._reason(reason), "yellow"))
+        if move.moved:
+            self.here()
+        if move.note:
+            self.note(move.note)
+
+    def here(self) -> None:
+        """Show the current event."""
+        self._heading = None
+        self.events([self.stepper.event])
+
+    def events(self, events: Iterable[Event]) -> None:
+        """Show events, a heading wherever turn or lane is another one."""
+        for event in events:
+            index = event.index or 0
+            heading = self.stepper.lanes.turn(index), self.stepper.lanes.of(index)
+            if heading != self._heading:
+                self._heading = heading
+                self.out.line(self.out.paint(_heading(*heading), "bold"))
+            for line in self.event_lines(event):
+                self.out.line(line)
+        self._heading = None
+
+    def event_lines(self, event: Event) -> list[str]:
+        """Return an event in columns; an error may take two more lines."""
+        out, told = self.out, describe(event)
+        is_here = event.index == self.stepper.index
+        left = f"{self.address(event):>{self._address_width()}} "
+        right = "  ".join(part for part in (told.tokens, told.duration) if part)
+        if out.width >= _NARROW:
+            left += f"{offset_text(event.timestamp, self.stepper.recording.started):>8}  "
+        else:
+            right = ""
+        room = out.width - 4 - width_of(left) - (width_of(right) + 2 if right else 0)
+        style = _STYLES[told.sign]
+        text = f"{told.text}  {told.error}".strip() if told.error else told.text
+        wrapped = textwrap.wrap(text, max(room, 10), max_lines=3, placeholder=" …") if told.error else []
+        first = wrapped[0] if wrapped else cut(text, room)
+        style_of_text = "red" if told.error else "bold" if is_here else "dim" if told.sign == "·" else ""
+        cells: list[Cell] = [("> " if is_here else "  ", "bold"), (left, "dim"), (told.sign + " ", style)]
+        space = " " * (room - width_of(first) + 2) if right else ""
+        cells += [(first, style_of_text), (space + right, "dim")]
+        indent = " " * (width_of(left) + 4)
+        return [out.cells(cells).rstrip(), *(out.paint(indent + line, "red") for line in wrapped[1:])]
+
+    def address(self, event: Event) -> str:
+        """Return how to name an event."""
+        writers = self.stepper.recording.writers
+        return address(event, writers[0] if writers else None)
+
+    def _address_width(self) -> int:
+        several = len(self.stepper.recording.writers) > 1
+        return max(4, len(str(self.stepper.recording.count(system=True))) + (6 if several else 0))
+
+    def _reason(self, reason: Reason) -> str:
+        point = reason.point
+        if isinstance(point, Breakpoint):
+            sort = "temporary breakpoint" if point.temporary else "breakpoint"
+            return cut(clean(f"{sort} {point.number}: {point.text}"), self.out.width)
+        assert reason.change is not None
+        old, new = (short_json(value, 200) for value in (reason.change.old, reason.change.new))
+        room = max(10, (self.out.width - width_of(point.text) - 18) // 2)
+        return f"watch {point.number}: {clean(point.text)}  {cut(old, room)} → {cut(new, room)}"
+
+    def fact(self, name: str, text: str) -> None:
+        """Show a name and what belongs to it."""
+        wrapped = textwrap.wrap(text, max(20, self.out.width - 12)) or [""]
+        self.out.line(self.out.paint(f"{name:10}", "dim") + wrapped[0])
+        for line in wrapped[1:]:
+            self.out.line(" " * 10 + line)
+
+    def raw(self, line: bytes) -> None:
+        """Show a stored line as it is."""
+        self.out.raw()(line + b"\n")
+
+    def value(self, name: str, value: Any) -> None:
+        """Show a value on one line, cut to the width."""
+        text = short_json(value, 4 * self.out.width)
+        left = f"{clean(name)} = " if name else ""
+        size = _size(value)
+        room = self.out.width - width_of(left)
+        if width_of(text) <= room and size <= 4 * self.out.width:
+            self.out.line(left + text)
+            return
+        much = f"  ({size:,} characters; pp shows all)"
+        self.out.line(left + cut(text, max(10, room - len(much))) + self.out.paint(much, "dim"))
+
+    def pretty(self, value: Any) -> None:
+        """Show a value in full; a text as text."""
+        if isinstance(value, str):
+            self.out.line(clean(value))
+        else:
+            self.out.pretty(value)
+
+    def rows(self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int) -> None:
+        """Show a table; the flexible column gives way, columns that begin with ``>`` stand right."""
+        cells = [["" if cell is None else clean(str(cell)) for cell in row] for row in rows]
+        names = [name.lstrip(">") for name in head]
+        widths = [max(map(width_of, column)) for column in zip(names, *cells, strict=True)]
+        rest = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
+        widths[flexible] = max(8, min(widths[flexible], self.out.width - rest))
+        self.out.line(self.out.paint(_row(names, widths, head), "dim"))
+        for row in cells:
+            self.out.line(_row(row, widths, head))
+
+    def row(self, values: dict[str, Any]) -> None:
+        """Show one row of a table that is not held as a whole; the last value is cut."""
+        *some, last = values.values()
+        left = "  ".join(pad(clean(str(cell)), width) for cell, width in zip(some, (6, 16), strict=False))
+        self.out.line(
+            f"{left}  {cut(short_json(last, 2 * self.out.width), self.out.width - width_of(left) - 2)}"
+        )
+
+
+def _heading(turn: int, lane: str) -> str:
+    where = "" if lane == "main" else f"  lane {clean(lane)}"
+    return (f"turn {turn}" if turn else "before the first turn") + where
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], head: Sequence[str]) -> str:
+    parts = []
+    for text, width, name in zip(cells, widths, head, strict=True):
+        text = cut(text, width)
+        parts.append(" " * (width - width_of(text)) + text if name.startswith(">") else pad(text, width))
+    return "  ".join(parts).rstrip()
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    return len(pretty_json(value, None)) if isinstance(value, dict | list) else 0
