@@ -35,6 +35,7 @@ class Messages(list[Any]):
         params: dict[str, Any] | None = None,
         model: str | None = None,
         findings: list[Finding] | None = None,
+        path: str = "",
     ) -> None:
         super().__init__(messages)
         self.provider = provider
@@ -47,6 +48,8 @@ class Messages(list[Any]):
         self.model = model
         """Also where the request says it in its URL only."""
         self.findings: list[Finding] = findings or []
+        self.path = path
+        """The trace file."""
 
     def request(self) -> dict[str, Any]:
         """Return the whole request body: parameters, tools if there are any, and this list."""
@@ -61,14 +64,13 @@ class Messages(list[Any]):
             return convert.as_text(self, self.tools, self.params, self.provider)
         if target == self.provider:
             return Messages(self, provider=target, key=self.key, tools=self.tools, params=self.params,
-                            model=self.model, findings=list(self.findings))  # fmt: skip
+                            model=self.model, findings=list(self.findings), path=self.path)  # fmt: skip
         made = convert.convert(self, self.tools, self.params, self.provider, target)
-        path = self.findings[0].path if self.findings else ""
-        told = [Finding("lost", f"{what} has no counterpart in {target}", path) for what in made.lost]
-        told += [Finding("converted", note, path) for note in made.notes]
+        told = [Finding("lost", f"{target} has no place for {what}", self.path) for what in made.lost]
+        told += [Finding("converted", note, self.path) for note in made.notes]
         key = "contents" if target == "gemini" else "messages"
         return Messages(made.messages, provider=target, key=key, tools=made.tools, params=made.params,
-                        model=self.model, findings=[*self.findings, *told])  # fmt: skip
+                        model=self.model, findings=[*self.findings, *told], path=self.path)  # fmt: skip
 
 
 def replay(
@@ -86,11 +88,11 @@ def replay(
 
     Without any of the three, those of the whole run. ``prompt`` is the user's, for runs without requests.
     """
-    _check(n, turn, call, prompt)
+    check(n, turn, call, prompt)
     return messages_of(Recording.load(path, run, blobs=blobs), n, turn, call, prompt, strict)
 
 
-def _check(n: object, turn: object, call: object, prompt: object) -> None:
+def check(n: object, turn: object, call: object, prompt: object) -> None:
     given = [name for name, value in (("n", n), ("turn", turn), ("call", call)) if value is not None]
     if len(given) > 1:
         raise UsageError(f"replay() was given {' and '.join(given)}", hint="give one of n, turn and call")
@@ -121,6 +123,7 @@ def messages_of(
     else:
         result = player.after(recording.count() if n is None else min(n, recording.count()))
     result.findings = [*recording.findings, *player.findings]
+    result.path = recording.path
     hole = next((finding for finding in player.findings if finding.code in HOLES), None)
     if strict and hole is not None:
         raise TraceFileError(

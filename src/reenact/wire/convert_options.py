@@ -194,8 +194,9 @@ def write_options(conversation: Conversation, target: str) -> dict[str, Any]:
     """Return the options as the target spells them."""
     options = dict(conversation.options)
     choice = options.pop("tool_choice", None)
-    if options.get("stream") is None or target == "gemini":
-        options.pop("stream", None)  # Gemini says it in the URL
+    if target == "gemini":  # where both stand in the URL
+        options.pop("model", None)
+        options.pop("stream", None)
     if isinstance(options.get("stop"), str):
         options["stop"] = [options["stop"]]
     spelled = {name: key for key, name in reversed(_FLAT[target].items())}
