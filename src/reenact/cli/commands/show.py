@@ -98,7 +98,14 @@ def _show(
         shown: list[Block | int] = (
             [chosen] if chosen is not None else [*story.blocks] if everything else abridged(story, failing)
         )
-        _show_turns(recording, story, shown, ledger, out, detail=chosen is not None)
+        turns = Turns(
+            recording, out, ledger, lanes=story.lanes, detail=chosen is not None, everything=everything
+        )
+        for block in shown:
+            if isinstance(block, int):
+                turns.left_out(block)
+            else:
+                turns.block(block)
     out.line()
     show_totals(recording, story, bill, ledger.book.source, out)
 
@@ -114,23 +121,6 @@ def _show_ending(recording: Recording, story: Story, typed: Sequence[str], out: 
     number = block.number if block is not None else 0
     show_pointers(failure, number, typed, first_writer(recording), out)
     return number
-
-
-def _show_turns(
-    recording: Recording,
-    story: Story,
-    shown: Sequence[Block | int],
-    ledger: Ledger,
-    out: Output,
-    *,
-    detail: bool,
-) -> None:
-    turns = Turns(recording, out, ledger, lanes=story.lanes, detail=detail)
-    for block in shown:
-        if isinstance(block, int):
-            turns.left_out(block)
-        else:
-            turns.block(block)
 
 
 def _show_identity(recording: Recording, out: Output) -> None:

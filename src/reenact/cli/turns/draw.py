@@ -36,13 +36,22 @@ class Turns:
     """Draws the blocks of one run one after the other."""
 
     def __init__(
-        self, recording: Recording, out: Output, ledger: Ledger, *, lanes: list[str], detail: bool
+        self,
+        recording: Recording,
+        out: Output,
+        ledger: Ledger,
+        *,
+        lanes: list[str],
+        detail: bool,
+        everything: bool,
     ) -> None:
         writers = recording.writers
         self.recording = recording
         self.out = out
         self.ledger = ledger
         self.detail = detail
+        """One turn alone: longer texts, and everything the prompt brought."""
+        self.everything = everything or detail
         self.root = writers[0] if writers else None
         self.has_lanes = len(lanes) > 1
         width = 5 if len(writers) < 2 else 8
@@ -62,12 +71,12 @@ class Turns:
             self._turn(block, block.turn)
         first, last = _LOOSE if block.turn is None else _IN_TURN
         items, end = block.items, len(block.items) - last
-        if not block.skipped and (self.detail or end - first <= 2):
+        if not block.skipped and (self.everything or end - first <= 2):
             self._items(items)
             return
         self._items(items[:first])
         hidden = block.skipped + sum(1 if isinstance(item, int) else 2 for item in items[first:end])
-        self.page.note(f"… {count(hidden, 'more event')}; --events --all shows them", "yellow")
+        self.page.note(f"… {count(hidden, 'more event')}; --all shows them", "yellow")
         self._until = None
         self._items(items[end:])
 
