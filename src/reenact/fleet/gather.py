@@ -7,39 +7,22 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
 from ..tracefile import dialects, family
-from ..tracefile.calls import MODEL, Call, Joiner
+from ..tracefile.calls import MODEL, TOOL, Call, Joiner
 from ..tracefile.dialects import OURS, Envelope
 from ..tracefile.event import ErrorText, Event
 from ..tracefile.shelf import Shelf
 from ..tracefile.status import status_of
-from .rows import UNTOLD, CallStats, RunStats
+from .rows import RunStats
+from .sums import MAX_NAME, MAX_NAMES, Begun, Sums, has_error, known_name, lane_of, tool_name
 
 if TYPE_CHECKING:
     from ..prices import Book
 
-OTHERS = "(others)"
-_MAX_NAMES = 1000
-"""Of tools, models or errors told apart in one run; a hostile file must not fill memory."""
-_MAX_NAME = 200
-_MAX_MODELS = 256
-"""Requests whose model is remembered; one that builds on another builds on one of the last few."""
-
-_CALL_KINDS = frozenset(
-    (
-        schema.MODEL_REQUEST,
-        schema.MODEL_RESPONSE,
-        schema.LLM_CALL,
-        schema.TOOL_CALLED,
-        schema.TOOL_RESULT,
-        schema.TOOL_CALL,
-        schema.OLD_TOOL_RESULT,
-        schema.ERROR,
-    )
-)
 _ERROR_NAME = re.compile(r"([A-Za-z_][\w.]{2,80}):\s")
 
 
@@ -50,32 +33,42 @@ class Gatherer:
         self.row = RunStats(path)
         self.row.id = run
         self.root: str | None = None
-        self._calls = _Calls(self.row, book)
+        self._sums = Sums(self.row, book)
+        self._open: dict[str, Begun] = {}
+        """The calls that have an id and no end yet."""
+        self._others = _Nameless(self._sums)
         self._failed: dict[str, str] = {}
+        """What the last failed model call of a lane is counted under."""
         self._start: tuple[dict[str, Any], float | None] | None = None
         self._end: dict[str, Any] | None = None
         self._empty = True
 
     def add(self, envelope: Envelope, fields: dict[str, Any], place: int, shelf: Shelf) -> None:
         """Count the next event."""
-        row, ts = self.row, envelope.ts
+        row = self.row
+        row.ended = envelope.ts
         if self._empty:
-            row.started, self._empty = ts, False
-        row.ended = ts
+            row.started, self._empty = envelope.ts, False
         kind = dialects.event_type(envelope.kind)
         if envelope.dialect == OURS and schema.is_bookkeeping(kind):
             self._book(kind, envelope, fields)
             return
         errors = row.totals.errors
         row.totals.add(kind, fields)
-        changed = row.totals.errors != errors
-        if kind in _CALL_KINDS or changed:
+        change = row.totals.errors - errors
+        call = fields.get("call")
+        joins = _BY_ID.get(kind) if type(call) is str else None
+        if joins is None or change:
             event = Event(envelope, fields, place, shelf, None)
-            self._calls.lane = None
-            self._calls.feed(event)
-            if changed:
-                self._error(event, row.totals.errors - errors, fields)
-            event._forget()
+            if change:
+                self._error(event, change, call, fields)
+            if joins is None and kind in _NAMELESS:
+                self._others.feed(event)
+                event._forget()
+                return
+        self._others.tool_error = None  # it stands right before the call it belongs to
+        if joins is not None:
+            joins(self, call, fields)
 
     def _book(self, kind: str, envelope: Envelope, fields: dict[str, Any]) -> None:
         if kind == schema.RUN_START and self._start is None:
@@ -83,20 +76,48 @@ class Gatherer:
         elif kind == schema.RUN_END and self.root in (None, envelope.w):
             self._end = fields
 
-    def _error(self, event: Event, change: int, fields: dict[str, Any]) -> None:
+    def _error(self, event: Event, change: int, call: object, fields: dict[str, Any]) -> None:
         types = self.row.error_types
         if change < 0:  # a retry: its lane's last failure was none after all
-            name = self._failed.pop(_lane(fields), None)
+            name = self._failed.pop(lane_of(fields), None)
             self.row.retried -= change
             if name is not None and types.get(name):
                 types[name] += change
                 if not types[name]:
                     del types[name]
             return
-        name = _known(error_name(event.error), types)
+        name = known_name(error_name(event.error), types)
         types[name] = types.get(name, 0) + change
-        if self._calls.lane is not None and len(self._failed) < _MAX_NAMES:
-            self._failed[self._calls.lane] = name
+        if dialects.event_type(event.kind) == schema.MODEL_RESPONSE and len(self._failed) < MAX_NAMES:
+            begun = self._open.get(call) if type(call) is str else None
+            self._failed[begun.lane if begun is not None else "main"] = name
+
+    def _asks(self, call: str, fields: dict[str, Any]) -> None:
+        self._begins(call, Begun(MODEL, fields, self._sums.request(call, fields)))
+
+    def _begins(self, call: str, begun: Begun) -> None:
+        before = self._open.setdefault(call, begun)
+        if before is not begun:  # the same id twice: the second has no end of its own
+            self._sums.left_open(begun)
+
+    def _uses(self, call: str, fields: dict[str, Any]) -> None:
+        self._begins(call, Begun(TOOL, fields, None))
+
+    def _answers(self, call: str, fields: dict[str, Any]) -> None:
+        begun = self._ends(MODEL, call)
+        stats = self._sums.answered(begun, fields, schema.MODEL_RESPONSE)
+        self._sums.took(stats, fields.get("duration_ms"), has_error(fields))
+
+    def _results(self, call: str, fields: dict[str, Any]) -> None:
+        begun = self._ends(TOOL, call)
+        stats = self._sums.tool(begun.tool if begun is not None else tool_name(fields), begun is not None)
+        self._sums.took(stats, fields.get("duration_ms"), has_error(fields))
+
+    def _ends(self, kind: str, call: str) -> Begun | None:
+        begun = self._open.get(call)
+        if begun is None or begun.kind != kind:
+            return None  # its begin is lost
+        return self._open.pop(call)
 
     def finish(self, findings: int) -> RunStats:
         """Nothing comes any more: return the run."""
@@ -110,116 +131,55 @@ class Gatherer:
             row.meta = meta if type(meta) is dict else {}
             row.parent_run = parent if type(parent) is str else None
         row.findings = findings
-        self._calls.finish()
+        for begun in self._open.values():
+            self._sums.left_open(begun)
+        self._others.finish()
         return row
 
 
-class _Calls(Joiner):
-    """Sums up each call when it ends, and lets go of it."""
+_BY_ID: dict[str, Callable[[Gatherer, Any, dict[str, Any]], None]] = {
+    schema.MODEL_REQUEST: Gatherer._asks,
+    schema.MODEL_RESPONSE: Gatherer._answers,
+    schema.TOOL_CALLED: Gatherer._uses,
+    schema.TOOL_RESULT: Gatherer._results,
+}
+_NAMELESS = frozenset((*_BY_ID, schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL_RESULT, schema.ERROR))
 
-    def __init__(self, row: RunStats, book: Book) -> None:
+
+class _Nameless(Joiner):
+    """Calls without an id, joined by the rules of their dialect; each is let go of when it ends."""
+
+    def __init__(self, sums: Sums) -> None:
         super().__init__()
-        self.lane: str | None = None
-        """Of the model call that the event fed last has ended."""
-        self._row = row
-        self._book = book
-        self._open: dict[Call, dict[str, Any] | None] = {}
-        """With what its request says, where there is one."""
-        self._models: dict[str, str] = {}
+        self._sums = sums
+        self._open: dict[Call, Begun] = {}
 
     def began(self, call: Call) -> None:
+        fields = call.event._raw()
         asks = call.kind == MODEL and call.begin is not None and call.begin.kind != schema.LLM_CALL
-        self._open[call] = self._request(call, call.begin._raw()) if asks and call.begin is not None else None
-
-    def _request(self, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return what of a request tells its price, the model put in where it is kept from an earlier one."""
-        asked: dict[str, Any] = {key: fields[key] for key in ("provider", "url", "model") if key in fields}
-        body = fields.get("body")
-        model = body.get("model") if type(body) is dict else None
-        if type(model) is not str and "model" not in asked:
-            model = self._models.get(str(fields.get("base")))
-        if type(model) is str:
-            asked["model"] = model
-            if call.id is not None:
-                self._models[call.id] = model
-                if len(self._models) > _MAX_MODELS:
-                    del self._models[next(iter(self._models))]
-        return asked
+        begun = self._open[call] = Begun(
+            call.kind, fields, self._sums.request(None, fields) if asks else None
+        )
+        begun.tool = call.tool
 
     def ended(self, call: Call) -> None:
-        end = call.end
+        begun, end = self._open.pop(call), call.end
         assert end is not None
-        fields = end._raw()
-        asked = self._open.pop(call, None)
-        if call.id is not None and self.by_id.get(call.id) is call:
-            del self.by_id[call.id]
+        has_begun = call.begin is not None
         if call.kind == MODEL:
-            stats = self._answered(call, asked, fields, dialects.event_type(end.kind))
+            kind = dialects.event_type(end.kind)
+            stats = self._sums.answered(begun if has_begun else None, end._raw(), kind)
         else:
-            stats = self._tool(call)
-            stats.totals.add(schema.TOOL_RESULT, fields)
-        stats.failed += call.error is not None
-        duration = call.duration_ms
-        if duration is not None and type(duration) is not bool and 0 <= duration < 1e13:
-            stats.durations.append(duration)
-
-    def _answered(
-        self, call: Call, asked: dict[str, Any] | None, fields: dict[str, Any], kind: str
-    ) -> CallStats:
-        self.lane = call.lane
-        told = fields.get("model")
-        stats = self._cell(
-            told if type(told) is str else (asked or {}).get("model"), stop_reason(fields, kind)
-        )
-        if asked is not None:
-            stats.totals.add(schema.MODEL_REQUEST, {"attempt": call.attempt})
-        stats.totals.add(kind, fields)
-        stats.cost.add(self._book.price(fields, asked))
-        return stats
-
-    def _tool(self, call: Call) -> CallStats:
-        tools = self._row.tools
-        name = _known(call.tool or "?", tools)
-        stats = tools.get(name)
-        if stats is None:
-            stats = tools[name] = CallStats()
-        if call.begin is not None:
-            stats.totals.add(schema.TOOL_CALLED, {})
-        return stats
-
-    def _cell(self, model: object, reason: str) -> CallStats:
-        cells = self._row.by_model_and_stop
-        key = (model[:_MAX_NAME] if type(model) is str and model else UNTOLD, reason)
-        if key not in cells and len(cells) >= _MAX_NAMES:
-            key = (OTHERS, OTHERS)
-        stats = cells.get(key)
-        if stats is None:
-            stats = cells[key] = CallStats()
-        return stats
+            stats = self._sums.tool(call.tool, has_begun)
+        self._sums.took(stats, call.duration_ms, call.error is not None)
 
     def finish(self) -> None:
         """What has no end now is open; a tool that failed without a result has ended."""
-        for call, asked in list(self._open.items()):
-            if not call.is_open:
-                self.ended(call)
-            elif call.kind == MODEL:
-                stats = self._cell((asked or {}).get("model"), UNTOLD)
-                stats.totals.add(schema.MODEL_REQUEST, {"attempt": call.attempt})
-                stats.open += 1
+        for call, begun in list(self._open.items()):
+            if call.is_open:
+                self._sums.left_open(begun)
             else:
-                self._tool(call).open += 1
-
-
-def stop_reason(fields: dict[str, Any], kind: str) -> str:
-    """Return why a model call stopped, ``max_tokens`` also where a ``llm_call`` has OpenAI's ``length``."""
-    reason = fields.get("stop_reason")
-    if type(reason) is not str or not reason:
-        return UNTOLD
-    if kind == schema.LLM_CALL:  # as the agent's author spelled it
-        from ..wire import gemini, openai_chat
-
-        reason = openai_chat.STOP.get(reason) or gemini.STOP.get(reason) or reason
-    return reason[:_MAX_NAME]
+                self.ended(call)
 
 
 def error_name(error: ErrorText | None) -> str:
@@ -227,16 +187,6 @@ def error_name(error: ErrorText | None) -> str:
     if error is None:
         return "error"
     if error.type:
-        return error.type[:_MAX_NAME]
+        return error.type[:MAX_NAME]
     named = _ERROR_NAME.match(error)
     return named[1] if named is not None else " ".join(error[:60].split()) or "error"
-
-
-def _known(name: str, names: dict[str, Any]) -> str:
-    name = name[:_MAX_NAME]
-    return name if name in names or len(names) < _MAX_NAMES else OTHERS
-
-
-def _lane(fields: dict[str, Any]) -> str:
-    lane = fields.get("lane")
-    return lane if type(lane) is str else "main"

@@ -16,7 +16,7 @@ from ..tracefile.findings import Finding, Findings
 from ..tracefile.listing import head_and_tail
 from ..tracefile.reader import placed, require_file
 from ..tracefile.shelf import Shelf
-from ..tracefile.skim import skim
+from ..tracefile.skim import skimmer
 from ..tracefile.table import Execution, Sorter
 from .gather import Gatherer
 from .rows import RunStats
@@ -88,6 +88,7 @@ class Scan:
         """Files that are no trace or could not be read."""
         self._book = book
         self._tick = tick
+        self._read = skimmer()
         self._events = 0
 
     def read(self, wanted: list[Place], since: float | None = None) -> list[RunStats]:
@@ -121,7 +122,7 @@ class Scan:
         shelf = Shelf(path, findings.add)
         sorter = Sorter(False)
         gatherers: dict[Execution, Gatherer] = {}
-        for envelope, fields, place in placed(path, shelf, findings.add, skim):
+        for envelope, fields, place in placed(path, shelf, findings.add, self._read):
             execution = sorter.execution(envelope, fields)
             gatherer = gatherers.get(execution)
             if gatherer is None:

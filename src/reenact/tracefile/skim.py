@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .records import parse
+from .. import _extras
+from .records import Read, parse
 
 _LONG = 4096
 """A shorter line is parsed as fast as it is looked through."""
@@ -23,15 +24,32 @@ _LARGE = re.compile(rb', "(?:body|args|result)": ')
 _KEEPS_MODEL = re.compile(rb', "keep": \{[^{}]*"model":true')
 
 
-def skim(line: bytes) -> dict[str, Any]:
-    """Return a line's fields; what a tool was given or gave back, and a request's body, may be missing.
+def skimmer() -> Read:
+    """Return a function from a line to its fields; what a tool got or gave back, and the body of a
+    request, may be missing.
 
-    A request is parsed whole unless it has the model of the request it builds upon.
+    A request is parsed whole unless it has the model of the request it builds upon. orjson, where
+    installed, parses three times as fast; what it refuses is given to the parser of everybody else.
     """
-    head = _HEAD.match(line) if len(line) >= _LONG else None
+    orjson = _extras.have("orjson")
+    fast = parse if orjson is None else orjson.loads
+
+    def skim(line: bytes) -> dict[str, Any]:
+        try:
+            fields = fast(_light(line) if len(line) >= _LONG else line)
+        except ValueError:
+            return parse(line)
+        return fields if type(fields) is dict else parse(line)
+
+    return skim
+
+
+def _light(line: bytes) -> bytes:
+    """Return the line without its last field where that is a large one nobody counts."""
+    head = _HEAD.match(line)
     large = _LARGE.search(line, head.end()) if head is not None else None
     if head is None or large is None or line.rfind(b'{"ts": ') != 0:
-        return parse(line)
+        return line
     if head[1] is not None and _KEEPS_MODEL.search(line, head.end(), large.start()) is None:
-        return parse(line)
-    return parse(line[: large.start()] + b"}")
+        return line
+    return line[: large.start()] + b"}"
