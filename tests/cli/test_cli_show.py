@@ -27,7 +27,7 @@ def agent(code, path, **more):
 
 
 def test_events_stand_in_order_grouped_by_turn_with_totals_at_the_end(trip):
-    code, out, err = typed("show", trip)
+    code, out, err = typed("show", trip, "--events")
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert [line for line in lines if line.startswith("turn")] == ["turn 1", "turn 2"]
@@ -38,7 +38,7 @@ def test_events_stand_in_order_grouped_by_turn_with_totals_at_the_end(trip):
     assert '▸ search(q="hotels")' in out
     assert "✗ TimeoutError: the model did not answer" in out
     assert "→ claude-sonnet-4-6, 3 messages" in out
-    assert lines[-1].startswith("2 turns  6 events  83 tokens (52 in, 31 out)  1 error")
+    assert "\n2 turns  6 events  83 tokens (52 in, 31 out)  1 error\n" in out
 
 
 def test_how_the_run_ended_stands_first_with_exception_frames_and_exit_code(tmp_path):
@@ -91,12 +91,13 @@ os._exit(1)
 
 def test_a_long_run_shows_its_two_ends_and_says_how_much_is_hidden(tmp_path):
     path = record_steps(tmp_path / "a.jsonl", 5000)
-    code, out, _ = typed("show", path)
-    assert code == 0
-    assert "4,942 more events; --all shows them" in out
-    assert "number=0" in out and "number=4999" in out and "number=2500" not in out
-    whole = typed("show", path, "--all").out
-    assert "number=2500" in whole and "more events" not in whole
+    for words, hidden in ((), "4,940"), (("--events",), "4,942"):
+        code, out, _ = typed("show", path, *words)
+        assert code == 0
+        assert f"{hidden} more events; --all shows them" in out
+        assert "number=0" in out and "number=4999" in out and "number=2500" not in out
+        whole = typed("show", path, "--all", *words).out
+        assert "number=2500" in whole and "more events" not in whole
 
 
 def test_turns_at_the_end_of_a_long_run_keep_their_numbers(tmp_path):
@@ -105,13 +106,17 @@ def test_turns_at_the_end_of_a_long_run_keep_their_numbers(tmp_path):
         log.record_llm_call("m", 10, 5, "tool_use", duration_ms=3)
         log.record_tool_call("search", {"q": "x"}, "y", None, duration_ms=2)
     log.close()
-    out = typed("show", tmp_path / "a.jsonl").out
-    turns = [int(line.split()[1]) for line in out.splitlines() if line.startswith("turn ")]
-    assert turns[0] == 1 and turns[-1] == 200 and turns == sorted(set(turns))
+    for words in (), ("--events",):
+        out = typed("show", tmp_path / "a.jsonl", *words).out
+        turns = [int(line.split()[1]) for line in out.splitlines() if line.startswith("turn ")]
+        assert turns[0] == 1 and turns[-1] == 200 and turns == sorted(set(turns))
 
 
 def test_one_turn_alone(trip):
     out = typed("show", trip, "--turn", "2").out
+    assert "turn 2" in out and "turn 1" not in out
+    assert "→ result  Hotel Lisboa, 82 EUR." in out and "search(q=" not in out
+    out = typed("show", trip, "--turn", "2", "--events").out
     assert "turn 2" in out and "turn 1" not in out
     assert "3 messages" in out and "search(q=" not in out
     code, _, err = typed("show", trip, "--turn", "3")
@@ -282,6 +287,7 @@ def test_a_message_its_tokens_and_an_exception_given_as_fields_are_readable(tmp_
         trace.step("error", tool="search", err=ValueError("no such city"))
     with reenact.StepLog(tmp_path / "b.jsonl") as log:
         log.record_llm_call("m", 10, 2, "end_turn", cache_read_tokens=90)
-    out = typed("show", tmp_path / "a.jsonl").out
-    assert "← Searching. " in out and " 30+12\n" in out and "no such city" in out
-    assert " 100+2\n" in typed("show", tmp_path / "b.jsonl").out
+    for words in (), ("--events",):
+        out = typed("show", tmp_path / "a.jsonl", *words).out
+        assert "← Searching." in out and " 30+12\n" in out and "no such city" in out
+        assert " 100+2\n" in typed("show", tmp_path / "b.jsonl", *words).out

@@ -78,15 +78,21 @@ def stored_delta(request: Event, base_length: int | None) -> Delta:
         return delta(request, None)
     key = shapes.conversation_key(body)
     told = body[key] if key is not None else []
-    new = [item for item in told if not (type(item) is dict and ("$same" in item or "$answer" in item))]
-    kept = keep.get(key) if key is not None else True
+    kept = keep.get(key, 0) if key is not None else True
+    new = [item for item in told if not _is_reference(item)]
     changes = []
     if type(kept) is int and base_length is not None:
-        dropped = base_length - kept - sum(type(item) is dict and "$same" in item for item in told)
+        # The answer to the request below is new in this one; other references lead to what was there.
+        again = [item for item in told if _is_reference(item) and item.get("$answer") != fields["base"]]
+        dropped = base_length - kept - len(again)
         if dropped > 0:
             changes.append(("history", f"rewritten: {count(dropped, 'message')} dropped"))
     changes += _first(opened(request, _settings(body)))
     return Delta(opened(request, new), changes)
+
+
+def _is_reference(item: Any) -> bool:
+    return type(item) is dict and ("$same" in item or "$answer" in item)
 
 
 def _conversation(body: dict[str, Any]) -> list[Any]:
@@ -176,7 +182,7 @@ def _value(value: Any) -> str:
 def _tools_changed(before: list[str], after: list[str]) -> str:
     parts = [f"+ {name}" for name in after if name not in before]
     parts += [f"- {name}" for name in before if name not in after]
-    return ", ".join(parts) or ("changed" if after else "are gone")
+    return ", ".join(parts) or "changed"
 
 
 def system_text(value: Any) -> str:
