@@ -41,12 +41,13 @@ class Billable:
 
     def _named(self) -> list[str]:
         found: list[str] = []
-        fields, asked = self._fields, self._asked
+        asked, url = self._asked, self.url
+        body = asked.get("body")
         for name in (
-            self.body.get("model") or shapes.model_of(self.body),
-            fields.get("model"),
-            shapes.model_of(asked.get("body"), self.url),
+            self.body.get("model") or (shapes.model_of(self.body) if self.body else None),
+            self._fields.get("model"),
             asked.get("model"),
+            shapes.model_of(body, url) if body or "/model" in url else None,
         ):
             if isinstance(name, str) and name and name not in found and "<redacted:" not in name:
                 found.append(name[:_MAX_NAME])
@@ -58,7 +59,8 @@ class Billable:
 
     def told(self) -> Decimal | None:
         """Return the dollars the provider says it charged."""
-        return dollars(billing.told_cost(self._fields, self.body, self._raw))
+        told = billing.told_cost(self._fields, self.body, self._raw)
+        return None if told is None else dollars(told)
 
     def counts(self) -> billing.Counts | None:
         """Return what was used, by the names of price lists."""
@@ -91,7 +93,7 @@ class Billable:
     def seconds(self) -> float:
         """Return when it ended, in seconds since 1970; now if the line does not say."""
         ts = self._fields.get("ts")
-        if isinstance(ts, int | float) and 0 <= ts < 1e11:
+        if isinstance(ts, (int, float)) and 0 <= ts < 1e11:
             return float(ts)
         if isinstance(ts, str):
             from datetime import UTC, datetime
@@ -122,7 +124,7 @@ def dollars(told: object) -> Decimal | None:
     if isinstance(told, tuple):
         amounts = [dollars(each) for each in told]
         return None if None in amounts else sum(filter(None, amounts), Decimal(0))
-    if isinstance(told, bool) or not isinstance(told, int | float | str):
+    if isinstance(told, bool) or not isinstance(told, (int, float, str)):
         return None
     try:
         amount = Decimal(repr(told) if isinstance(told, float) else str(told)[:40])

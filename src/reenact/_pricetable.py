@@ -73,6 +73,10 @@ class PriceTable:
             self._cards[key] = self._find(provider, model)
         return self._cards[key]
 
+    def lists(self, provider: str | None) -> bool:
+        """True for a provider the list has under this very name."""
+        return self._place is not None and any(name == provider for name, _ in self._read()["hosts"])
+
     def provider_of(self, url: str) -> str | None:
         """Return who is behind an address; None for hosts nobody is known for."""
         if url not in self._hosts:
@@ -252,8 +256,11 @@ def _load() -> dict[str, Any]:
             found = json.loads(file.read(1 << 22))
     except (OSError, ValueError, RecursionError):
         return {}
-    whole = isinstance(found, dict) and isinstance(found.get("cards"), dict)
-    return found if whole and isinstance(found.get("hosts"), list) else {}
+    if not isinstance(found, dict) or not isinstance(found.get("cards"), dict):
+        return {}
+    hosts = found.get("hosts")
+    pairs = isinstance(hosts, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in hosts)
+    return found if pairs else {}
 
 
 def _write(known: dict[str, Any]) -> None:

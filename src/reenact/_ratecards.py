@@ -83,8 +83,14 @@ class Card:
             (dict(terms), when, dict(rates)) for terms, when, rates in data["variants"]
         ]
         self._rates: dict[object, Rates] = {}
-        for _, rates in self.prices:
-            Rates(rates, self._units)  # what is not a card is found here, not in the middle of a report
+        self._check()
+
+    def _check(self) -> None:
+        """Raise for what is no card here and not in the middle of a report."""
+        standard = self.prices[0][1]
+        for when, rates in [*self.prices, *((when, rates) for _, when, rates in self.variants)]:
+            _applies(when, 0.0)
+            Rates({**standard, **rates}, self._units)
 
     def rates(self, ts: float, terms: Mapping[str, str]) -> Rates | None:
         """Return what applied at a time; None if the terms are not standard and no list price is known."""

@@ -201,11 +201,31 @@ class Book:
             for own, card in self._own:
                 if own.fits(model, (provider, host)):
                     return card, OWN, model
-        for maker, model in _candidates(names, host, provider):
+        for maker, model in self._candidates(names, host, provider):
             listed = table.card(maker, model)
             if listed is not None:
                 return listed, LISTED, model
         return None, self._why_not(names[0], host, provider), names[0]
+
+    def _candidates(
+        self, names: list[str], host: str | None, provider: str | None
+    ) -> list[tuple[str | None, str]]:
+        """Return (provider, model) in the order to try; a known address or provider is believed."""
+        named = _VENDORS.get(provider, provider) if provider else None
+        if host is None and named == "ollama":
+            return []
+        names = [name.removeprefix("models/") for name in names]
+        if host or named not in (None, *_SPOKEN_BY_OTHERS):
+            sure = host or named
+            if sure == "aws":
+                names.sort(key=lambda name: "." not in name)  # the long id says the region, too
+            found: list[tuple[str | None, str]] = [(sure, name) for name in names]
+            if host or self._table.lists(sure):
+                return found
+        else:
+            found = []
+        found += [candidate for name in names for candidate in _by_name(name)]
+        return found + [(_SPOKEN_BY_OTHERS[named], name) for name in names if named in _SPOKEN_BY_OTHERS]
 
     def _why_not(self, model: str, host: str | None, provider: str | None) -> str:
         if provider == "ollama" and host is None:
@@ -246,23 +266,15 @@ def money(usd: Decimal) -> str:
     return "$" + (digits[:-2] if digits.endswith("00") else digits.rstrip("0"))
 
 
-def _candidates(names: list[str], host: str | None, provider: str | None) -> list[tuple[str | None, str]]:
-    """Return (provider, model) in the order to try; a model's name counts only without a known address."""
-    if host == "aws":
-        names = sorted(names, key=lambda name: "." not in name)  # the id in the address says the region, too
-    if host is None and provider == "ollama":
-        return []
-    named = _VENDORS.get(provider, provider) if provider else None
-    sure = host or (named if named not in _SPOKEN_BY_OTHERS else None)
-    plain = [name.removeprefix("models/") for name in names]
-    if sure:
-        return [(sure, name) for name in plain]
-    found: list[tuple[str | None, str]] = []
-    for name in plain:
-        found.append((None, name))
-        if "/" in name:
-            found.append(("litellm", name))  # provider/model, as gateways write it
-    return found + [(_SPOKEN_BY_OTHERS[named], name) for name in plain if named]
+def _by_name(model: str) -> list[tuple[str | None, str]]:
+    """Return (provider, model) to try for a name alone; some clouds have spellings of their own."""
+    if model.startswith("arn:aws:bedrock:") or ("." in model and model[-2:] in (":0", ":1")):
+        return [("aws", model)]
+    if "@" in model:
+        return [("google", model), (None, model)]
+    if "/" in model:
+        return [(None, model), ("litellm", model)]  # provider/model, as gateways write it
+    return [(None, model)]
 
 
 def _plus(one: Price, other: Price) -> Price:

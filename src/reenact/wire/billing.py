@@ -182,13 +182,16 @@ def told_cost(fields: Mapping[str, Any], body: dict[str, Any], raw: dict[str, An
         cost = cost.get("total_cost")
     if cost is not None and raw.get("is_byok") is True:
         return _own_key(cost, mapping(raw.get("cost_details")).get("upstream_inference_cost"))
-    if cost is None and (ticks := count(raw.get("cost_in_usd_ticks"))) is not None:  # xAI
-        return f"{ticks}e-10"
     if cost is not None:
         return cost
-    for place, name in ((body, "response_cost"), (fields, "response_cost"), (fields, "cost_usd")):
-        if place.get(name) is not None:
-            return place[name]
+    if "cost_in_usd_ticks" in raw:  # xAI
+        ticks = count(raw["cost_in_usd_ticks"])
+        return None if ticks is None else f"{ticks}e-10"
+    for place in (body, fields):  # LiteLLM, or what the user wrote beside the counts
+        if place.get("response_cost") is not None:
+            return place["response_cost"]
+    if fields.get("cost_usd") is not None:
+        return fields["cost_usd"]
     if body.get("type") == "result":  # the last word of Claude's agent loop
         return body.get("total_cost_usd")
     if "_hidden_params" in body:  # LiteLLM
