@@ -6,6 +6,7 @@ our own lines are stored, else by comparing with the lane's earlier requests.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import schema
@@ -27,9 +28,10 @@ _ID_KEYS = ("tool_use_id", "tool_call_id", "call_id")
 
 
 class Origin(NamedTuple):
-    """The event a message came from, and what the event is to it."""
+    """The events a message came from, and what they are to it."""
 
-    event: Event
+    events: list[Event]
+    """One, unless a message holds the results of several tools."""
     how: str
     """``answer``, ``tool`` or ``request``."""
 
@@ -56,7 +58,7 @@ class Origins:
                 element = stored[number - kept] if number - kept < len(stored) else None
                 found[number] = self._origin(element, messages[number], link, _CHASES)
             open_below, link = kept, link_before
-        return [origin or Origin(request, "request") for origin in found]
+        return [origin or Origin([request], "request") for origin in found]
 
     def previous(self, request: Event) -> Event | None:
         """Return the request before this one in its lane, retries of the same turn left out."""
@@ -88,33 +90,49 @@ class Origins:
         reference = element if type(element) is dict else {}
         if type(reference.get("$answer")) is str:
             answer = self._answer(reference["$answer"], link)
-            return Origin(answer, "answer") if answer is not None else Origin(link, "request")
+            return Origin([answer], "answer") if answer is not None else Origin([link], "request")
         same = reference.get("$same")
         if type(same) is list and len(same) == 2 and type(same[0]) is str and chases:
             return self._chased(same[0], same[1], message, link, chases)
         wanted = tool_ids(message)
-        text = None if wanted else _said(message)
-        for at in range((link.index or 0) - 1, max(-1, (link.index or 0) - _NEAR), -1):
-            event = self._recording.events[at]
-            kind = event.event_type
-            if wanted and kind == schema.TOOL_RESULT and event.tool_id in wanted:
-                return Origin(event, "tool")
-            if text and kind == schema.MODEL_RESPONSE and event.content == text:
-                return Origin(event, "answer")
-        return Origin(link, "request")
+        return self._result(wanted, link) if wanted else self._said_before(message, link)
+
+    def _result(self, wanted: set[str], link: Event) -> Origin:
+        """Return the tool results with these ids nearest before a request; ids may be used again."""
+        found: dict[str, Event] = {}
+        for event in self._before(link):
+            if len(found) == len(wanted):
+                break
+            if event.event_type == schema.TOOL_RESULT and event.tool_id in wanted:
+                found.setdefault(event.tool_id, event)
+        events = sorted(found.values(), key=lambda event: event.index or 0)
+        return Origin(events, "tool") if events else Origin([link], "request")
+
+    def _said_before(self, message: Any, link: Event) -> Origin:
+        """Return the answer with this text nearest before a request, else the request itself."""
+        role = message.get("role") if type(message) is dict else None
+        text = shapes.text(message) if role in ("assistant", "model") else None
+        for event in self._before(link) if text else ():
+            if event.event_type == schema.MODEL_RESPONSE and event.content == text:
+                return Origin([event], "answer")
+        return Origin([link], "request")
+
+    def _before(self, link: Event) -> Iterator[Event]:
+        here = link.index or 0
+        return (self._recording.events[at] for at in range(here - 1, max(-1, here - _NEAR), -1))
 
     def _chased(self, call: str, number: Any, message: Any, link: Event, chases: int) -> Origin:
         """Follow a reference to a message of an earlier request to where that one came from."""
         earlier: Event | None = self._recording.request_of(call)
         for _ in range(_LINKS):
             if earlier is None or type(number) is not int:
-                return Origin(link, "request")
+                return Origin([link], "request")
             kept, stored, before = self._below(earlier)
             if number >= kept:
                 element = stored[number - kept] if number - kept < len(stored) else None
                 return self._origin(element, message, earlier, chases - 1)
             earlier = before
-        return Origin(link, "request")
+        return Origin([link], "request")
 
     def _answer(self, call: str, link: Event) -> Event | None:
         for at in range((link.index or 0) - 1, -1, -1):
@@ -147,12 +165,6 @@ def tool_ids(message: Any) -> set[str]:
     parts = [message, *(message["content"] if type(message.get("content")) is list else [])]
     found = {part.get(key) for part in parts if type(part) is dict for key in _ID_KEYS}
     return {each for each in found if type(each) is str}
-
-
-def _said(message: Any) -> str | None:
-    """Return the text of an answer that was put into the history."""
-    role = message.get("role") if type(message) is dict else None
-    return shapes.text(message) if role in ("assistant", "model") else None
 
 
 def _has(name: str, keep: Any, body: Any) -> bool:

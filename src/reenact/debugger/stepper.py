@@ -18,8 +18,8 @@ from ..tracefile.recording import Events, Recording
 from .breakpoints import Repeats
 from .calltree import CallTree
 from .expr import Expr
-from .heads import is_turn_begin
-from .lanes import Lanes
+from .heads import is_tool_begin, is_turn_begin
+from .lanes import MAIN, Lanes
 from .search import TextSearch
 from .stops import Reason, Stops
 from .targets import mark_name, resolve
@@ -80,6 +80,16 @@ class Stepper:
         if self._tree is None:
             self._tree = CallTree(self.recording, self.lanes)
         return self._tree
+
+    def caller(self, event: Event) -> Event | None:
+        """Return where the call began that an event ends, or that led to the call it begins."""
+        index = event.index or 0
+        begin = self.lanes.led_by(index, event)
+        if begin is None and (is_tool_begin(event) or self.lanes.of(index) != MAIN):
+            call = self.tree.call_at(event)
+            parent = self.tree.parent(call) if call is not None else None
+            return None if parent is None else parent.event
+        return None if begin is None else self.events[begin]
 
     def progress(self, done: int, total: int) -> None:
         """Say how far a long look has come, for whoever listens."""

@@ -16,6 +16,9 @@ from .verb import Do, Verb
 
 WHERE = "where"
 
+_DEEPEST = 100
+"""Calls within calls that are shown."""
+
 
 def _where(session: Session, argument: str) -> None:
     nothing("w", argument)
@@ -33,15 +36,12 @@ def _where(session: Session, argument: str) -> None:
 
 def _chain(session: Session, event: Event) -> list[Event]:
     """Return the beginnings of the calls around an event, outermost first, then itself."""
-    tree, chain = session.stepper.tree, [event]
-    call = tree.call_at(event)
-    if call is not None and call.event != event:
-        chain.append(call.event)
-    for _ in range(100):
-        call = tree.parent(call) if call is not None else None
-        if call is None:
+    stepper, chain = session.stepper, [event]
+    for _ in range(_DEEPEST):
+        outer = stepper.caller(chain[-1])
+        if outer is None:
             break
-        chain.append(call.event)
+        chain.append(outer)
     return chain[::-1]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ... import schema
 from ...debugger.context import Context, Part, context_of, delta_of
 from ...debugger.expr import Expr
+from ...debugger.origins import Origin
 from ...errors import UsageError
 from ...tracefile.event import Event
 from ...tracefile.shelf import PLACE_BITS
@@ -126,11 +127,17 @@ def _rows(session: Session, context: Context, parts: list[Part]) -> None:
         share = context.share(part)
         tokens = "" if context.tokens is None else compact(round(share * context.tokens))
         origin = part.origin
-        source = f"{_SIGNS[origin.how]} {session.view.address(origin.event)}" if origin is not None else ""
+        source = "" if origin is None else _source(session, origin)
         number = "" if part.number is None else part.number
         text = " ".join(part.text[:400].split())
         rows.append((number, part.role, compact(part.size), f"{share:.0%}", tokens, source, text))
     session.view.rows((">#", "role", ">chars", ">share", ">~tokens", "from", "text"), rows, flexible=6)
+
+
+def _source(session: Session, origin: Origin) -> str:
+    addresses = [session.view.address(event) for event in origin.events]
+    few = addresses if len(addresses) < 4 else [*addresses[:2], "…", addresses[-1]]
+    return f"{_SIGNS[origin.how]} {' '.join(few)}"
 
 
 def _delta(session: Session, argument: str) -> None:
