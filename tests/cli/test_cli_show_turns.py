@@ -211,6 +211,19 @@ def test_a_rewritten_history_is_said_with_how_many_messages_were_dropped(agent):
     ]
 
 
+def test_two_conversations_in_one_lane_are_told_apart(agent):
+    first, second = agent.messages, []
+    for number in range(2):
+        agent.messages = first
+        agent.ask(f"first {number}", answer(f"answer {number} to the first"))
+        agent.messages = second
+        agent.ask(f"second {number}", answer(f"answer {number} to the second"))
+    out = agent.show()
+    assert turn(out, 2)[:2] == ["4 → history another conversation", "→ user second 0"]
+    assert turn(out, 3)[:2] == ["6 → history an earlier conversation goes on", "→ user first 1"]
+    assert turn(out, 4)[:2] == ["8 → history an earlier conversation goes on", "→ user second 1"]
+
+
 def test_moved_cache_markers_are_no_change_of_history(agent):
     marked = [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]
     agent.ask(marked, answer("1"))

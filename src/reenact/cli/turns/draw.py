@@ -108,7 +108,7 @@ class Turns:
         for what, how in found.changes:
             self._asks(where, how, what, "yellow" if what == "history" else "dim")
             where = ""
-        for piece, hidden in self._some(self._unseen(block, found)):
+        for piece, hidden in self._some(self._unseen(found)):
             if hidden:
                 self.page.note(f"… {count(hidden, 'more message')}; --turn {turn.number} shows all")
             label = "result" if piece.sort == RESULT else plain(piece.role, 20)
@@ -119,12 +119,12 @@ class Turns:
         if request is not None:
             request._forget()
 
-    def _unseen(self, block: Block, found: Delta) -> list[Piece]:
+    def _unseen(self, found: Delta) -> list[Piece]:
         """Return the new pieces that were not told already as the answer or a tool's result."""
         pieces = [piece for message in found.new for piece in pieces_of(message)]
         if self.detail:
             return pieces
-        answer = block.before.response if block.before is not None else None
+        answer = found.follows.response if found.follows is not None else None
         told = answer is not None and not is_huge(answer)
         said = (
             {piece.text.strip() for piece in answer_pieces(answer)} if answer is not None and told else set()
@@ -183,7 +183,7 @@ class Turns:
         """Draw tools whose calls were not recorded, with what the next prompt says they gave."""
         then, given = block.after, {}
         if uses and then is not None:
-            new = prompt_of(then, turn, is_far=block.is_far).new
+            new = prompt_of(then, [turn], is_far=block.is_far).new
             pieces = [piece for message in new for piece in pieces_of(message)]
             given = {piece.id: piece for piece in pieces if piece.sort == RESULT}
         for use_id, name, args in uses:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...tracefile.calls import Turn
@@ -24,6 +25,7 @@ _GOES_ON = ("previous_response_id", "conversation")
 
 _UNTOLD = frozenset(("model", "stream", "stream_options", *_GOES_ON))
 _WIDE = 160
+ANOTHER = "another conversation"
 
 
 class Delta(NamedTuple):
@@ -34,20 +36,42 @@ class Delta(NamedTuple):
     changes: list[tuple[str, str]]
     """What else differs: (what, how)."""
     recorded: bool = True
+    follows: Turn | None = None
+    """The turn whose conversation goes on."""
 
 
 NOT_RECORDED = Delta([], [], recorded=False)
 
 
-def prompt_of(turn: Turn, before: Turn | None, *, is_far: bool) -> Delta:
-    """Return what was new in the prompt of a turn; ``is_far``: the whole prompt is not to be built."""
-    request, old = turn.attempts[0].begin, before.attempts[-1].begin if before is not None else None
-    if request is None or request is turn.attempts[0].end or is_huge(request):
+def prompt_of(turn: Turn, before: Sequence[Turn], *, is_far: bool) -> Delta:
+    """Return what was new in the prompt of a turn over the turns before it in its lane, the latest first.
+
+    ``is_far``: the whole prompt is not to be built, since that would take too long.
+    """
+    request = _request(turn)
+    if request is None:
         return NOT_RECORDED
+    latest = before[0] if before else None
+    old = _request(latest) if latest is not None else None
     if is_far:
-        length = old._raw().get("n") if old is not None else None
-        return stored_delta(request, length if type(length) is int else None)
-    return delta(request, None if old is None or is_huge(old) else old)
+        below = old._raw() if old is not None else {}
+        is_base = below.get("call") == request._raw().get("base")
+        length = below["n"] if is_base and type(below.get("n")) is int else None
+        return stored_delta(request, length)._replace(follows=latest)
+    found = delta(request, old)
+    if ("history", ANOTHER) in found.changes:
+        for earlier in before[1:]:
+            resumed = delta(request, _request(earlier))
+            if ("history", ANOTHER) not in resumed.changes:
+                said = ("history", "an earlier conversation goes on")
+                return resumed._replace(changes=[said, *resumed.changes], follows=earlier)
+    return found._replace(follows=latest)
+
+
+def _request(turn: Turn) -> Event | None:
+    """Return the request of a turn if there is one that can be looked at."""
+    call = turn.call
+    return None if call.begin is None or call.begin is call.end or is_huge(call.begin) else call.begin
 
 
 def delta(request: Event, before: Event | None) -> Delta:
@@ -126,7 +150,7 @@ def _compare(old: list[Any], new: list[Any]) -> tuple[list[Any], str]:
             added.append(message)
     dropped = sum(gone.values())
     if dropped == len(old) or (same == 1 and dropped == len(old) - 1 and _is_system(old[0])):
-        return added, f"another conversation: none of {count(len(old), 'message')} is left"
+        return added, ANOTHER
     return added, f"rewritten: {count(dropped, 'message')} dropped" if dropped else ""
 
 

@@ -24,6 +24,9 @@ _HEAD, _TAIL = 400, 2_000
 
 _MAIN = "main"
 
+_NEAR = 8
+"""Turns of a lane among which the conversation is sought that a request goes on with."""
+
 FIRST_TURNS, LAST_TURNS = 2, 6
 """Of a long run: how it set out, and what led to its end."""
 
@@ -35,8 +38,8 @@ class Block(NamedTuple):
     number: int
     items: list[Call | int]
     """Tools, and indexes of events outside any call, in the order they began."""
-    before: Turn | None = None
-    """The turn before it in its lane."""
+    before: Sequence[Turn] = ()
+    """A few turns before it in its lane, the latest first."""
     after: Turn | None = None
     """The turn after it in its lane."""
     is_far: bool = False
@@ -141,18 +144,17 @@ def _blocks(calls: Sequence[Call], turns: Sequence[Turn], indexes: range, root: 
     return blocks if blocks[0].items else blocks[1:]
 
 
-def _neighbours(turns: Sequence[Turn], root: str | None) -> dict[int, tuple[Turn | None, Turn | None]]:
-    before: dict[int, Turn | None] = {}
-    after: dict[int, Turn | None] = {}
-    last: dict[str, Turn] = {}
+def _neighbours(turns: Sequence[Turn], root: str | None) -> dict[int, tuple[list[Turn], Turn | None]]:
+    """Return the turns before and after each turn in its lane, by its number."""
+    found: dict[int, tuple[list[Turn], Turn | None]] = {}
+    lanes: dict[str, list[Turn]] = {}
     for turn in turns:
-        lane = lane_of(turn.call, root)
-        previous = last.get(lane)
-        before[turn.number], after[turn.number] = previous, None
-        if previous is not None:
-            after[previous.number] = turn
-        last[lane] = turn
-    return {turn.number: (before[turn.number], after[turn.number]) for turn in turns}
+        before = lanes.get(lane := lane_of(turn.call, root), [])
+        found[turn.number] = before, None
+        if before:
+            found[before[0].number] = found[before[0].number][0], turn
+        lanes[lane] = [turn, *before[: _NEAR - 1]]
+    return found
 
 
 def _order(item: Call | int) -> int:
