@@ -60,7 +60,9 @@ def _own_price(path: str, pattern: str, table: Any) -> OwnPrice:
         raise UsageError(f"{where} is not a table", hint=_EXAMPLE)
     provider, rates = None, {}
     for key, value in table.items():
-        if key == "provider" and isinstance(value, str) and value:
+        if key == "provider":
+            if not isinstance(value, str) or not value:
+                raise UsageError(f"{where}.provider is {value!r}, not a name", hint=_EXAMPLE)
             provider = value
         elif key == "currency" and value == "USD":
             continue

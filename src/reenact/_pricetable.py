@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 
 from ._ratecards import Card
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _MAX_CARDS = 256
-"""Cards on disk; a trace may name any number of models."""
+"""Cards on disk, the newest; a trace may name any number of models."""
+_MAX_WRITES = 64
+_MAX_REMEMBERED = 4096
 
 _EPOCH = 719163
 """1970-01-01 as ``date.toordinal()`` counts."""
@@ -49,6 +52,7 @@ class PriceTable:
         self._cards: dict[tuple[str | None, str], Card | None] = {}
         self._known: dict[str, Any] = {}
         self._snapshot: Any = None
+        self._writes = 0
         self._hosts: dict[str, str | None] = {}
         self.broken: str | None = None
         """Why the package, though installed, cannot be used."""
@@ -70,6 +74,8 @@ class PriceTable:
         """Return the prices of a model; without a provider, of whoever is known for that name."""
         key = (provider, model)
         if key not in self._cards:
+            if len(self._cards) > _MAX_REMEMBERED:
+                self._cards.clear()
             self._cards[key] = self._find(provider, model)
         return self._cards[key]
 
@@ -80,7 +86,7 @@ class PriceTable:
     def provider_of(self, url: str) -> str | None:
         """Return who is behind an address; None for hosts nobody is known for."""
         if url not in self._hosts:
-            if len(self._hosts) > 4096:
+            if len(self._hosts) > _MAX_REMEMBERED:
                 self._hosts.clear()
             self._hosts[url] = self._host(url)
         return self._hosts[url]
@@ -110,7 +116,10 @@ class PriceTable:
         name = f"{provider or ''} {model}"
         if name not in cards:
             cards[name] = self._take(provider, model)
-            if len(cards) <= _MAX_CARDS and not self.broken:
+            while len(cards) > _MAX_CARDS:
+                del cards[next(iter(cards))]
+            if self._writes < _MAX_WRITES and not self.broken:
+                self._writes += 1
                 _write(self._known)
         try:
             return Card(cards[name]) if cards[name] is not None else None
@@ -266,11 +275,12 @@ def _load() -> dict[str, Any]:
 def _write(known: dict[str, Any]) -> None:
     """Keep the cards for the next process; a folder that cannot be written to is no failure."""
     path = _shelf()
-    mine = f"{path}.{os.getpid()}"
+    mine = f"{path}.{os.getpid()}.{id(known)}"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(mine, "w", encoding="utf-8") as file:
             json.dump(known, file, separators=(",", ":"))
         os.replace(mine, path)
     except OSError:
-        return
+        with suppress(OSError):
+            os.unlink(mine)
