@@ -87,12 +87,10 @@ Interval = tuple[float, float]
 def interval(call: Call) -> Interval | None:
     """Return when a call began and ended; None if that is not known."""
     end = call.end.timestamp if call.end is not None else None
-    if call.begin is not None and call.begin is not call.end:
-        begin = call.begin.timestamp
-    elif end is not None and call.duration_ms is not None:
-        begin = end - call.duration_ms / 1000
+    if end is not None and call.duration_ms is not None:
+        begin: float | None = end - call.duration_ms / 1000
     else:
-        begin = end
+        begin = call.event.timestamp
     if begin is None or end is None or not 0 <= end - begin < 1e9:
         return None
     return begin, end
