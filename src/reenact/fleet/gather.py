@@ -155,7 +155,7 @@ class _Nameless(Joiner):
         self._open: dict[Call, Begun] = {}
 
     def began(self, call: Call) -> None:
-        fields = call.event._raw()
+        fields = call.begin._raw() if call.begin is not None else {}
         asks = call.kind == MODEL and call.begin is not None and call.begin.kind != schema.LLM_CALL
         begun = self._open[call] = Begun(
             call.kind, fields, self._sums.request(None, fields) if asks else None
@@ -177,7 +177,7 @@ class _Nameless(Joiner):
         """What has no end now is open; a tool that failed without a result has ended."""
         for call, begun in list(self._open.items()):
             if call.is_open:
-                self._sums.left_open(begun)
+                self._sums.left_open(begun, failed=call.error is not None)
             else:
                 self.ended(call)
 

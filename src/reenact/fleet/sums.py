@@ -87,7 +87,7 @@ class Sums:
         if (type(duration) is float or type(duration) is int) and 0 <= duration < 1e13:
             stats.durations.append(duration)
 
-    def left_open(self, begun: Begun) -> None:
+    def left_open(self, begun: Begun, *, failed: bool = False) -> None:
         """Count a call that has no end."""
         if begun.kind == MODEL:
             stats = self._cell((begun.asked or {}).get("model"), UNTOLD)
@@ -95,6 +95,7 @@ class Sums:
         else:
             stats = self.tool(begun.tool, True)
         stats.open += 1
+        stats.failed += failed
 
     def _cell(self, model: object, reason: str) -> CallStats:
         cells = self._row.by_model_and_stop
