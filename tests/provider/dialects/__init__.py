@@ -1,0 +1,1 @@
+"""One module per provider: its routes, its JSON, its stream, its errors."""
