@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .debugger.debugger import Debugger as Debugger
     from .errors import UsageError as UsageError
     from .fleet.runs import runs as runs
+    from .playback.messages import replay as replay
     from .tracefile.reader import read_events as read_events
     from .tracefile.recording import Recording as Recording
 
@@ -45,13 +46,14 @@ _HOME = {
     "flush": "capture.registry",
     "private": "capture.policy",
     "read_events": "tracefile.reader",
+    "replay": "playback.messages",
     "run": "capture.run",
     "runs": "fleet.runs",
 }
 
 __all__ = [
     "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
-    "carry", "flush", "private", "read_events", "run", "runs",
+    "carry", "flush", "private", "read_events", "replay", "run", "runs",
 ]  # fmt: skip
 
 

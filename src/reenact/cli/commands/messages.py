@@ -1,0 +1,153 @@
+"""``reenact messages``: what the model saw, as a list that can be sent again."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+from typing import Any
+
+from ...errors import UsageError
+from ...playback.messages import Messages, check, messages_of
+from ...wire import convert
+from ...wire.neutral import Image, Part, Text, ToolResult, ToolUse
+from .. import runs
+from ..output import Output
+from ..text import arguments, clean, count, plain
+
+DESCRIPTION = """\
+Show the messages of a run: as the model saw them in a turn or call, or after so many events; without
+either, at the end of the run. The list is one a provider accepts: long texts whole, every tool use
+answered, nothing invented. Where that means cutting it, stderr says so."""
+EXAMPLES = """\
+  reenact messages @failed                       all that was said up to the end
+  reenact messages trip.jsonl --turn 3           what the model saw in turn 3
+  reenact messages @last --turn 3 --json         the same to be sent again
+  reenact messages @last --as openai --json      in another provider's shape
+  reenact messages old.jsonl -n 3 --prompt @p.txt   a loop that recorded no prompt
+"""
+
+LINES, WIDTH = 6, 600
+"""Of one text, unless all is wanted."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--turn", type=int, metavar="K", help="as the model saw them in this turn (from 1)")
+    where.add_argument("-n", "--n", type=int, metavar="N", dest="n", help="after the first N events")
+    where.add_argument(
+        "--call", metavar="ID", help="as they were in this model call, or led to this tool call"
+    )
+    parser.add_argument(
+        "--prompt", metavar="TEXT", help="the user's prompt, where none was recorded; @FILE reads it"
+    )
+    parser.add_argument("--strict", action="store_true", help="fail instead of cutting the list")
+    parser.add_argument("--as", dest="target", choices=convert.TARGETS, help="convert to this shape")
+    parser.add_argument("--full", action="store_true", help="long texts whole")
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON object: messages, tools, params, findings, whose shape"
+    )
+    runs.add_run_options(parser)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    prompt = _prompt(args.prompt)
+    check(args.n, args.turn, args.call, prompt)
+    recording = runs.load(args.run_address, run=args.run, blobs=args.blobs)
+    messages = messages_of(recording, args.n, args.turn, args.call, prompt, args.strict)
+    if args.target not in (None, "text"):
+        messages = messages.to(args.target)
+    try:
+        if args.json:
+            _show_json(messages, args.target, out)
+        elif args.target == "text":
+            out.line(clean(messages.to("text")).rstrip("\n"))
+        else:
+            _show(messages, args.full, out)
+    finally:
+        runs.tell(messages.findings, out)
+    return 0
+
+
+def _prompt(told: str | None) -> str | None:
+    if told is None or not told.startswith("@"):
+        return told
+    path = told[1:]
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except UnicodeDecodeError as why:
+        raise UsageError(f"{path} is no UTF-8 text", hint="--prompt @FILE reads a text file") from why
+
+
+def _show_json(messages: Messages, target: str | None, out: Output) -> None:
+    findings = [{"code": finding.code, "message": finding.message} for finding in messages.findings]
+    told = {
+        "provider": messages.provider, "model": messages.model, "key": messages.key, "findings": findings,
+    }  # fmt: skip
+    if target == "text":
+        out.json_line({"text": messages.to("text"), **told})
+        return
+    whole = {"messages": list(messages), "tools": messages.tools, "params": messages.params}
+    out.json_line(_plain_bytes({**whole, **told}))
+
+
+def _plain_bytes(value: Any) -> Any:
+    """Return the value with bytes as base64, which is how they travel."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, dict):
+        return {key: _plain_bytes(item) for key, item in value.items()}
+    return [_plain_bytes(item) for item in value] if isinstance(value, list) else value
+
+
+def _show(messages: Messages, full: bool, out: Output) -> None:
+    told = convert.neutral(messages, messages.tools, messages.params, messages.provider)
+    for text in told.system:
+        _block(("system", "bold"), text, full, out)
+    for said in told.said:
+        for part in said.parts:
+            _show_part(said.role, part, full, out)
+    _show_totals(messages, len(told.tools), out)
+
+
+def _show_part(role: str, part: Part, full: bool, out: Output) -> None:
+    if isinstance(part, ToolUse):
+        args = arguments(part.args, 10**6 if full else WIDTH)
+        _block(
+            (f"{role} ▸", "bold blue"),
+            f"{plain(part.name, 60)}({args})",
+            full,
+            out,
+            note=plain(part.id or "", 60),
+        )
+    elif isinstance(part, ToolResult):
+        text = "\n".join(map(_text, part.parts)) or "(nothing)"
+        name = plain(part.name or "tool", 60)
+        head = (f"✗ {name}", "bold red") if part.is_error else (f"◂ {name}", "bold blue")
+        _block(head, text, full, out, note=plain(part.id or "", 60))
+    else:
+        _block((role, "bold cyan" if role == "assistant" else "bold green"), _text(part), full, out)
+
+
+def _text(part: Text | Image) -> str:
+    return part.text if isinstance(part, Text) else f"[image {part.url or part.media_type or ''}]"
+
+
+def _block(head: tuple[str, str], text: str, full: bool, out: Output, *, note: str = "") -> None:
+    """Write who said something and the first lines of it."""
+    size = f"{len(text.encode('utf-8', 'replace')):,} bytes"
+    out.line(out.cells([head, (f"  {note}" if note else "", "dim"), (f"  {size}", "dim")]))
+    shown = clean(text if full else text[:WIDTH])
+    lines = shown.split("\n")
+    kept = lines if full else lines[:LINES]
+    for line in kept:
+        out.line(f"  {line}".rstrip())
+    if len(kept) < len(lines) or (not full and len(text) > WIDTH):
+        out.line(out.paint("  … --full shows all", "yellow"))
+
+
+def _show_totals(messages: Messages, tools: int, out: Output) -> None:
+    whose = plain(messages.provider or "unknown provider", 40)
+    model = f", {plain(messages.model, 60)}" if messages.model else ""
+    out.line(out.paint(f"{count(len(messages), 'message')}, {count(tools, 'tool')} ({whose}{model})", "dim"))
