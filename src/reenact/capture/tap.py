@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from .. import schema
-from ..lines import is_plain
 from . import guard
-from .calls import Calls, OpenCall
+from .answer import write_answer
+from .calls import Calls
 from .failure import failure
 from .frontend import FrontEnd
-from .jsonable import frozen, jsonable, snapshot
+from .jsonable import snapshot
 from .step_log import rounded
 
 TYPE_CHECKING = False
@@ -84,58 +84,10 @@ class Tap(FrontEnd):
             calls = calls_of(recorder)
             body = decoded(body)
             call, opened = calls.end(call or None, schema.MODEL_REQUEST, None)
-            self._write_answer(recorder, calls, body, call, opened, error, status, ttft_ms)
+            first = None if ttft_ms is None else {"ttft_ms": rounded(ttft_ms)}
+            write_answer(recorder, calls, body, call, opened, error=error, status=status, first=first)
         except Exception as exc:
             self._swallow("record a model response", exc)
-
-    def _write_answer(
-        self,
-        recorder: Recorder,
-        calls: Calls,
-        body: Any,
-        call: str | None,
-        opened: OpenCall | None,
-        error: Any,
-        status: int | None,
-        ttft_ms: float | None,
-    ) -> None:
-        from ..wire import shapes
-
-        provider = opened.provider if opened is not None else None
-        told = failure(error)
-        # Looked at through a copy: objects may do anything when asked, other threads may change a dict.
-        plain = is_plain(body)
-        given, body = body, frozen(body) if plain else jsonable(body)
-        if told is None and (found := shapes.error_of(body, provider)) is not None:
-            told = {
-                "type": found[0] or (f"http_{status}" if status else None),
-                "message": found[1],
-                "frames": [],
-            }
-        if told is None and isinstance(status, int) and status >= 400:
-            told = {
-                "type": f"http_{status}",
-                "message": body[:300] if isinstance(body, str) else "",
-                "frames": [],
-            }
-        fields = {
-            "call": call,
-            "status": status,
-            "duration_ms": opened.duration_ms() if opened is not None else None,
-            "ttft_ms": rounded(ttft_ms),
-            "model": shapes.model_of(body),
-            "stop_reason": shapes.stop_reason(body, provider),
-            "usage": shapes.usage(body, provider),
-        }
-        fields = {name: value for name, value in fields.items() if value is not None}
-        fields["error"] = told
-        if given is not None:
-            fields["body"] = body if plain else given
-        if call is None:
-            recorder.emit(schema.MODEL_RESPONSE, fields)
-            return
-        recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and plain else [])
-        calls.answered(call, shapes.tool_uses(body, provider))
 
     def record_tool_call(
         self, tool_name: str, args: Any = None, *, tool_id: str | None = None, effect: str | None = None

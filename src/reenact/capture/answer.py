@@ -1,0 +1,78 @@
+"""A model's answer as an event: what every way of capturing it writes alike.
+
+Used by Tap's manual calls and by the seams.
+"""
+
+from __future__ import annotations
+
+from .. import schema
+from ..lines import is_plain
+from .failure import failure
+from .jsonable import frozen, jsonable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .calls import Calls, OpenCall
+    from .recorder import Recorder
+
+
+def write_answer(
+    recorder: Recorder,
+    calls: Calls,
+    body: Any,
+    call: str | None,
+    opened: OpenCall | None,
+    *,
+    error: Any = None,
+    status: int | None = None,
+    first: dict[str, Any] | None = None,
+    last: dict[str, Any] | None = None,
+    frames: Any = None,
+) -> None:
+    """Record a model.response; ``first`` and ``last`` are further fields, ``frames`` tells who asked."""
+    from ..wire import shapes
+
+    provider = opened.provider if opened is not None else None
+    told = failure(error)
+    # Looked at through a copy: objects may do anything when asked, other threads may change a dict.
+    plain = is_plain(body)
+    given, body = body, frozen(body) if plain else jsonable(body)
+    if told is None:
+        told = _refusal(body, provider, status, frames)
+    fields = {
+        "call": call,
+        "status": status,
+        "duration_ms": opened.duration_ms() if opened is not None else None,
+        **(first or {}),
+        "model": shapes.model_of(body),
+        "stop_reason": shapes.stop_reason(body, provider),
+        "usage": shapes.usage(body, provider),
+    }
+    fields = {name: value for name, value in fields.items() if value is not None}
+    fields["error"] = told
+    if given is not None:
+        fields["body"] = body if plain else given
+    fields.update(last or {})
+    if call is None:
+        recorder.emit(schema.MODEL_RESPONSE, fields)
+        return
+    recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and plain else [])
+    calls.answered(call, shapes.tool_uses(body, provider))
+
+
+def _refusal(body: Any, provider: str | None, status: int | None, frames: Any) -> dict[str, Any] | None:
+    """Return the error that an answer or its status is, None for a good one."""
+    from ..wire import shapes
+
+    found = shapes.error_of(body, provider)
+    bad = isinstance(status, int) and status >= 400
+    if found is None and not bad:
+        return None
+    kind, said = found or (None, body[:300] if isinstance(body, str) else "")
+    return {
+        "type": kind or (f"http_{status}" if status else None),
+        "message": said,
+        "frames": frames() if frames is not None else [],
+    }

@@ -1,0 +1,114 @@
+"""Which HTTP calls are model calls: told by path, by host, or by hosts the user named.
+
+Pure. Whose shape a body has is decided by shapes.py; this only says whether to look, and as what.
+"""
+
+from __future__ import annotations
+
+from .shapes import provider_of_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import NamedTuple
+
+    class Route(NamedTuple):
+        """What a call is: ``model``, or the sort of another call to a model API; and whose."""
+
+        sort: str
+        provider: str | None
+else:
+    from collections import namedtuple
+
+    Route = namedtuple("Route", "sort provider")
+
+MODEL, EMBEDDINGS, TOKENS, BATCH, FILES, HTTP = "model", "embeddings", "tokens", "batch", "files", "http"
+
+_MODEL_PATHS = (
+    ("/chat/completions", "openai"),
+    ("/completions", "openai"),
+    ("/responses", "openai-responses"),
+    ("/v1/messages", "anthropic"),
+    (":generateContent", "gemini"),
+    (":streamGenerateContent", "gemini"),
+    (":rawPredict", None),
+    (":streamRawPredict", None),
+    ("/converse", "bedrock"),
+    ("/converse-stream", "bedrock"),
+    ("/invoke", None),
+    ("/invoke-with-response-stream", None),
+    ("/api/chat", "ollama"),
+    ("/api/generate", "ollama"),
+    ("/v2/chat", "cohere"),
+    ("/v1/chat", "cohere"),
+)
+_OTHER_PATHS = (
+    ("/embeddings", EMBEDDINGS),
+    (":embedContent", EMBEDDINGS),
+    (":batchEmbedContents", EMBEDDINGS),
+    ("/api/embed", EMBEDDINGS),
+    ("/api/embeddings", EMBEDDINGS),
+    ("/v1/embed", EMBEDDINGS),
+    ("/v2/embed", EMBEDDINGS),
+    ("/count_tokens", TOKENS),
+    ("/input_tokens", TOKENS),
+    (":countTokens", TOKENS),
+)
+_NEEDS_HOST = ("/completions", "/invoke", "/invoke-with-response-stream", "/v1/chat", "/v2/chat")
+"""Paths that other services have too: only where the host or the body is a model's."""
+
+HOSTS = (
+    "api.anthropic.com", "api.openai.com", "openai.azure.com", "generativelanguage.googleapis.com",
+    "aiplatform.googleapis.com", "bedrock-runtime", "api.mistral.ai", "api.cohere.com", "api.cohere.ai",
+    "openrouter.ai", "api.groq.com", "api.deepseek.com", "api.x.ai", "api.together.xyz", "api.fireworks.ai",
+    "api.perplexity.ai", "api.cerebras.ai", "api.sambanova.ai", "inference.ai.azure.com",
+    "services.ai.azure.com", "router.huggingface.co", "api-inference.huggingface.co",
+    "dashscope.aliyuncs.com",
+    "api.moonshot.ai", "api.z.ai", "api.minimax.chat",
+)  # fmt: skip
+"""Where models are served; a part of the host name, matched at a dot."""
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL without user, port and brackets."""
+    rest = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
+    if rest.startswith("["):
+        return rest[1:].partition("]")[0].lower()
+    return rest.partition(":")[0].lower()
+
+
+def is_model_host(host: str, named: Collection[str] = ()) -> bool:
+    """True for a host known to serve models, or one the user named."""
+    return any(
+        host == known or host.endswith("." + known) or host.startswith(known + ".")
+        for known in (*HOSTS, *named)
+    )
+
+
+def route_of(method: str, url: str, body: object = None, named: Collection[str] = ()) -> Route | None:
+    """Return what a call is, None for traffic that is no business of a model's."""
+    path = url.partition("://")[2].partition("/")[2].partition("?")[0].partition("#")[0]
+    path = "/" + path.rstrip("/")
+    host = host_of(url)
+    served = is_model_host(host, named)
+    for ending, sort in _OTHER_PATHS:
+        if path.endswith(ending):
+            return Route(sort, None)
+    for word, sort in (("/batches", BATCH), ("/files", FILES)):
+        if served and (path.endswith(word) or f"{word}/" in path):
+            return Route(sort, None)
+    if method != "POST":
+        return None
+    for ending, provider in _MODEL_PATHS:
+        if path.endswith(ending) and (served or ending not in _NEEDS_HOST or _has_prompt(body)):
+            return Route(MODEL, provider)
+    if served and isinstance(body, dict):
+        provider = provider_of_request(body)
+        return Route(MODEL, provider) if provider or _has_prompt(body) else None
+    return None
+
+
+def _has_prompt(body: object) -> bool:
+    return isinstance(body, dict) and any(
+        key in body for key in ("messages", "prompt", "contents", "anthropic_version", "inputText", "input")
+    )
