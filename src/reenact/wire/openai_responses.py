@@ -13,6 +13,7 @@ from .values import (
     call_text,
     count,
     decoded,
+    first_count,
     mapping,
     mappings,
     neutral,
@@ -60,14 +61,16 @@ def usage(body: dict[str, Any]) -> dict[str, int] | None:
 
 def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
     """``input_tokens`` includes what the cache gave or took, ``output_tokens`` includes reasoning."""
-    details = mapping(raw.get("input_tokens_details"))
-    read, write = count(details.get("cached_tokens")), count(details.get("cache_write_tokens"))
+    details, made = mapping(raw.get("input_tokens_details")), mapping(raw.get("output_tokens_details"))
+    # The names at the top level are those of Codex's session files.
+    read = first_count(details.get("cached_tokens"), raw.get("cached_input_tokens"))
+    write = first_count(details.get("cache_write_tokens"), raw.get("cache_write_input_tokens"))
     return neutral(
         uncached(count(raw.get("input_tokens")), read, write),
         count(raw.get("output_tokens")),
         read,
         write,
-        count(mapping(raw.get("output_tokens_details")).get("reasoning_tokens")),
+        first_count(made.get("reasoning_tokens"), raw.get("reasoning_output_tokens")),
     )
 
 

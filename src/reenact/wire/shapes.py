@@ -114,7 +114,8 @@ def usage_from_raw(raw: object) -> dict[str, int] | None:
         return own
     # Responses and Anthropic share two names, but only Anthropic's input leaves the cached part out.
     details = mapping(counts.get("output_tokens_details"))
-    if "input_tokens_details" in counts or "reasoning_tokens" in details:
+    inside = "input_tokens_details" in counts or "cached_input_tokens" in counts
+    if inside or "reasoning_tokens" in details:
         return openai_responses.usage_from_raw(counts)
     others: tuple[Provider, ...] = (openai_chat, gemini, bedrock, ollama, anthropic)
     for module in others:
