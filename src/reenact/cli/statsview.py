@@ -151,8 +151,8 @@ def show_groups(groups: list[Group], by: str, runs: Runs, out: Output, *, money:
 
 
 _KEPT = ["id", "total", "P99", "P50", "open", "turns", "runs", "out", "in", "failed", "errors", "tokens",
-         "calls", "status", "P95", "time", "cost"]  # fmt: skip
-"""In the order in which they give way to a narrow terminal."""
+         "calls", "status", "P95", "time", "unknown", "cost"]  # fmt: skip
+"""In the order in which they give way to a narrow terminal. ``unknown``: calls that are not in ``cost``."""
 
 
 def _columns(groups: list[Group], by: str) -> list[tuple[str, list[Cell]]]:
@@ -184,7 +184,9 @@ def _columns(groups: list[Group], by: str) -> list[tuple[str, list[Cell]]]:
     elif by != "tool":
         figures("tokens", [group.totals.total_tokens for group in groups])
     if by != "tool":
-        add(">cost", [group.cost.text() for group in groups])
+        add(">cost", [group.cost.text().partition(" + ")[0] for group in groups])
+        if any(group.cost.unknown_calls for group in groups):
+            figures("unknown", [group.cost.unknown_calls for group in groups])
     if by == "run":
         add(">time", [milliseconds(group.runs[0].duration_ms) or "-" for group in groups])
         add("id", [plain(group.key, 32)[:8] for group in groups], "dim")
@@ -199,4 +201,4 @@ def _columns(groups: list[Group], by: str) -> list[tuple[str, list[Cell]]]:
 def _width(columns: list[tuple[str, list[Cell]]]) -> int:
     """Return how wide a table is at least: its first column gives way down to 12."""
     widths = [max(len(name.lstrip(">")), *(len(text) for text, _ in cells)) for name, cells in columns]
-    return min(widths[0], 12) + sum(widths[1:]) + 2 * (len(widths) - 1)
+    return max(8, min(widths[0], 12)) + sum(widths[1:]) + 2 * (len(widths) - 1)
