@@ -18,7 +18,7 @@ from ..prompt.complete import completions
 from ..prompt.keyboard import PROMPT, typed_lines
 from ..prompt.session import Session
 from ..prompt.verb import Verbs
-from ..text import clean, count, cut, plain
+from ..text import clean, count, cut, plain, width_of
 
 DESCRIPTION = """\
 Step through a recorded run, forward and back. Opens at the failure of a run that failed, else at its
@@ -60,13 +60,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
         stepper.go(args.at)
     elif (failure := failure_of(stepper.recording)) is not None and failure.index is not None:
         stepper.go(f"#{failure.index}")
-        told = "this is the failure, rn goes back, h helps"
+        told = "at the failure, rn goes back, h helps"
     runs.tell(stepper.recording.findings, out)
     if args.command:
         _obey(session, args.command)
     else:
         if not args.json:
-            _banner(session, "here" if args.at else told)
+            _banner(session, f"at {args.at}, h helps" if args.at else told)
         _converse(session, out)
     return 2 if session.failed and (args.command or not _is_interactive(out)) else 0
 
@@ -80,23 +80,21 @@ def _opened(args: argparse.Namespace) -> tuple[Stepper, str]:
         wanted[0] = wanted[0] or recording.run_id  # a newer run in the file must not take its place
         return recording
 
-    return Stepper(load), "this is the first event, h helps"
+    return Stepper(load), "at the first event, h helps"
 
 
 def _banner(session: Session, where: str) -> None:
     recording, out = session.stepper.recording, session.out
     status, error, tot = recording.status, recording.error, recording.tot
     head = f"{_SIGNS.get(status, '✗')} {plain(recording.name, 60)}  {plain(status, 20)}"
-    told = f"  {error_text(error)}" if error is not None else ""
-    out.line(out.paint(head, _STYLES.get(status, "bold red")) + cut(told, max(20, out.width - len(head))))
+    told = cut(f"  {error_text(error)}", out.width - width_of(head)) if error is not None else ""
+    out.line(out.paint(head, _STYLES.get(status, "bold red")) + told)
     parts = [count(tot["turns"], "turn"), count(recording.count(), "event")]
     if tot["in"] or tot["out"]:
         parts.append(f"{tot['in'] + tot['out']:,} tokens")
     if tot["err"]:
         parts.append(f"{count(tot['err'], 'error')} (j @error: the first)")
-    out.paragraph(
-        [(", ".join(parts) + "; ", ""), (where if session.stepper.events else "no event, h helps", "")]
-    )
+    session.view.note(f"{', '.join(parts)}; {where if session.stepper.events else 'h helps'}")
     if session.stepper.events:
         session.view.here()
 

@@ -27,6 +27,9 @@ class JsonView(View):
         event = self.event_dict(self.stepper.event) if self.stepper.events else None
         self.out.json_line({"moved": move.moved, "note": move.note, "reasons": reasons, "event": event})
 
+    def here(self) -> None:
+        self.events([self.stepper.event])
+
     def events(self, events: Iterable[Event]) -> None:
         for event in events:
             self.out.json_line(self.event_dict(event))
@@ -59,7 +62,9 @@ class JsonView(View):
     def pretty(self, value: Any) -> None:
         self.out.json_line({"value": value})
 
-    def rows(self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int) -> None:
+    def rows(
+        self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int, less: Sequence[str] = ()
+    ) -> None:
         names = [name.lstrip(">") for name in head]
         for row in rows:
             self.out.json_line(dict(zip(names, row, strict=True)))

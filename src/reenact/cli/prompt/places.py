@@ -97,7 +97,8 @@ def _lanes(session: Session, argument: str) -> None:
     if not rows:
         session.view.note("No call was recorded, so there is one lane: main.")
         return
-    session.view.rows(("", "lane", ">turns", ">tools", ">errors", ">from", ">to"), rows, flexible=1)
+    head = ("", "lane", ">turns", ">tools", ">errors", ">from", ">to")
+    session.view.rows(head, rows, flexible=1, less=(">to", ">from"))
 
 
 def _info(session: Session, argument: str) -> None:

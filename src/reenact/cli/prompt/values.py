@@ -131,7 +131,8 @@ def _rows(session: Session, context: Context, parts: list[Part]) -> None:
         number = "" if part.number is None else part.number
         text = " ".join(part.text[:400].split())
         rows.append((number, part.role, compact(part.size), f"{share:.0%}", tokens, source, text))
-    session.view.rows((">#", "role", ">chars", ">share", ">~tokens", "from", "text"), rows, flexible=6)
+    head = (">#", "role", ">chars", ">share", ">~tokens", "from", "text")
+    session.view.rows(head, rows, flexible=6, less=(">~tokens", ">chars", ">share"))
 
 
 def _source(session: Session, origin: Origin) -> str:

@@ -21,7 +21,13 @@ from ..text import clean, cut, pad, pretty_json, short_json, width_of
 _NARROW = 60
 """Below so many columns times and durations give way to what happened."""
 
+_LEAST = 16
+"""Columns of a table's text before its figures are left out."""
+
 _SCREEN = 24
+
+_Heading = tuple[int, str]
+"""A turn and a lane."""
 
 
 class View:
@@ -30,7 +36,7 @@ class View:
     def __init__(self, out: Output, stepper: Stepper) -> None:
         self.out = out
         self.stepper = stepper
-        self._heading: tuple[int, str] | None = None
+        self._heading: _Heading | None = None
 
     @property
     def height(self) -> int:
@@ -38,8 +44,11 @@ class View:
         return shutil.get_terminal_size((80, _SCREEN)).lines if self.out.is_terminal else _SCREEN
 
     def note(self, text: str) -> None:
-        """Write a sentence."""
-        self.out.line(clean(text))
+        """Write a sentence; a terminal gets it broken between words."""
+        text = clean(text)
+        is_long = self.out.is_terminal and width_of(text) > self.out.width
+        for line in textwrap.wrap(text, self.out.width) if is_long else [text]:
+            self.out.line(line)
 
     def move(self, move: Move) -> None:
         """Show where a move ended, and why there."""
@@ -52,20 +61,23 @@ class View:
 
     def here(self) -> None:
         """Show the current event."""
-        self._heading = None
-        self.events([self.stepper.event])
+        self._heading = self._show([self.stepper.event], self._heading)
 
     def events(self, events: Iterable[Event]) -> None:
         """Show events, a heading wherever turn or lane is another one."""
+        self._show(events, None)
+        self._heading = None
+
+    def _show(self, events: Iterable[Event], shown: _Heading | None) -> _Heading | None:
         for event in events:
             index = event.index or 0
             heading = self.stepper.lanes.turn(index), self.stepper.lanes.of(index)
-            if heading != self._heading:
-                self._heading = heading
+            if heading != shown:
+                shown = heading
                 self.out.line(self.out.paint(_heading(*heading), "bold"))
             for line in self.event_lines(event):
                 self.out.line(line)
-        self._heading = None
+        return shown
 
     def event_lines(self, event: Event) -> list[str]:
         """Return an event in columns; an error may take two more lines."""
@@ -138,16 +150,30 @@ class View:
         else:
             self.out.pretty(value)
 
-    def rows(self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int) -> None:
-        """Show a table; the flexible column gives way, columns that begin with ``>`` stand right."""
+    def rows(
+        self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int, less: Sequence[str] = ()
+    ) -> None:
+        """Show a table; columns that begin with ``>`` stand right.
+
+        Where there is no room, those of ``less`` are left out in turn, then the flexible one gives way.
+        """
         cells = [["" if cell is None else clean(str(cell)) for cell in row] for row in rows]
-        names = [name.lstrip(">") for name in head]
-        widths = [max(map(width_of, column)) for column in zip(names, *cells, strict=True)]
-        rest = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
-        widths[flexible] = max(8, min(widths[flexible], self.out.width - rest))
-        self.out.line(self.out.paint(_row(names, widths, head), "dim"))
-        for row in cells:
-            self.out.line(_row(row, widths, head))
+        columns = list(zip(head, *cells, strict=True))
+        wide = columns[flexible]
+        least = min(_LEAST, _width(wide))
+        while (room := self._room(columns, wide)) < least and (
+            name := next((name for name in less if name in {column[0] for column in columns}), None)
+        ):
+            columns = [column for column in columns if column[0] != name]
+        widths = [room if column is wide else _width(column) for column in columns]
+        for number, row in enumerate(zip(*columns, strict=True)):
+            text = _row(row, widths, [column[0] for column in columns])
+            self.out.line(self.out.paint(text, "dim") if number == 0 else text)
+
+    def _room(self, columns: Sequence[tuple[str, ...]], wide: tuple[str, ...]) -> int:
+        """Return how many columns of the terminal are left for the flexible column of a table."""
+        rest = sum(_width(column) + 2 for column in columns if column is not wide)
+        return min(_width(wide), max(8, self.out.width - rest))
 
     def row(self, values: dict[str, Any]) -> None:
         """Show one row of a table that is not held as a whole; the last value is cut."""
@@ -163,10 +189,14 @@ def _heading(turn: int, lane: str) -> str:
     return (f"turn {turn}" if turn else "before the first turn") + where
 
 
+def _width(column: Sequence[str]) -> int:
+    return max(map(width_of, (column[0].lstrip(">"), *column[1:])))
+
+
 def _row(cells: Sequence[str], widths: Sequence[int], head: Sequence[str]) -> str:
     parts = []
     for text, width, name in zip(cells, widths, head, strict=True):
-        text = cut(text, width)
+        text = cut(text.lstrip(">") if text is name else text, width)
         parts.append(" " * (width - width_of(text)) + text if name.startswith(">") else pad(text, width))
     return "  ".join(parts).rstrip()
 
