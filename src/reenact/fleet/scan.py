@@ -33,11 +33,13 @@ _TICK = 1000
 class Place:
     """A file to read, and which of its runs are meant: None for all."""
 
-    __slots__ = ("ids", "path")
+    __slots__ = ("ids", "names", "path")
 
-    def __init__(self, path: str, ids: set[str | None] | None = None) -> None:
+    def __init__(self, path: str, ids: set[str | None] | None = None, names: list[str] | None = None) -> None:
         self.path = path
         self.ids = ids
+        self.names = names
+        """The files of the folder that share its stem, where a folder was listed."""
 
 
 def places(asked: Iterable[str | os.PathLike[str]]) -> list[Place]:
@@ -45,7 +47,7 @@ def places(asked: Iterable[str | os.PathLike[str]]) -> list[Place]:
     texts = [os.fspath(path) for path in asked]
     if not texts:
         folder = default_folder()
-        return [Place(path) for path in family.trace_files(folder)] if os.path.isdir(folder) else []
+        return _folder(folder) if os.path.isdir(folder) else []
     found: dict[str, Place] = {}
     for text in texts:
         for place in _places(text):
@@ -61,13 +63,27 @@ def places(asked: Iterable[str | os.PathLike[str]]) -> list[Place]:
 
 def _places(text: str) -> list[Place]:
     if os.path.isdir(text):
-        return [Place(path) for path in family.trace_files(text)]
+        return _folder(text)
     if os.path.lexists(text):
         return [Place(text)]
     if os.sep in text or text.endswith(".jsonl"):
         require_file(text)
     row = find_run(text)
     return [Place(row.path, {row.id})]
+
+
+def _folder(folder: str) -> list[Place]:
+    """Return the files of a folder that begin a family; listed once, however many there are."""
+    stems: dict[str, list[str]] = {}
+    for name in os.listdir(folder):
+        if name.endswith(".jsonl") and not os.path.isdir(os.path.join(folder, name)):
+            stems.setdefault(family.member(name).stem, []).append(name)
+    found = [
+        Place(os.path.join(folder, head), None, names)
+        for names in stems.values()
+        for head in family.heads(names)
+    ]
+    return sorted(found, key=lambda place: place.path)
 
 
 def _heads(paths: Iterable[str]) -> set[str]:
@@ -96,16 +112,17 @@ class Scan:
         rows: list[RunStats] = []
         for number, place in enumerate(wanted):
             self._at = number, len(wanted)
-            if since is None or _may_be_since(place.path, since):
-                rows += [row for row in self._file(place.path) if place.ids is None or row.id in place.ids]
+            if since is None or _may_be_since(place, since):
+                rows += [row for row in self._file(place) if place.ids is None or row.id in place.ids]
         rows.sort(key=lambda row: (row.started or 0.0, row.path))
         return rows
 
-    def _file(self, path: str) -> Iterable[RunStats]:
+    def _file(self, place: Place) -> Iterable[RunStats]:
+        path = place.path
         try:
             if family.is_special(path):
                 raise OSError("a pipe or device, not a plain file")
-            return self._runs(path)
+            return self._runs(path, place.names)
         except NotATrace as why:
             self._skip("foreign", str(why), path)
         except NewerSchema as why:
@@ -117,12 +134,12 @@ class Scan:
     def _skip(self, code: str, message: str, path: str) -> None:
         self.skipped.append(Finding(code, message.removeprefix(f"{path} is "), path))
 
-    def _runs(self, path: str) -> list[RunStats]:
+    def _runs(self, path: str, names: list[str] | None) -> list[RunStats]:
         findings = Findings()
         shelf = Shelf(path, findings.add)
         sorter = Sorter(False)
         gatherers: dict[Execution, Gatherer] = {}
-        for envelope, fields, place in placed(path, shelf, findings.add, self._read):
+        for envelope, fields, place in placed(path, shelf, findings.add, self._read, names):
             execution = sorter.execution(envelope, fields)
             gatherer = gatherers.get(execution)
             if gatherer is None:
@@ -139,8 +156,9 @@ class Scan:
         return [gatherer.finish(len(findings)) for gatherer in gatherers.values()]
 
 
-def _may_be_since(path: str, since: float) -> bool:
+def _may_be_since(place: Place, since: float) -> bool:
     """False if the two ends of a file say that all its runs began before; what they do not say is read."""
-    if family.is_special(path):
+    if family.is_special(place.path):
         return True
-    return any(row.started is None or row.started >= since for row in head_and_tail(path))
+    rows = head_and_tail(place.path, place.names)
+    return any(row.started is None or row.started >= since for row in rows)

@@ -77,10 +77,17 @@ def _read_folder(
 
 
 def placed(
-    path: str, shelf: Shelf, on_finding: OnFinding | None, read: Read | None = None
+    path: str,
+    shelf: Shelf,
+    on_finding: OnFinding | None,
+    read: Read | None = None,
+    names: list[str] | None = None,
 ) -> Iterator[Placed]:
-    """Yield every event of a family in time order, each writer's own order kept, checked for gaps."""
-    chains = [_chain(files, shelf, on_finding, read) for files in family.streams(path)]
+    """Yield every event of a family in time order, each writer's own order kept, checked for gaps.
+
+    ``names`` are the files beside it that may belong to it; they spare a directory listing.
+    """
+    chains = [_chain(files, shelf, on_finding, read) for files in family.streams(path, names)]
     merged = chains[0] if len(chains) == 1 else heapq.merge(*chains, key=placed_time)
     checks = Checks(shelf.note)
     count = 0
