@@ -146,7 +146,8 @@ def _show_next(folder: str, out: Output) -> None:
     out.heading("try next (a folder stands for its newest run)")
     for words, what in (
         (["show", folder, "--event", "@error"], "the failing event in full"),
-        (["cat", folder, "turn:3", "--full", "--json"], "a request as the model saw it"),
+        (["messages", folder, "--turn", "3"], "the conversation as the model saw it"),
+        (["debug", folder], "step back and forth from where it failed"),
         (["grep", "-w", "8900", folder], "where the wrong price came from"),
         (["doctor", folder], "is the file whole?"),
     ):

@@ -71,8 +71,8 @@ class Page:
 def wrap(text: str, first: int, room: int, lines: int) -> tuple[list[str], int]:
     """Return at most so many lines that fit, and how many characters did not.
 
-    >>> wrap("one two three", 8, 8, 1)
-    (['one two'], 6)
+    >>> wrap("one two three four", 8, 8, 1)
+    (['one two'], 10)
     """
     bound = 4 * room * lines + 200
     rest = clean(text[:bound]).expandtabs(4)

@@ -80,7 +80,10 @@ def pieces_of(message: Any) -> list[Piece]:
         found = [piece for piece in beside if piece.sort == REASONING]
         found += [piece for part in parts for piece in _part(role, part, message)]
         found += [piece for piece in beside if piece.sort != REASONING]
-    return _joined([piece for piece in found if piece.text or (piece.sort == RESULT and piece.id)])
+    # An empty result says something too, but one tool message has parts of which most are absent.
+    said = {piece.id for piece in found if piece.text}
+    empty = [piece for piece in found if piece.sort == RESULT and piece.id and piece.id not in said]
+    return _joined([piece for piece in found if piece.text or piece in empty])
 
 
 def _part(role: str, part: Any, message: dict[str, Any]) -> list[Piece]:
@@ -99,7 +102,7 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
         last = result[-1] if result else None
         goes_on = piece.sort == TEXT or (piece.sort == RESULT and piece.id is not None)
         if last is not None and goes_on and (last.sort, last.id) == (piece.sort, piece.id):
-            glue = "" if piece.role == "assistant" else "\n"
+            glue = "\n" if last.text and piece.text and piece.role != "assistant" else ""
             result[-1] = last._replace(text=last.text + glue + piece.text)
         else:
             result.append(piece)
