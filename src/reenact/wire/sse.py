@@ -1,0 +1,140 @@
+"""Text streams cut into events: server-sent events, JSON lines, and a JSON array.
+
+Used by stream.py. Servers mix these (a bare error line among events, a plain body instead of a
+stream), so one reader takes them all. Any bytes are read, in linear time; nothing raises.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .pieces import Problems
+
+_FIELDS = (b"event", b"id", b"retry")
+_DONE = b"[DONE]"
+_SPACE = b" \t\r\n"
+
+
+class Event:
+    """One event: its object (None for ``[DONE]``), and where it ends in the data."""
+
+    __slots__ = ("data", "end")
+
+    def __init__(self, data: dict[str, Any] | None, end: int) -> None:
+        self.data = data
+        self.end = end
+
+
+def events(data: bytes, problems: Problems) -> Iterator[Event]:
+    """Yield the events of a text stream; what is no event is said in ``problems``."""
+    start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    head = data[start : start + 64].lstrip(_SPACE)[:1]
+    if head == b"[" or (head == b"{" and _spans_lines(data, start)):
+        return _values(data, start, problems)
+    return _lines(data, start, problems)
+
+
+def _lines(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
+    pending: list[bytes] = []
+    name: str | None = None
+    for line in data[at:].splitlines(keepends=True):
+        at += len(line)
+        text = line.strip(_SPACE)
+        if text[:1] == b"{":  # JSON lines, and errors that a proxy throws in between
+            yield from _event(pending, name, at - len(line), problems)
+            yield from _event([text], None, at, problems, line)
+            pending, name = [], None
+        elif not text:
+            yield from _event(pending, name, at, problems)
+            pending, name = [], None
+        elif text[:1] != b":":
+            field, colon, value = text.partition(b":")
+            if field == b"data" and (colon or line[-1:] in b"\r\n"):
+                pending.append(value.strip(_SPACE))
+            elif field == b"event":
+                name = value.strip(_SPACE).decode("utf-8", "replace")
+            elif field not in _FIELDS:
+                cut = at == len(data) and line[-1:] not in b"\r\n"
+                problems.note(f"{'cut off in' if cut else 'not an event:'} the line {_shown(text)}")
+    yield from _event(pending, name, at, problems, b"")
+
+
+def _event(
+    pending: list[bytes], name: str | None, end: int, problems: Problems, line: bytes = b"\n"
+) -> Iterator[Event]:
+    """Yield the event that data lines make; a server that forgets blank lines has one in each."""
+    text = b"\n".join(pending)
+    if not text:
+        return
+    if text == _DONE:
+        yield Event(None, end)
+        return
+    found = _object(text, problems)
+    if isinstance(found, dict):
+        if name and "type" not in found and "choices" not in found and "error" not in found:
+            found["type"] = name
+        yield Event(found, end)
+    elif len(pending) > 1:
+        for each in pending:
+            yield from _event([each], name, end, problems, line)
+    elif line[-1:] in (b"\n", b"\r"):
+        problems.note(f"event skipped, {found}: {_shown(text)}")
+    else:
+        problems.note(f"cut off in the event {_shown(text)}")
+
+
+def _object(text: bytes, problems: Problems) -> dict[str, Any] | str:
+    """Return the object that the text is, else why it is none."""
+    import json
+
+    try:
+        decoded = text.decode("utf-8")
+    except UnicodeDecodeError:
+        decoded = text.decode("utf-8", "replace")
+        problems.note(f"bytes that are not UTF-8 in {_shown(text)}")
+    try:
+        value = json.loads(decoded)
+    except (ValueError, RecursionError):
+        return "not JSON"
+    return value if isinstance(value, dict) else "not an object"
+
+
+def _shown(text: bytes) -> str:
+    shown = text[:60].decode("utf-8", "replace")
+    return repr(shown + "…" if len(text) > 60 else shown)
+
+
+def _spans_lines(data: bytes, start: int) -> bool:
+    """True if the JSON value that the data begins with goes over several lines."""
+    import json
+
+    # Latin-1 keeps one character a byte, and what ends a JSON value is ASCII.
+    first = len(data) - len(data[start:].lstrip(_SPACE))
+    try:
+        _, end = json.JSONDecoder().raw_decode(data.decode("latin-1"), first)
+    except (ValueError, RecursionError):
+        return False
+    return b"\n" in data[first:end]
+
+
+def _values(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
+    """Yield the objects of a JSON array, or of JSON values one after another, up to the first bad one."""
+    import json
+
+    text = data.decode("latin-1")
+    decode = json.JSONDecoder().raw_decode
+    while True:
+        while at < len(data) and data[at] in b" \t\r\n,[]":
+            at += 1
+        if at == len(data):
+            return
+        try:
+            _, end = decode(text, at)
+        except (ValueError, RecursionError):
+            problems.note(f"cut off or broken after byte {at}: {_shown(data[at : at + 61])}")
+            return
+        yield from _event([data[at:end]], None, end, problems)
+        at = end
