@@ -7,7 +7,6 @@ draws tables and JSON there. Texts given to it must be printable already (see ``
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -195,9 +194,13 @@ def _wants_color(stream: TextIO) -> bool:
 
 
 def _width(terminal: bool) -> int:
-    fallback = (80 if terminal else PIPE_WIDTH, 24)
-    columns = shutil.get_terminal_size(fallback).columns if terminal else _columns() or PIPE_WIDTH
-    return max(40, min(columns, 400))
+    return max(40, min(_terminal_columns() if terminal else _columns() or PIPE_WIDTH, 400))
+
+
+def _terminal_columns() -> int:
+    import shutil  # as costly to load as all of this file
+
+    return shutil.get_terminal_size((80, 24)).columns
 
 
 def _columns() -> int:

@@ -5,7 +5,6 @@ Every address stays valid while a run grows.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator
@@ -73,6 +72,8 @@ def _by_id_or_name(asked: str, rows: list[RunRow]) -> RunRow | None:
 def _near(asked: str, rows: list[RunRow]) -> str:
     if not rows:
         return "nothing was recorded there yet"
+    import difflib
+
     names = list(dict.fromkeys([row.name for row in reversed(rows)]))
     near = difflib.get_close_matches(asked, names, 3, 0.5) or names[:3]
     return f"there is {', '.join(near)}; `reenact ls` shows all"
