@@ -19,6 +19,12 @@ PROMPT = "(reenact) "
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 
 
+def _sit_down():
+    """In the child: the terminal is ours, and Ctrl-C means something (a background job ignores it)."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Terminal:
     """A pseudo-terminal with the command in it."""
 
@@ -29,7 +35,7 @@ class Terminal:
         more = {"TERM": "xterm", "HOME": str(cwd), "XDG_STATE_HOME": ""} | env
         self.process = subprocess.Popen(
             [COMMAND, *map(str, words)], cwd=cwd, env=environment(**more), stdin=slave, stdout=slave,
-            stderr=slave, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            stderr=slave, start_new_session=True, preexec_fn=_sit_down,
         )  # fmt: skip
         os.close(slave)
         self.raw = ""
@@ -47,17 +53,17 @@ class Terminal:
                     break
                 data += got
             text = self._text(data)
-            if wanted is not None and text.endswith(wanted):
+            if wanted is not None and text.endswith((wanted, wanted + " ")):
                 break
         self.raw = data.decode("utf-8", "replace")
         text = self._text(data)
-        assert wanted is None or text.endswith(wanted), text
+        assert wanted is None or text.endswith((wanted, wanted + " ")), text
         assert "Traceback" not in text, text
         return text
 
     @staticmethod
     def _text(data):
-        return _ESCAPES.sub("", data.decode("utf-8", "replace")).replace("\r", "")
+        return _ESCAPES.sub("", data.decode("utf-8", "replace")).translate({13: None, 7: None})
 
     def do(self, line):
         """Type a line; returns what is shown before the next prompt."""

@@ -12,8 +12,9 @@ from ...debugger.spending import Spending
 from ...debugger.stepper import Move, Stepper
 from ...errors import ReenactError
 from ...tracefile.event import Event
-from ..main import complain, own_fault
+from ..main import own_fault, sentence
 from ..output import Output
+from ..text import clean
 from .jsonview import JsonView
 from .line import split_commands, split_verb
 from .verb import Verbs
@@ -70,16 +71,10 @@ class Session:
         listed, self._progress.began = self.listed, time.monotonic()
         try:
             self.verbs.find(word).do(self, argument)
-        except ReenactError as why:
-            self.failed = True
-            self._progress.end()
-            complain(self.out, why)
         except BrokenPipeError:
             raise
-        except OSError as why:
-            self.failed = True
-            self._progress.end()
-            complain(self.out, why)
+        except (ReenactError, OSError) as why:
+            self._complain(why)
         except Exception as fault:  # the prompt outlives our own mistakes
             self.failed = True
             self._progress.end()
@@ -89,6 +84,14 @@ class Session:
         if self.listed is listed:
             self.listed = None
         self.out.stdout.flush()
+
+    def _complain(self, why: ReenactError | OSError) -> None:
+        self.failed = True
+        self._progress.end()
+        self.out.say(clean(sentence(why)))
+        hint = getattr(why, "hint", None)
+        if hint:
+            self.out.say(f"hint: {clean(str(hint))}")
 
     def moved(self, move: Move) -> None:
         """Show where a move ended, what is displayed there, and run the breakpoints' commands."""

@@ -141,7 +141,9 @@ class View:
             self.out.line(left + text)
             return
         much = f"  ({size:,} characters; pp shows all)"
-        self.out.line(left + cut(text, max(10, room - len(much))) + self.out.paint(much, "dim"))
+        if room - len(much) < _LEAST:
+            much = "  (pp shows all)"
+        self.out.line(left + cut(text, max(4, room - len(much))) + self.out.paint(much, "dim"))
 
     def pretty(self, value: Any) -> None:
         """Show a value in full; a text as text."""
