@@ -37,6 +37,7 @@ MAY_IMPORT = {
         *ROOT_MODULES,
     },
     "testing": {"capture", "debugger", *ROOT_MODULES},
+    "summary": {"wire", *ROOT_MODULES},  # for usage objects in a provider's own spelling, on demand
     "root": ROOT_MODULES,
 }
 LAZY_EXPORTS = "__init__.py"
@@ -49,7 +50,7 @@ def room(path: Path) -> str:
         return "testing"
     if len(parts) > 1:
         return parts[0]
-    return "money" if path.stem in MONEY else "root"
+    return "money" if path.stem in MONEY else "summary" if path.stem == "summary" else "root"
 
 
 def imported_rooms(path: Path) -> set[str]:

@@ -1,7 +1,7 @@
 """Totals of a run: one arithmetic for the recorder, ``ls``, the debugger and every report.
 
 Fed one event at a time as ``add(kind, fields)``; constant memory, never raises on odd values.
-On the recorder's hot path, so it imports nothing.
+On the recorder's hot path, so it imports nothing until a usage object in a rarer spelling comes.
 """
 
 from __future__ import annotations
@@ -125,21 +125,17 @@ class Totals:
         self.reasoning += number(get("reasoning_tokens"))
 
     def _provider_usage(self, usage: dict[str, Any]) -> None:
-        get = usage.get
-        if get("input") is not None or get("output") is not None:  # already neutral
-            self._tokens(get("input"), get("output"), get("cache_read"), get("cache_write"))
-            self.reasoning += number(get("reasoning"))
+        get: Callable[[str], object] = usage.get
+        if "input_tokens" in usage and _COUNTED_INSIDE.isdisjoint(usage):  # Anthropic's plain one
+            read, write = get("cache_read_input_tokens"), get("cache_creation_input_tokens")
+            self._tokens(get("input_tokens"), get("output_tokens"), read, write)
             return
-        # OpenAI's two spellings count cached tokens inside the input, Anthropic's beside it.
-        inside = get("prompt_tokens_details") or get("input_tokens_details")
-        cached = number(inside.get("cached_tokens")) if isinstance(inside, dict) else 0
-        given = get("prompt_tokens") if get("input_tokens") is None else get("input_tokens")
-        out = get("completion_tokens") if get("output_tokens") is None else get("output_tokens")
-        read = number(get("cache_read_input_tokens")) + cached
-        self._tokens(number(given) - cached, out, read, get("cache_creation_input_tokens"))
-        detail = get("completion_tokens_details") or get("output_tokens_details")
-        if isinstance(detail, dict):
-            self.reasoning += number(detail.get("reasoning_tokens"))
+        if get("input") is None and get("output") is None:  # not neutral yet
+            from .wire.shapes import usage_from_raw
+
+            get = (usage_from_raw(usage) or {}).get
+        self._tokens(get("input"), get("output"), get("cache_read"), get("cache_write"))
+        self.reasoning += number(get("reasoning"))
 
     def _tool_begin(self, fields: Mapping[str, Any]) -> None:
         self.tool_calls += 1
@@ -170,6 +166,12 @@ def number(value: object) -> int:
 _MAX_COUNT = 1 << 62
 """No count of tokens is larger; a sum must stay a number that can be written."""
 
+
+_COUNTED_INSIDE = frozenset({
+    "input", "output", "prompt_tokens", "input_tokens_details", "output_tokens_details",
+    "cached_input_tokens",
+})  # fmt: skip
+"""Names that say a usage object is another's than Anthropic's, or has more to count."""
 
 _SUMS = (
     "turns", "steps", "llm_calls", "tool_calls", "tokens_in", "tokens_out",

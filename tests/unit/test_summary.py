@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from reenact.summary import Totals
+from reenact.wire.shapes import usage_from_raw
 
 
 def total(*events):
@@ -69,6 +72,55 @@ def test_usage_of_an_llm_call_is_read_in_every_spelling():
     )
     assert (claude.tokens_in, claude.tokens_out) == (13, 2)
     assert claude.turns == claude.llm_calls == 1
+
+
+RAW_USAGES = [
+    {"input_tokens": 9, "output_tokens": 2, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 5},
+    {"input_tokens": 9, "output_tokens": 8, "output_tokens_details": {"thinking_tokens": 6}},
+    {
+        "prompt_tokens": 90,
+        "completion_tokens": 20,
+        "prompt_tokens_details": {"cached_tokens": 40, "cache_write_tokens": 30},
+        "completion_tokens_details": {"reasoning_tokens": 7},
+    },
+    {
+        "prompt_tokens": 90,
+        "completion_tokens": 2,
+        "prompt_cache_hit_tokens": 60,
+        "prompt_cache_miss_tokens": 30,
+    },
+    {
+        "prompt_tokens": 12,
+        "completion_tokens": 2,
+        "total_tokens": 334,
+        "completion_tokens_details": {"reasoning_tokens": 320},
+    },
+    {
+        "input_tokens": 90,
+        "output_tokens": 20,
+        "input_tokens_details": {"cached_tokens": 40, "cache_write_tokens": 30},
+        "output_tokens_details": {"reasoning_tokens": 7},
+    },
+    {"input_tokens": 90, "cached_input_tokens": 60, "output_tokens": 20, "reasoning_output_tokens": 7},
+    {
+        "promptTokenCount": 90,
+        "cachedContentTokenCount": 40,
+        "toolUsePromptTokenCount": 3,
+        "candidatesTokenCount": 20,
+        "thoughtsTokenCount": 7,
+    },
+    {"prompt_token_count": 90, "candidates_token_count": 20, "thoughts_token_count": 7},
+    {"inputTokens": 9, "outputTokens": 2, "cacheReadInputTokens": 4, "cacheWriteInputTokens": 5},
+    {"prompt_eval_count": 9, "eval_count": 2},
+]
+
+
+@pytest.mark.parametrize("raw", RAW_USAGES)
+def test_a_providers_own_usage_counts_as_the_same_usage_made_neutral(raw):
+    as_written = total(("llm_call", {"usage": raw}))
+    neutral = total(("llm_call", {"usage": usage_from_raw(raw)}))
+    assert as_written == neutral
+    assert as_written.tokens_in >= 9 and as_written.tokens_out >= 2
 
 
 def test_odd_values_count_as_nothing():

@@ -47,10 +47,18 @@ STOP = {
 }
 
 
+_SNAKE: dict[str, str] = {}
+"""Names already turned into the SDK's spelling."""
+
+
 def _get(value: dict[str, Any], camel: str) -> Any:
     if camel in value:
         return value[camel]
-    return value.get("".join("_" + letter.lower() if letter.isupper() else letter for letter in camel))
+    snake = _SNAKE.get(camel)
+    if snake is None:
+        snake = "".join("_" + letter.lower() if letter.isupper() else letter for letter in camel)
+        _SNAKE[camel] = snake
+    return value.get(snake)
 
 
 def is_request(body: dict[str, Any]) -> bool:

@@ -35,6 +35,14 @@ _ENDPOINTS = (
     ("/api/chat", "ollama"),
     ("/api/generate", "ollama"),
 )
+_COUNTED_AS: tuple[tuple[str, Provider], ...] = (
+    ("prompt_tokens", openai_chat),
+    ("input_tokens", anthropic),
+    ("promptTokenCount", gemini),
+    ("inputTokens", bedrock),
+)
+"""The name in a usage object that tells at once whose it is."""
+
 _OPENAI_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4")
 _WAITING_ROLES = ("tool", "function")
 
@@ -117,8 +125,9 @@ def usage_from_raw(raw: object) -> dict[str, int] | None:
     inside = "input_tokens_details" in counts or "cached_input_tokens" in counts
     if inside or "reasoning_tokens" in details:
         return openai_responses.usage_from_raw(counts)
+    likely = next((module for name, module in _COUNTED_AS if name in counts), None)
     others: tuple[Provider, ...] = (openai_chat, gemini, bedrock, ollama, anthropic)
-    for module in others:
+    for module in (likely, *others) if likely is not None else others:
         found = module.usage_from_raw(counts)
         if found is not None and ("input" in found or "output" in found):
             return found
