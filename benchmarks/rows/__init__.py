@@ -13,6 +13,7 @@ ROWS = {
     "startup": "imports and the first event",
     "concurrent": "1,000 runs at once in one asyncio process",
     "reader": "reading a large file and a large folder",
+    "stats": "sums over a folder of runs",
     "rebuild": "rebuilding a late request",
     "alternatives": "one record() beside the alternatives",
     "crash": "events kept after SIGKILL",
