@@ -8,7 +8,7 @@ from ...tracefile.calls import Call
 from ..ending import error_dict
 from ..eventline import address, is_huge
 from .facts import Ledger, spent_ms, tokens
-from .pieces import Piece, answer_pieces, pieces_of
+from .pieces import Piece, answer_pieces
 from .prompt import prompt_of
 from .story import Block, lane_of
 
@@ -43,7 +43,7 @@ def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
         "error": None if turn.error is None else error_dict(turn.error),
         "prompt_recorded": found.recorded,
         "changed": [{"what": what, "how": how} for what, how in found.changes],
-        "new": [_piece(piece) for message in found.new for piece in pieces_of(message)],
+        "new": [_piece(piece) for piece in found.new],
         "answer": [_piece(piece) for piece in said],
         "tools": [_tool(call, root) for call in turn.tools],
     }

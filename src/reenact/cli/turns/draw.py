@@ -14,7 +14,7 @@ from ..text import count, milliseconds, plain, seconds
 from .facts import Ledger, interval
 from .heading import heading
 from .layout import Entry, Page
-from .pieces import REASONING, RESULT, TOOL, Piece, answer_pieces, opened, pieces_of
+from .pieces import REASONING, RESULT, TOOL, Piece, answer_pieces, opened
 from .prompt import Delta, prompt_of
 from .story import Block, lane_of
 from .uses import Use, call_text, canonical, uncalled
@@ -120,20 +120,11 @@ class Turns:
             request._forget()
 
     def _unseen(self, found: Delta) -> list[Piece]:
-        """Return the new pieces that were not told already as the answer or a tool's result."""
-        pieces = [piece for message in found.new for piece in pieces_of(message)]
+        """Return the new pieces without the results that were told where their tools were."""
         if self.detail:
-            return pieces
-        answer = found.follows.response if found.follows is not None else None
-        told = answer is not None and not is_huge(answer)
-        said = (
-            {piece.text.strip() for piece in answer_pieces(answer)} if answer is not None and told else set()
-        )
+            return found.new
         return [
-            piece
-            for piece in pieces
-            if not (piece.role == "assistant" and (piece.text.strip() in said or piece.sort == REASONING))
-            and not (piece.sort == RESULT and canonical(piece.text) in self._results)
+            piece for piece in found.new if piece.sort != RESULT or canonical(piece.text) not in self._results
         ]
 
     def _some(self, pieces: list[Piece]) -> list[tuple[Piece, int]]:
@@ -184,8 +175,7 @@ class Turns:
         then, given = block.after, {}
         if uses and then is not None:
             new = prompt_of(then, [turn], is_far=block.is_far).new
-            pieces = [piece for message in new for piece in pieces_of(message)]
-            given = {piece.id: piece for piece in pieces if piece.sort == RESULT}
+            given = {piece.id: piece for piece in new if piece.sort == RESULT}
         for use_id, name, args in uses:
             self._tool_line(where, call_text(name, args))
             where = ""

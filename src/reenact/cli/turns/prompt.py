@@ -16,7 +16,7 @@ from ...wire import shapes
 from ...wire.values import mapping, mappings, string, words
 from ..eventline import is_huge
 from ..text import arguments, count, plain, short_json
-from .pieces import opened
+from .pieces import REASONING, Piece, answer_pieces, opened, pieces_of
 
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _TOOLS = ("tools", "functions", "toolConfig")
@@ -31,13 +31,11 @@ ANOTHER = "another conversation"
 class Delta(NamedTuple):
     """What was new in a prompt."""
 
-    new: list[Any]
-    """Messages, whole."""
+    new: list[Piece]
+    """What was said since; the answer that the conversation goes on with is not among it."""
     changes: list[tuple[str, str]]
     """What else differs: (what, how)."""
     recorded: bool = True
-    follows: Turn | None = None
-    """The turn whose conversation goes on."""
 
 
 NOT_RECORDED = Delta([], [], recorded=False)
@@ -54,18 +52,15 @@ def prompt_of(turn: Turn, before: Sequence[Turn], *, is_far: bool) -> Delta:
     latest = before[0] if before else None
     old = _request(latest) if latest is not None else None
     if is_far:
-        below = old._raw() if old is not None else {}
-        is_base = below.get("call") == request._raw().get("base")
-        length = below["n"] if is_base and type(below.get("n")) is int else None
-        return stored_delta(request, length)._replace(follows=latest)
-    found = delta(request, old)
+        return _stored(request, old).delta(latest)
+    found = _compared(request, old)
     if ("history", ANOTHER) in found.changes:
         for earlier in before[1:]:
-            resumed = delta(request, _request(earlier))
+            resumed = _compared(request, _request(earlier))
             if ("history", ANOTHER) not in resumed.changes:
-                said = ("history", "an earlier conversation goes on")
-                return resumed._replace(changes=[said, *resumed.changes], follows=earlier)
-    return found._replace(follows=latest)
+                changes = [("history", "an earlier conversation goes on"), *resumed.changes]
+                return resumed._replace(changes=changes).delta(earlier)
+    return found.delta(latest)
 
 
 def _request(turn: Turn) -> Event | None:
@@ -74,45 +69,77 @@ def _request(turn: Turn) -> Event | None:
     return None if call.begin is None or call.begin is call.end or is_huge(call.begin) else call.begin
 
 
-def delta(request: Event, before: Event | None) -> Delta:
+class _Found(NamedTuple):
+    messages: list[Any] | None
+    """None: nothing was recorded."""
+    changes: list[tuple[str, str]]
+
+    def delta(self, follows: Turn | None) -> Delta:
+        if self.messages is None:
+            return NOT_RECORDED
+        answer = follows.response if follows is not None else None
+        told = [] if answer is None or is_huge(answer) else answer_pieces(answer)
+        said = {piece.text.strip() for piece in told}
+        new = [
+            piece
+            for message in self.messages
+            for piece in pieces_of(message)
+            if piece.role != "assistant" or (piece.sort != REASONING and piece.text.strip() not in said)
+        ]
+        return Delta(new, self.changes)
+
+
+def _compared(request: Event, before: Event | None) -> _Found:
     """Return what a request added over an earlier one; without one, all of it is new."""
+    added = _appended(request, before) if before is not None else None
+    if added is not None:
+        return _Found(opened(request, added), [])
     old = before._body() if before is not None else None  # first, since the request builds on it
     body = request._body()
     if type(body) is not dict:
-        return NOT_RECORDED
+        return _Found(None, [])
     if type(old) is not dict:
-        return Delta(opened(request, _conversation(body)), _first(opened(request, _settings(body))))
+        return _Found(opened(request, _conversation(body)), _first(opened(request, _settings(body))))
     new, history = _compare(_conversation(old), _conversation(body))
     if _GOES_ON[0] in body or _GOES_ON[1] in body:
         new, history = _conversation(body), ""
     changes = _changes(opened(request, _settings(old)), opened(request, _settings(body)))
-    return Delta(opened(request, new), [("history", history), *changes] if history else changes)
+    return _Found(opened(request, new), [("history", history), *changes] if history else changes)
 
 
-def stored_delta(request: Event, base_length: int | None) -> Delta:
-    """Return what the line itself says is new, where building the whole request would take too long.
+def _appended(request: Event, before: Event) -> list[Any] | None:
+    """Return the messages put behind those of the earlier request if its line says that this is all."""
+    fields, below = request._raw(), before._raw()
+    body, keep = mapping(fields.get("body")), mapping(fields.get("keep"))
+    key = shapes.conversation_key(body)
+    if fields.get("base") is None or fields["base"] != below.get("call") or key is None or len(body) > 1:
+        return None
+    if keep.get(key) is True or keep.get(key) != below.get("n"):
+        return None
+    same = {name for name, much in keep.items() if much is True}
+    if {*same, key} != {*mapping(below.get("keep")), *mapping(below.get("body"))}:
+        return None
+    new = [item for item in body[key] if not (type(item) is dict and "$answer" in item)]
+    return None if any(map(_is_reference, new)) else new
 
-    ``base_length`` is how many messages the request had that it builds on.
-    """
-    fields = request._raw()
+
+def _stored(request: Event, before: Event | None) -> _Found:
+    """Return what the line itself says is new, where building the whole request would take too long."""
+    fields, below = request._raw(), before._raw() if before is not None else {}
     body, keep = fields.get("body"), mapping(fields.get("keep"))
-    if type(body) is not dict:
-        return NOT_RECORDED
-    if "base" not in fields:
-        return delta(request, None)
+    if type(body) is not dict or "base" not in fields:
+        return _compared(request, None)
     key = shapes.conversation_key(body)
     told = body[key] if key is not None else []
     kept = keep.get(key, 0) if key is not None else True
-    new = [item for item in told if not _is_reference(item)]
-    changes = []
-    if type(kept) is int and base_length is not None:
+    changes = _first(opened(request, _settings(body)))
+    if type(kept) is int and below.get("call") == fields["base"] and type(below.get("n")) is int:
         # The answer to the request below is new in this one; other references lead to what was there.
         again = [item for item in told if _is_reference(item) and item.get("$answer") != fields["base"]]
-        dropped = base_length - kept - len(again)
+        dropped = below["n"] - kept - len(again)
         if dropped > 0:
-            changes.append(("history", f"rewritten: {count(dropped, 'message')} dropped"))
-    changes += _first(opened(request, _settings(body)))
-    return Delta(opened(request, new), changes)
+            changes.insert(0, ("history", f"rewritten: {count(dropped, 'message')} dropped"))
+    return _Found(opened(request, [item for item in told if not _is_reference(item)]), changes)
 
 
 def _is_reference(item: Any) -> bool:
