@@ -81,9 +81,10 @@ def state_at(recording: Recording, links: Links, event: Event) -> State:
 
 def bill_of(calls: Iterable[Call]) -> Bill:
     """Return what the model calls among these cost."""
-    from ..prices import Bill, Book
+    from ..prices import Book
 
-    book, bill = Book.open(), Bill()
+    book = Book.open()
+    bill = book.bill()
     for call in calls:
         if call.kind == "model" and call.end is not None:
             begin = call.begin if call.begin is not call.end else None
