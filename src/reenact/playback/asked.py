@@ -11,7 +11,7 @@ from ..tracefile.calls import Call
 from ..tracefile.event import Event
 from ..wire import shapes
 from ..wire.pairing import RESPONSES
-from .whole import Whole
+from .whole import Whole, is_mark
 
 _KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "cachedContent", "cached_content")
 _REFUSED_EMPTY = ("tool_calls", "annotations")
@@ -32,7 +32,6 @@ class Asked(NamedTuple):
     """Why ``messages`` ends before the request's own end did; None if it does not."""
     damaged: list[str]
     """Parameters that are not whole."""
-    redacted: int
 
     @property
     def kept_elsewhere(self) -> str | None:
@@ -55,10 +54,8 @@ def read_request(call: Call) -> Asked:
     body, url = event._body(), event.url
     url = url if type(url) is str else None
     provider = _provider(event, call.end, body, url)
-    if type(body) is not dict:
-        return Asked(
-            provider, "messages", [], [], {}, shapes.model_of(None, url), "it is no JSON object", [], 0
-        )
+    if type(body) is not dict or any(is_mark(name) for name in body):
+        return Asked(provider, "messages", [], [], {}, shapes.model_of(None, url), "it is no JSON object", [])
     key = shapes.conversation_key(body) or ("input" if body.get("input") and "messages" not in body else None)
     messages, lost = _conversation(body.get(key or ""), restored)
     if key is None:
@@ -75,10 +72,8 @@ def read_request(call: Call) -> Asked:
                 damaged.append(name)
     tools = params.pop("tools", None) if provider != "bedrock" else _bedrock_tools(params)
     model = shapes.model_of(body, url)
-    return Asked(
-        provider, key, messages, tools if type(tools) is list else [], params, model, lost, damaged,
-        restored.redacted,
-    )  # fmt: skip
+    tools = tools if type(tools) is list else []
+    return Asked(provider, key, messages, tools, params, model, lost, damaged)
 
 
 def _bedrock_tools(params: dict[str, Any]) -> Any:
@@ -87,12 +82,13 @@ def _bedrock_tools(params: dict[str, Any]) -> Any:
 
 
 def _conversation(stored: Any, restored: Whole) -> tuple[list[Any], str | None]:
-    if type(stored) is dict or type(stored) is str:  # one long text may be a stand-in for itself
+    if type(stored) is dict or type(stored) is str:  # a long text is stored as an object
         text = restored(stored)
+        whole = restored.missing is None and type(text) is str
         return (
             ([{"role": "user", "content": text}], None)
-            if restored.missing is None
-            else ([], restored.missing)
+            if whole
+            else ([], restored.missing or "it is no text")
         )
     messages: list[Any] = []
     for item in stored if type(stored) is list else []:

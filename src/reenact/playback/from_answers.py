@@ -33,7 +33,6 @@ class Answers:
         self._waiting: list[Use] = []
         self._done: list[tuple[Use, pairing.Outcome]] = []
         self._say = say
-        self._redacted = 0
 
     def read(self, events: Iterable[Event]) -> list[Any]:
         """Return the messages up to where the recording is whole and a provider accepts them."""
@@ -65,7 +64,6 @@ class Answers:
             return read_answer(event, shapes.provider_of_response(event.body))
         restored = Whole(event)
         content = restored(event._whole().get("content", event._whole().get("text")))
-        self._redacted += restored.redacted
         if restored.missing is not None:
             return Answer([], f"an answer is not whole: {restored.missing}")
         if not content:
@@ -121,8 +119,6 @@ class Answers:
             self._say(
                 "rebuilt", f"no request was recorded: {results} tool messages are made from the results"
             )
-        if self._redacted:
-            self._say("redacted", f"{self._redacted} texts hold placeholders where secrets were")
         return messages
 
 

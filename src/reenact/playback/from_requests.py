@@ -30,8 +30,6 @@ def sent(call: Call, say: Say) -> Asked:
         say("lost", f"the request of call {_name(call)} is not whole here: {asked.lost}")
     if asked.damaged:
         say("lost", f"of the request of call {_name(call)} is missing: {', '.join(asked.damaged)}")
-    if asked.redacted:
-        say("redacted", f"{asked.redacted} texts hold placeholders where secrets were")
     if asked.kept_elsewhere is not None:
         message = (
             f"the request builds on {asked.kept_elsewhere}, and only the provider has what is behind that"

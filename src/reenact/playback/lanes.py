@@ -80,4 +80,7 @@ class Lanes:
 
 def has_request(call: Call) -> bool:
     """True if what the model was asked is recorded."""
-    return call.begin is not None and call.begin.event_type == schema.MODEL_REQUEST
+    begin = call.begin
+    if begin is None or begin.event_type != schema.MODEL_REQUEST:
+        return False
+    return begin._raw().get("body") is not None or begin._long  # of a very long line only the head is read

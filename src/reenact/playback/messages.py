@@ -7,16 +7,18 @@ and said in ``findings``.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Literal, overload
 
 from ..errors import NoSuchEvent, TraceFileError, UsageError
 from ..tracefile.calls import MODEL, Call
 from ..tracefile.findings import Finding
 from ..tracefile.recording import Recording
 from ..wire import convert
+from .asked import Asked
 from .from_answers import Answers
 from .from_requests import sent, with_answer
 from .lanes import Lanes, has_request
+from .whole import placeholders
 
 HOLES = ("cut", "lost", "orphan", "no-request", "no-content")
 """Findings that mean messages are missing; ``strict`` raises for them."""
@@ -56,7 +58,11 @@ class Messages(list[Any]):
         tools = {"tools": self.tools} if self.tools and self.provider != "bedrock" else {}
         return {**self.params, **tools, self.key: list(self)}
 
-    def to(self, target: str) -> Any:
+    @overload
+    def to(self, target: Literal["text"]) -> str: ...
+    @overload
+    def to(self, target: Literal["anthropic", "openai", "gemini"]) -> Messages: ...
+    def to(self, target: str) -> Messages | str:
         """Return the same in the shape of ``anthropic``, ``openai`` or ``gemini``, or as ``text`` to read."""
         if target not in convert.TARGETS:
             raise UsageError(f"to({target!r})", hint=f"there are {', '.join(convert.TARGETS)}")
@@ -93,6 +99,7 @@ def replay(
 
 
 def check(n: object, turn: object, call: object, prompt: object) -> None:
+    """Raise UsageError for arguments of ``replay`` that make no sense."""
     given = [name for name, value in (("n", n), ("turn", turn), ("call", call)) if value is not None]
     if len(given) > 1:
         raise UsageError(f"replay() was given {' and '.join(given)}", hint="give one of n, turn and call")
@@ -122,6 +129,9 @@ def messages_of(
         result = player.asked_in(_call(recording, call))
     else:
         result = player.after(recording.count() if n is None else min(n, recording.count()))
+    hidden = placeholders([*result, result.params, result.tools])
+    if hidden:
+        player.say("redacted", f"placeholders stand where secrets were, in {hidden} of the texts")
     result.findings = [*recording.findings, *player.findings]
     result.path = recording.path
     hole = next((finding for finding in player.findings if finding.code in HOLES), None)
@@ -146,6 +156,11 @@ def _turn(recording: Recording, number: int) -> Call:
 def _call(recording: Recording, prefix: str) -> Call:
     event = recording.event(f"call:{prefix}")
     return next(call for call in recording.calls() if call.event == event)
+
+
+def _made(messages: list[Any], asked: Asked) -> Messages:
+    return Messages(messages, provider=asked.provider, key=asked.key, tools=asked.tools,
+                    params=asked.params, model=asked.model)  # fmt: skip
 
 
 class _Player:
@@ -178,8 +193,7 @@ class _Player:
         self._say_lane(found)
         asked = sent(found, self.say)
         messages = with_answer(found, asked, self.lanes, limit, self.say) if found is call else asked.messages
-        return Messages(messages, provider=asked.provider, key=asked.key, tools=asked.tools,
-                        params=asked.params, model=asked.model)  # fmt: skip
+        return _made(messages, asked)
 
     def _with_request(self, call: Call | None) -> Call | None:
         """Return the call, or the nearest before it in its lane whose request is recorded."""
@@ -210,8 +224,7 @@ class _Player:
         if not has_request(model):
             return self.after((model.event.index or 0) + 1)
         asked = sent(model, self.say)
-        return Messages(asked.messages, provider=asked.provider, key=asked.key, tools=asked.tools,
-                        params=asked.params, model=asked.model)  # fmt: skip
+        return _made(asked.messages, asked)
 
     def _from_answers(self, limit: int, call: Call | None) -> Messages:
         writer = call.event.writer if call is not None else None

@@ -31,8 +31,6 @@ class Whole:
         self._blob = event._shelf.blobs.text
         self._ours = event._is_ours()
         self.missing: str | None = None
-        self.redacted = 0
-        """Texts with a placeholder for a secret, in all values so far."""
 
     def __call__(self, value: Any) -> Any:
         self.missing = None
@@ -40,13 +38,10 @@ class Whole:
 
     def _of(self, value: Any, depth: int) -> Any:
         kind = type(value)
-        if kind is str:
-            self.redacted += "<redacted:" in value
-            return value
         if kind is dict:
             if depth > _MAX_DEPTH:
                 return self._lost("it is nested too deeply")
-            mark = next((key for key in value if key[:1] == "$" and key[:2] != "$$"), None)
+            mark = next(filter(is_mark, value), None)
             if mark is not None:
                 return self._mark(mark, value)
             return {
@@ -62,7 +57,7 @@ class Whole:
         if mark == "$blob" and "form" not in value:
             text = self._blob(value["$blob"])
             if text is not None:
-                return self._of(text, 0)
+                return text
         elif mark == "$float" and str(value["$float"]) in _FLOATS:
             return _FLOATS[str(value["$float"])]
         elif mark == "$bytes" and type(value["$bytes"]) is str:
@@ -74,3 +69,17 @@ class Whole:
 
     def _lost(self, why: str) -> None:
         self.missing = self.missing or why
+
+
+def is_mark(key: str) -> bool:
+    """True for a key of our own; a user's key that begins so was written with one more sign."""
+    return key[:1] == "$" and key[:2] != "$$"
+
+
+def placeholders(value: Any) -> int:
+    """Return how many texts in a value hold a placeholder for a secret."""
+    if isinstance(value, str):
+        return int("<redacted:" in value)
+    if isinstance(value, dict):
+        return sum(map(placeholders, value.values()))
+    return sum(map(placeholders, value)) if isinstance(value, list) else 0

@@ -64,7 +64,7 @@ def is_models(message: object, provider: str | None) -> bool:
     role = item.get("role")
     if provider == RESPONSES and role is None:
         kind = string(item.get("type")) or ""
-        return kind == "reasoning" or (kind.endswith("_call") and not kind.endswith("_output"))
+        return kind == "reasoning" or kind.endswith("_call")
     return role in ("assistant", "model")
 
 

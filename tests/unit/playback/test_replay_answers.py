@@ -182,6 +182,19 @@ def test_answers_of_a_tap_without_requests(tmp_path: Path) -> None:
     ]
 
 
+def test_requests_that_say_nothing_do_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    lines = [
+        {"kind": "llm_request", "ts": 1.5e9, "run_id": "r", "model": "m"},
+        {"kind": "llm_response", "ts": 1.5e9, "run_id": "r", "content": "hi"},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert list(replay(path, prompt="?")) == [
+        {"role": "user", "content": "?"},
+        {"role": "assistant", "content": "hi"},
+    ]
+
+
 @pytest.mark.parametrize("content", [None, "", {}, 7])
 def test_an_answer_without_what_was_said_ends_the_list(content: object, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"

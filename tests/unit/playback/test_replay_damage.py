@@ -99,8 +99,10 @@ def test_placeholders_for_secrets_are_said(tmp_path: Path) -> None:
     secret = "sk-ant-api03-" + "Ab3dEf6hIj9kLm2nOp5q" * 4 + "-AA"
     with Tap(path) as tap:
         tap.record_model_request({"model": "m", "messages": [{"role": "user", "content": f"key {secret}"}]})
+        tap.record_model_response({"choices": [{"message": {"role": "assistant", "content": secret}}]})
     got = replay(path)
     assert "<redacted:" in got[0]["content"] and codes(got) == ["redacted"]
+    assert "in 2 of the texts" in got.findings[0].message
 
 
 def test_a_users_own_dollar_keys_are_no_marks(tmp_path: Path) -> None:
