@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from provider import Provider
 from reenact.capture import announce
 
 
@@ -11,3 +14,10 @@ from reenact.capture import announce
 def a_young_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker of the suite begins more runs than a process may announce to its children."""
     monkeypatch.setattr(announce, "_count_of_runs", 0)
+
+
+@pytest.fixture(scope="session")
+def provider() -> Iterator[Provider]:
+    """The scripted provider, one for each worker of the suite."""
+    with Provider() as serving:
+        yield serving

@@ -1,0 +1,157 @@
+"""Play a cell and tell, as plain JSON, what the user's code saw and what the provider received."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import io
+import re
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from typing import Any
+
+from provider import Provider, Received
+
+from .table import Cell, Site
+
+VOLATILE = re.compile(
+    r"0x[0-9a-f]{6,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    r"|(?<=boundary=)[0-9a-f]{32}|(?<=--)[0-9a-f]{32}|(?<=cancel scope )[0-9a-f]+"
+)
+VOLATILE_HEADERS = {"amz-sdk-invocation-id", "x-amz-date", "idempotency-key"}
+POLL = 0.001
+
+
+def play(cell: Cell, provider: Provider, hand: Callable[[Any], Any] = lambda client: client) -> dict[str, Any]:
+    """One run of a cell: what was seen, raised and printed, and the requests at the provider."""
+    assert cell.play is not None
+    provider.reset()
+    url = provider.url(cell.scenario)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        seen = _watch(cell, cell.site(url, hand), lambda: bool(provider.log))
+    plain = Plain(provider.port)
+    return {
+        **plain.value(seen),
+        "printed": plain.text(printed.getvalue()),
+        "requests": plain.requests(provider.settled()),
+    }
+
+
+def _watch(cell: Cell, site: Site, arrived: Callable[[], bool]) -> dict[str, Any]:
+    chunks: list[Any] = []
+    seen: dict[str, Any] = {"chunks": chunks} if cell.shape == "stream" else {}
+    try:
+        given = cell.play(site)  # type: ignore[misc]
+        if cell.mode == "sync":
+            result = _consume(given, chunks, cell.outcome) if cell.shape == "stream" else given
+        elif cell.shape == "stream":
+            result = asyncio.run(_aconsume(given, chunks, cell.outcome))
+        else:
+            result = asyncio.run(_await(given, cell.outcome, arrived))
+        if cell.shape == "plain":
+            seen["result"] = result
+    except (Exception, asyncio.CancelledError) as error:
+        seen["raised"] = error
+    return seen
+
+
+def _consume(stream: Generator[Any, None, None], chunks: list[Any], outcome: str) -> None:
+    with contextlib.closing(stream):
+        for chunk in stream:
+            chunks.append(chunk)
+            if outcome == "abandoned":
+                break
+
+
+async def _aconsume(stream: AsyncGenerator[Any, None], chunks: list[Any], outcome: str) -> None:
+    if outcome != "cancelled":
+        async with contextlib.aclosing(stream):
+            async for chunk in stream:
+                chunks.append(chunk)
+                if outcome == "abandoned":
+                    break
+        return
+    task = asyncio.ensure_future(_aconsume(stream, chunks, "ok"))
+    while not chunks and not task.done():
+        await asyncio.sleep(POLL)
+    task.cancel()
+    await task
+
+
+async def _await(call: Coroutine[Any, Any, Any], outcome: str, arrived: Callable[[], bool]) -> Any:
+    if outcome != "cancelled":
+        return await call
+    task = asyncio.ensure_future(call)
+    while not arrived() and not task.done():
+        await asyncio.sleep(POLL)
+    task.cancel()
+    return await task
+
+
+class Plain:
+    """Any value as JSON, without what differs from run to run."""
+
+    def __init__(self, port: int) -> None:
+        self._port = f":{port}"
+
+    def text(self, text: str) -> str:
+        return VOLATILE.sub("<volatile>", text.replace(self._port, ":<port>"))
+
+    def value(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, bytes | bytearray):
+            return {"bytes": self.text(bytes(value).decode("latin-1"))}
+        if isinstance(value, dict):
+            return {str(key): self.value(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(each) for each in value]
+        if isinstance(value, BaseException):
+            return self.error(value)
+        return {"type": _name(type(value)), **self._fields(value)}
+
+    def _fields(self, value: Any) -> dict[str, Any]:
+        if hasattr(value, "model_dump"):
+            return {"fields": self.value(value.model_dump(warnings=False))}
+        if dataclasses.is_dataclass(value):
+            names = [field.name for field in dataclasses.fields(value)]
+            return {"fields": {name: self.value(getattr(value, name)) for name in names}}
+        return {"repr": self.text(repr(value))}
+
+    def error(self, error: BaseException) -> dict[str, Any]:
+        """An exception with those it came from."""
+        told: dict[str, Any] = {"type": _name(type(error)), "text": self.text(str(error))}
+        for name in ("cause", "context"):
+            earlier = getattr(error, f"__{name}__")
+            if earlier is not None:
+                told[name] = self.error(earlier)
+        for name in ("status_code", "request_id", "body", "code"):
+            if hasattr(error, name):
+                told[name] = self.value(getattr(error, name))
+        return told
+
+    def requests(self, log: list[Received]) -> list[dict[str, Any]]:
+        """What the provider received; connections numbered in the order they appear."""
+        numbers: dict[int, int] = {}
+        return [
+            {
+                "connection": numbers.setdefault(received.connection, len(numbers) + 1),
+                "line": f"{received.method} {received.target}",
+                "headers": [[name, self._header(name.lower(), value)] for name, value in received.headers],
+                "body": self.text(received.body.decode("latin-1")),
+                "status": received.status,
+                "left": received.left,
+            }
+            for received in log
+        ]
+
+    def _header(self, name: str, value: str) -> str:
+        signed = name == "authorization" and value.startswith("AWS4")
+        return "<volatile>" if signed or name in VOLATILE_HEADERS else self.text(value)
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
