@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..fleet.groups import Group
 from ..fleet.rows import summed
 from ..fleet.runs import SAMPLES, Runs
 from .output import Cell, Output
 from .text import compact, count, milliseconds, plain
+
+if TYPE_CHECKING:
+    from ..fleet.groups import Group
 
 MAX_TOOLS = 10
 MAX_NAMES = 12

@@ -50,14 +50,14 @@ class Gatherer:
         if self._empty:
             row.started, self._empty = envelope.ts, False
         kind = dialects.event_type(envelope.kind)
-        if envelope.dialect == OURS and schema.is_bookkeeping(kind):
+        call = fields.get("call")
+        joins = _BY_ID.get(kind) if type(call) is str else None
+        if joins is None and envelope.dialect == OURS and schema.is_bookkeeping(kind):
             self._book(kind, envelope, fields)
             return
         errors = row.totals.errors
         row.totals.add(kind, fields)
         change = row.totals.errors - errors
-        call = fields.get("call")
-        joins = _BY_ID.get(kind) if type(call) is str else None
         if joins is None or change:
             event = Event(envelope, fields, place, shelf, None)
             if change:

@@ -9,11 +9,10 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from .. import schema
 from ..errors import NewerSchema, NotATrace
 from ..tracefile import family
-from ..tracefile.addresses import default_folder, find_run
 from ..tracefile.findings import Finding, Findings
-from ..tracefile.listing import head_and_tail
 from ..tracefile.reader import placed, require_file
 from ..tracefile.shelf import Shelf
 from ..tracefile.skim import skimmer
@@ -46,6 +45,8 @@ def places(asked: Iterable[str | os.PathLike[str]]) -> list[Place]:
     """Return the files meant by folders, files, names and ids; none given: those of the default folder."""
     texts = [os.fspath(path) for path in asked]
     if not texts:
+        from ..tracefile.addresses import default_folder
+
         folder = default_folder()
         return _folder(folder) if os.path.isdir(folder) else []
     found: dict[str, Place] = {}
@@ -68,6 +69,8 @@ def _places(text: str) -> list[Place]:
         return [Place(text)]
     if os.sep in text or text.endswith(".jsonl"):
         require_file(text)
+    from ..tracefile.addresses import find_run
+
     row = find_run(text)
     return [Place(row.path, {row.id})]
 
@@ -139,12 +142,16 @@ class Scan:
         shelf = Shelf(path, findings.add)
         sorter = Sorter(False)
         gatherers: dict[Execution, Gatherer] = {}
+        gatherer, run, writer = None, None, None
         for envelope, fields, place in placed(path, shelf, findings.add, self._read, names):
-            execution = sorter.execution(envelope, fields)
-            gatherer = gatherers.get(execution)
-            if gatherer is None:
-                gatherer = gatherers[execution] = Gatherer(path, execution.run, self._book)
-            gatherer.root = execution.root
+            goes_on = envelope.run == run is not None and envelope.w == writer
+            if gatherer is None or not goes_on or envelope.kind == schema.RUN_START:
+                execution = sorter.execution(envelope, fields)
+                gatherer = gatherers.get(execution)
+                if gatherer is None:
+                    gatherer = gatherers[execution] = Gatherer(path, execution.run, self._book)
+                gatherer.root = execution.root
+                run, writer = envelope.run, envelope.w
             known = fields if fields is not None else shelf.light(place) or {}
             gatherer.add(envelope, known, place, shelf)
             self._events += 1
@@ -160,5 +167,7 @@ def _may_be_since(place: Place, since: float) -> bool:
     """False if the two ends of a file say that all its runs began before; what they do not say is read."""
     if family.is_special(place.path):
         return True
+    from ..tracefile.listing import head_and_tail
+
     rows = head_and_tail(place.path, place.names)
     return any(row.started is None or row.started >= since for row in rows)

@@ -199,7 +199,7 @@ def _sniff(path: str) -> None:
     """Raise NotATrace if nothing in the first megabyte is an event, so that ``ls`` reads no further."""
     reader = LineReader(Note(path, None))
     for line in raw_lines(path):
-        if next(reader.feed(line), None) is not None:
+        if next(iter(reader.feed(line)), None) is not None:
             return
         if line[1] > 1 << 20:
             break

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import lines
@@ -59,8 +59,8 @@ class LineReader:
         self.crlf = False
         self.other = 0
 
-    def feed(self, line: RawLine) -> Iterator[Record]:
-        """Yield the events on the next line."""
+    def feed(self, line: RawLine) -> Iterable[Record]:
+        """Return the events on the next line."""
         number, offset, size, data, ended = line
         if data.startswith(_OUR_HEAD) and data.endswith(b"}") and len(data) == size:
             try:
@@ -69,9 +69,8 @@ class LineReader:
             except ValueError:
                 envelope = None
             if envelope is not None:
-                yield Record(envelope, fields, offset, number, size)
-                return
-        yield from _line(data, size, _Place(number, offset, ended), self)
+                return (Record(envelope, fields, offset, number, size),)
+        return _line(data, size, _Place(number, offset, ended), self)
 
     def close(self) -> None:
         """Report what was only counted."""

@@ -11,6 +11,7 @@ from ...errors import TraceFileError
 from ...fleet.filters import DEEP, Filter, parse_filter
 from ...tracefile.addresses import default_folder
 from ...tracefile.listing import RunRow, head_and_tail, list_runs
+from ..limits import add_limit
 from ..output import Cell, Output
 from ..text import age, clean, compact, count, plain
 
@@ -34,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--where", action="append", default=[], metavar="KEY=VALUE",
         help="only runs whose metadata (or name, status, id, path) is VALUE; != is not, ~ contains; tokens>N",
     )  # fmt: skip
-    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N runs")
+    add_limit(parser, "runs")
     parser.add_argument("--json", action="store_true", help="one JSON object per line and run")
 
 
@@ -64,13 +65,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def show_rows(path: str, out: Output) -> None:
     """Write the table for one file; the demo uses it too."""
     _table(head_and_tail(path), out)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("it must be 1 or more")
-    return number
 
 
 def _rows(place: str, *, must_exist: bool) -> list[RunRow]:

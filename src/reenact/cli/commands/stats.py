@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import gc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
-from ...fleet.groups import Group
 from ...fleet.runs import Runs, collect
-from ...tracefile.addresses import default_folder
+from ..limits import add_limit
 from ..output import Output
 from ..progress import Progress
 from ..statsview import overview, show_groups, show_overview
 from ..text import clean, count, plain
-from .ls import _positive
+
+if TYPE_CHECKING:
+    from ...fleet.groups import Group
 
 DESCRIPTION = """\
 Sum up runs: how they ended, model and tool calls, tokens, money, percentiles of durations (nearest
@@ -47,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sort", metavar="COLUMN", help="order the rows by a column of --json, largest first"
     )
-    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N rows")
+    add_limit(parser, "rows")
     parser.add_argument("--json", action="store_true", help="one JSON object, with --by one per line and row")
     parser.add_argument("--csv", action="store_true", help="rows for a spreadsheet; without --by one per run")
 
@@ -131,6 +132,8 @@ def _cell(value: Any) -> Any:
 
 def _say_what_was_met(runs: Runs, args: argparse.Namespace, out: Output) -> None:
     if not len(runs):
+        from ...tracefile.addresses import default_folder
+
         places = clean(", ".join(args.paths or [default_folder()]))
         chosen = args.where or args.since or args.failed
         out.say(f"No run in {places} is like that." if chosen else f"No run was recorded in {places} yet.")
