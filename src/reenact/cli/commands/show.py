@@ -14,12 +14,11 @@ from ..ending import ending, error_dict, failed_at, first_writer, open_calls, sh
 from ..eventline import address, describe, event_lines
 from ..output import Output
 from ..text import age, arguments, plain, short_json
-from ..turns.asjson import turn_dict
 from ..turns.draw import Turns
 from ..turns.facts import Ledger
 from ..turns.flat import TurnNumbers, events_of, print_events, show_events
 from ..turns.story import Block, Story, abridged, is_small, only, tell
-from ..turns.totals import show_totals, totals_dict
+from ..turns.totals import bill_of, show_totals, totals_dict
 
 DESCRIPTION = """\
 Show how a run ended, with its exception or what it died inside of, then turn by turn what was new in
@@ -86,7 +85,7 @@ def _show(
     story = tell(recording, everything=turn is not None or (everything and not flat))
     chosen = None if turn is None else only(story, turn, recording.name)
     ledger = Ledger()
-    bill = ledger.bill(story.calls) if story.is_whole else None
+    bill = bill_of(story, ledger)
     failing = _show_ending(recording, story, typed, out)
     _show_identity(recording, out)
     out.line()
@@ -107,7 +106,7 @@ def _show(
             else:
                 turns.block(block)
     out.line()
-    show_totals(recording, story, bill, ledger.book.source, out)
+    show_totals(recording, story, bill, out)
 
 
 def _show_ending(recording: Recording, story: Story, typed: Sequence[str], out: Output) -> int | None:
@@ -161,6 +160,8 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
     )
     chosen = only(story, args.turn, recording.name) if story is not None and args.turn is not None else None
     if args.turns and story is not None:
+        from ..turns.asjson import turn_dict
+
         for block in story.blocks if chosen is None else [chosen]:
             if block.turn is not None:
                 out.json_line(turn_dict(block, ledger, root))

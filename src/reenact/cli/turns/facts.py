@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from ...prices import Bill, Book, Price
 from ...summary import Totals
 from ...tracefile import dialects
 from ...tracefile.calls import MODEL, Call, Turn
@@ -14,15 +14,23 @@ from ...wire import shapes
 from ...wire.values import string
 from ..eventline import kept_model
 
+if TYPE_CHECKING:
+    from ...prices import Bill, Book, Price
+
 
 class Ledger:
     """Prices model calls; knows the model of a request that kept it from an earlier one."""
 
-    def __init__(self, book: Book | None = None) -> None:
-        self.book = book or Book.open()
+    def __init__(self) -> None:
         self._models: dict[str, str] = {}
         self.has_prices = False
         """True once a call had a price, so that it is worth telling which ones have none."""
+
+    @cached_property
+    def book(self) -> Book:
+        from ...prices import Book  # takes a while, and a run without model calls needs none
+
+        return Book.open()
 
     def model(self, call: Call) -> str | None:
         """Return the model that answered, else the one that was asked."""

@@ -98,8 +98,8 @@ def _break(line: str, room: int) -> tuple[str, str]:
     """Return what of a line fits, broken between words where that does not waste half of it."""
     if width_of(line) <= room:
         return line, ""
-    used = at = 0
-    for at, char in enumerate(line):  # noqa: B007
+    used, at = 0, room
+    for at, char in enumerate("" if line.isascii() else line):  # noqa: B007
         used += width_of(char)
         if used > room:
             break

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...prices import Bill
+from ...tracefile.calls import MODEL
 from ...tracefile.recording import Recording
 from ..output import Output
 from ..text import count, cut, milliseconds, plain
 from .facts import Ledger, time_spent
 from .story import Story
 
+if TYPE_CHECKING:
+    from ...prices import Bill
 
-def show_totals(recording: Recording, story: Story, bill: Bill | None, source: str, out: Output) -> None:
+
+def bill_of(story: Story, ledger: Ledger) -> Bill | None:
+    """Return what a run cost; None if it had no model call or was not read whole."""
+    if not story.is_whole or not any(call.kind == MODEL for call in story.calls):
+        return None
+    return ledger.bill(story.calls)
+
+
+def show_totals(recording: Recording, story: Story, bill: Bill | None, out: Output) -> None:
     """Write the sums of a run; those that need all of it only where all of it was read."""
     tot = recording.tot
     parts = [count(tot["turns"], "turn"), count(recording.count(), "event")]
@@ -25,7 +35,8 @@ def show_totals(recording: Recording, story: Story, bill: Bill | None, source: s
         parts.append(count(len(recording.writers), "writer"))
     _show_parts(parts, out)
     if bill is not None:
-        _show_cost(bill, source, out)
+        _show_cost(bill, out)
+    if story.is_whole:
         _show_time(recording, story, out)
     elif tot["turns"]:
         out.paragraph(
@@ -48,12 +59,12 @@ def _show_parts(parts: list[str], out: Output) -> None:
     out.line(out.paint(cut(line, out.width), "bold"))
 
 
-def _show_cost(bill: Bill, source: str, out: Output) -> None:
+def _show_cost(bill: Bill, out: Output) -> None:
     if not bill.priced and not bill.unknown:
         return
     text = bill.text()
     if bill.estimated:
-        text += f", estimated; prices: {plain(source, 100)}"
+        text += f", estimated; prices: {plain(bill.source, 100)}"
     elif bill.told:
         text += ", as the provider says"
     why = [f"{plain(why, 80)} ({count(calls, 'call')})" for why, calls in list(bill.unknown.items())[:4]]
@@ -74,5 +85,5 @@ def totals_dict(recording: Recording, story: Story | None, ledger: Ledger) -> di
     """Return money and time for ``--json``; null where the run was too large to be read whole."""
     if story is None or not story.is_whole:
         return {"money": None, "time": None}
-    spent = time_spent(story.calls, recording.started, recording.ended)
-    return {"money": ledger.bill(story.calls).as_dict(), "time": spent}
+    spent, bill = time_spent(story.calls, recording.started, recording.ended), bill_of(story, ledger)
+    return {"money": bill.as_dict() if bill is not None else None, "time": spent}
