@@ -129,7 +129,7 @@ class Event:
         provider = fields.get("provider")
         provider = provider if type(provider) is str else None
         if type(fields.get("body")) is dict:
-            return shapes.text(self._value(self._body()), provider)
+            return shapes.text(self._fresh_body(), provider)
         for key in ("content", "text"):
             value = fields.get(key)
             if value is not None:
@@ -143,7 +143,7 @@ class Event:
     @property
     def body(self) -> Any:
         """The provider's request or response, whole; None for other events."""
-        return self._value(self._body())
+        return self._fresh_body()
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class Event:
         for key, value in fields.items():
             kind = type(value)
             if kind is dict or kind is list:
-                value = restore(self._body() if key == "body" else value, blob)
+                value = self._fresh_body() if key == "body" else restore(value, blob)
             if key not in _STORAGE:
                 result[key[1:] if key[:2] == "$$" else key] = value
         return result
@@ -231,8 +231,14 @@ class Event:
     def _body(self) -> Any:
         fields = self._whole()
         if self._envelope.kind == schema.MODEL_REQUEST and self._is_ours():
-            return self._shelf.history.body(fields)
+            return self._shelf.history.body(fields, self._place)
         return fields.get("body")
+
+    def _fresh_body(self) -> Any:
+        fields, shelf = self._whole(), self._shelf
+        if self._envelope.kind == schema.MODEL_REQUEST and self._is_ours():
+            return shelf.history.fresh(fields, self._place, shelf.blobs.text)
+        return self._value(fields.get("body"))
 
     def _value(self, value: Any) -> Any:
         return restore(value, self._shelf.blobs.text) if self._is_ours() else fresh(value)

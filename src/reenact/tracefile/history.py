@@ -7,21 +7,17 @@ trace is untrusted: cycles, bombs, wrong types and lost bases become findings an
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import lines, schema
 from .findings import Note
-from .values import copy, drop_at, point, set_at
+from .references import MAX_LINKS, Load, Lost, References
+from .splice import Spliced, Way, splice
+from .values import restore
 
-Load = Callable[[str], "tuple[dict[str, Any], int] | None"]
-"""call id -> the fields of its line and the line's size"""
-
-MAX_LINKS = 200_000
-"""Requests from the full one to the one asked for."""
-
-MAX_BYTES = 256 << 20
-"""Of referenced lines put into one request."""
+Blob = Callable[[object], "str | None"]
 
 _KEPT = 8
 """Rebuilt requests remembered, so that going through a run costs only what is new in each."""
@@ -29,57 +25,103 @@ _KEPT = 8
 _START = bytes(8)
 
 
-class _Built(NamedTuple):
-    line: dict[str, Any]
-    """The request as it stands in the file."""
-    body: dict[str, Any]
-    chain: list[bytes] | None
-    """The chain value after each element of the conversation; None once something is missing."""
+class _Built:
+    """A rebuilt request; one that was spliced is decoded only where another builds on it."""
 
+    __slots__ = ("_body", "_parts", "chain", "line")
 
-class _Lost(Exception):
-    """A reference that leads nowhere."""
+    def __init__(self, line: dict[str, Any], body: dict[str, Any], chain: list[bytes] | None) -> None:
+        self.line = line
+        """As it stands in the file."""
+        self.chain = chain
+        """The chain value after each element of the conversation; None once something is missing."""
+        self._body = body
+        self._parts: Spliced | None = None
+
+    @classmethod
+    def spliced(cls, line: dict[str, Any], parts: Spliced) -> _Built:
+        self = cls(line, parts.body, parts.chain)
+        self._parts = parts
+        return self
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """In stored form; shared, so not to be changed."""
+        if self._parts is not None:
+            self._body[self._parts.key] = json.loads(self._parts.text)
+            self._parts = None
+        return self._body
+
+    def fresh(self, blob: Blob) -> dict[str, Any]:
+        """Return the body as the agent had it, the caller's own."""
+        parts = self._parts
+        body: dict[str, Any] = restore(self._body, blob)
+        if parts is not None:
+            messages = json.loads(parts.text)
+            ours = b'{"$' in parts.text or b',"$' in parts.text  # a key that is a mark or escaped
+            body[parts.key] = restore(messages, blob) if ours else messages
+        return body
 
 
 class History:
     """Rebuilds the requests of one run's files."""
 
-    __slots__ = ("_built", "_note", "_request", "_response", "_spent")
+    __slots__ = ("_built", "_note", "_references", "_request", "_way")
 
-    def __init__(self, request: Load, response: Load, note: Note) -> None:
+    def __init__(self, request: Load, response: Load, way: Callable[[int], Way], note: Note) -> None:
         self._request = request
-        self._response = response
+        self._references = References(request, response)
+        self._way = way
         self._note = note
         self._built: dict[str, _Built] = {}
-        self._spent = 0
 
-    def body(self, fields: dict[str, Any]) -> Any:
-        """Return the whole request body in stored form; shared, so not to be changed."""
+    def body(self, fields: dict[str, Any], place: int | None = None) -> Any:
+        """Return the whole request body in stored form; shared, so not to be changed. Faster by its place."""
         if type(fields.get("body")) is not dict:
             return fields.get("body")
+        return self._build(fields, place).body
+
+    def fresh(self, fields: dict[str, Any], place: int, blob: Blob) -> Any:
+        """Return the whole request body as the agent had it, the caller's own."""
+        if type(fields.get("body")) is not dict:
+            return restore(fields.get("body"), blob)
+        return self._build(fields, place).fresh(blob)
+
+    def proves(self, fields: dict[str, Any], place: int) -> bool:
+        """Rebuild a request; True if it is whole and, where it has a conversation, its chain says so."""
+        if type(fields.get("body")) is not dict:
+            return True
+        chain = self._build(fields, place).chain
+        return chain is not None and (not chain or type(fields.get("chain")) is str)
+
+    def _build(self, fields: dict[str, Any], place: int | None) -> _Built:
         call = fields.get("call")
-        known = self._built.get(call) if type(call) is str else None
-        if known is not None and known.line == fields:
-            return known.body
-        self._spent = 0
+        built = self._built.get(call) if type(call) is str else None
+        if built is not None and built.line == fields:
+            return built
+        built = self._spliced(fields, place) or self._long_way(fields)
+        if type(call) is str:
+            self._built.pop(call, None)
+            self._built[call] = built
+            if len(self._built) > _KEPT:
+                del self._built[next(iter(self._built))]
+        return built
+
+    def _spliced(self, fields: dict[str, Any], place: int | None) -> _Built | None:
+        """Rebuild a request from bytes, unless the one below it is at hand."""
+        base = fields.get("base")
+        if place is None or type(base) is not str or base in self._built:
+            return None
+        parts = splice(fields, self._way(place))
+        return _Built.spliced(fields, parts) if parts is not None else None
+
+    def _long_way(self, fields: dict[str, Any]) -> _Built:
+        self._references.begin()
         links, built = self._links(fields)
         for link in reversed(links):
             built = self._apply(built, link)
         assert built is not None
-        if type(call) is str:
-            self._built[call] = built
-            if len(self._built) > _KEPT:
-                del self._built[next(iter(self._built))]
-        return built.body
-
-    def proves(self, fields: dict[str, Any]) -> bool:
-        """Rebuild a request; True if it is whole and, where it has a conversation, its chain says so."""
-        self.body(fields)
-        call = fields.get("call")
-        built = self._built.get(call) if type(call) is str else None
-        if built is None or built.line != fields:
-            return type(fields.get("body")) is not dict
-        return built.chain is not None and (not built.chain or type(fields.get("chain")) is str)
+        return built
 
     def _links(self, fields: dict[str, Any]) -> tuple[list[dict[str, Any]], _Built | None]:
         """Return the requests to apply, newest first, and what was already built below them."""
@@ -154,65 +196,10 @@ class History:
         if "$answer" not in element and "$same" not in element:
             return element
         try:
-            return self._follow(element, key)
-        except (_Lost, LookupError, TypeError, ValueError, RecursionError) as why:
+            return self._references.follow(element, key)
+        except (Lost, LookupError, TypeError, ValueError, RecursionError) as why:
             self._note("reference-lost", f"a message refers to something that is not there ({why})")
             return {"$gap": 1}
-
-    def _follow(self, element: Any, key: str) -> Any:
-        edits: list[dict[str, Any]] = []
-        hops = 0
-        while type(element) is dict and ("$same" in element or "$answer" in element):
-            hops += 1
-            if hops > 1000:
-                raise _Lost("it goes in circles")
-            edits.append(element)
-            if "$answer" in element:
-                element = self._answer(element)
-                break
-            element = self._same(element["$same"], key)
-        for edit in reversed(edits):
-            element = _edited(element, edit)
-        return element
-
-    def _answer(self, reference: dict[str, Any]) -> Any:
-        call = reference["$answer"]
-        got = self._response(call) if type(call) is str else None
-        if got is None:
-            raise _Lost(f"the answer to call {str(call)[:16]} is lost")
-        self._spend(got[1])
-        value = point(got[0].get("body"), reference.get("at", ""))
-        keys = reference.get("keys")
-        if keys is None:
-            return value
-        return {name: value[name] for name in keys}
-
-    def _same(self, target: object, key: str) -> Any:
-        """Return element i of an earlier request, without rebuilding that request."""
-        call, i = target if type(target) is list and len(target) == 2 else (None, -1)
-        if type(call) is not str or type(i) is not int or i < 0:
-            raise _Lost("no call and position")
-        for _ in range(MAX_LINKS):
-            got = self._request(call)
-            if got is None:
-                raise _Lost(f"call {call[:16]} is lost")
-            self._spend(64)
-            link, size = got
-            keep = link.get("keep") if "base" in link else None
-            much = keep.get(key, 0) if type(keep) is dict else 0
-            if much is True or (type(much) is int and i < much):
-                call = link["base"]
-                if type(call) is not str:
-                    raise _Lost("no base")
-                continue
-            self._spend(size)
-            return link["body"][key][i - (much if type(much) is int and much > 0 else 0)]
-        raise _Lost("it goes in circles")
-
-    def _spend(self, size: int) -> None:
-        self._spent += size
-        if self._spent > MAX_BYTES:
-            raise _Lost("more is repeated than a request can hold")
 
 
 def _kept(old: dict[str, Any], key: str, much: object, *, lost: bool) -> Any:
@@ -226,18 +213,6 @@ def _kept(old: dict[str, Any], key: str, much: object, *, lost: bool) -> Any:
         return [*have, {"$gap": count - len(have)}]
     del have[count:]
     return have
-
-
-def _edited(element: Any, reference: dict[str, Any]) -> Any:
-    drop, put = reference.get("drop"), reference.get("set")
-    if not drop and not put:
-        return element
-    element = copy(element)
-    for pointer in drop or ():
-        drop_at(element, pointer)
-    for pointer, value in (put or {}).items():
-        set_at(element, pointer, value)
-    return element
 
 
 def _short(fields: dict[str, Any]) -> str:

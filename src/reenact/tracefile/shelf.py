@@ -15,14 +15,17 @@ from .blobs import Blobs
 from .dialects import Envelope
 from .findings import Note, OnFinding
 from .history import History
+from .nearby import Nearby
 from .rawlines import raw_lines
 from .records import LineReader, head_fields, parse, records
+from .splice import Way
 
 PLACE_BITS = 48
 """A place is the file's number above, the byte offset below: one integer an event."""
+_OFFSET = (1 << PLACE_BITS) - 1
 
 _HEAD, _SMALL, _WINDOW = 4 << 10, 8 << 10, 256 << 10
-_RECENT, _RECENT_BYTES = 16, 1 << 20
+_RECENT_BYTES = 8 << 20
 _MODEL_LINE = re.compile(
     rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, '
     rb'"kind": "model\.(request|response)", "call": "([^"\\]*)"'
@@ -77,15 +80,18 @@ class Source:
             end = self._window.find(b"\n", begin)
         return self._window[begin : end if end >= 0 else begin + _HEAD]
 
-    def _fill(self, offset: int) -> int:
-        """Move the window so that it holds ``offset``; returns its size."""
+    def _pread(self, size: int, offset: int) -> bytes:
         if self._fd < 0:
             self._fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        return os.pread(self._fd, size, offset)
+
+    def _fill(self, offset: int) -> int:
+        """Move the window so that it holds ``offset``; returns its size."""
         near = abs(offset - self._at) < _WINDOW
         size = _WINDOW if near else _SMALL
         # Going backwards through a chain of requests, what comes next lies before.
         self._at = max(0, offset - size * 3 // 4) if near and offset < self._at else offset
-        self._window = os.pread(self._fd, size, self._at)
+        self._window = self._pread(size, self._at)
         return size
 
     def _read(self, offset: int) -> bytes:
@@ -101,6 +107,11 @@ class Source:
             at += len(parts[-1])
         parts[-1] = parts[-1][:end]
         return b"".join(parts)
+
+    def nearby(self, offset: int) -> Nearby:
+        """Return the way back from an offset."""
+        self.head(offset)
+        return Nearby(self._fd, offset)
 
     def is_long(self, offset: int) -> bool:
         """True if the line is one of those that are not parsed unless they are asked for whole."""
@@ -150,16 +161,17 @@ class Source:
 class Shelf:
     """All files of one run or shared file."""
 
-    __slots__ = ("_calls", "_recent", "_scanned", "blobs", "history", "note", "sources")
+    __slots__ = ("_calls", "_recent", "_recent_bytes", "_scanned", "blobs", "history", "note", "sources")
 
     def __init__(self, path: str, on_finding: OnFinding | None = None, blobs: str | None = None) -> None:
         self.note = Note(path, on_finding)
         self.sources: list[Source] = []
         folders = family.blob_folders(path)
         self.blobs = Blobs([*folders, blobs] if blobs else folders, self.note)
-        self.history = History(self._request, self._response, self.note)
+        self.history = History(self._request, self._response, self._near, self.note)
         self._calls: dict[tuple[str, bool], int] = {}
         self._recent: dict[tuple[str, bool], tuple[dict[str, Any], int]] = {}
+        self._recent_bytes = 0
         self._scanned: dict[int, int] = {}
 
     def add(self, path: str) -> int:
@@ -169,11 +181,11 @@ class Shelf:
 
     def fields(self, place: int) -> tuple[dict[str, Any], int] | None:
         """Return the fields of the event at a place and its size."""
-        return self.sources[place >> PLACE_BITS].fields(place & ((1 << PLACE_BITS) - 1))
+        return self.sources[place >> PLACE_BITS].fields(place & _OFFSET)
 
     def light(self, place: int) -> dict[str, Any] | None:
         """Return the first fields of a line too long to be parsed by the way; None for any other."""
-        source, offset = self.sources[place >> PLACE_BITS], place & ((1 << PLACE_BITS) - 1)
+        source, offset = self.sources[place >> PLACE_BITS], place & _OFFSET
         try:
             return source.beginning(offset) if source.is_long(offset) else None
         except OSError:
@@ -189,17 +201,28 @@ class Shelf:
     def _response(self, call: str) -> tuple[dict[str, Any], int] | None:
         return self._line(call, True)
 
+    def _near(self, place: int) -> Way:
+        """Return the way back from a request to the lines it is made of."""
+        return _Way(self, self.sources[place >> PLACE_BITS].nearby(place & _OFFSET))
+
+    def line_of(self, call: bytes, answer: bool) -> bytes | None:
+        """Return a model call's line as it stands in its file, wherever that is."""
+        place = self._place(call.decode(), answer)
+        return None if place is None else self.sources[place >> PLACE_BITS].line(place & _OFFSET)
+
     def _line(self, call: str, answer: bool) -> tuple[dict[str, Any], int] | None:
         """Return a model call's line; the last few are remembered, since references come in groups."""
-        known = self._recent.get((call, answer))
+        known = self._recent.pop((call, answer), None)
         if known is not None:
+            self._recent[call, answer] = known  # the last one used goes last
             return known
         place = self._place(call, answer)
         got = None if place is None else self.fields(place)
-        if got is not None and got[1] < _RECENT_BYTES:
-            if len(self._recent) >= _RECENT:
-                self._recent.clear()
+        if got is not None:
             self._recent[call, answer] = got
+            self._recent_bytes += got[1]
+            while self._recent_bytes > _RECENT_BYTES:
+                self._recent_bytes -= self._recent.pop(next(iter(self._recent)))[1]
         return got
 
     def _place(self, call: str, answer: bool) -> int | None:
@@ -243,4 +266,22 @@ class Shelf:
         if fields is not None and envelope.kind in _MODEL_KINDS and type(fields.get("call")) is str:
             answer = dialects.event_type(envelope.kind) == schema.MODEL_RESPONSE
             self._calls.setdefault((fields["call"], answer), place)
-        self._scanned[place >> PLACE_BITS] = place & ((1 << PLACE_BITS) - 1)
+        self._scanned[place >> PLACE_BITS] = place & _OFFSET
+
+
+class _Way:
+    """Lines of model calls: shortly before a place, or wherever they are."""
+
+    __slots__ = ("_near", "_shelf")
+
+    def __init__(self, shelf: Shelf, near: Nearby) -> None:
+        self._shelf = shelf
+        self._near = near
+
+    def request(self, call: bytes) -> bytes | None:
+        line = self._near.request(call)
+        return line if line is not None else self._shelf.line_of(call, False)
+
+    def response(self, call: bytes) -> bytes | None:
+        line = self._near.response(call)
+        return line if line is not None else self._shelf.line_of(call, True)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from written import Pen, chain_link, chain_of, store_blob
 
 from reenact import Recording
-from reenact.tracefile import history
+from reenact.tracefile import references
 
 
 def load(tmp_path, *lines):
@@ -232,7 +233,7 @@ def test_bases_in_a_circle_end_with_a_finding(tmp_path):
 
 
 def test_a_bomb_of_repeated_references_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(history, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(references, "MAX_BYTES", 1 << 20)
     pen = Pen()
     run = load(
         tmp_path, pen("run.start", v="1.0"),
@@ -242,3 +243,22 @@ def test_a_bomb_of_repeated_references_is_bounded(tmp_path, monkeypatch):
     messages = run.events[1].payload["body"]["messages"]
     assert messages.count({"$gap": 1}) > 9_900
     assert "reference-lost" in codes(run)
+
+
+@pytest.mark.parametrize("back, change", [(1, {}), (9, {}), (9, {"set": {"/role": "x"}})])
+def test_requests_that_only_refer_to_each_other_are_read_in_bounded_time(tmp_path, back, change):
+    pen = Pen()
+    lines = [
+        pen("run.start", v="1.0"),
+        pen("model.request", call="c0", body={"messages": [user(str(i)) for i in range(500)]}),
+    ]
+    for number in range(1, 40):
+        target = f"c{max(0, number - back)}"
+        same = [{"$same": [target, i], **change} for i in range(500)]
+        lines.append(pen("model.request", call=f"c{number}", body={"messages": same}))
+    run = load(tmp_path, *lines)
+    begin = time.process_time()
+    last = [run.context_at(event)[499] for event in run.events][-1]
+    assert time.process_time() - begin < 5  # it was a minute
+    assert last == {**user("499"), **({"role": "x"} if change else {})}
+    assert codes(run) == []

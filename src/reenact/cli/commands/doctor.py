@@ -86,7 +86,7 @@ class Checkup:
         self.totals.add(event.kind, fields)
         if event.kind == schema.MODEL_REQUEST and event._envelope.dialect == dialects.OURS:
             self.requests += 1
-            self.proved += event._shelf.history.proves(fields)
+            self.proved += event._shelf.history.proves(fields, event._place)
         for reference in _references(fields):
             if reference not in self._seen:
                 self._seen.add(reference)

@@ -1,0 +1,93 @@
+"""The short way to a request gives what the long way gives, or nothing."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+
+import pytest
+
+from reenact import Recording, Tap
+from reenact.tracefile.splice import splice
+
+MARKER = {"type": "ephemeral"}
+
+
+def anthropic(turn):
+    blocks = [{"type": "text", "text": f'answer {turn} {{"$x": 1, "role":"q"}} "stop_reason":'}]
+    return {"id": "m", "role": "assistant", "content": blocks, "stop_reason": "end", "usage": {"out": 1}}
+
+
+def openai(turn):
+    message = {"role": "assistant", "content": f"été {turn} ,\n", "refusal": None}
+    return {"id": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+def sent_back(body):
+    if "choices" in body:
+        return {k: v for k, v in body["choices"][0]["message"].items() if v is not None}
+    return {"role": body["role"], "content": body["content"]}
+
+
+def user(turn):
+    return {
+        "role": "user",
+        "content": [{"type": "text", "text": f'question {turn} \ud800 $HOME, "content":'}],
+    }
+
+
+def run(path, turns, answer, *, marker=False, edit=False, both=False):
+    """Record a conversation as agents lead them; return what was sent."""
+    sent, conversations = [], [[user("a")], [user("b")]]
+    with Tap(path, redact=False) as tap:
+        for turn in range(turns):
+            messages = conversations[turn % 3 == 2 if both else 0]
+            if marker:
+                for message in messages:
+                    if type(message["content"]) is list:
+                        message["content"][-1].pop("cache_control", None)
+                messages[-1]["content"][-1]["cache_control"] = MARKER
+            if edit and turn % 7 == 6:
+                messages[len(messages) // 3]["content"] = [{"type": "text", "text": f"cleared {turn}"}]
+            body = {"model": "m", "tools": [{"n": 1}], "messages": messages, "temperature": turn // 10}
+            call = tap.record_model_request(body)
+            sent.append(copy.deepcopy(body))
+            got = answer(turn)
+            tap.record_model_response(got, call=call)
+            messages += [sent_back(got), user(turn)]
+    return sent
+
+
+@pytest.mark.parametrize("answer", [anthropic, openai])
+@pytest.mark.parametrize(
+    "how", [{}, {"marker": True}, {"edit": True, "both": True}, {"marker": True, "edit": True}]
+)
+def test_every_request_of_usual_conversations_goes_the_short_way(tmp_path, answer, how):
+    path = tmp_path / "run.jsonl"
+    sent = run(path, 40, answer, **how)
+    recording = Recording.load(path)
+    requests = [event for event in recording.events if event.kind == "model.request"]
+    for event, body in zip(requests, sent, strict=True):
+        parts = splice(event._raw(), recording.shelf._near(event._place))
+        if "base" in event._raw():
+            assert parts is not None
+            assert json.loads(parts.text) == body["messages"]
+        again = Recording.load(path)
+        assert again.at_step(event.step).payload["body"] == body
+        assert again.findings == []
+
+
+def test_a_changed_byte_is_not_believed_and_the_long_way_tells(tmp_path):
+    path = tmp_path / "run.jsonl"
+    sent = run(path, 12, anthropic, marker=True)
+    data = path.read_bytes()
+    places = [at for at in range(len(data)) if data.startswith(b"question", at)]
+    for at in random.Random(1).sample(places[:-4], 6):
+        path.write_bytes(data[:at] + b"Q" + data[at + 1 :])
+        recording = Recording.load(path)
+        event = [event for event in recording.events if event.kind == "model.request"][-1]
+        assert splice(event._raw(), recording.shelf._near(event._place)) is None
+        messages = recording.context_at(event)
+        assert sum(a != b for a, b in zip(messages, sent[-1]["messages"], strict=True)) == 1
+        assert [finding.code for finding in recording.findings][:1] == ["chain"]
