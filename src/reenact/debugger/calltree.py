@@ -75,10 +75,13 @@ class _Planter:
             index = call.event.index
             if index is None:
                 continue
-            lane = self._lane_of[id(call)] = self._lanes.of(index)
+            parent = self._by_id.get(call.parent or "")
+            # A tool names no lane of its own.
+            inherits = call.kind == TOOL and parent is not None
+            lane = self._lane_of[id(parent)] if inherits else self._lanes.named(call.event, call.lane)
+            self._lane_of[id(call)] = lane
             self._tree.take_in(call, lane)
             self._open = [one for one in self._open if one.end is None or (one.end.index or 0) > index]
-            parent = self._by_id.get(call.parent or "")
             if parent is None:
                 parent = self._latest.get(lane) if call.kind == TOOL else self._tool_around(lane)
             if parent is not None:

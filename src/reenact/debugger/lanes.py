@@ -46,7 +46,7 @@ class Lanes:
             begin = self.led_by(index, event)
             if begin is not None and depth < _DEEPEST:
                 return self.of(begin, depth + 1)
-        return self._named(event, lane or MAIN)
+        return self.named(event, lane or MAIN)
 
     def led_by(self, index: int, event: Event | None = None) -> int | None:
         """Return the event this one follows from: an end from its begin, a tool from its model call."""
@@ -68,7 +68,8 @@ class Lanes:
             at = self.led_by(at)
         return self._turns_through(index if at is None else at)
 
-    def _named(self, event: Event, lane: str) -> str:
+    def named(self, event: Event, lane: str) -> str:
+        """Return a lane as it is named here: the main lane of a further process is its own."""
         return f"p{event.writer[:4]}" if lane == MAIN and event.writer != self._root else lane
 
     def _note(self, call: str | None, index: int) -> None:

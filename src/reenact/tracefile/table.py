@@ -95,8 +95,8 @@ def executions(
 ) -> list[Execution]:
     """Return the executions in a family of files, in order of their first lines; or all as one."""
     files = family.streams(path)
-    if len(files) == 1 and len(files[0]) == 1 and os.path.getsize(path) >= LARGE:
-        quick = _gapless(path, shelf)
+    if len(files) == 1 and sum(map(os.path.getsize, files[0])) >= LARGE:
+        quick = _gapless(files[0], shelf)
         if quick is not None:
             return [quick]
     sorter = Sorter(merge)
@@ -149,25 +149,35 @@ class Sorter:
         return execution
 
 
-def _gapless(path: str, shelf: Shelf) -> Execution | None:
-    """Return the one execution of a file whose every line is the next step of one writer."""
-    starts, _, ended, book = line_offsets(path)
-    if not starts or not ended:
-        return None
-    base = shelf.add(path)
-    source = shelf.sources[-1]
-    first, last = lines.peek(source.line(0)), lines.peek(source.line(starts[-1]))
-    same = first is not None and last is not None and first[1:3] == last[1:3]
-    if not same or first is None or last is None or last[3] - first[3] != len(starts) - 1 or first[3] != 1:
-        shelf.sources.pop()
-        return None
-    head = source.fields(0)
-    check_version(head[0].get("v") if head is not None else None, shelf.note, 1)
-    execution = Execution(first[1])
-    execution.writers = [first[2]]
-    execution.root = first[2] if first[4] == schema.RUN_START else None
-    execution.places = array("Q", (base | start for start in starts)) if base else starts
-    execution.steps = array("Q", range(1, len(starts) + 1))
-    execution.writer_numbers = array("I", bytes(4 * len(starts)))
-    execution.book = bookkeeping(path, starts) if book is None else book
-    return execution
+def _gapless(segments: list[str], shelf: Shelf) -> Execution | None:
+    """Return the one execution of a file, or of its segments, whose every line is one writer's next step."""
+    execution = Execution(None)
+    for path in segments:
+        base = shelf.add(path)
+        source = shelf.sources[-1]
+        starts, _, ended, book = line_offsets(path)
+        first = lines.peek(source.line(0)) if starts and ended else None
+        last = lines.peek(source.line(starts[-1])) if first is not None else None
+        is_first = not execution.places
+        if is_first and first is not None:
+            execution.run, execution.writers = first[1], [first[2]]
+            execution.root = first[2] if first[4] == schema.RUN_START else None
+        expected = (execution.run, execution.writers, len(execution.places) + 1)
+        if first is None or last is None or (first[1], [first[2]], first[3]) != expected:
+            break
+        if first[1:3] != last[1:3] or last[3] - first[3] != len(starts) - 1:
+            break
+        head = source.fields(0)
+        check_version(head[0].get("v") if head is not None else None, shelf.note, 1)
+        own = bookkeeping(path, starts) if book is None else book
+        execution.book.extend(number + len(execution.places) for number in own)
+        if is_first and not base:
+            execution.places = starts
+        else:
+            execution.places.extend(base | start for start in starts)
+    else:
+        execution.steps = array("Q", range(1, len(execution.places) + 1))
+        execution.writer_numbers = array("I", bytes(4 * len(execution.places)))
+        return execution
+    shelf.sources.clear()
+    return None

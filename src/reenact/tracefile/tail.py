@@ -63,12 +63,6 @@ def read_ends(path: str) -> Ends | None:
         os.close(fd)
 
 
-def tail_totals(path: str) -> Totals | None:
-    """Return what a file's writer had summed up at its last line; None if its end does not tell."""
-    ends = read_ends(path)
-    return ends.totals if ends is not None else None
-
-
 def _ends(
     first: dict[str, Any], envelope: tuple[Any, ...], tail: bytes, size: int, *, whole: bool
 ) -> Ends | None:

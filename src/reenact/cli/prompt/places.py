@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ...debugger.heads import is_error, is_turn_begin
 from ...errors import UsageError
 from ...tracefile.event import Event
 from ..eventline import offset_text
@@ -88,9 +87,9 @@ def _lanes(session: Session, argument: str) -> None:
     rows: list[tuple[Any, ...]] = []
     for lane, calls in stepper.tree.lane_calls.items():
         ends = [call.end or call.event for call in calls]
-        turns = sum(is_turn_begin(call.event) for call in calls)
+        turns = sum(call.kind == "model" and call.attempt == 1 for call in calls)
         tools = sum(call.kind == "tool" for call in calls)
-        errors = sum(is_error(event) for event in ends)
+        errors = sum(call.error is not None for call in calls)
         last = max(ends, key=lambda event: event.index or 0)
         mark = ">" if lane == here else ""
         rows.append((mark, lane, turns, tools, errors, address(calls[0].event), address(last)))
