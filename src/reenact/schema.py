@@ -22,6 +22,7 @@ HEADS = (RUN_START, RUN_MORE, PROC_START)
 
 MODEL_REQUEST, MODEL_RESPONSE = "model.request", "model.response"
 TOOL_CALLED, TOOL_RESULT = "tool.called", "tool.result"
+HTTP_REQUEST, HTTP_RESPONSE = "http.request", "http.response"
 LLM_CALL, TOOL_CALL, OLD_TOOL_RESULT, FINAL = "llm_call", "tool_call", "tool_result", "final"
 ERROR, NOTE = "error", "note"
 

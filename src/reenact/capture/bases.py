@@ -8,13 +8,20 @@ from __future__ import annotations
 from _operator import ne
 from itertools import compress, count
 
+from .. import schema
+from ..lines import is_plain
 from . import guard
+from .copies import small_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from .copies import Copy
+
+
+FEW = 2
+"""Elements at a list's end that a moved cache marker changes; up to here a list counts as continued."""
 
 
 class Element:
@@ -56,3 +63,36 @@ class Base:
         except Exception as exc:  # an element whose == raises
             guard.pass_on(exc)
             return 0
+
+
+def goes_on(base: Base | None, kept: int, raw: list[Any]) -> str | None:
+    """Return the lane of the conversation that a request goes on with, None for a new one."""
+    if (
+        base is None
+        or raw is None
+        or not kept
+        or len(raw) < len(base.copies)
+        or kept + FEW < len(base.copies)
+    ):
+        return None
+    for copy, element in zip(base.copies[kept:], raw[kept:], strict=False):
+        if not is_plain(element) or small_change(copy, element) is None:
+            return None  # only the beginning is the same, a system prompt for instance
+    return base.lane
+
+
+def copy_equal(raw: Any, copy: Copy) -> bool:
+    try:
+        return bool(raw == copy)
+    except Exception as exc:
+        guard.pass_on(exc)
+        return False
+
+
+def conversation_key(body: Any) -> str | None:
+    """Return which key of a body holds the conversation as a list."""
+    if type(body) is dict:
+        for name in schema.LISTS:
+            if type(body.get(name)) is list:
+                return name
+    return None

@@ -11,7 +11,9 @@ from _thread import get_ident
 from itertools import count
 
 from ..lines import dumps
+from ..schema import TOOL_CALLED
 from .jsonable import to_json
+from .lanes import Lanes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class Calls:
         self.answered_in_thread: dict[int, str] = {}
         self.wanted: dict[str, list[tuple[str | None, str, str]]] = {}
         """Per answer: (tool id, name, arguments as text) of every tool use not claimed yet."""
+        self.lanes = Lanes(run_id)
 
     def begin(self, kind: str, name: str | None) -> tuple[str, OpenCall]:
         call = f"{self.prefix}{next(self.numbers):08x}"
@@ -98,6 +101,14 @@ class Calls:
         """Return the answer that the code at hand acts upon."""
         run_id, call = _answered.get() or ("", None)
         return call if run_id == self.run_id else self.answered_in_thread.get(get_ident())
+
+    def open_tool(self) -> str | None:
+        """Return the tool call that the code at hand runs inside of."""
+        for call in reversed(_begun.get()):
+            opened = self.open.get(call)
+            if opened is not None and opened.kind == TOOL_CALLED:
+                return call
+        return None
 
     def claim(self, parent: str | None, name: str, args: Any) -> str | None:
         """Return the provider's id of the first unclaimed tool use of this name with equal arguments."""

@@ -16,7 +16,7 @@ from .. import schema
 from ..lines import dumps, is_plain, quote
 from . import guard
 from .answers import Answers
-from .bases import Base, Element
+from .bases import FEW, Base, Element, conversation_key, copy_equal, goes_on
 from .blobs import INLINE_MAX
 from .copies import Copy, copy_of, plain_of, small_change
 from .jsonable import frozen, jsonable
@@ -24,14 +24,13 @@ from .texts import CAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .recorder import Recorder
     from .texts import Texts
 
 MAX_BASES = 8
-FEW = 2
-"""Elements at a list's end that a moved cache marker changes; up to here a list counts as continued."""
 _ABSENT = object()
 
 
@@ -52,7 +51,13 @@ class History:
         self.answers.clear()
 
     def write_request(
-        self, recorder: Recorder, fields: dict[str, Any], text: str, full: str, body: Any, lane: str
+        self,
+        recorder: Recorder,
+        fields: dict[str, Any],
+        text: str,
+        full: str,
+        body: Any,
+        lane: str | Callable[[str | None], dict[str, Any]],
     ) -> bool:
         """Write the event; ``text`` holds the other fields, ``full`` those for listeners. Under the lock."""
         texts = recorder.texts
@@ -65,6 +70,16 @@ class History:
         if ours:
             body = texts.withhold("body", jsonable(body), content)
         key = conversation_key(body)
+        if callable(lane):
+            found = self.best_base(key, "", body[key]) if key is not None else (None, 0)
+            told = {
+                name: value
+                for name, value in lane(goes_on(*found, body[key] if key else [])).items()
+                if value
+            }
+            first, full_first, _ = texts.of(told, CAP, bool(recorder.listeners))
+            text, full, lane = first + text, full_first + full, str(told["lane"])
+            fields.update(told)
         if key is None:
             text += texts.join(texts.shorten({"body": texts.clean("body", body, "full", ours=ours)}, CAP))
             return recorder.write(schema.MODEL_REQUEST, fields, text, full, held=True)
@@ -261,23 +276,6 @@ class _Request:
         base.rest = self.rest
         history.bases.append(base)
         del history.bases[:-MAX_BASES]
-
-
-def copy_equal(raw: Any, copy: Copy) -> bool:
-    try:
-        return bool(raw == copy)
-    except Exception as exc:
-        guard.pass_on(exc)
-        return False
-
-
-def conversation_key(body: Any) -> str | None:
-    """Return which key of a body holds the conversation as a list."""
-    if type(body) is dict:
-        for name in schema.LISTS:
-            if type(body.get(name)) is list:
-                return name
-    return None
 
 
 def _has_plain_keys(body: dict[Any, Any]) -> bool:

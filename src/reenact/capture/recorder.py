@@ -16,6 +16,7 @@ from .writer import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -46,8 +47,14 @@ class Recorder(Writer):
         finally:
             self.overhead += perf_counter() - begun
 
-    def emit_request(self, fields: dict[str, Any], body: Any, lane: str) -> bool:
-        """Record a model.request, writing of the body only what is new. Never raises."""
+    def emit_request(
+        self, fields: dict[str, Any], body: Any, lane: str | Callable[[str | None], dict[str, Any]]
+    ) -> bool:
+        """Record a model.request, writing of the body only what is new. Never raises.
+
+        ``lane`` is the lane, or a function that is told the lane of the conversation the request goes
+        on with, if any, and returns the fields that come first: ``call``, ``lane`` and what else it knows.
+        """
         begun = perf_counter()
         try:
             if self.closed:

@@ -112,12 +112,19 @@ class Texts:
 
     def shorten(self, plain: dict[str, Any], cap: int, *, inline: bool = False) -> dict[str, Any]:
         """Return the fields with long strings in blobs, or inline with only the longest cut."""
-        from .blobs import Blobs, shorten
+        from .blobs import shorten
 
-        if self._blobs is None and self.blob_folder is not None:
-            self._blobs = Blobs(self.blob_folder, self.fsync)
-        short, lossy = shorten(plain, cap, None if inline else self._blobs)
+        short, lossy = shorten(plain, cap, None if inline or self.blob_folder is None else self.blobs())
         return {**short, "lossy": True} if lossy else short
+
+    def blobs(self) -> Blobs:
+        """Return the folder of long strings; only where there is one."""
+        if self._blobs is None:
+            from .blobs import Blobs
+
+            assert self.blob_folder is not None
+            self._blobs = Blobs(self.blob_folder, self.fsync)
+        return self._blobs
 
     def forget_blobs(self) -> None:
         """Store every long string again, whether or not it was stored before."""

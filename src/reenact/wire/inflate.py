@@ -113,3 +113,13 @@ def _unpacked(data: bytes, unpack: Callable[[bytes], bytes], name: str) -> tuple
         if size > MOST:
             return b"".join(found), f"unpacked no further than {MOST >> 20} MB"
     return b"".join(found), None
+
+
+def inflater(content_encoding: str) -> Callable[[bytes], bytes] | None:
+    """Return what undoes an encoding piece by piece as the pieces arrive; None if that cannot be done."""
+    name = content_encoding.strip().lower()
+    if name in ("gzip", "x-gzip", "deflate"):
+        import zlib
+
+        return zlib.decompressobj(47).decompress
+    return _library(name) if name in _LIBRARIES else None

@@ -1,0 +1,288 @@
+"""One HTTP call as a seam sees it: its request is on disk before it leaves, its answer once it has come.
+
+Every seam reports here and to nothing else; nothing in here raises into the agent. What arrives is only
+kept and counted; it is read when the answer is over.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+
+from .. import schema
+from . import guard
+from .answer import write_answer
+from .callers import caller_frames
+from .headers import REQUEST_ID, attempt_of, told_headers
+from .tap import as_text, calls_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from .calls import OpenCall
+    from .recorder import Recorder
+    from .spill import Spill
+
+    Headers = Iterable[tuple[str, str]]
+
+MAX_HELD = 64 << 20
+"""Bytes of one answer kept in memory; of a longer one the rest is not recorded."""
+
+COMPLETE, CLOSED, FAILED, CANCELLED, CUT = "complete", "closed", "error", "cancelled", "cut"
+
+
+class Watch:
+    """Who records what a seam sees: a tap, or whatever run the calling code is in."""
+
+    def __init__(
+        self, recorder: Callable[[], Recorder], hosts: tuple[str, ...] = (), *, everything: bool = False
+    ) -> None:
+        self.recorder = recorder
+        self.hosts = hosts
+        """Further hosts that serve models."""
+        self.everything = everything
+        """True to record traffic that is no model's, too."""
+        self.others: dict[str, int] = {}
+        """Calls that were not recorded, by host."""
+
+    def begin(self, method: str, url: str, headers: Headers, body: bytes | None) -> Exchange | None:
+        """Record that a request is about to leave; None if it is not to be recorded. Never raises."""
+        try:
+            from ..wire.routes import HTTP, Route, host_of, route_of
+
+            given = _json(body)
+            route = route_of(method.upper(), url, given, self.hosts)
+            if route is None:
+                if not self.everything:
+                    host = host_of(url)
+                    if host in self.others or len(self.others) < 1_000:
+                        self.others[host] = self.others.get(host, 0) + 1
+                    return None
+                route = Route(HTTP, None)
+            exchange = Exchange(self.recorder(), route.sort, route.provider, method.upper(), url)
+            exchange.leave(list(headers), body if given is None else given, hash(body))
+            return exchange
+        except Exception as exc:
+            guard.swallow("record a request", exc)
+            return None
+
+
+class Exchange:
+    """A call that has begun; a seam tells it what comes back."""
+
+    def __init__(self, recorder: Recorder, sort: str, provider: str | None, method: str, url: str) -> None:
+        self.recorder = recorder
+        self.sort = sort
+        self.provider = provider
+        self.method = method
+        self.url = url
+        self.is_over = False
+        self._calls = calls_of(recorder)
+        self._request: Any = None
+        self._status: int | None = None
+        self._headers: list[tuple[str, str]] = []
+        self._chunks: list[bytes] = []
+        self._times = array("d")
+        self._size = 0
+        self._lossy = False
+        self._inflate: Callable[[bytes], bytes] | None = None
+        self._spill: Spill | None = None
+        self._stream: str | None = None
+        self._call = ""
+        self._opened: OpenCall | None = None
+
+    def leave(self, headers: list[tuple[str, str]], body: Any, fingerprint: int) -> None:
+        """Write the request."""
+        from ..wire.routes import MODEL
+
+        self._request = body
+        told = told_headers(headers, request=True)
+        if self.sort != MODEL:
+            self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
+            about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
+            has_body = body is not None and not isinstance(body, bytes)
+            self.recorder.emit(schema.HTTP_REQUEST, {**about, "body": body} if has_body else about)
+            return
+        from ..wire.shapes import provider_of_request
+
+        parent = self._calls.open_tool()
+        self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
+        self.provider = self._opened.provider = self.provider or provider_of_request(body, self.url)
+        lanes, call, tried = self._calls.lanes, self._call, attempt_of(headers)
+
+        def choose(goes_on: str | None) -> dict[str, Any]:
+            lane, attempt = lanes.begin(call, goes_on, fingerprint, tried)
+            self._opened.lane = lane  # type: ignore[union-attr]
+            return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
+
+        fields: dict[str, Any] = {"provider": self.provider, "url": self.url, "parent": parent}
+        fields["headers"] = told or None
+        self.recorder.emit_request(
+            {name: value for name, value in fields.items() if value is not None},
+            as_text(body) if isinstance(body, bytes) else body,
+            choose,
+        )
+
+    def answered(self, status: int, headers: Headers) -> None:
+        """Take in status and headers; the body comes in chunks."""
+        try:
+            from ..wire.stream import stream_kind
+
+            self._status = status
+            self._headers = list(headers)
+            encoding = self._header("content-encoding")
+            if encoding and encoding != "identity":
+                from ..wire.inflate import inflater
+
+                self._inflate = inflater(encoding)
+            self._stream = stream_kind(self.provider, self.url, self._header("content-type"), self._request)
+            texts = self.recorder.texts
+            if self._stream and status < 400 and texts.blob_folder and texts.content() == "full":
+                from .spill import Spill
+
+                self._spill = Spill(texts.blob_folder, self._call, texts.redactor)
+        except Exception as exc:
+            guard.swallow("record the beginning of an answer", exc)
+
+    def chunk(self, data: bytes) -> None:
+        """Take in bytes of the answer as they pass."""
+        try:
+            if self._inflate is not None:
+                data = self._inflate(data)
+            self._size += len(data)
+            if self._size > MAX_HELD:
+                self._lossy = True
+                return
+            self._chunks.append(data)
+            self._times.append(time.monotonic())
+            if self._spill is not None:
+                self._spill.add(data)
+        except Exception as exc:
+            guard.swallow("record a piece of an answer", exc)
+
+    def end(self, how: str = COMPLETE, exc: BaseException | None = None) -> None:
+        """Record the answer; called once, later calls change nothing. Never raises."""
+        if self.is_over:
+            return
+        self.is_over = True
+        try:
+            self._end(how, exc)
+        except Exception as fault:
+            self.recorder.lost += 1
+            guard.swallow("record an answer", fault)
+        finally:
+            if self._spill is not None:
+                self._spill.remove()
+
+    def _end(self, how: str, exc: BaseException | None) -> None:
+        from ..wire.routes import MODEL
+        from ..wire.shapes import tool_uses
+
+        data = b"".join(self._chunks)
+        error: Any = exc if how in (FAILED, CANCELLED) else None
+        body, first = self._body(data, how)
+        if isinstance(first.get("error"), tuple):
+            kind, said = first.pop("error")
+            error = error or {"type": kind, "message": said, "frames": caller_frames()}
+        if self.sort != MODEL:
+            self._end_other(body, error)
+            return
+        opened = self._calls.end(self._call, schema.MODEL_REQUEST, None)[1] or self._opened
+        first["request_id"] = self._header(*REQUEST_ID)
+        last = {"headers": told_headers(self._headers), "raw": self._raw(data)}
+        write_answer(
+            self.recorder,
+            self._calls,
+            body,
+            self._call,
+            opened,
+            error=error,
+            status=self._status,
+            first=first,
+            last={name: value for name, value in last.items() if value},
+            frames=caller_frames,
+        )
+        failed = error is not None or (self._status or 0) >= 400
+        uses = [] if failed else tool_uses(body, self.provider)
+        self._calls.lanes.end(self._call, failed=failed, asks_for_tools=bool(uses))
+
+    def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
+        """Return the answer, and how it ended."""
+        if self._status is None and not data:
+            return None, {"ended": how}
+        if self._stream is None:
+            found = _json(data)
+            return (as_text(data) if found is None and data else found), {"ended": how}
+        from ..wire.stream import assemble
+
+        assembled = assemble(data, self.provider, self._header("content-type"))
+        ended = COMPLETE if assembled.complete else CUT if how == COMPLETE else how
+        first: dict[str, Any] = {"ttft_ms": self._time_of(assembled.first_content), "ended": ended}
+        if assembled.error is not None:
+            first["error"] = assembled.error
+        if assembled.problems:
+            first["problems"] = assembled.problems[:8]
+        return assembled.body, first
+
+    def _time_of(self, offset: int | None) -> float | None:
+        """Return when the byte at an offset arrived, in milliseconds since the call began."""
+        if offset is None or self._opened is None:
+            return None
+        size = 0
+        for chunk, at in zip(self._chunks, self._times, strict=True):
+            size += len(chunk)
+            if size >= offset:
+                return round((at - self._opened.began) * 1000, 3)
+        return None
+
+    def _raw(self, data: bytes) -> dict[str, Any] | None:
+        """Store the stream as it came and return what stands for it in the line."""
+        if self._stream is None or not data or self._opened is None:
+            return None
+        from .rawstream import store
+
+        began = self._opened.began
+        chunks = [(len(chunk), at - began) for chunk, at in zip(self._chunks, self._times, strict=True)]
+        raw = store(self.recorder.texts, data, chunks, decoded=self._inflate is not None)
+        if raw is not None and self._lossy:
+            raw["lossy"] = True
+        return raw
+
+    def _end_other(self, body: Any, error: Any) -> None:
+        from .failure import failure
+
+        opened = self._calls.end(self._call, schema.HTTP_REQUEST, self.sort)[1] or self._opened
+        if error is None and (self._status or 0) >= 400:
+            error = {"type": f"http_{self._status}", "message": "", "frames": caller_frames()}
+        fields = {
+            "call": self._call,
+            "sort": self.sort,
+            "status": self._status,
+            "duration_ms": opened.duration_ms() if opened is not None else None,
+            "error": failure(error),
+        }
+        if body is not None and not isinstance(body, bytes):
+            fields["body"] = body
+        self.recorder.emit(schema.HTTP_RESPONSE, fields)
+
+    def _header(self, *names: str) -> str | None:
+        wanted = set(names)
+        return next((value for name, value in self._headers if name.lower() in wanted), None)
+
+    def __del__(self) -> None:
+        if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
+            self.end(CLOSED)
+
+
+def _json(data: bytes | None) -> Any:
+    """Return bytes decoded as JSON, None if they are none."""
+    if not data or data[:1] not in b'{["tfn-0123456789 \t\r\n':
+        return None
+    import json
+
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,91 @@
+"""Which lane a captured request belongs to: told by the conversation it goes on with, then by its context.
+
+A fresh conversation takes a lane in which nothing is going on; where a call is open, or an answer waits for
+its tools, another agent is at work beside it, and that one gets a lane of its own. One per recorder.
+"""
+
+from __future__ import annotations
+
+from _contextvars import ContextVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+MAIN = "main"
+MAX_LANES = 1_000
+
+_in_context: ContextVar[tuple[str, str] | None] = ContextVar("reenact_lane", default=None)
+"""Run and lane of the latest request in this context."""
+
+
+class _Lane:
+    __slots__ = ("attempt", "failed", "last", "open", "waiting")
+
+    def __init__(self) -> None:
+        self.open: set[str] = set()
+        self.waiting = False
+        """True while an answer's tool uses have no results yet."""
+        self.last: Hashable = None
+        """What the latest request was, to know it again when it is tried once more."""
+        self.failed = False
+        self.attempt = 1
+
+
+class Lanes:
+    """The lanes of one run in this process."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._lanes: dict[str, _Lane] = {}
+        self._of_call: dict[str, str] = {}
+
+    def begin(
+        self, call: str, goes_on: str | None, request: Hashable, attempt: int | None
+    ) -> tuple[str, int]:
+        """Return the lane of a request and which attempt it is; ``goes_on`` is its conversation's lane."""
+        run_id, here = _in_context.get() or ("", None)
+        here = here if run_id == self._run_id else None
+        retried = self._retried((goes_on, here), request)
+        name = retried or self._free(goes_on, here)
+        lane = self._lanes.setdefault(name, _Lane())
+        again = retried is not None or (attempt or 1) > 1
+        lane.attempt = attempt or (lane.attempt + 1 if again else 1)
+        lane.open.add(call)
+        lane.waiting, lane.failed, lane.last = False, False, request
+        self._of_call[call] = name
+        _in_context.set((self._run_id, name))
+        if len(self._lanes) > MAX_LANES:
+            del self._lanes[next(iter(self._lanes))]
+        return name, lane.attempt
+
+    def end(self, call: str, *, failed: bool, asks_for_tools: bool) -> None:
+        """Note how a call ended."""
+        lane = self._lanes.get(self._of_call.pop(call, ""))
+        if lane is not None:
+            lane.open.discard(call)
+            lane.failed, lane.waiting = failed, asks_for_tools
+
+    def _retried(self, near: tuple[str | None, ...], request: Hashable) -> str | None:
+        """Return the lane in which the very same request has just failed."""
+        for name in (*near, *self._lanes):
+            lane = self._lanes.get(name or "")
+            if lane is not None and lane.failed and not lane.open and lane.last == request:
+                return name
+        return None
+
+    def _free(self, goes_on: str | None, here: str | None) -> str:
+        if goes_on is not None and not self._busy(goes_on):
+            return goes_on
+        for name in (here, MAIN, *self._lanes) if goes_on is None else self._lanes:
+            if name is not None and name != goes_on and not self._busy(name) and not self._waits(name):
+                return name
+        return MAIN if MAIN not in self._lanes else f"lane-{len(self._lanes) + 1}"
+
+    def _busy(self, name: str) -> bool:
+        lane = self._lanes.get(name)
+        return lane is not None and bool(lane.open)
+
+    def _waits(self, name: str) -> bool:
+        lane = self._lanes.get(name)
+        return lane is not None and lane.waiting

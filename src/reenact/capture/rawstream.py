@@ -1,0 +1,41 @@
+"""A stream as it came, kept beside the trace: its bytes, and when each piece of them arrived.
+
+The blob is zlib of a JSON line ``{"chunks": [[bytes, ms], …]}`` followed by the bytes. ``form`` says what
+they are: ``exact``, ``decoded`` (a content encoding was taken off) or ``rebuilt`` (secrets were replaced;
+the pieces are then not told).
+"""
+
+from __future__ import annotations
+
+from ..lines import dumps
+from . import guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .texts import Texts
+
+
+def store(
+    texts: Texts, data: bytes, chunks: list[tuple[int, float]], *, decoded: bool
+) -> dict[str, Any] | None:
+    """Write the blob; returns what stands for it in the line, None where content is not kept."""
+    if texts.blob_folder is None or texts.content() != "full":
+        return None
+    import zlib
+
+    form = "decoded" if decoded else "exact"
+    if texts.redactor is not None:
+        text = data.decode("utf-8", "surrogateescape")
+        cleaned = texts.redactor.text(text)
+        if cleaned is not text:
+            data, form, chunks = cleaned.encode("utf-8", "surrogateescape"), "rebuilt", []
+    head = dumps({"chunks": [[size, round(at * 1000, 3)] for size, at in chunks]})
+    packed = zlib.compress(head.encode("ascii") + b"\n" + data, 1)
+    try:
+        digest = texts.blobs().put(packed)
+    except OSError as exc:
+        guard.tell(f"blob:{exc.errno}", f"could not keep a stream as it came ({guard.explain(exc)}).")
+        return None
+    return {"$blob": f"sha256:{digest}", "bytes": len(packed), "form": form}
