@@ -30,8 +30,10 @@ def write_answer(
     first: dict[str, Any] | None = None,
     last: dict[str, Any] | None = None,
     frames: Any = None,
+    raw: dict[str, Any] | None = None,
 ) -> None:
-    """Record a model.response; ``first`` and ``last`` are further fields, ``frames`` tells who asked."""
+    """Record a model.response; ``first`` and ``last`` are further fields, ``frames`` tells who asked,
+    ``raw`` is the reference to the stream it came in."""
     from ..wire import shapes
 
     provider = opened.provider if opened is not None else None
@@ -58,7 +60,7 @@ def write_answer(
     if call is None:
         recorder.emit(schema.MODEL_RESPONSE, fields)
         return
-    recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and plain else [])
+    recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and plain else [], raw)
     calls.answered(call, shapes.tool_uses(body, provider))
 
 

@@ -191,7 +191,7 @@ class Exchange:
             return
         opened = self._calls.end(self._call, schema.MODEL_REQUEST, None)[1] or self._opened
         first["request_id"] = self._header(*REQUEST_ID)
-        last = {"headers": told_headers(self._headers), "raw": self._raw(data)}
+        headers = told_headers(self._headers)
         write_answer(
             self.recorder,
             self._calls,
@@ -201,8 +201,9 @@ class Exchange:
             error=error,
             status=self._status,
             first=first,
-            last={name: value for name, value in last.items() if value},
+            last={"headers": headers} if headers else None,
             frames=caller_frames,
+            raw=self._raw(data),
         )
         failed = error is not None or (self._status or 0) >= 400
         uses = [] if failed else tool_uses(body, self.provider)

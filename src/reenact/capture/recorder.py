@@ -79,13 +79,22 @@ class Recorder(Writer):
         finally:
             self.overhead += perf_counter() - begun
 
-    def emit_answer(self, fields: dict[str, Any], parts: list[tuple[str, dict[str, Any]]]) -> bool:
-        """Record a model.response; ``parts`` of its body may come back in a later request. Never raises."""
+    def emit_answer(
+        self,
+        fields: dict[str, Any],
+        parts: list[tuple[str, dict[str, Any]]],
+        raw: dict[str, Any] | None = None,
+    ) -> bool:
+        """Record a model.response; ``parts`` of its body may come back in a later request, ``raw`` is
+        the reference to its stream. Never raises."""
         begun = perf_counter()
         try:
             if self.closed:
                 return self._too_late(schema.MODEL_RESPONSE)
             text, full, touched = self.texts.of(fields, CAP, bool(self.listeners))
+            if raw is not None:  # not one of the agent's values: its ``$`` is ours
+                told = self.texts.join({"raw": raw})
+                text, full = text + told, full + told
             history = self.bodies()
             resets = history.resets
             written = self.write(schema.MODEL_RESPONSE, fields, text, full)
