@@ -7,7 +7,7 @@ items do, and of unfinished ones the deltas. Items go by ``output_index``: gatew
 from __future__ import annotations
 
 from . import openai_responses
-from .pieces import Assembler, fill, grow, index_of, inner
+from .pieces import Assembler, Texts, fill, grow, index_of, inner
 from .values import mapping, string, words
 
 TYPE_CHECKING = False
@@ -40,19 +40,23 @@ class Responses(Assembler):
 
     def __init__(self, problems: Problems) -> None:
         super().__init__(problems)
-        self._response: dict[str, Any] | None = None
+        self._begin(None)
+
+    def _begin(self, response: dict[str, Any] | None) -> None:
+        self._response = response
         self._final: dict[str, Any] | None = None
         self._items: dict[int, dict[str, Any]] = {}
         self._finished: set[int] = set()
         self._by_id: dict[str, int] = {}
         self._parts: dict[int, dict[tuple[str, int], dict[str, Any]]] = {}
         self._last = -1
+        self.texts = Texts()
 
     def add(self, event: dict[str, Any]) -> bool:
         """Take in one event; True if the model said something in it."""
         kind = string(event.get("type")) or ""
         if kind in _BEGINNING:
-            self._response = mapping(event.get("response")) or self._response
+            self._respond(kind, mapping(event.get("response")))
             return False
         if kind in _TERMINAL:
             self._final = mapping(event.get("response"))
@@ -64,6 +68,13 @@ class Responses(Assembler):
             self.fail(openai_responses.error_of(event) or flat, event)
             return False
         return self._progress(kind.removeprefix("response."), event)
+
+    def _respond(self, kind: str, response: dict[str, Any]) -> None:
+        if kind == "response.created" and self._items:  # begun anew, as gateways do
+            self.aborted.append(self.body() or {})
+            self.complete = False
+            self._begin(None)
+        self._response = response or self._response
 
     def _progress(self, kind: str, event: dict[str, Any]) -> bool:
         name, _, verb = kind.rpartition(".")
