@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MAX_NAME = 200
+_MAX_URL = 2000
 
 
 class Billable:
@@ -34,8 +35,9 @@ class Billable:
             self._raw = _usage(fields)
             if "$hash" in self.body or "$none" in self.body:
                 self.body = {}
-        self.url = string(request.get("url")) or string(fields.get("url")) or ""
-        self.provider = string(fields.get("provider")) or string(request.get("provider"))
+        self.url = (string(request.get("url")) or string(fields.get("url")) or "")[:_MAX_URL]
+        provider = string(fields.get("provider")) or string(request.get("provider"))
+        self.provider = provider[:_MAX_NAME] if provider else None
         self.models = self._named()
         """The model that answered, then the one that was asked for, as far as they are known."""
 

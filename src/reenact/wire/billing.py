@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Counts = dict[str, int]
 
+_MAX_COUNT = 1 << 62
+"""No usage is larger."""
+
 _STANDARD_TIERS = frozenset({"", "default", "standard", "auto", "on_demand", "unspecified"})
 _HIDDEN = frozenset({"compaction", "advisor_message"})
 _DETAILS = (
@@ -46,7 +49,7 @@ def counts_of(body: dict[str, Any], raw: dict[str, Any], provider: str | None = 
     _add_cache_writes(counts, raw)
     _add_media(counts, raw)
     _add_searches(counts, raw, body)
-    return counts
+    return counts if max(counts.values()) < _MAX_COUNT else None
 
 
 def totals(neutral: Mapping[str, int]) -> Counts:
