@@ -22,7 +22,9 @@ VOLATILE_HEADERS = {"amz-sdk-invocation-id", "x-amz-date", "idempotency-key"}
 POLL = 0.001
 
 
-def play(cell: Cell, provider: Provider, hand: Callable[[Any], Any] = lambda client: client) -> dict[str, Any]:
+def play(
+    cell: Cell, provider: Provider, hand: Callable[[Any], Any] = lambda client: client
+) -> dict[str, Any]:
     """One run of a cell: what was seen, raised and printed, and the requests at the provider."""
     assert cell.play is not None
     provider.reset()

@@ -20,7 +20,10 @@ ERRORS = {
 
 
 def rounds(body: Any) -> int:
-    """Messages that answer tool uses."""
+    """Messages that answer tool uses; a thread kept by the provider says only after which turn it goes on."""
+    before = (body.get("thread") or {}).get("previous_message_id")
+    if before:
+        return int(before.removeprefix("msg_"))
     return sum(
         isinstance(message["content"], list)
         and any(block.get("type") == "tool_result" for block in message["content"])

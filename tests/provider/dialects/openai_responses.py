@@ -11,7 +11,9 @@ from .openai_chat import failure
 
 
 def rounds(body: Any) -> int:
-    """Groups of tool outputs that follow one another."""
+    """Groups of tool outputs that follow one another, or the turn that a conversation kept by the provider had."""
+    if body.get("previous_response_id"):
+        return int(body["previous_response_id"].removeprefix("resp_"))
     items = body["input"] if isinstance(body["input"], list) else []
     kinds = [item.get("type") == "function_call_output" for item in items]
     return sum(now and not before for before, now in zip([False, *kinds], kinds, strict=False))
