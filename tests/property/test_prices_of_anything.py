@@ -45,7 +45,7 @@ def book(tmp_path_factory: pytest.TempPathFactory):
         yield Book.open(str(tmp_path_factory.mktemp("no settings")))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(LINES, LINES | st.none())
 def test_any_line_has_a_cost_or_a_reason(book, line, request_):
     price = book.price(line, request_)
