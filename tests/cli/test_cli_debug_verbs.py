@@ -161,3 +161,10 @@ def test_every_verb_with_c(team, way):
         for line, wanted in SITTING:
             for part in wanted:
                 assert part in done.out + done.err, f"{line}: {part!r}"
+
+
+def test_every_verb_has_a_line_in_the_guide():
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "debugger.md").read_text(encoding="utf-8")
+    for verb in VERBS:
+        for name in (verb.name, *verb.others):
+            assert any(f"`{name}{after}" in guide for after in ("`", " ", "REGEX")), name

@@ -27,10 +27,12 @@ def _where(session: Session, argument: str) -> None:
     when = offset_text(event.timestamp, stepper.recording.started)
     place = f"turn {turn}, lane {lane}, event {index + 1:,} of {len(stepper.events):,}"
     view.note(f"{place}, {when}" if when else place)
+    view.events(_chain(session, event))
+    session.out.stdout.flush()  # summing up may take a while
     totals, bill = session.spending.through(index, stepper.progress)
     money = f", cost {bill.text()}" if totals.llm_calls else ""
-    view.note(f"{totals.tokens_in:,} tokens in, {totals.tokens_out:,} out{money} so far")
-    view.events(_chain(session, event))
+    session.done_looking()
+    view.note(f"so far {totals.tokens_in:,} tokens in, {totals.tokens_out:,} out{money}")
 
 
 def _chain(session: Session, event: Event) -> list[Event]:

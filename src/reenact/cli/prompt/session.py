@@ -93,9 +93,13 @@ class Session:
         if hint:
             self.out.say(f"hint: {clean(str(hint))}")
 
+    def done_looking(self) -> None:
+        """Take away what was said about how far a long look had come."""
+        self._progress.end()
+
     def moved(self, move: Move) -> None:
         """Show where a move ended, what is displayed there, and run the breakpoints' commands."""
-        self._progress.end()
+        self.done_looking()
         self.view.move(move)
         if move.moved:
             self.show_displays()
