@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
     F = TypeVar("F", bound=Callable[..., Any])
+    T = TypeVar("T")
 
 
 class Tap(FrontEnd):
@@ -149,6 +150,20 @@ class Tap(FrontEnd):
         from .tool import watch_tool
 
         return watch_tool(self, function, name, effect)
+
+    def wrap(self, client: T) -> T:
+        """Record every call an SDK's client makes from now on; returns the same client."""
+        from .wrap import wrap
+
+        wrap(self, client)
+        return client
+
+    def unwrap(self, client: T) -> T:
+        """Give a client back as it was."""
+        from .wrap import unwrap
+
+        unwrap(client)
+        return client
 
 
 def calls_of(recorder: Recorder) -> Calls:

@@ -1,0 +1,120 @@
+"""The seams there are: which modules each listens to, and how; installed after the module is imported.
+
+``install()`` patches what is imported already and waits for the rest; nothing is imported for our sake.
+``REENACT_SEAMS=-aiohttp,-mcp`` leaves some out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+from .. import guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+    from ..exchange import Watch
+
+SEAMS = {
+    "httpx": "httpx_like",
+    "httpx2": "httpx_like",
+}
+"""Module -> the file of this folder that listens to it: its ``patch(module, watch)`` returns the undo."""
+
+
+class Installed:
+    """The seams in force, and those that wait for their module."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.undo: dict[str, Callable[[], None]] = {}
+        self.failed: dict[str, str] = {}
+        """Modules that could not be listened to, and why."""
+        self._waiting: _AfterImport | None = None
+
+    def install(self) -> None:
+        """Listen to every module of the table, now or once it is imported. Never raises."""
+        wanted = wanted_modules()
+        for name in wanted:
+            if name in sys.modules and name not in self.undo:
+                self.patch(name, sys.modules[name])
+        if self._waiting is None:
+            self._waiting = _AfterImport(wanted, self.patch)
+            sys.meta_path.insert(0, self._waiting)
+
+    def patch(self, name: str, module: ModuleType) -> None:
+        """Listen to one module."""
+        try:
+            seam: Any = import_module(f".{SEAMS[name]}", __package__)
+            self.undo[name] = seam.patch(module, self.watch)
+        except Exception as exc:
+            self.failed[name] = guard.explain(exc)
+            guard.tell(
+                f"seam:{name}",
+                f"calls made with {name} {getattr(module, '__version__', '')} are not recorded "
+                f"({guard.explain(exc)}). Your agent is unaffected.",
+            )
+
+    def uninstall(self) -> None:
+        """Give everything back as it was."""
+        if self._waiting is not None and self._waiting in sys.meta_path:
+            sys.meta_path.remove(self._waiting)
+        self._waiting = None
+        for undo in self.undo.values():
+            try:
+                undo()
+            except Exception as exc:
+                guard.swallow("stop listening", exc)
+        self.undo.clear()
+
+
+def wanted_modules() -> list[str]:
+    """Return the modules to listen to, without those the environment leaves out."""
+    left_out = {
+        name.strip()[1:] for name in os.environ.get("REENACT_SEAMS", "").split(",") if name.strip()[:1] == "-"
+    }
+    return [name for name in SEAMS if name not in left_out]
+
+
+class _AfterImport:
+    """A finder that finds nothing by itself: it sees a module come in, and patches it once it is there."""
+
+    def __init__(self, names: Sequence[str], patch: Callable[[str, ModuleType], None]) -> None:
+        self._names = set(names)
+        self._patch = patch
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in self._names:
+            return None
+        self._names.discard(name)  # asked once: the finders after us answer
+        try:
+            from importlib.util import find_spec
+
+            spec = find_spec(name)
+            if spec is not None and spec.loader is not None:
+                _tell_when_loaded(spec, lambda module: self._patch(name, module))
+            return spec
+        except Exception as exc:
+            guard.swallow(f"wait for {name}", exc)
+            return None
+
+
+def _tell_when_loaded(spec: ModuleSpec, then: Callable[[ModuleType], None]) -> None:
+    loader: Any = spec.loader
+    execute = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        try:
+            del loader.exec_module  # the loader is as it was before anything of the module runs
+        except AttributeError:
+            pass
+        execute(module)
+        then(module)
+
+    loader.exec_module = exec_module
