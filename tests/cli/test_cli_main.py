@@ -113,14 +113,14 @@ def test_lines_keep_to_the_width_they_are_given(tmp_path):
 def test_on_a_narrow_terminal_nothing_runs_together(tmp_path):
     with reenact.StepLog(tmp_path / "a.jsonl") as log:
         log.record_tool_call("book", {"hotel": "Lisboa"}, error="OverBudget: over the budget", duration_ms=72)
-    out = typed("show", tmp_path / "a.jsonl", COLUMNS="40").out
+    out = typed("show", tmp_path / "a.jsonl", "--events", COLUMNS="40").out
     (line,) = [line for line in out.splitlines() if "✗ book" in line]
     assert len(line) <= 40 and "ms" not in line.replace("  72 ms", "")
 
 
 def test_output_that_cannot_encode_our_signs_gets_plain_ones(tmp_path):
     path = record_trip(tmp_path / "a.jsonl")
-    code, out, _ = typed("show", path, PYTHONIOENCODING="ascii")
+    code, out, _ = typed("show", path, "--events", PYTHONIOENCODING="ascii")
     assert code == 0
     assert out.isascii() and "> claude-sonnet-4-6, 1 message" in out
 

@@ -404,3 +404,33 @@ def test_long_results_are_those_of_the_blob(agent):
     assert os.path.isdir(agent.path.with_suffix(".blobs"))
     out = typed("show", agent.path, "--turn", "1", COLUMNS="80").out
     assert out.count("Hotel Lisboa, 82 EUR.") > 70 and "KB more" in out
+
+
+def test_lines_of_many_megabytes_are_named_and_not_read(tmp_path):
+    large, path = "x" * (65 << 20), tmp_path / "a.jsonl"
+    call, tool = "a" * 16, "b" * 16
+    events = [
+        {"kind": "run.start", "v": "1.0", "name": "large"},
+        {"kind": "model.request", "call": call, "body": {"messages": [{"role": "user", "content": large}]}},
+        {"kind": "model.response", "call": call, "body": {"role": "assistant", "content": "Hello."}},
+        {"kind": "tool.called", "call": tool, "tool": "search", "args": {"q": "x"}},
+        {"kind": "tool.result", "call": tool, "tool": "search", "result": large},
+    ]
+    with open(path, "w") as file:
+        for step, event in enumerate(events, 1):
+            told = {"ts": 1e9 + step, "run": "r", "w": "00000000", "step": step, **event}
+            file.write(json.dumps(told) + "\n")
+    code, out, _ = typed("show", path, COLUMNS="80")
+    assert code == 0
+    assert turn(out, 1)[0].startswith("2 → model.request (a line of over 64 MB")
+    assert turn(out, 1)[-3:] == ["3 ← Hello.", '4 ▸ search(q="x")', "5 ◂ (a line of over 64 MB)"]
+
+
+def test_a_large_run_of_few_events_is_told_from_its_ends(tmp_path):
+    path = tmp_path / "a.jsonl"
+    with reenact.Trace(path, redact=False) as trace:
+        for number in range(300):
+            trace.step("note", number=number, text="x" * 60_000)
+    out = typed("show", path).out
+    assert "number=0" in out and "number=299" in out and "number=150" not in out
+    assert "… 240 more events; --all shows them" in out

@@ -44,8 +44,8 @@ class Told(NamedTuple):
 
 def is_huge(event: Event) -> bool:
     """True for an event too long to be parsed for a mere line about it."""
-    if event._fields is not None:
-        return False
+    if event._long or event._fields is not None:
+        return event._long
     source = event._shelf.sources[event._place >> PLACE_BITS]
     try:
         if os.path.getsize(source.path) < MAX_LINE:

@@ -205,7 +205,9 @@ class Turns:
             self._failed(call, "", with_time=False)
         elif end is None:
             self._open(call, "no result was recorded")
-        elif not is_huge(end):
+        elif is_huge(end):
+            self._result_line(address(end, self.root), "(a line of over 64 MB)", "dim")
+        else:
             fields = end._raw()
             result = opened(end, next((fields[key] for key in RESULT_KEYS if key in fields), None))
             said = result if type(result) is str else as_json(result)

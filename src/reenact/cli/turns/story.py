@@ -15,12 +15,16 @@ from ...errors import NoSuchEvent
 from ...tracefile.calls import MODEL, TOOL, Call, Turn, group_turns, join_calls
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
+from ...tracefile.shelf import PLACE_BITS
 from ..ending import first_writer
 from ..text import count, plain
 
 WHOLE_EVENTS, WHOLE_BYTES = 5_000, 8 << 20
 _HEAD, _TAIL = 400, 2_000
 """Events parsed at either end of a larger run; the tail also tells what it died inside of."""
+
+_FEW = 100
+"""Events of the tail that are parsed however large they are."""
 
 _MAIN = "main"
 
@@ -90,10 +94,14 @@ def tell(recording: Recording, *, everything: bool = False) -> Story:
         blocks = _blocks(calls, recording.turns(), range(recording.count()), root)
         return Story(blocks, calls, True, _lanes(calls, root))
     total = recording.count()
-    head_calls = join_calls(recording.events[:_HEAD])
-    head = _blocks(head_calls, group_turns(head_calls), range(_HEAD), root)
-    start = max(_HEAD, total - _TAIL)
-    tail_calls = join_calls(recording.events[start:])
+    start = _tail_start(recording)
+    if start == 0:  # few events, but large ones
+        calls = join_calls(recording.events)
+        blocks = _blocks(calls, group_turns(calls), range(total), root)
+        return Story([block._replace(is_far=True) for block in blocks], calls, False, _lanes(calls, root))
+    stop = min(_HEAD, start)
+    head_calls, tail_calls = join_calls(recording.events[:stop]), join_calls(recording.events[start:])
+    head = _blocks(head_calls, group_turns(head_calls), range(stop), root)
     turns = group_turns(tail_calls)
     while turns and _is_torn(turns[0]):
         del turns[0]
@@ -105,8 +113,23 @@ def tell(recording: Recording, *, everything: bool = False) -> Story:
     if head[-1].turn is not None:
         del head[-1]  # it may go on beyond the window
     elif not turns:
-        head = [Block(None, 0, [*head[0].items, *tail.pop().items], skipped=start - _HEAD)]
+        items = [*head[0].items, *(item for block in tail for item in block.items)]
+        head, tail = [Block(None, 0, items, skipped=start - stop)], []
     return Story([*head, *tail], tail_calls, False, _lanes([*head_calls, *tail_calls], root))
+
+
+def _tail_start(recording: Recording) -> int:
+    """Return the event with which the tail begins: not too many to the end, nor too many bytes."""
+    total = recording.count()
+    start = max(0, total - _TAIL)
+    while total - start > _FEW and _bytes_after(recording.events[start]) > WHOLE_BYTES:
+        start += (total - start) // 2
+    return start
+
+
+def _bytes_after(event: Event) -> int:
+    source, place = event._shelf.sources[event._place >> PLACE_BITS], event._place
+    return os.path.getsize(source.path) - (place & ((1 << PLACE_BITS) - 1))
 
 
 def _is_torn(turn: Turn) -> bool:
