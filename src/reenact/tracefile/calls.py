@@ -144,6 +144,9 @@ class Joiner:
     def tool_begins(self, event: Event, fields: dict[str, Any], before: tuple[str, ErrorText] | None) -> None:
         call = Call(TOOL, event, fields)
         call.tool = event.tool_name
+        asked_by = self.by_id.get(call.parent or "")
+        if asked_by is not None and "lane" not in fields:
+            call.lane = asked_by.lane
         if before is not None and event.kind == schema.TOOL_CALL and before[0] == call.tool:
             call.error = before[1]
         # tool_result of the first article does not name its tool: the latest begun is meant.
