@@ -108,14 +108,8 @@ def _commands(table: Table, home: Path, events: int) -> None:
     path = home / "run.jsonl"
     _write(path, events, shares=((300, 1.0),))
     bare = min(_command("-c", "pass")[0] for _ in range(3))
-    for command, budget in (("ls", 0.3), ("show", 0.5)):
-        _show_command(
-            table,
-            f"{command}, {events:,} events",
-            [command, str(home if command == "ls" else path)],
-            budget,
-            bare,
-        )
+    for words, budget in ((["ls", home], 0.3), (["show", path], 0.5), (["debug", path, "-c", "l"], 0.5)):
+        _show_command(table, f"{words[0]}, {events:,} events", [str(word) for word in words], budget, bare)
 
 
 def _small_runs(table: Table, home: Path, runs: int) -> None:

@@ -113,10 +113,15 @@ def failed_at(recording: Recording, calls: Sequence[Call]) -> Event | None:
     return failure_of(recording)
 
 
+def status_mark(status: str) -> tuple[str, str]:
+    """Return the sign and the style of a status."""
+    return _SIGNS.get(status, "✗"), _STYLES.get(status, "bold red")
+
+
 def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> None:
     """Write how the run ended, in one line and the frames below it; ``calls`` are the open ones."""
     status = recording.status
-    style = _STYLES.get(status, "bold red")
+    sign, style = status_mark(status)
     error = ending_error(recording)
     words: list[str] = []
     if error is not None and recording.end is not None:
@@ -130,7 +135,7 @@ def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> Non
     took = _took(recording)
     if took:
         words.append(took)
-    head = f"{_SIGNS.get(status, '✗')} {plain(status, 20)}"
+    head = f"{sign} {plain(status, 20)}"
     out.paragraph([(head + "  " if words else head, style), (", ".join(words), "")])
     if calls and error is not None and recording.end is None:
         out.line(f"  its last error was {error_text(error)}")

@@ -28,7 +28,7 @@ class Spending:
     """Sums of one recording; going back begins anew."""
 
     def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+        self.recording = recording
         self._book: Book | None = None
         self._begin()
 
@@ -45,7 +45,7 @@ class Spending:
             self._begin()
         for at in range(self._upto, index + 1):
             progress(at, index)
-            event = self._recording.events[at]
+            event = self.recording.events[at]
             kind = base_kind(event)
             if kind in _MODEL:
                 self._add(kind, event._raw(), links_of(event).get("call"))

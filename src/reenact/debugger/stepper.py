@@ -157,10 +157,13 @@ class Stepper:
 
     def run(self, direction: int = 1, limit: int | None = None) -> Move:
         """Go on until a breakpoint or watch stops it, or to the end; not beyond ``limit``."""
-        start = self.index
+        start = seen = self.index
         stop = self.stops.next(start, direction, limit) if self.events else None
-        while stop is None and limit is None and direction > 0 and self.refresh():
-            stop = self.stops.next(start, direction)
+        while stop is None and limit is None and direction > 0:
+            seen = max(len(self.events) - 1, 0)
+            if not self.refresh():
+                break
+            stop = self.stops.next(seen, direction)
         if stop is not None:
             return self._go(stop[0])._replace(reasons=tuple(stop[1]))
         end = limit if limit is not None else len(self.events) - 1 if direction > 0 else 0

@@ -11,6 +11,7 @@ from ...debugger.failure import failure_of
 from ...debugger.stepper import Stepper
 from ...tracefile.recording import Recording
 from .. import runs
+from ..ending import status_mark
 from ..eventline import error_text
 from ..output import Output
 from ..prompt import moves, places, points, values
@@ -32,9 +33,6 @@ EXAMPLES = """\
 """
 
 VERBS = (*moves.VERBS, *places.VERBS, *values.VERBS, *points.VERBS, *places.HELP)
-
-_SIGNS = {"ok": "✓", "running": "●", "unclosed": "·", "unknown": "·", "cancelled": "·"}
-_STYLES = {"ok": "bold green", "running": "bold cyan", "unclosed": "bold yellow", "unknown": "bold yellow"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -86,9 +84,10 @@ def _opened(args: argparse.Namespace) -> tuple[Stepper, str]:
 def _banner(session: Session, where: str) -> None:
     recording, out = session.stepper.recording, session.out
     status, error, tot = recording.status, recording.error, recording.tot
-    head = f"{_SIGNS.get(status, '✗')} {plain(recording.name, 60)}  {plain(status, 20)}"
+    sign, style = status_mark(status)
+    head = f"{sign} {plain(recording.name, 60)}  {plain(status, 20)}"
     told = cut(f"  {error_text(error)}", out.width - width_of(head)) if error is not None else ""
-    out.line(out.paint(head, _STYLES.get(status, "bold red")) + told)
+    out.line(out.paint(head, style) + told)
     parts = [count(tot["turns"], "turn"), count(recording.count(), "event")]
     if tot["in"] or tot["out"]:
         parts.append(f"{tot['in'] + tot['out']:,} tokens")

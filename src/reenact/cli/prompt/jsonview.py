@@ -9,7 +9,7 @@ from ...debugger.breakpoints import Breakpoint
 from ...debugger.stepper import Move
 from ...tracefile.event import Event
 from ..eventline import describe
-from .view import View
+from .view import View, plain_value
 
 
 class JsonView(View):
@@ -23,7 +23,11 @@ class JsonView(View):
         for point, change in move.reasons:
             sort = "breakpoint" if isinstance(point, Breakpoint) else "watch"
             told: dict[str, Any] = {"sort": sort, "number": point.number, "text": point.text}
-            reasons.append(told if change is None else told | {"old": change.old, "new": change.new})
+            reasons.append(
+                told
+                if change is None
+                else told | {"old": plain_value(change.old), "new": plain_value(change.new)}
+            )
         event = self.event_dict(self.stepper.event) if self.stepper.events else None
         self.out.json_line({"moved": move.moved, "note": move.note, "reasons": reasons, "event": event})
 
@@ -57,10 +61,10 @@ class JsonView(View):
         self.out.json_line({"raw": line.decode("utf-8", "replace")})
 
     def value(self, name: str, value: Any) -> None:
-        self.out.json_line({"name": name, "value": value})
+        self.out.json_line({"name": name, "value": plain_value(value)})
 
     def pretty(self, value: Any) -> None:
-        self.out.json_line({"value": value})
+        self.out.json_line({"value": plain_value(value)})
 
     def rows(
         self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int, less: Sequence[str] = ()
@@ -70,4 +74,4 @@ class JsonView(View):
             self.out.json_line(dict(zip(names, row, strict=True)))
 
     def row(self, values: dict[str, Any]) -> None:
-        self.out.json_line(values)
+        self.out.json_line({name: plain_value(value) for name, value in values.items()})

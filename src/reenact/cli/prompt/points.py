@@ -8,7 +8,7 @@ from ...debugger.watches import Watch
 from ...errors import UsageError
 from ..text import count
 from .moves import nothing, number
-from .session import Session, plain_value
+from .session import Session
 from .verb import Do, Verb
 
 BREAK, WATCH, MARK = "break", "watch", "mark"
@@ -117,7 +117,7 @@ def _display(session: Session, argument: str) -> None:
         which = max(session.displays, default=0) + 1
         session.displays[which] = expr
         value = expr(session.stepper.event)
-        session.view.value(f"{which}: {expr.text}", plain_value(value))
+        session.view.value(f"{which}: {expr.text}", value)
     elif not session.displays:
         session.view.note("Nothing is displayed; `display EXPR` shows a value at each stop.")
     else:

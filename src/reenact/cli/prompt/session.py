@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 from ...debugger.breakpoints import Breakpoint, unquoted
 from ...debugger.expr import Expr
 from ...debugger.spending import Spending
 from ...debugger.stepper import Move, Stepper
 from ...errors import ReenactError
-from ...tracefile.event import Event
 from ..main import own_fault, sentence
 from ..output import Output
 from ..text import clean
@@ -46,7 +44,7 @@ class Session:
 
     @property
     def spending(self) -> Spending:
-        if self._spending is None or self._spending._recording is not self.stepper.recording:
+        if self._spending is None or self._spending.recording is not self.stepper.recording:
             self._spending = Spending(self.stepper.recording)
         return self._spending
 
@@ -56,13 +54,19 @@ class Session:
         for number, command in enumerate(commands):
             if self.is_over:
                 return
-            verb, argument = split_verb(command)
-            takes_rest = verb == "commands" and len(argument.split(None, 1)) == 2
-            if takes_rest and unquoted(rest := argument.split(None, 1)[1]) == rest:
-                command = "; ".join(commands[number:])
-                self.do_one(command)
+            if self._takes_rest(command):
+                self.do_one("; ".join(commands[number:]))
                 return
             self.do_one(command)
+
+    def _takes_rest(self, command: str) -> bool:
+        """True for ``commands N VERBS``, unless its verbs are in quotes."""
+        verb, argument = split_verb(command)
+        rest = argument.partition(" ")[2].strip()
+        try:
+            return bool(rest) and self.verbs.find(verb).name == "commands" and unquoted(rest) == rest
+        except ReenactError:
+            return False
 
     def do_one(self, command: str) -> None:
         """Carry out one command; what goes wrong is said."""
@@ -116,12 +120,7 @@ class Session:
 
     def show_displays(self) -> None:
         for number, expr in self.displays.items():
-            self.view.value(f"{number}: {expr.text}", plain_value(expr(self.stepper.event)))
-
-
-def plain_value(value: Any) -> Any:
-    """Return a value of an expression as JSON has it."""
-    return value.payload if isinstance(value, Event) else value
+            self.view.value(f"{number}: {expr.text}", expr(self.stepper.event))
 
 
 class _Progress:

@@ -13,7 +13,7 @@ from ...tracefile.event import Event
 from ...tracefile.shelf import PLACE_BITS
 from ..text import compact, count
 from .moves import nothing
-from .session import Session, plain_value
+from .session import Session
 from .verb import Do, Verb
 
 INSPECT = "inspect"
@@ -27,7 +27,7 @@ def _print_one(full: bool) -> Do:
     def do(session: Session, argument: str) -> None:
         event = session.stepper.event
         if argument:
-            value = plain_value(Expr(argument)(event))
+            value = Expr(argument)(event)
             if full:
                 session.view.pretty(value)
             else:
@@ -176,7 +176,7 @@ def _tabulate(session: Session, argument: str) -> None:
     expr, stepper, rows = Expr(argument), session.stepper, 0
     for index, event in enumerate(stepper.events):
         stepper.progress(index, len(stepper.events))
-        value = plain_value(expr(event))
+        value = expr(event)
         if value is not None:
             rows += 1
             session.view.row({"event": session.view.address(event), "kind": event.kind, "value": value})

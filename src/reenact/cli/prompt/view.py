@@ -116,7 +116,7 @@ class View:
             sort = "temporary breakpoint" if point.temporary else "breakpoint"
             return cut(clean(f"{sort} {point.number}: {point.text}"), self.out.width)
         assert reason.change is not None
-        old, new = (short_json(value, 200) for value in (reason.change.old, reason.change.new))
+        old, new = (short_json(plain_value(value), 200) for value in (reason.change.old, reason.change.new))
         room = max(10, (self.out.width - width_of(point.text) - 18) // 2)
         return f"watch {point.number}: {clean(point.text)}  {cut(old, room)} → {cut(new, room)}"
 
@@ -133,6 +133,7 @@ class View:
 
     def value(self, name: str, value: Any) -> None:
         """Show a value on one line, cut to the width."""
+        value = plain_value(value)
         text = short_json(value, 4 * self.out.width)
         left = f"{clean(name)} = " if name else ""
         size = _size(value)
@@ -150,7 +151,7 @@ class View:
         if isinstance(value, str):
             self.out.line(clean(value))
         else:
-            self.out.pretty(value)
+            self.out.pretty(plain_value(value))
 
     def rows(
         self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int, less: Sequence[str] = ()
@@ -180,10 +181,18 @@ class View:
     def row(self, values: dict[str, Any]) -> None:
         """Show one row of a table that is not held as a whole; the last value is cut."""
         *some, last = values.values()
-        left = "  ".join(pad(clean(str(cell)), width) for cell, width in zip(some, (6, 16), strict=False))
-        self.out.line(
-            f"{left}  {cut(short_json(last, 2 * self.out.width), self.out.width - width_of(left) - 2)}"
+        left = (
+            "  ".join(pad(clean(str(cell)), width) for cell, width in zip(some, (6, 16), strict=False)) + "  "
         )
+        text = cut(short_json(plain_value(last), 2 * self.out.width), self.out.width - width_of(left))
+        self.out.line(left + text)
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value of an expression as JSON has it; events in it whole."""
+    if isinstance(value, Event):
+        return value.payload
+    return [plain_value(item) for item in value] if isinstance(value, list) else value
 
 
 def _heading(turn: int, lane: str) -> str:
