@@ -28,7 +28,7 @@ class Ollama(Assembler):
 
     def add(self, event: dict[str, Any]) -> bool:
         """Take in one line; True if the model said something in it."""
-        if "error" in event and "done" not in event:
+        if "error" in event:
             self.fail(ollama.error_of(event), event)
             return False
         said = self._merge(self._message, mapping(event.get("message")))

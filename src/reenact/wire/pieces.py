@@ -51,7 +51,7 @@ class Texts:
         """Return the text so far, and leave ``owner[key]`` alone from now on."""
         pieces = self._of(owner, key)
         del self._found[id(owner), key]
-        return "".join(pieces)
+        return _joined(pieces)
 
     def _of(self, owner: Any, key: Any) -> list[str]:
         # The owner is kept with its pieces, so its id cannot become another's.
@@ -64,7 +64,19 @@ class Texts:
     def join(self) -> None:
         """Write every text to its place."""
         for (_, key), (owner, pieces) in self._found.items():
-            owner[key] = "".join(pieces)
+            owner[key] = _joined(pieces)
+
+
+def _joined(pieces: list[str]) -> str:
+    """Join pieces; a character beyond 16 bits, escaped as a pair, may have been cut between its halves."""
+    text = "".join(pieces)
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return text
 
 
 class Assembler:

@@ -48,7 +48,8 @@ def _lines(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
             yield from _event([text], None, at, problems, line)
             pending, name = [], None
         elif not text:
-            yield from _event(pending, name, at, problems)
+            if pending:
+                yield from _event(pending, name, at, problems)
             pending, name = [], None
         elif text[:1] != b":":
             field, colon, value = text.partition(b":")

@@ -92,6 +92,11 @@ class TestText:
         assert found.body["choices"][0]["message"]["content"] == "a\ufffdb"
         assert "not UTF-8" in found.problems[0]
 
+    def test_a_character_cut_between_the_halves_of_its_escape(self):
+        halves = [chat_chunk({"content": half}) for half in ("a\ud83c", "\udf0d", "\udf0d")]
+        data = b"".join(b"data: " + json.dumps(half).encode() + b"\n\n" for half in halves)
+        assert content(data) == "a🌍\udf0d"
+
     def test_a_cut_is_said(self):
         assert assemble(sse(*CHAT_EVENTS)[:-20], None).problems[0].startswith('cut off in the event \'{"id"')
         assert assemble(sse(*CHAT_EVENTS) + b"dat", None).problems == ["cut off in the line 'dat'"]
@@ -204,9 +209,9 @@ class TestTime:
             lambda n: frames(*BEDROCK_EVENTS[:6], *[BEDROCK_EVENTS[6]] * n),
             lambda n: frames(*[{"contentBlockDelta": {"delta": {"citation": {"a": 1}}}}] * n),
             lambda n: b"\0" * 150 * n,
-            lambda n: b'{"a":\n' * 20 * n,
+            lambda n: b'{"a":\n' * 4 * n,
             lambda n: b"[" * 100 * n,
-            lambda n: b"data: {\n" * 20 * n,
+            lambda n: b"data: {\n" * 4 * n,
             lambda n: b"\r" * 150 * n,
         ],
     )

@@ -467,6 +467,15 @@ class TestResponses:
         part = assemble(sse(*events), None).body["output"][1]["content"][0]
         assert part["annotations"] == [{"n": 1}, {"n": 2}]
 
+    def test_a_finished_item_is_not_changed_any_more(self):
+        late = response_event("output_text.delta", 1, content_index=0, delta="late")
+        assert assemble(sse(*RESPONSES_EVENTS[:13], late), None).body["output"] == RESPONSES_OUTPUT[:2]
+
+    def test_an_item_that_begins_again_is_empty(self):
+        output = assemble(sse(*RESPONSES_EVENTS[:10], *RESPONSES_EVENTS[7:11]), None).body["output"]
+        assert output[1]["content"][0]["text"] == "Grüße 🌍"
+        assert len(output) == 2
+
     def test_a_response_begun_anew(self):
         found = assemble(sse(*RESPONSES_EVENTS[:10], *RESPONSES_EVENTS), None)
         assert found.body == RESPONSES_BODY
