@@ -93,7 +93,7 @@ def splice(fields: dict[str, Any], way: Way) -> Spliced | None:
     result: dict[str, Any] = dict.fromkeys((*keep, *body))
     try:
         texts = _Splicer(key, way).texts(fields, result)
-    except (_Unusual, LookupError, TypeError, ValueError, RecursionError):
+    except (_Unusual, LookupError, AttributeError, TypeError, ValueError, RecursionError):
         return None
     chain, value = [], bytes(8)
     for text in texts:
