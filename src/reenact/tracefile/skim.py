@@ -2,7 +2,8 @@
 
 In a line of ours ``, "name": `` stands at the top level and nowhere else: nested values are written
 compact, and inside a text every quote is escaped. The recorder writes the largest field of a call last
-(a user's own event of that kind has no call id), so a long line is read up to there.
+(a user's own event of that kind has no call id), so a long line is read up to there. Damage further on
+goes unseen; ``doctor`` sees it.
 """
 
 from __future__ import annotations
