@@ -138,7 +138,7 @@ def test_a_failure_at_the_first_event(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"ts": 1.0, "step": 1, "kind": "error", "message": "no key"}\n')
     done = piped(["rn", "n", "w", "ctx"], tmp_path / "a.jsonl")
     assert done.code == 0 and "at the failure" in done.out
-    assert "Beginning of trace.\nEnd of trace.\n" in done.out and "before the first turn" in done.out
+    assert "Beginning of trace.\nEnd of trace.\n" in done.out and "outside any turn" in done.out
 
 
 def test_several_runs_in_one_file(tmp_path):

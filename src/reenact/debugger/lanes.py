@@ -33,6 +33,7 @@ class Lanes:
         self._root = writers[0] if writers else ""
         self._summed = len(writers) == 1
         """One writer: the ``turns`` it summed up are the run's."""
+        self._has_turns: bool | None = None
         self._begins: dict[str, int] = {}
         self._joined: dict[int, int] | None = None
         self._counted: dict[int, int] = {}
@@ -59,8 +60,17 @@ class Lanes:
         self._note(own, index)
         return self._begin(parent, index) if parent is not None and parent != own else None
 
+    @property
+    def has_turns(self) -> bool:
+        """False for a run without a model call."""
+        if self._has_turns is None:
+            self._has_turns = self._recording.tot["turns"] > 0
+        return self._has_turns
+
     def turn(self, index: int) -> int:
         """Return the turn of the event with this index, 1-based; 0 before the first."""
+        if not self.has_turns:
+            return 0
         at: int | None = index
         for _ in range(_DEEPEST):
             if at is None or is_model_begin(self._events[at]):

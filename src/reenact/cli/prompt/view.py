@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...debugger.breakpoints import Breakpoint
+from ...debugger.lanes import MAIN
 from ...debugger.stepper import Move, Stepper
 from ...debugger.stops import Reason
 from ...tracefile.event import Event
@@ -74,7 +75,8 @@ class View:
             heading = self.stepper.lanes.turn(index), self.stepper.lanes.of(index)
             if heading != shown:
                 shown = heading
-                self.out.line(self.out.paint(_heading(*heading), "bold"))
+                if self.stepper.lanes.has_turns or heading[1] != MAIN:
+                    self.out.line(self.out.paint(_heading(*heading), "bold"))
             for line in self.event_lines(event):
                 self.out.line(line)
         return shown
@@ -196,8 +198,8 @@ def plain_value(value: Any) -> Any:
 
 
 def _heading(turn: int, lane: str) -> str:
-    where = "" if lane == "main" else f"  lane {clean(lane)}"
-    return (f"turn {turn}" if turn else "before the first turn") + where
+    where = "" if lane == MAIN else f"  lane {clean(lane)}"
+    return (f"turn {turn}" if turn else "outside any turn") + where
 
 
 def _width(column: Sequence[str]) -> int:
