@@ -42,9 +42,6 @@ class Gemini(Assembler):
         said = [
             self._candidate(piece, number) for number, piece in enumerate(mappings(event.get("candidates")))
         ]
-        ended = [candidate.get("finishReason") for candidate in self._candidates.values()]
-        blocked = mapping(self._body.get("promptFeedback")).get("blockReason")
-        self.complete = bool(blocked) or (bool(ended) and all(ended))
         return any(said)
 
     def _candidate(self, piece: dict[str, Any], number: int) -> bool:
@@ -116,6 +113,9 @@ class Gemini(Assembler):
         if not self._candidates and not self._body and not self._usage:
             return None
         self.texts.join()
+        ended = [candidate.get("finishReason") for candidate in self._candidates.values()]
+        blocked = mapping(self._body.get("promptFeedback")).get("blockReason")
+        self.complete = bool(blocked) or (bool(ended) and all(ended))
         body = {"candidates": [self._candidates[index] for index in sorted(self._candidates)], **self._body}
         if self._usage:
             body["usageMetadata"] = self._usage

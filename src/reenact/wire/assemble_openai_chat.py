@@ -29,7 +29,6 @@ class Chat(Assembler):
         self._body: dict[str, Any] = {}
         self._choices: dict[int, dict[str, Any]] = {}
         self._calls: dict[int, ToolCalls] = {}
-        self._done = False
 
     def add(self, event: dict[str, Any]) -> bool:
         """Take in one chunk; True if the model said something in it."""
@@ -44,15 +43,14 @@ class Chat(Assembler):
         if groq:
             self._body["x_groq"] = groq
         said = [self._choice(choice, number) for number, choice in enumerate(mappings(event.get("choices")))]
-        self.complete = self._done or self._ended()
         return any(said)
 
     def done(self) -> None:
         """Take in ``[DONE]``."""
-        self.complete = self._done = True
+        self.complete = True
 
     def _ended(self) -> bool:
-        """True for servers without ``[DONE]``, once every choice has ended and the bill has come."""
+        """True once every choice has ended and the bill has come: there are servers without ``[DONE]``."""
         finished = [choice.get("finish_reason") for choice in self._choices.values()]
         return bool(finished) and all(finished) and openai_chat.usage(self._body) is not None
 
@@ -159,6 +157,7 @@ class Chat(Assembler):
 
     def body(self) -> dict[str, Any] | None:
         """Return the completion."""
+        self.complete = self.complete or self._ended()
         if not self._choices and openai_chat.usage(self._body) is None:
             return None
         self.texts.join()

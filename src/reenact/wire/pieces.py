@@ -98,7 +98,10 @@ class Assembler:
         """Take in ``[DONE]``, which only Chat Completions mean by it."""
 
     def body(self) -> dict[str, Any] | None:
-        """Return the answer as it would be without streaming; None if nothing of it came."""
+        """Return the answer as it would be without streaming, None if nothing of it came; called last.
+
+        Only then ``complete`` is certain: some dialects end when all of their choices have.
+        """
         raise NotImplementedError
 
     def fail(self, error: tuple[str | None, str] | None, event: dict[str, Any]) -> None:

@@ -206,6 +206,12 @@ class TestTime:
             lambda n: sse(
                 *[{"type": "response.output_text.annotation.added", "output_index": 0, "annotation": {}}] * n
             ),
+            lambda n: sse(
+                *({"choices": [{"index": number, "delta": {"content": "a"}}]} for number in range(n))
+            ),
+            lambda n: sse(
+                *({"candidates": [{"index": number, "finishReason": "STOP"}]} for number in range(n))
+            ),
             lambda n: frames(*BEDROCK_EVENTS[:6], *[BEDROCK_EVENTS[6]] * n),
             lambda n: frames(*[{"contentBlockDelta": {"delta": {"citation": {"a": 1}}}}] * n),
             lambda n: b"\0" * 150 * n,
