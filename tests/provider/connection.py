@@ -141,7 +141,10 @@ class Connection(asyncio.Protocol):
 
     async def _play(self, received: Received, headers: dict[str, str], attempt: int) -> bool:
         """Answer one request; whether the connection may be used for another."""
-        scenario, path = _scenario_of(received.target)
+        try:
+            scenario, path = _scenario_of(received.target)
+        except ValueError as error:
+            return await self._send(_blunder(error), received, Scenario(), keep=False)
         if "silent" in scenario or await self._left_within(scenario.number("late")):
             await self._gone.wait()
             received.left = True
@@ -154,11 +157,11 @@ class Connection(asyncio.Protocol):
         try:
             answer = encoded(self._route(ask), scenario)
         except Exception as error:
-            answer = whole_answer(f"the provider's script failed: {error!r}".encode(), "text/plain", 599)
-        received.status = answer.status
+            answer = _blunder(error)
         return await self._send(answer, received, scenario, keep=headers.get("connection") != "close")
 
     async def _send(self, answer: Answer, received: Received, scenario: Scenario, *, keep: bool) -> bool:
+        received.status = answer.status
         chunked = answer.length is None
         answer.headers["transfer-encoding" if chunked else "content-length"] = (
             "chunked" if chunked else str(answer.length)
@@ -171,6 +174,10 @@ class Connection(asyncio.Protocol):
             if number in stops.values():
                 break
             await self._writable.wait()
+            if "endless" in scenario:
+                await asyncio.sleep(
+                    0
+                )  # an event that is set is no pause, and the client's leaving has to be heard
             if self._gone.is_set() or (number and await self._left_within(scenario.number("drip", 5))):
                 received.left = True
                 return False
@@ -208,6 +215,11 @@ def _scenario_of(target: str) -> tuple[Scenario, str]:
         return Scenario(), target
     words, _, rest = target[len("/s/") :].partition("/")
     return Scenario.parse(unquote(words)), "/" + rest
+
+
+def _blunder(error: Exception) -> Answer:
+    """What a mistake in a test or in a script answers; no provider has this status."""
+    return whole_answer(f"the provider's script failed: {error!r}".encode(), "text/plain", 599)
 
 
 def _head(answer: Answer) -> bytes:

@@ -17,6 +17,10 @@ PATIENT = 20.0
 IMPATIENT = 0.08
 
 
+def untouched(client: T) -> T:
+    return client
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a case's client points, how patient it is, and what is done to the client once it exists."""
@@ -24,7 +28,7 @@ class Site:
     url: str
     timeout: float = PATIENT
     retries: int = 0
-    hand: Callable[[Any], Any] = lambda client: client
+    hand: Callable[[Any], Any] = untouched
 
     def client(self, made: T) -> T:
         """Every case passes its client through here, so that a recorded run can wrap it."""
@@ -98,8 +102,8 @@ class Cell:
     def terms(self) -> Outcome:
         return (PLAIN if self.shape == "plain" else STREAM)[self.outcome]
 
-    def site(self, url: str, hand: Callable[[Any], Any] = lambda client: client) -> Site:
-        return Site(url, self.terms.timeout, self.terms.retries, hand)
+    def site(self, url: str, hand: Callable[[Any], Any], patience: float = 1.0) -> Site:
+        return Site(url, self.terms.timeout * patience, self.terms.retries, hand)
 
 
 CELLS: list[Cell] = []

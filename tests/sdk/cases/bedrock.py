@@ -42,7 +42,13 @@ def client_for(site: Site) -> Any:
     return closing(site.client(session().client("bedrock-runtime", endpoint_url=site.url, config=config)))
 
 
-@case(SDK, "converse", [*CORE, "gzip", "closed", "refused", "retried"])
+@case(
+    SDK,
+    "converse",
+    [*CORE, "gzip", "closed", "refused", "retried"],
+    unsupported={"gzip": "botocore asks for no compression and undoes none"},
+    fails={"closed": False},  # botocore takes half a body for an empty answer
+)
 def converse(site: Site) -> Any:
     with client_for(site) as client:
         return client.converse(**ASK)

@@ -53,7 +53,7 @@ async def agenerate_httpx2(site: Site) -> Any:
         return await client.models.generate_content(**ASK)
 
 
-@case(SDK, "generate_content_stream", FULL)
+@case(SDK, "generate_content_stream", FULL, fails={"shredded": True})  # U+2028 ends a line for it
 def stream(site: Site) -> Iterator[Any]:
     with client_for(site) as client:
         yield from client.models.generate_content_stream(**ASK)

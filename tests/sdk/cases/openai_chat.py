@@ -174,7 +174,7 @@ async def streamed_tool_loop(site: Site) -> Any:
 def module_level(site: Site) -> Any:
     import openai
 
-    for name, value in options(site).items():
+    for name, value in {**options(site), "base_url": f"{site.url}/v1/"}.items():
         setattr(openai, name, value)
     try:
         site.client(openai)
