@@ -39,7 +39,9 @@ def test_a_growing_run_is_followed_until_it_ends_every_event_once(tmp_path):
         for number in range(50, 3000):
             trace.step("note", number=number)
         trace.close()
-        rest, err = child.communicate(timeout=60)
+        # communicate() would lose what readline() has read ahead
+        rest, err = child.stdout.read(), child.stderr.read()
+        child.wait(timeout=60)
     assert child.returncode == 0 and "The run is over (ok)" in err
     lines = (first + rest).splitlines()
     numbers = [int(line.rpartition("number=")[2]) for line in lines if "number=" in line]
@@ -57,7 +59,7 @@ def test_rotation_is_survived(tmp_path):
         for number in range(1, 500):
             trace.step("note", number=number, text="x" * 200)
         trace.close()
-        rest, _ = child.communicate(timeout=60)
+        rest = child.stdout.read()
     assert len(list(tmp_path.glob("*.jsonl"))) > 3
     assert rest.count('"kind": "note"') >= 499
 
