@@ -12,6 +12,7 @@ from typing import Any
 
 from provider import Provider, Received
 
+from . import offline
 from .table import Cell, Site, untouched
 
 VOLATILE = re.compile(
@@ -34,7 +35,7 @@ def play(
     provider.reset()
     url = provider.url(cell.scenario)
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+    with offline.guarded(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         seen = _watch(cell, cell.site(url, hand, patience), lambda: bool(provider.log))
     plain = Plain(provider.port)
     return {
