@@ -7,6 +7,7 @@ Importing this loads nothing: every public name is fetched on first use.
 #   capture/    inside the agent, stdlib only: Recorder and its front ends Trace, StepLog, Tap
 #   wire/       provider wire formats, pure functions
 #   tracefile/  bytes -> events: reader, recording, dialects, repair
+#   figures/    one run in figures: sums, money, durations
 #   debugger/   questions to a recording, and stepping through it
 #   playback/   messages of a run, to be sent again
 #   fleet/      many runs in figures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..fleet.rows import summed
+from ..figures.rows import summed
 from ..fleet.runs import SAMPLES, Runs
 from .output import Cell, Output
 from .text import compact, count, milliseconds, plain

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from .. import schema
 from ..errors import UsageError
+from ..figures.one_run import stats_of
+from ..figures.rows import RunStats
 from ..tracefile.addresses import errors as counted_errors
 from ..tracefile.calls import Call, Turn
 from ..tracefile.event import Event
@@ -18,7 +21,6 @@ from .filters import Filter, Where, types_of
 from .links import Links
 from .session import StepSession
 from .state import State, state_at
-from .summing import RunSummary, summary_of
 
 Types = str | Iterable[str] | None
 
@@ -72,10 +74,7 @@ class Debugger:
 
     def event_counts(self, *, system: bool = False) -> dict[str, int]:
         """Return how many events there are of each type, in order of first appearance."""
-        counts: dict[str, int] = {}
-        for event in self.all(system=system):
-            counts[event.event_type] = counts.get(event.event_type, 0) + 1
-        return counts
+        return dict(Counter(self.recording.event_types(system=system)))
 
     def where(
         self, where: Where = None, *, event_type: Types = None, system: bool = False, **equal: Any
@@ -149,9 +148,9 @@ class Debugger:
         """Return where the run stood right after an event: turn, open calls, sums, money, context."""
         return state_at(self.recording, self.links, event)
 
-    def summary(self) -> RunSummary:
-        """Return the run in figures; printed, a few lines of text."""
-        return summary_of(self.recording)
+    def summary(self) -> RunStats:
+        """Return the run in figures, as ``runs()`` has them of many; printed, a few lines of text."""
+        return stats_of(self.recording)
 
     def step_session(self) -> StepSession:
         """Return a cursor that steps through the events."""

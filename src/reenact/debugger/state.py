@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
+from ..figures.one_run import stats_of
 from ..summary import Totals
-from ..tracefile import dialects
 from ..tracefile.calls import Call
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
@@ -51,49 +50,28 @@ class State:
 def state_at(recording: Recording, links: Links, event: Event) -> State:
     """Go through the run up to an event and sum it up."""
     last = recording.count() - 1 if event.index is None else event.index
-    totals, values = Totals(), None
-    for one in recording.events[: last + 1]:
-        totals.add(dialects.event_type(one.kind), one._raw())
-        values = one if one.kind == SNAPSHOT else values
-        one._forget()
+    so_far = stats_of(recording, recording.events[: last + 1])
     calls = [call for call in recording.calls() if (call.event.index or 0) <= last]
-    ended = [call for call in calls if call.end is not None and (call.end.index or 0) <= last]
     turn = links.turn_of(event) or next(
         (turn for turn in reversed(links.turns) if (turn.request.index or 0) <= last), None
     )
-    started = recording.started
-    elapsed = (
-        None if started is None or event.timestamp is None else max(event.timestamp - started, 0.0) * 1000
-    )
-    done = set(map(id, ended))
+    started, now = recording.started, event.timestamp
     return State(
         event=event,
         turn=None if turn is None else turn.number,
         lane="main" if turn is None else turn.lane,
-        elapsed_ms=elapsed,
-        open=[call for call in calls if id(call) not in done],
-        totals=totals,
-        cost=bill_of(ended),
-        values={} if values is None else _own_fields(values),
+        elapsed_ms=None if started is None or now is None else max(now - started, 0.0) * 1000,
+        open=[call for call in calls if call.end is None or (call.end.index or 0) > last],
+        totals=so_far.totals,
+        cost=so_far.cost,
+        values=_snapshot(recording, last),
         _recording=recording,
     )
 
 
-def bill_of(calls: Iterable[Call]) -> Bill:
-    """Return what the model calls among these cost."""
-    from ..prices import Book
-
-    book = Book.open()
-    bill = book.bill()
-    for call in calls:
-        if call.kind == "model" and call.end is not None:
-            begin = call.begin if call.begin is not call.end else None
-            bill.add(book.price(call.end._raw(), None if begin is None else begin._raw()))
-            call.end._forget()
-            if begin is not None:
-                begin._forget()
-    return bill
-
-
-def _own_fields(event: Event) -> dict[str, Any]:
-    return {key: value for key, value in event.payload.items() if key not in schema.ENVELOPE}
+def _snapshot(recording: Recording, last: int) -> dict[str, Any]:
+    """Return what the newest event of kind ``state`` says."""
+    types = recording.event_types()
+    newest = next((index for index in range(last, -1, -1) if types[index] == SNAPSHOT), None)
+    payload = {} if newest is None else recording.events[newest].payload
+    return {key: value for key, value in payload.items() if key not in schema.ENVELOPE}

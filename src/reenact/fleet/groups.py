@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+from ..figures.percentiles import nearest_rank
+from ..figures.rows import UNTOLD, CallStats, RunStats
 from ..summary import Totals
 from ..tracefile import status
 from .filters import facts
-from .percentiles import nearest_rank
-from .rows import UNTOLD, CallStats, RunStats
 
 if TYPE_CHECKING:
     from ..prices import Bill

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .. import _extras
 from ..errors import UsageError
+from ..figures.percentiles import nearest_rank
+from ..figures.rows import CallStats, RunStats, gathered, merged, summed
 from ..prices import Book
 from ..summary import Totals
 from ..tracefile import status
 from ..tracefile.findings import Finding
 from .filters import Filter, moment, parse_filter
-from .percentiles import nearest_rank
-from .rows import CallStats, RunStats, gathered, merged, summed
 from .scan import Scan, Tick, places
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from .. import schema
 from ..errors import NewerSchema, NotATrace
+from ..figures.gather import Gatherer
+from ..figures.rows import RunStats
 from ..tracefile import family
 from ..tracefile.findings import Finding, Findings
 from ..tracefile.reader import placed, require_file
 from ..tracefile.shelf import Shelf
 from ..tracefile.skim import skimmer
 from ..tracefile.table import Execution, Sorter
-from .gather import Gatherer
-from .rows import RunStats
 
 if TYPE_CHECKING:
     from ..prices import Book

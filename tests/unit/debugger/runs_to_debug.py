@@ -8,7 +8,9 @@ from typing import Any
 from reenact import Debugger, Tap
 
 
-def answer(text: str, *uses: tuple[str, str, dict[str, Any]], usage: tuple[int, int] = (10, 5)) -> dict[str, Any]:
+def answer(
+    text: str, *uses: tuple[str, str, dict[str, Any]], usage: tuple[int, int] = (10, 5)
+) -> dict[str, Any]:
     """An Anthropic-shaped answer."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
     blocks += [{"type": "tool_use", "id": id_, "name": name, "input": args} for id_, name, args in uses]

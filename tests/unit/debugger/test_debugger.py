@@ -111,9 +111,8 @@ def test_state_at_has_what_the_agent_snapshot_last(tmp_path: Path) -> None:
 
 def test_summary_has_the_run_in_figures(tmp_path: Path) -> None:
     summary = five_turns(tmp_path / "run.jsonl").summary()
-    assert (summary.events, summary.totals.turns, summary.totals.errors) == (34, 5, 4)
-    assert summary.total_tokens == 75
-    assert summary.tools == {"search": 12} and summary.failed_tools == {"search": 4}
+    assert (summary.steps, summary.turns, summary.errors, summary.tokens) == (34, 5, 4, 75)
+    assert {name: (stats.calls, stats.failed) for name, stats in summary.tools.items()} == {"search": (12, 4)}
     assert summary.stop_reasons == {"tool_use": 5}
     text = str(summary)
     assert "34 events, 5 turns, 4 errors" in text and "search 12 (4 failed)" in text and "$0.0" in text
@@ -154,7 +153,7 @@ def test_a_run_of_finished_tool_calls_only(tmp_path: Path) -> None:
     assert failure is not None and dbg.context_at(failure) == []
     assert dbg.before(failure, event_type="model.request") == []
     assert len(dbg.before(failure, event_type="model.response")) == 1
-    assert dbg.summary().total_tokens == 110 and dbg.summary().cost.priced == 1
+    assert dbg.summary().tokens == 110 and dbg.summary().cost.priced == 1
 
 
 def test_a_failure_at_event_0(tmp_path: Path) -> None:
@@ -211,7 +210,9 @@ def test_several_runs_in_one_file(tmp_path: Path) -> None:
 
 def test_a_growing_run_is_a_snapshot_until_reloaded(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "run.jsonl")
-    tap.record_model_response(answer("hello"), call=tap.record_model_request(request(user("hi")), "anthropic"))
+    tap.record_model_response(
+        answer("hello"), call=tap.record_model_request(request(user("hi")), "anthropic")
+    )
     dbg = Debugger.load(tmp_path / "run.jsonl")
     tap.record_tool_call("search", {})
     assert dbg.count() == 2 == len(dbg.all()) and dbg.summary().status == "running"

@@ -9,9 +9,9 @@ from many import agent
 
 from reenact import runs
 from reenact.errors import UsageError
+from reenact.figures.percentiles import nearest_rank
+from reenact.figures.rows import RunStats
 from reenact.fleet.filters import DEEP, moment, parse_filter
-from reenact.fleet.percentiles import nearest_rank
-from reenact.fleet.rows import RunStats
 from reenact.tracefile.listing import head_and_tail
 
 

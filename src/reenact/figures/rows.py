@@ -197,8 +197,25 @@ class RunStats:
             "parent_run": self.parent_run,
         }
 
+    def __str__(self) -> str:
+        took = "" if self.duration_ms is None else f" in {self.duration_ms / 1000:,.1f} s"
+        rows = [
+            f"{self.name}  {self.status}",
+            f"{self.steps:,} events, {self.turns:,} turns, {self.errors:,} errors{took}",
+            f"{self.tokens:,} tokens ({self.tokens_in:,} in, {self.tokens_out:,} out), cost {self.cost.text()}",
+        ]
+        if self.tools:
+            rows.append("tools: " + ", ".join(_told(name, stats) for name, stats in self.tools.items()))
+        if self.stop_reasons:
+            rows.append("stopped: " + ", ".join(f"{why} {n}" for why, n in self.stop_reasons.items()))
+        return "\n".join(rows)
+
     def __repr__(self) -> str:
         return f"<RunStats {self.name} {self.status}, {self.turns} turns, {self.tokens} tokens>"
+
+
+def _told(name: str, stats: CallStats) -> str:
+    return f"{name} {stats.calls}" + (f" ({stats.failed} failed)" if stats.failed else "")
 
 
 def summed(parts: Iterable[CallStats]) -> CallStats:
