@@ -202,7 +202,8 @@ class RunStats:
         rows = [
             f"{self.name}  {self.status}",
             f"{self.steps:,} events, {self.turns:,} turns, {self.errors:,} errors{took}",
-            f"{self.tokens:,} tokens ({self.tokens_in:,} in, {self.tokens_out:,} out), cost {self.cost.text()}",
+            f"{self.tokens:,} tokens ({self.tokens_in:,} in, {self.tokens_out:,} out), "
+            f"cost {self.cost.text()}",
         ]
         if self.tools:
             rows.append("tools: " + ", ".join(_told(name, stats) for name, stats in self.tools.items()))
