@@ -6,6 +6,7 @@ A missing attribute is None, so that a filter works on events that lack the fiel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import schema
@@ -16,6 +17,10 @@ from .values import fresh, restore
 
 _STORAGE = ("base", "keep")
 """Fields about how a request is stored, which a rebuilt one no longer has."""
+
+
+Index = int | None | Callable[[], int | None]
+"""Of an event; found out when asked for, where that takes a look through the file."""
 
 
 class ErrorText(str):
@@ -40,26 +45,31 @@ class ErrorText(str):
 class Event:
     """One event of a run."""
 
-    __slots__ = ("_envelope", "_fields", "_long", "_place", "_shelf", "index")
+    __slots__ = ("_envelope", "_fields", "_index", "_long", "_place", "_shelf")
 
     _envelope: Envelope
     _fields: dict[str, Any] | None
+    _index: Index
     _long: bool
     _place: int
     _shelf: Shelf
-    index: int | None
-    """0-based among the events that are not bookkeeping; None for those."""
 
     def __init__(
-        self, envelope: Envelope, fields: dict[str, Any] | None, place: int, shelf: Shelf, index: int | None
+        self, envelope: Envelope, fields: dict[str, Any] | None, place: int, shelf: Shelf, index: Index
     ) -> None:
-        set_ = object.__setattr__
-        set_(self, "_envelope", envelope)
-        set_(self, "_fields", fields)
-        set_(self, "_long", False)
-        set_(self, "_place", place)
-        set_(self, "_shelf", shelf)
-        set_(self, "index", index)
+        _set_envelope(self, envelope)
+        _set_fields(self, fields)
+        _set_index(self, index)
+        _set_long(self, False)
+        _set_place(self, place)
+        _set_shelf(self, shelf)
+
+    @property
+    def index(self) -> int | None:
+        """0-based among the events that are not bookkeeping; None for those."""
+        if callable(self._index):
+            _set_index(self, self._index())
+        return self._index  # type: ignore[return-value]
 
     @property
     def timestamp(self) -> float | None:
@@ -203,10 +213,10 @@ class Event:
         fields = self._fields
         if fields is None:
             fields = self._shelf.light(self._place)
-            object.__setattr__(self, "_long", fields is not None)
+            _set_long(self, fields is not None)
             if fields is None:
                 fields = self._read()
-            object.__setattr__(self, "_fields", fields)
+            _set_fields(self, fields)
         return fields
 
     def _whole(self) -> dict[str, Any]:
@@ -225,7 +235,7 @@ class Event:
 
     def _forget(self) -> Event:
         """Drop the parsed line, so that many events can be held."""
-        object.__setattr__(self, "_fields", None)
+        _set_fields(self, None)
         return self
 
     def _body(self) -> Any:
@@ -249,6 +259,13 @@ class Event:
             if key in fields:
                 return self._value(fields[key])
         return None
+
+
+# Events are read-only; these go round their __setattr__, at a third of the cost of object's.
+_set_envelope, _set_fields, _set_index = (
+    Event.__dict__[name].__set__ for name in ("_envelope", "_fields", "_index")
+)
+_set_long, _set_place, _set_shelf = (Event.__dict__[name].__set__ for name in ("_long", "_place", "_shelf"))
 
 
 def _error_text(value: Any) -> ErrorText:

@@ -13,8 +13,9 @@ from typing import Any
 
 from .. import lines, schema
 from .findings import Note
+from .nearby import Way
 from .references import MAX_LINKS, Load, Lost, References
-from .splice import Spliced, Way, splice
+from .splice import Rests, Spliced, splice
 from .values import restore
 
 Blob = Callable[[object], "str | None"]
@@ -66,7 +67,7 @@ class _Built:
 class History:
     """Rebuilds the requests of one run's files."""
 
-    __slots__ = ("_built", "_note", "_references", "_request", "_way")
+    __slots__ = ("_built", "_note", "_references", "_request", "_rests", "_way")
 
     def __init__(self, request: Load, response: Load, way: Callable[[int], Way], note: Note) -> None:
         self._request = request
@@ -74,6 +75,7 @@ class History:
         self._way = way
         self._note = note
         self._built: dict[str, _Built] = {}
+        self._rests: Rests = {}
 
     def body(self, fields: dict[str, Any], place: int | None = None) -> Any:
         """Return the whole request body in stored form; shared, so not to be changed. Faster by its place."""
@@ -112,7 +114,7 @@ class History:
         base = fields.get("base")
         if place is None or type(base) is not str or base in self._built:
             return None
-        parts = splice(fields, self._way(place))
+        parts = splice(fields, self._way(place), self._rests)
         return _Built.spliced(fields, parts) if parts is not None else None
 
     def _long_way(self, fields: dict[str, Any]) -> _Built:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import os
+from typing import Protocol
 
 _WINDOW = 256 << 10
 _FAR = 16 << 20
 """A line that is further back than this is looked up in another way."""
+
+
+class Way(Protocol):
+    """Where the lines of model calls are found."""
+
+    def request(self, call: bytes) -> bytes | None: ...
+    def response(self, call: bytes) -> bytes | None: ...
 
 
 class Nearby:

@@ -11,18 +11,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from .. import lines, schema
-from ..errors import NoSuchRun
 from ..summary import Totals
-from . import dialects
+from . import dialects, passes
 from .calls import Call, Turn, group_turns, join_calls
 from .dialects import OURS, Envelope
 from .event import ErrorText, Event
 from .family import member
 from .findings import Finding, Findings
-from .reader import require_file, resolve_run
+from .reader import require_file
 from .shelf import PLACE_BITS, Shelf
 from .status import status_of
-from .table import Execution, executions
+from .table import Execution, choose, executions
 
 _OFFSET = (1 << PLACE_BITS) - 1
 
@@ -39,14 +38,8 @@ class Recording:
         self.shelf = shelf
         self._execution = execution
         self._calls: list[Call] | None = None
-        self._start: Event | None = None
-        self._end: Event | None = None
-        for position in execution.book:
-            event = self._event(position)
-            if event.kind == schema.RUN_START and self._start is None:
-                self._start = event
-            elif event.kind == schema.RUN_END and (execution.root in (None, event.writer)):
-                self._end = event
+        self._ends: tuple[Event | None, Event | None] | None = None
+        self._event_types: list[str] | None = None
 
     @classmethod
     def load(
@@ -63,7 +56,7 @@ class Recording:
         findings = Findings()
         shelf = Shelf(name, findings.add, blobs)
         found = executions(name, shelf, findings.add, merge=run == "*")
-        return cls(name, shelf, _choose(found, run, name, findings), findings)
+        return cls(name, shelf, choose(found, run, name, findings), findings)
 
     @property
     def events(self) -> Events:
@@ -85,42 +78,56 @@ class Recording:
     @property
     def name(self) -> str:
         """The name given to the run, else that of its file."""
-        name = self._start.name if self._start is not None else None
+        name = self.start.name if self.start is not None else None
         return name if type(name) is str else os.path.basename(member(self.path).stem)
 
     @property
     def status(self) -> str:
-        start = self._start._raw() if self._start is not None else None
-        end = self._end._raw() if self._end is not None else None
-        return status_of(start, end, self._start.timestamp if self._start is not None else None)
+        start, end = self.start, self.end
+        return status_of(
+            start._raw() if start is not None else None,
+            end._raw() if end is not None else None,
+            start.timestamp if start is not None else None,
+        )
 
     @property
     def meta(self) -> dict[str, Any]:
-        meta = self._start.meta if self._start is not None else None
+        meta = self.start.meta if self.start is not None else None
         return meta if type(meta) is dict else {}
 
     @property
     def input(self) -> Any:
-        return self._start.input if self._start is not None else None
+        return self.start.input if self.start is not None else None
 
     @property
     def parent_run(self) -> str | None:
-        return self._start.parent_run if self._start is not None else None
+        return self.start.parent_run if self.start is not None else None
 
     @property
     def start(self) -> Event | None:
         """The ``run.start`` event; None if lost or never written."""
-        return self._start
+        return self._start_and_end()[0]
 
     @property
     def end(self) -> Event | None:
         """The ``run.end`` event; None if the run was killed or still goes on."""
-        return self._end
+        return self._start_and_end()[1]
+
+    def _start_and_end(self) -> tuple[Event | None, Event | None]:
+        if self._ends is None:
+            start = end = None
+            for event in map(self._event, self._execution.book):
+                if event.kind == schema.RUN_START and start is None:
+                    start = event
+                elif event.kind == schema.RUN_END and self._execution.root in (None, event.writer):
+                    end = event
+            self._ends = start, end
+        return self._ends
 
     @property
     def error(self) -> ErrorText | None:
         """What the run ended with."""
-        return self._end.error if self._end is not None else None
+        return self.end.error if self.end is not None else None
 
     @property
     def started(self) -> float | None:
@@ -141,10 +148,7 @@ class Recording:
     def totals(self) -> Totals:
         """Exact sums over all events; for a large file this reads all of it once."""
         if self._execution.totals is None:
-            totals = Totals()
-            for event in self.lines:
-                totals.add(dialects.event_type(event.kind), event._raw())
-            self._execution.totals = totals
+            self._execution.totals = passes.totals(self) if self._execution.is_gapless else Totals()
         return self._execution.totals
 
     @property
@@ -163,12 +167,26 @@ class Recording:
     def calls(self) -> list[Call]:
         """Return the model and tool calls in the order they began."""
         if self._calls is None:
-            self._calls = join_calls(self.events)
+            events = passes.events_of_calls(self) if self._execution.is_gapless else self.events
+            with passes.nothing_to_collect():
+                self._calls = join_calls(events)
         return self._calls
 
     def turns(self) -> list[Turn]:
         """Return the turns; turn n is element n - 1."""
         return group_turns(self.calls())
+
+    def event_types(self, *, system: bool = False) -> list[str]:
+        """Return the type of every event by its index; not to be changed."""
+        if self._event_types is None:
+            if self._execution.is_gapless:
+                self._event_types = passes.event_types(self)
+            else:
+                self._event_types = [event.event_type for event in self.lines]
+        if system:
+            return self._event_types
+        book = set(self._execution.book)
+        return [kind for at, kind in enumerate(self._event_types) if at not in book]
 
     def event(self, address: str | int) -> Event:
         """Return the event at ``12``, ``p77aa:12``, ``turn:3``, ``call:a1b2`` or ``@error``."""
@@ -227,7 +245,7 @@ class Recording:
     def _event(self, position: int) -> Event:
         place = self._execution.places[position]
         source = self.shelf.sources[place >> PLACE_BITS]
-        index = self._execution.index(position)
+        index = self._execution.late_index(position)
         fields = None
         head = lines.peek(source.head(place & _OFFSET))
         if head is not None:
@@ -272,19 +290,3 @@ class Events(Sequence[Event]):
     def __iter__(self) -> Iterator[Event]:
         for number in range(len(self)):
             yield self[number]
-
-
-def _choose(found: list[Execution], run: str | None, path: str, findings: Findings) -> Execution:
-    if not found:
-        if run is not None and run != "*":
-            raise NoSuchRun(f"{path} holds no run", asked=run)
-        return Execution(None)
-    if run not in (None, "*"):
-        wanted = resolve_run(run, [str(execution.run) for execution in found], path)
-        found = [execution for execution in found if str(execution.run) == wanted]
-    if len(found) > 1:
-        ids = len({execution.run for execution in found})
-        what = f"{ids} runs" if ids > 1 else f"run {found[0].run} {len(found)} times"
-        message = f"the file holds {what}; this is the newest. run= selects another, run='*' reads all as one"
-        findings.add(Finding("several-runs", message, path))
-    return found[-1]

@@ -15,10 +15,9 @@ from .blobs import Blobs
 from .dialects import Envelope
 from .findings import Note, OnFinding
 from .history import History
-from .nearby import Nearby
+from .nearby import Nearby, Way
 from .rawlines import raw_lines
 from .records import LineReader, head_fields, parse, records
-from .splice import Way
 
 PLACE_BITS = 48
 """A place is the file's number above, the byte offset below: one integer an event."""
@@ -107,6 +106,14 @@ class Source:
             at += len(parts[-1])
         parts[-1] = parts[-1][:end]
         return b"".join(parts)
+
+    def block(self, offset: int, size: int) -> bytes:
+        """Return the bytes from ``offset`` on, more than ``size`` if its line is longer, up to the bound."""
+        data = self._pread(size, offset)
+        while b"\n" not in data and len(data) == size and size <= rawlines.MAX_LINE:
+            size *= 4
+            data = self._pread(size, offset)
+        return data
 
     def nearby(self, offset: int) -> Nearby:
         """Return the way back from an offset."""

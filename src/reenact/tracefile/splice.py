@@ -9,20 +9,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Set
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from .. import lines, schema
+from .answers import Answers
+from .nearby import Way
 from .records import parse
 from .values import drop_at, point, set_at
-
-
-class Way(Protocol):
-    """Where the lines of model calls are found."""
-
-    def request(self, call: bytes) -> bytes | None: ...
-    def response(self, call: bytes) -> bytes | None: ...
-
 
 MAX_BYTES = 256 << 20
 """Of a request that is put together; a message repeated without end is a bomb."""
@@ -36,9 +31,13 @@ _LINK = re.compile(
 )
 """A request that brings nothing but messages; mostly one with a moved marker, an answer, and new ones."""
 _REFERENCE = re.compile(rb"(?:%s|%s)" % (_SAME, _ANSWER))
-_BODY = b', "body": '
 _HOPS = 64
+_CHECKPOINT, _MAX_RESTS = 64, 4096
 _scan = json.JSONDecoder().raw_decode
+
+
+Rests = dict[bytes, dict[str, Any]]
+"""Values that a request has besides its conversation, by call; of a few along the way."""
 
 
 class Spliced(NamedTuple):
@@ -81,7 +80,7 @@ class _Unusual(Exception):
     """Not what a recorder of ours writes."""
 
 
-def splice(fields: dict[str, Any], way: Way) -> Spliced | None:
+def splice(fields: dict[str, Any], way: Way, rests: Rests) -> Spliced | None:
     """Return a whole request; None if it has to be rebuilt the long way."""
     count, told = fields.get("n"), fields.get("chain")
     keep, body = fields.get("keep"), fields.get("body")
@@ -92,7 +91,7 @@ def splice(fields: dict[str, Any], way: Way) -> Spliced | None:
         return None
     result: dict[str, Any] = dict.fromkeys((*keep, *body))
     try:
-        texts = _Splicer(key, way).texts(fields, result)
+        texts = _Splicer(key, way, rests).texts(fields, result)
     except (_Unusual, LookupError, AttributeError, TypeError, ValueError, RecursionError):
         return None
     chain, value = [], bytes(8)
@@ -105,12 +104,13 @@ def splice(fields: dict[str, Any], way: Way) -> Spliced | None:
 
 
 class _Splicer:
-    def __init__(self, key: str, way: Way) -> None:
+    def __init__(self, key: str, way: Way, rests: Rests) -> None:
         self.key = key
         self.way = way
+        self.rests = rests
         self.links: dict[bytes, _Link] = {}
-        self.kept_keys: dict[tuple[bytes, bytes, bytes], frozenset[str]] = {}
-        self.shapes: dict[bytes, _Shape] = {}
+        self.keeps: dict[tuple[bytes, bytes, bytes], frozenset[str]] = {}
+        self.answers = Answers()
         self.dropped: dict[bytes, bytes] = {}
 
     def texts(self, fields: dict[str, Any], result: dict[str, Any]) -> list[bytes]:
@@ -138,12 +138,48 @@ class _Splicer:
                 for name in missing & rest.keys():
                     result[name] = rest[name]
                 missing = missing - rest.keys()
-            if not upper and not missing:
-                return found
-            if base is None or base in self.links or not missing <= keys:
+            if not missing <= keys or base in self.links:
                 raise _Unusual
-            call, line = base, _there(self.way.request(base))
-            link = self.quick(line) or self.parsed(parse(line))
+            if not upper:
+                self.follow_rest(base, missing, result)
+                return found
+            if base is None:
+                raise _Unusual
+            call, link = base, self.link(base)
+
+    def link(self, call: bytes) -> _Link:
+        line = _there(self.way.request(call))
+        return self.quick(line) or self.parsed(parse(line))
+
+    def follow_rest(self, call: bytes | None, missing: Set[str], result: dict[str, Any]) -> None:
+        """Find the values of other keys, which may have been kept for longer than the conversation."""
+        passed: list[tuple[bytes, Set[str]]] = []
+        seen: set[bytes | None] = set()
+        while missing:
+            known = self.rests.get(call) if call is not None else None
+            if known is not None and missing <= known.keys():
+                result |= {name: known[name] for name in missing}
+                break
+            if call is None or call in seen:
+                raise _Unusual
+            seen.add(call)
+            if len(seen) % _CHECKPOINT == 0:
+                passed.append((call, missing))
+            line = _there(self.way.request(call))
+            match = _LINK.match(line, line.find(b', "base": "'))
+            if match is not None and line.endswith(b"]}}"):
+                call, before, _, after, _, key = match.groups()[:6]
+                keys = self.kept_keys(before, after, key)
+            else:
+                call, keys, _, _, rest = self.parsed(parse(line), elements=False)
+                result |= {name: rest[name] for name in missing & rest.keys()}
+                missing = missing - rest.keys()
+            if not missing <= keys:
+                raise _Unusual
+        if len(self.rests) > _MAX_RESTS:
+            self.rests.clear()
+        for call, names in passed:
+            self.rests[call] = {name: result[name] for name in names}
 
     def quick(self, line: bytes) -> _Link | None:
         """Read a link that brings nothing but messages, by its spelling."""
@@ -151,9 +187,7 @@ class _Splicer:
         if match is None or not line.endswith(b"]}}"):
             return None
         base, before, number, after, n, key, same, position, drop, answer, which = match.groups()
-        keys = self.kept_keys.get((before, after, key))
-        if keys is None:
-            keys = self.kept_keys[before, after, key] = self._kept_keys(before, after, key)
+        keys = self.kept_keys(before, after, key)
         elements: list[_Element] = []
         if same is not None:
             elements.append(_Same(same, int(position), drop))
@@ -163,11 +197,15 @@ class _Splicer:
         self.split(line, match.end(), int(n) - kept, elements)
         return _Link(base, keys, kept, elements, {})
 
-    def _kept_keys(self, before: bytes, after: bytes, key: bytes) -> frozenset[str]:
-        keep = json.loads(b"{%s%s%s}" % (before, b"1" if before.endswith(b":") else b"", after))
-        keys = frozenset(name for name, much in keep.items() if much is True)
-        if key.decode() != self.key or keep.keys() - keys - {self.key} or self.key in keys:
-            raise _Unusual
+    def kept_keys(self, before: bytes, after: bytes, key: bytes) -> frozenset[str]:
+        """Return what a ``keep`` names besides the conversation; it is mostly the same as last time."""
+        keys = self.keeps.get((before, after, key))
+        if keys is None:
+            keep = json.loads(b"{%s%s%s}" % (before, b"1" if before.endswith(b":") else b"", after))
+            keys = frozenset(name for name, much in keep.items() if much is True)
+            if key.decode() != self.key or keep.keys() - keys - {self.key} or self.key in keys:
+                raise _Unusual
+            self.keeps[before, after, key] = keys
         return keys
 
     def split(self, line: bytes, at: int, count: int, elements: list[_Element]) -> None:
@@ -188,7 +226,7 @@ class _Splicer:
                 elements.append(self.written(value, line[at:end]))
                 at = end + 1
 
-    def parsed(self, fields: dict[str, Any]) -> _Link:
+    def parsed(self, fields: dict[str, Any], *, elements: bool = True) -> _Link:
         """The same of any link, parsed whole."""
         body, keep, base = fields["body"], fields.get("keep", {}), fields.get("base")
         much = keep.get(self.key, 0)
@@ -197,9 +235,9 @@ class _Splicer:
         if type(kept) is not int or kept < 0 or type(new) is not list:
             raise _Unusual
         keys = frozenset(name for name, much in keep.items() if much is True)
-        elements = [self.written(element, None) for element in new]
+        written = [self.written(element, None) for element in new] if elements else []
         rest = {name: value for name, value in body.items() if name != self.key}
-        return _Link(base.encode() if type(base) is str else None, keys, kept, elements, rest)
+        return _Link(base.encode() if type(base) is str else None, keys, kept, written, rest)
 
     def written(self, value: Any, text: bytes | None) -> _Element:
         """Return an element as it stands in its line, parsed already."""
@@ -217,17 +255,16 @@ class _Splicer:
 
     def answer(self, call: bytes, which: bytes) -> bytes:
         """Return what a request sends back of an answer."""
-        line = _there(self.way.response(call))
-        shape = self.shapes.get(which)
-        text = shape.cut(line) if shape is not None else None
-        return text if text is not None else self._learn(line, which)
+        return self.answers.text(_there(self.way.response(call)), which)
 
     def text(self, element: _Element, hops: int = 0) -> bytes:
         """Return an element with its references followed."""
         if isinstance(element, bytes):
             return element
         call, position, drop, edit = element
-        link = self.links[call]
+        link = self.links.get(call)
+        if link is None:  # further back than the conversation itself
+            link = self.links[call] = self.link(call)
         if hops == _HOPS or position < link.kept:
             raise _Unusual
         text = self.text(link.elements[position - link.kept], hops + 1)
@@ -246,52 +283,6 @@ class _Splicer:
         self.dropped[pointer] = f",{name}:{lines.dumps(gone)}".encode("ascii")
         drop_at(value, pointer.decode())
         return lines.dumps(value).encode("ascii")
-
-    def _learn(self, line: bytes, which: bytes) -> bytes:
-        """Read an answer as a whole, and see how the next one like it can be cut out of its line."""
-        told = json.loads(b"{%s}" % which[1:])
-        at, names = told.get("at", ""), told.get("keys")
-        values = point(parse(line)["body"], at)
-        if names is not None:
-            values = {name: values[name] for name in names}
-        shape = _Shape.of(line, at, values, names)
-        if shape is not None:
-            self.shapes[which] = shape
-        return lines.dumps(values).encode("ascii")
-
-
-class _Shape(NamedTuple):
-    """Between which bytes the values of an answer stand in its line."""
-
-    around: list[tuple[bytes, bytes, bool]]
-    """What stands before and after each value, and whether it can hold the like of what stands after."""
-    has_keys: bool
-
-    @classmethod
-    def of(cls, line: bytes, at: str, values: Any, names: list[str] | None) -> _Shape | None:
-        around = []
-        for name in [at.rpartition("/")[2]] if names is None else names:
-            value = lines.dumps(values if names is None else values[name])
-            prefix = f"{lines.quote(name)}:".encode()
-            begin = line.find(prefix + value.encode(), line.find(_BODY))
-            if begin < 0:
-                return None
-            end = begin + len(prefix) + len(value)
-            stop = line.find(b":", end) + 1 or len(line)
-            around.append((prefix, line[end:stop], value[0] in "[{"))
-        return cls(around, names is not None)
-
-    def cut(self, line: bytes) -> bytes | None:
-        """Return the answer's text; None if this line is not written alike."""
-        at = line.find(_BODY)
-        parts = []
-        for prefix, suffix, holds_more in self.around:
-            begin = line.find(prefix, at)
-            end = line.rfind(suffix, begin) if holds_more else line.find(suffix, begin)
-            if at < 0 or begin < 0 or end < 0:
-                return None
-            parts.append(line[begin if self.has_keys else begin + len(prefix) : end])
-        return b"{%s}" % b",".join(parts) if self.has_keys else parts[0]
 
 
 def _edited(text: bytes, edit: dict[str, Any]) -> bytes:

@@ -9,18 +9,21 @@ from __future__ import annotations
 import bisect
 import os
 from array import array
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from .. import lines, schema
+from ..errors import NoSuchRun
 from ..summary import Totals
 from . import dialects, family
 from .dialects import OURS, Envelope
-from .findings import OnFinding
+from .findings import Finding, Findings, OnFinding
 from .offsets import bookkeeping, line_offsets
-from .reader import check_version, is_bookkeeping, placed
+from .reader import check_version, is_bookkeeping, placed, resolve_run
 from .shelf import Shelf
 
-LARGE = 8 << 20
+LARGE = 1 << 20
 """From here on a file is trusted if its steps are gapless, instead of parsed whole."""
 
 
@@ -28,7 +31,8 @@ class Execution:
     """The events of one execution of a run, all writers merged."""
 
     __slots__ = (
-        "_numbers", "_shift", "book", "places", "root", "run", "steps", "totals", "writer_numbers", "writers",
+        "_book", "_find_book", "_numbers", "_shift", "is_gapless", "places", "root", "run", "steps", "totals",
+        "writer_numbers", "writers",
     )  # fmt: skip
 
     def __init__(self, run: str | None) -> None:
@@ -38,12 +42,21 @@ class Execution:
         self.writer_numbers = array("I")
         self.writers: list[str] = []
         self._numbers: dict[str, int] = {}
-        self.book = array("Q")
-        """Positions of the recorder's own lines."""
+        self._book = array("Q")
+        self._find_book: list[Callable[[], array[int]]] = []
+        self.is_gapless = False
+        """True if nothing of it was looked at but where its lines begin: all of one writer."""
         self.root: str | None = None
         """The writer of ``run.start``."""
         self.totals: Totals | None = None
         self._shift: array[int] | None = None
+
+    @property
+    def book(self) -> array[int]:
+        """Positions of the recorder's own lines; of a large file sought when first asked for."""
+        while self._find_book:
+            self._book.extend(self._find_book.pop(0)())
+        return self._book
 
     def add(self, envelope: Envelope, place: int) -> None:
         """Append the next event."""
@@ -52,7 +65,7 @@ class Execution:
             number = self._numbers[envelope.w] = len(self.writers)
             self.writers.append(envelope.w)
         if is_bookkeeping(envelope):
-            self.book.append(len(self.places))
+            self._book.append(len(self.places))
         self.places.append(place)
         self.steps.append(max(envelope.step or 0, 0) & 0xFFFFFFFFFFFFFFFF)
         self.writer_numbers.append(number)
@@ -73,6 +86,10 @@ class Execution:
         if before < len(self.book) and self.book[before] == position:
             return None
         return position - before
+
+    def late_index(self, position: int) -> int | Callable[[], int | None] | None:
+        """Return the index, or what gives it, where it is not known yet which lines are bookkeeping."""
+        return partial(self.index, position) if self._find_book else self.index(position)
 
     def find(self, writer: str, step: int) -> int | None:
         """Return the position of a writer's step."""
@@ -169,8 +186,7 @@ def _gapless(segments: list[str], shelf: Shelf) -> Execution | None:
             break
         head = source.fields(0)
         check_version(head[0].get("v") if head is not None else None, shelf.note, 1)
-        own = bookkeeping(path, starts) if book is None else book
-        execution.book.extend(number + len(execution.places) for number in own)
+        execution._find_book.append(partial(_book, path, starts, book, len(execution.places)))
         if is_first and not base:
             execution.places = starts
         else:
@@ -178,6 +194,30 @@ def _gapless(segments: list[str], shelf: Shelf) -> Execution | None:
     else:
         execution.steps = array("Q", range(1, len(execution.places) + 1))
         execution.writer_numbers = array("I", bytes(4 * len(execution.places)))
+        execution.is_gapless = True
         return execution
     shelf.sources.clear()
     return None
+
+
+def _book(path: str, starts: array[int], kept: array[int] | None, before: int) -> array[int]:
+    """Return the positions of a segment's own lines, ``before`` of whose execution come earlier."""
+    own = bookkeeping(path, starts) if kept is None else kept
+    return array("Q", (number + before for number in own)) if before else own
+
+
+def choose(found: list[Execution], run: str | None, path: str, findings: Findings) -> Execution:
+    """Return the execution that is meant: the newest, or the newest of a run."""
+    if not found:
+        if run is not None and run != "*":
+            raise NoSuchRun(f"{path} holds no run", asked=run)
+        return Execution(None)
+    if run not in (None, "*"):
+        wanted = resolve_run(run, [str(execution.run) for execution in found], path)
+        found = [execution for execution in found if str(execution.run) == wanted]
+    if len(found) > 1:
+        ids = len({execution.run for execution in found})
+        what = f"{ids} runs" if ids > 1 else f"run {found[0].run} {len(found)} times"
+        message = f"the file holds {what}; this is the newest. run= selects another, run='*' reads all as one"
+        findings.add(Finding("several-runs", message, path))
+    return found[-1]
