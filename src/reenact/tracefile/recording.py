@@ -156,13 +156,10 @@ class Recording:
         """``turns in out err`` as the writers summed them up: the same sums without reading all."""
         if self._execution.totals is not None or not self._execution.places:
             return (self._execution.totals or Totals()).as_tot()
-        from .tail import read_ends
+        from .tail import tail_totals
 
         last = self._execution.places[-1] >> PLACE_BITS
-        ends = read_ends(self.shelf.sources[last].path)
-        # A last segment without sums knows only of itself.
-        is_told = ends is not None and (ends.has_sums or last == 0)
-        return (ends.totals if ends is not None and is_told else self.totals).as_tot()
+        return (tail_totals(self.shelf.sources[last].path, only=last == 0) or self.totals).as_tot()
 
     def calls(self) -> list[Call]:
         """Return the model and tool calls in the order they began."""

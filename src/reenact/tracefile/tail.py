@@ -63,6 +63,15 @@ def read_ends(path: str) -> Ends | None:
         os.close(fd)
 
 
+def tail_totals(path: str, *, only: bool) -> Totals | None:
+    """Return what a writer had summed up at the last line of its only or last file; None if it does not tell.
+
+    A last segment without sums knows of itself alone.
+    """
+    ends = read_ends(path)
+    return ends.totals if ends is not None and (ends.has_sums or only) else None
+
+
 def _ends(
     first: dict[str, Any], envelope: tuple[Any, ...], tail: bytes, size: int, *, whole: bool
 ) -> Ends | None:
