@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -19,14 +20,14 @@ class Stepping(RuleBasedStateMachine):
 
     @initialize(kinds=st.lists(KINDS, max_size=12))
     def a_run(self, kinds: list[str]) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            trace = Trace(Path(folder) / "run.jsonl")
-            for number, kind in enumerate(kinds):
-                trace.step(kind, name="t", number=number)
-            trace.close()
-            self.session = Debugger.load(trace.path or "").step_session()
-            self.list = [event.payload["number"] for event in Debugger.load(trace.path or "").all()]
-            [self.session.peek(i + 1) for i in range(len(self.list))]  # the descriptor is open: the file may go
+        self.folder = tempfile.mkdtemp()
+        trace = Trace(Path(self.folder) / "run.jsonl")
+        for number, kind in enumerate(kinds):
+            trace.step(kind, name="t", number=number)
+        trace.close()
+        dbg = Debugger.load(Path(self.folder) / "run.jsonl")
+        self.session = dbg.step_session()
+        self.list = [event.payload["number"] for event in dbg.all()]
         self.kinds = kinds
         self.at, self.shown = 0, None
 
@@ -77,6 +78,10 @@ class Stepping(RuleBasedStateMachine):
     @rule(wrong=st.sampled_from(["(", "no such text at all", 3]))
     def find_nothing(self, wrong: object) -> None:
         self.expect(self.session.find(wrong), None)  # type: ignore[arg-type]
+
+    def teardown(self) -> None:
+        if hasattr(self, "folder"):
+            shutil.rmtree(self.folder)
 
     @invariant()
     def stands_where_it_should(self) -> None:
