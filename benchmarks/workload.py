@@ -94,8 +94,8 @@ def _corpus(samples: Path | None) -> tuple[str, str]:
 class Conversation:
     """One message list, as an agent loop keeps it."""
 
-    def __init__(self, text: Text, number: int, big_results: bool) -> None:
-        self.text, self.number, self.big_results = text, number, big_results
+    def __init__(self, text: Text, number: int, big_results: bool, markers: bool) -> None:
+        self.text, self.number, self.big_results, self.markers = text, number, big_results, markers
         first = [{"type": "text", "text": text.piece(600), "cache_control": MARKER}]
         self.messages: list[dict[str, Any]] = [{"role": "user", "content": first}]
         self._marked: dict[str, Any] = first[0]
@@ -139,6 +139,8 @@ class Conversation:
         self._new.append(message)
 
     def _move_marker(self, block: dict[str, Any]) -> None:
+        if not self.markers:
+            return
         del self._marked["cache_control"]
         block["cache_control"] = MARKER
         self._marked = block
@@ -172,12 +174,17 @@ class Conversation:
         return self.text.piece(900)
 
 
-def agent_run(turns: int, *, big_results: bool = False, samples: Path | None = SAMPLES) -> Iterator[Step]:
-    """Yield a whole run: two interleaved conversations, moved cache markers, one edit of the history."""
+def agent_run(
+    turns: int, *, big_results: bool = False, markers: bool = True, samples: Path | None = SAMPLES
+) -> Iterator[Step]:
+    """Yield a whole run: two interleaved conversations, moved cache markers, one edit of the history.
+
+    Without ``markers`` they stay where they are, and no message is edited: the conversations only grow.
+    """
     text = Text(samples)
-    main, helper = (Conversation(text, number, big_results) for number in (0, 1))
+    main, helper = (Conversation(text, number, big_results, markers) for number in (0, 1))
     for turn in range(1, turns + 1):
-        if turn == turns // 2:
+        if turn == turns // 2 and markers:
             main.edit()
         speaker = helper if turn % 5 == 3 else main
         yield from speaker.turn(last=turn == turns)

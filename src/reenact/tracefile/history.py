@@ -13,10 +13,10 @@ from typing import Any
 
 from .. import lines, schema
 from .findings import Note
-from .nearby import Way
 from .references import MAX_LINKS, Load, Lost, References
 from .splice import Rests, Spliced, splice
 from .values import restore
+from .way import Way
 
 Blob = Callable[[object], "str | None"]
 
@@ -59,8 +59,7 @@ class _Built:
         body: dict[str, Any] = restore(self._body, blob)
         if parts is not None:
             messages = json.loads(parts.text)
-            ours = b'{"$' in parts.text or b',"$' in parts.text  # a key that is a mark or escaped
-            body[parts.key] = restore(messages, blob) if ours else messages
+            body[parts.key] = restore(messages, blob) if _may_have_marks(parts.text) else messages
         return body
 
 
@@ -114,7 +113,10 @@ class History:
         base = fields.get("base")
         if place is None or type(base) is not str or base in self._built:
             return None
-        parts = splice(fields, self._way(place), self._rests)
+        try:
+            parts = splice(fields, self._way(place), self._rests)
+        except OSError:
+            return None
         return _Built.spliced(fields, parts) if parts is not None else None
 
     def _long_way(self, fields: dict[str, Any]) -> _Built:
@@ -202,6 +204,18 @@ class History:
         except (Lost, LookupError, TypeError, ValueError, RecursionError) as why:
             self._note("reference-lost", f"a message refers to something that is not there ({why})")
             return {"$gap": 1}
+
+
+def _may_have_marks(text: bytes) -> bool:
+    """False if no key in a compact JSON text begins with ``$``, a mark of ours or an escaped one."""
+    at = text.find(b"$")
+    for _ in range(10_000):
+        if at < 0:
+            return False
+        if text[at - 1] == 0x22 and text[at - 2] in b"{,":
+            return True
+        at = text.find(b"$", at + 1)
+    return True
 
 
 def _kept(old: dict[str, Any], key: str, much: object, *, lost: bool) -> Any:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from .values import drop_at, point, set_at
+from .values import change, point
 
 Load = Callable[[str], "tuple[dict[str, Any], int] | None"]
 """call id -> the fields of its line and the line's size"""
@@ -128,16 +128,12 @@ class References:
         raise Lost("it goes in circles")
 
     def _edited(self, element: Any, reference: dict[str, Any]) -> Any:
-        drop, put = reference.get("drop"), reference.get("set")
-        if not drop and not put:
+        if not reference.get("drop") and not reference.get("set"):
             return element
         text = json.dumps(element)
         self._spend(len(text))
         element = json.loads(text)
-        for pointer in drop or ():
-            drop_at(element, pointer)
-        for pointer, value in (put or {}).items():
-            set_at(element, pointer, value)
+        change(element, reference)
         return element
 
     def _spend_line(self, call: str, size: int) -> None:

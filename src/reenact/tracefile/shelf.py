@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .. import schema
@@ -15,9 +16,9 @@ from .blobs import Blobs
 from .dialects import Envelope
 from .findings import Note, OnFinding
 from .history import History
-from .nearby import Nearby, Way
 from .rawlines import raw_lines
 from .records import LineReader, head_fields, parse, records
+from .way import Way
 
 PLACE_BITS = 48
 """A place is the file's number above, the byte offset below: one integer an event."""
@@ -115,10 +116,10 @@ class Source:
             data = self._pread(size, offset)
         return data
 
-    def nearby(self, offset: int) -> Nearby:
-        """Return the way back from an offset."""
+    def way(self, offset: int, elsewhere: Callable[[bytes, bool], bytes | None]) -> Way:
+        """Return the way back from an offset through the lines of model calls."""
         self.head(offset)
-        return Nearby(self._fd, offset)
+        return Way(self._fd, offset, elsewhere)
 
     def is_long(self, offset: int) -> bool:
         """True if the line is one of those that are not parsed unless they are asked for whole."""
@@ -175,7 +176,7 @@ class Shelf:
         self.sources: list[Source] = []
         folders = family.blob_folders(path)
         self.blobs = Blobs([*folders, blobs] if blobs else folders, self.note)
-        self.history = History(self._request, self._response, self._near, self.note)
+        self.history = History(self._request, self._response, self._way, self.note)
         self._calls: dict[tuple[str, bool], int] = {}
         self._recent: dict[tuple[str, bool], tuple[dict[str, Any], int]] = {}
         self._recent_bytes = 0
@@ -208,12 +209,11 @@ class Shelf:
     def _response(self, call: str) -> tuple[dict[str, Any], int] | None:
         return self._line(call, True)
 
-    def _near(self, place: int) -> Way:
+    def _way(self, place: int) -> Way:
         """Return the way back from a request to the lines it is made of."""
-        return _Way(self, self.sources[place >> PLACE_BITS].nearby(place & _OFFSET))
+        return self.sources[place >> PLACE_BITS].way(place & _OFFSET, self._anywhere)
 
-    def line_of(self, call: bytes, answer: bool) -> bytes | None:
-        """Return a model call's line as it stands in its file, wherever that is."""
+    def _anywhere(self, call: bytes, answer: bool) -> bytes | None:
         place = self._place(call.decode(), answer)
         return None if place is None else self.sources[place >> PLACE_BITS].line(place & _OFFSET)
 
@@ -274,21 +274,3 @@ class Shelf:
             answer = dialects.event_type(envelope.kind) == schema.MODEL_RESPONSE
             self._calls.setdefault((fields["call"], answer), place)
         self._scanned[place >> PLACE_BITS] = place & _OFFSET
-
-
-class _Way:
-    """Lines of model calls: shortly before a place, or wherever they are."""
-
-    __slots__ = ("_near", "_shelf")
-
-    def __init__(self, shelf: Shelf, near: Nearby) -> None:
-        self._shelf = shelf
-        self._near = near
-
-    def request(self, call: bytes) -> bytes | None:
-        line = self._near.request(call)
-        return line if line is not None else self._shelf.line_of(call, False)
-
-    def response(self, call: bytes) -> bytes | None:
-        line = self._near.response(call)
-        return line if line is not None else self._shelf.line_of(call, True)

@@ -14,10 +14,10 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from .. import lines, schema
-from .answers import Answers
-from .nearby import Way
+from .cuts import Answers, Drops
 from .records import parse
-from .values import drop_at, point, set_at
+from .values import change
+from .way import Way
 
 MAX_BYTES = 256 << 20
 """Of a request that is put together; a message repeated without end is a bomb."""
@@ -111,18 +111,24 @@ class _Splicer:
         self.links: dict[bytes, _Link] = {}
         self.keeps: dict[tuple[bytes, bytes, bytes], frozenset[str]] = {}
         self.answers = Answers()
-        self.dropped: dict[bytes, bytes] = {}
+        self.drops = Drops()
 
     def texts(self, fields: dict[str, Any], result: dict[str, Any]) -> list[bytes]:
         """Return the elements of the conversation, and put the other keys' values into ``result``."""
-        found = self.walk(fields, result)
+        found, base, missing = self.walk(fields, result)
         texts = [element if type(element) is bytes else self.text(element) for element in reversed(found)]
         if sum(map(len, texts)) > MAX_BYTES:
             raise _Unusual
+        self.follow_rest(base, missing, result)
         return texts
 
-    def walk(self, fields: dict[str, Any], result: dict[str, Any]) -> list[_Element]:
-        """Go from base to base until all is found; returns the conversation's elements, the last first."""
+    def walk(
+        self, fields: dict[str, Any], result: dict[str, Any]
+    ) -> tuple[list[_Element], bytes | None, Set[str]]:
+        """Go from base to base until the conversation is found.
+
+        Returns its elements, the last first, and which other keys are still to be sought, from which base on.
+        """
         found: list[_Element] = []
         upper, missing = fields["n"], result.keys() - {self.key}
         call, link = fields["call"].encode(), self.parsed(fields)
@@ -141,8 +147,7 @@ class _Splicer:
             if not missing <= keys or base in self.links:
                 raise _Unusual
             if not upper:
-                self.follow_rest(base, missing, result)
-                return found
+                return found, base, missing
             if base is None:
                 raise _Unusual
             call, link = base, self.link(base)
@@ -165,21 +170,27 @@ class _Splicer:
             seen.add(call)
             if len(seen) % _CHECKPOINT == 0:
                 passed.append((call, missing))
-            line = _there(self.way.request(call))
-            match = _LINK.match(line, line.find(b', "base": "'))
-            if match is not None and line.endswith(b"]}}"):
-                call, before, _, after, _, key = match.groups()[:6]
-                keys = self.kept_keys(before, after, key)
-            else:
-                call, keys, _, _, rest = self.parsed(parse(line), elements=False)
-                result |= {name: rest[name] for name in missing & rest.keys()}
-                missing = missing - rest.keys()
+            call, keys, rest = self.rest_of(call)
+            result |= {name: rest[name] for name in missing & rest.keys()}
+            missing = missing - rest.keys()
             if not missing <= keys:
                 raise _Unusual
         if len(self.rests) > _MAX_RESTS:
             self.rests.clear()
         for call, names in passed:
             self.rests[call] = {name: result[name] for name in names}
+
+    def rest_of(self, call: bytes) -> tuple[bytes | None, frozenset[str], dict[str, Any]]:
+        """Return a request's base, and what it keeps of it and brings besides the conversation."""
+        link = self.links.get(call)
+        if link is None:
+            line = _there(self.way.request(call))
+            match = _LINK.match(line, line.find(b', "base": "'))
+            if match is not None and line.endswith(b"]}}"):
+                base, before, _, after, _, key = match.groups()[:6]
+                return base, self.kept_keys(before, after, key), {}
+            link = self.parsed(parse(line), elements=False)
+        return link.base, link.keys, link.rest
 
     def quick(self, line: bytes) -> _Link | None:
         """Read a link that brings nothing but messages, by its spelling."""
@@ -209,19 +220,21 @@ class _Splicer:
         return keys
 
     def split(self, line: bytes, at: int, count: int, elements: list[_Element]) -> None:
-        """Append what stands between ``at`` and the end of a line; references come first, as a rule."""
-        while line[at : at + 3] == b'{"$' and (match := _REFERENCE.match(line, at)) is not None:
-            same, position, drop, answer, which = match.groups()
-            elements.append(
-                _Same(same, int(position), drop) if same is not None else self.answer(answer, which)
-            )
-            at = match.end()
-        left = count - len(elements)
-        if left == 1:
-            elements.append(line[at:-3])
-        elif left:
-            text = line[:-2].decode("ascii")
-            while text[at - 1] != "]":
+        """Append what stands between ``at`` and the end of a line."""
+        text = ""
+        while len(elements) < count:
+            match = _REFERENCE.match(line, at) if line[at : at + 3] == b'{"$' else None
+            if match is not None:
+                same, position, drop, answer, which = match.groups()
+                elements.append(
+                    _Same(same, int(position), drop) if same is not None else self.answer(answer, which)
+                )
+                at = match.end()
+            elif len(elements) == count - 1:
+                elements.append(line[at:-3])
+                break
+            else:
+                text = text or line.decode("ascii")
                 value, end = _scan(text, at)
                 elements.append(self.written(value, line[at:end]))
                 at = end + 1
@@ -269,29 +282,12 @@ class _Splicer:
             raise _Unusual
         text = self.text(link.elements[position - link.kept], hops + 1)
         if drop is not None:
-            return self._without(text, drop)
-        return text if edit is None else _edited(text, edit)
-
-    def _without(self, text: bytes, pointer: bytes) -> bytes:
-        """Return an element's text without one of its keys: a cache marker, mostly the same as last time."""
-        cut = self.dropped.get(pointer)
-        if cut is not None and text.count(cut) == 1:
-            return text.replace(cut, b"")
+            return self.drops.without(text, drop)
+        if edit is None:
+            return text
         value = json.loads(text)
-        gone = point(value, pointer.decode())
-        name = lines.quote(pointer.decode().rpartition("/")[2])
-        self.dropped[pointer] = f",{name}:{lines.dumps(gone)}".encode("ascii")
-        drop_at(value, pointer.decode())
+        change(value, edit)
         return lines.dumps(value).encode("ascii")
-
-
-def _edited(text: bytes, edit: dict[str, Any]) -> bytes:
-    value = json.loads(text)
-    for pointer in edit.get("drop") or ():
-        drop_at(value, pointer)
-    for pointer, new in (edit.get("set") or {}).items():
-        set_at(value, pointer, new)
-    return lines.dumps(value).encode("ascii")
 
 
 def _there(line: bytes | None) -> bytes:

@@ -5,7 +5,6 @@ Pure apart from the blob lookup it is given. Returns fresh objects, never parts 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -59,11 +58,6 @@ def fresh(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def copy(value: Any) -> Any:
-    """Return a deep copy of a JSON value."""
-    return json.loads(json.dumps(value))
-
-
 def point(value: Any, pointer: object) -> Any:
     """Return what a JSON pointer leads to; LookupError if nothing."""
     for key in _keys(pointer):
@@ -88,6 +82,14 @@ def set_at(value: Any, pointer: object, new: Any) -> None:
         value.append(new)
     else:
         value[last if type(value) is dict else _index(value, last)] = new
+
+
+def change(value: Any, reference: dict[str, Any]) -> None:
+    """Make the small changes that a reference carries, in place."""
+    for pointer in reference.get("drop") or ():
+        drop_at(value, pointer)
+    for pointer, new in (reference.get("set") or {}).items():
+        set_at(value, pointer, new)
 
 
 def _keys(pointer: object) -> list[str]:

@@ -1,7 +1,7 @@
-"""What a request sends back of a model's answer, cut out of the answer's line without parsing it.
+"""Parts of messages cut out of bytes without parsing: what is sent back of an answer, a marker that went.
 
-Part of ``splice``: the first answer of a sort is parsed, and shows between which bytes its values stand;
-the next are cut there. Guessed, so only good for whoever proves the result.
+Used by ``splice``. The first of a sort is parsed and shows where to cut, the next are cut alike: guessed,
+so only good for whoever proves the result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import lines
 from .records import parse
-from .values import point
+from .values import drop_at, point
 
 _BODY = b', "body": '
 
@@ -74,3 +74,23 @@ class _Shape(NamedTuple):
                 return None
             parts.append(line[begin if self.has_keys else begin + len(prefix) : end])
         return b"{%s}" % b",".join(parts) if self.has_keys else parts[0]
+
+
+class Drops:
+    """Keys that were taken off messages, with the values they had."""
+
+    __slots__ = ("_texts",)
+
+    def __init__(self) -> None:
+        self._texts: dict[bytes, bytes] = {}
+
+    def without(self, text: bytes, pointer: bytes) -> bytes:
+        """Return a message's text without what a pointer leads to: a cache marker, always the same."""
+        cut = self._texts.get(pointer)
+        if cut is not None and text.count(cut) == 1:
+            return text.replace(cut, b"")
+        value, way = json.loads(text), pointer.decode()
+        name, gone = lines.quote(way.rpartition("/")[2]), lines.dumps(point(value, way))
+        self._texts[pointer] = f",{name}:{gone}".encode("ascii")
+        drop_at(value, way)
+        return lines.dumps(value).encode("ascii")
