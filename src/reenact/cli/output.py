@@ -26,6 +26,9 @@ _ASCII = {
 _MAX_PRETTY_ROWS = 200
 """Beyond this rich's table layout takes longer than reading the runs did."""
 
+_LEAST = 12
+"""Columns of a table's flexible column before others are left out."""
+
 Cell = tuple[str, str]
 """A text and its style, "" for none."""
 
@@ -113,8 +116,11 @@ class Output:
         bar = "─" * max(3, self.width - width_of(text) - 4) if self.is_terminal else "──"
         self.line(self.paint(f"── {text} {bar}", "bold cyan"))
 
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[Cell]], *, flexible: int) -> None:
-        """Write rows in columns; the flexible one gives way when the terminal is narrow.
+    def table(
+        self, head: Sequence[str], rows: Sequence[Sequence[Cell]], *, flexible: int, less: Sequence[str] = ()
+    ) -> None:
+        """Write rows in columns; where there is no room, those of ``less`` are left out in turn, then
+        the flexible one gives way.
 
         Columns whose name begins with ``>`` stand right. A row shorter than the head has a last cell
         that runs on to the end of the line.
@@ -123,19 +129,36 @@ class Output:
         names = [name.lstrip(">") for name in head]
         rich = self.color and self.is_terminal and len(rows) <= _MAX_PRETTY_ROWS
         table = have("rich.table") if rich else None
-        if table is not None and all(len(row) == len(head) for row in rows):
-            self._rich_table(table, names, right, rows, flexible)
+        widths = _widths(names, rows)
+        kept = self._kept(names, widths, flexible, less)
+        rows = [
+            [cell for n, cell in enumerate(row) if n in kept or n == len(row) - 1 < len(head) - 1]
+            for row in rows
+        ]
+        names, right = [names[n] for n in kept], [right[n] for n in kept]
+        widths = [widths[n] for n in kept]
+        flexible = kept.index(flexible)
+        rest = sum(widths) - widths[flexible]
+        least = min(_LEAST, widths[flexible])
+        pretty_room = self.width - rest - 3 * (len(widths) - 1) - 2
+        if table is not None and pretty_room >= least and all(len(row) == len(names) for row in rows):
+            widths[flexible] = min(widths[flexible], pretty_room)
+            self._rich_table(table, names, right, rows, widths)
             return
-        widths = [len(name) for name in names]
-        for row in rows:
-            for column, (text, _) in enumerate(row[:-1] if len(row) < len(head) else row):
-                width = len(text) if text.isascii() else width_of(text)
-                widths[column] = max(widths[column], width)
-        rest = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
-        widths[flexible] = max(8, min(widths[flexible], self.width - rest))
+        widths[flexible] = max(least, min(widths[flexible], self.width - rest - 2 * (len(widths) - 1)))
         self.line(self._row([(name, "dim") for name in names], widths, right))
         for row in rows:
             self.line(self._row(row, widths, right))
+
+    def _kept(self, names: list[str], widths: list[int], flexible: int, less: Sequence[str]) -> list[int]:
+        """Return which columns have room."""
+        kept = list(range(len(names)))
+        least = min(_LEAST, widths[flexible]) - widths[flexible]
+        for name in less:
+            if sum(widths[n] + 2 for n in kept) - 2 + least <= self.width:
+                break
+            kept = [n for n in kept if names[n] != name]
+        return kept
 
     def _row(self, row: Sequence[Cell], widths: list[int], right: list[bool]) -> str:
         parts = []
@@ -146,6 +169,7 @@ class Output:
                 text = cut(text, self.width - sum(widths[:column]) - 2 * column)
             elif not text.isascii() or len(text) > space:
                 text = pad(text, space)
+                text = text if not right[column] else text.rstrip().rjust(space - width_of(text) + len(text))
             elif right[column]:
                 text = text.rjust(space)
             elif column != last:
@@ -154,25 +178,33 @@ class Output:
         return "  ".join(parts).rstrip()
 
     def _rich_table(
-        self, module: Any, names: list[str], right: list[bool], rows: Sequence[Sequence[Cell]], flexible: int
+        self,
+        module: Any,
+        names: list[str],
+        right: list[bool],
+        rows: Sequence[Sequence[Cell]],
+        widths: list[int],
     ) -> None:
         from rich import box
         from rich.console import Console
         from rich.text import Text
 
         table = module.Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
-        for number, name in enumerate(names):
-            table.add_column(
-                name,
-                justify="right" if right[number] else "left",
-                no_wrap=True,
-                overflow="ellipsis",
-                min_width=8 if number == flexible else width_of(name),
-                ratio=1 if number == flexible else None,
-            )
+        for name, stands_right, width in zip(names, right, widths, strict=True):
+            justify = "right" if stands_right else "left"
+            table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
         for row in rows:
             table.add_row(*(Text(text, style=style) for text, style in row))
         Console(file=self.stdout, width=self.width, highlight=False).print(table)
+
+
+def _widths(names: list[str], rows: Sequence[Sequence[Cell]]) -> list[int]:
+    widths = [len(name) for name in names]
+    for row in rows:
+        for column, (text, _) in enumerate(row[:-1] if len(row) < len(names) else row):
+            width = len(text) if text.isascii() else width_of(text)
+            widths[column] = max(widths[column], width)
+    return widths
 
 
 def _nowhere() -> TextIO:

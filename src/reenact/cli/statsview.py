@@ -124,7 +124,7 @@ def _show_durations(runs: Runs, out: Output) -> None:
     for what, name in (("run", "runs"), ("model", "model calls"), ("tool", "tool calls")):
         values = [runs.percentile(q, what) for q in (*_PERCENTILES, 100)]
         rows.append([(name, ""), *((milliseconds(value) or "-", "") for value in values)])
-    out.table(head, rows, flexible=0)
+    out.table(head, rows, flexible=0, less=["P99", "P50"])
 
 
 def _show_parts(runs: Runs, by: str, out: Output) -> None:
@@ -144,17 +144,15 @@ def _show_parts(runs: Runs, by: str, out: Output) -> None:
 def show_groups(groups: list[Group], by: str, runs: Runs, out: Output, *, money: bool = True) -> None:
     """Write one row for each group, as many columns as the terminal has room for."""
     columns = _columns(groups, by)
-    while len(columns) > 4 and _width(columns) > out.width:
-        dropped = min(columns[1:], key=lambda column: _KEPT.index(column[0].lstrip(">")))
-        columns.remove(dropped)
-    out.table([name for name, _ in columns], list(zip(*(c for _, c in columns), strict=True)), flexible=0)
+    rows = list(zip(*(cells for _, cells in columns), strict=True))
+    out.table([name for name, _ in columns], rows, flexible=0, less=_GIVES_WAY)
     if money and by != "tool":
         out.line(out.paint(f"prices: {runs.cost.source}", "dim"))
 
 
-_KEPT = ["id", "total", "P99", "P50", "open", "turns", "runs", "out", "in", "failed", "errors", "tokens",
-         "calls", "status", "P95", "time", "unknown", "cost"]  # fmt: skip
-"""In the order in which they give way to a narrow terminal. ``unknown``: calls that are not in ``cost``."""
+_GIVES_WAY = ["id", "total", "P99", "P50", "open", "turns", "runs", "out", "in", "failed", "errors", "tokens",
+              "calls", "status", "P95", "time"]  # fmt: skip
+"""To a narrow terminal, in this order. Never ``cost`` nor ``unknown``: the calls that are not in it."""
 
 
 def _columns(groups: list[Group], by: str) -> list[tuple[str, list[Cell]]]:
@@ -198,9 +196,3 @@ def _columns(groups: list[Group], by: str) -> list[tuple[str, list[Cell]]]:
     if by == "tool":
         add(">total", [milliseconds(group.total_ms or None) or "-" for group in groups])
     return columns
-
-
-def _width(columns: list[tuple[str, list[Cell]]]) -> int:
-    """Return how wide a table is at least: its first column gives way down to 12."""
-    widths = [max(len(name.lstrip(">")), *(len(text) for text, _ in cells)) for name, cells in columns]
-    return max(8, min(widths[0], 12)) + sum(widths[1:]) + 2 * (len(widths) - 1)

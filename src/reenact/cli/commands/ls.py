@@ -114,7 +114,7 @@ def as_dict(row: RunRow) -> dict[str, Any]:
 def _table(rows: list[RunRow], out: Output) -> None:
     now = time.time()
     head = ["status", "name", ">turns", ">steps", ">tokens", ">errors", ">age", "id"]
-    out.table(head, [_cells(row, now) for row in rows], flexible=1)
+    out.table(head, [_cells(row, now) for row in rows], flexible=1, less=["steps", "turns", "tokens", "age"])
 
 
 def _cells(row: RunRow, now: float) -> list[Cell]:
