@@ -7,12 +7,13 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ..harness import Table, interleave, percentile, size, us
-from ..ours import ReenactTrace
-from ..workload import payloads
+from ..ours import ReenactTrace, feed_tap
+from ..workload import Conversation, Step, Text, payloads
 
 # A launcher of its own: a child's peak memory counts what its parent held when it was started.
 LAUNCHER = """
@@ -29,6 +30,7 @@ print(json.dumps([cpu, wall, usage.ru_maxrss, os.waitstatus_to_exitcode(status)]
 def measure(quick: bool, folder: Path) -> Table:
     table = Table("")
     _offsets(table, folder / "mixed", 4_000 if quick else 30_000)
+    _passes(table, folder / "calls", 5_000 if quick else 25_000)
     _commands(table, folder / "many", 20_000 if quick else 100_000)
     _small_runs(table, folder / "small", 2_000 if quick else 20_000)
     table.notes.append("commands are judged by CPU time: on an idle machine it is the time on the clock")
@@ -101,6 +103,40 @@ def _event_k(path: Path, events: int) -> tuple[list[int], list[int]]:
         _ = recording.events[k].payload
         parsed.append(time.perf_counter_ns() - begin)
     return viewed, parsed
+
+
+def _passes(table: Table, home: Path, turns: int) -> None:
+    """What the debugger asks first of a run of four events a turn."""
+    from reenact import Recording
+
+    home.mkdir()
+    path = home / "run.jsonl"
+    feed_tap(path, _short_conversations(turns), redact=False)
+    asked: dict[str, tuple[float, Callable[[Recording], object]]] = {
+        "open and count": (0.3, lambda recording: recording.count()),
+        "event_types()": (0.15, lambda recording: recording.event_types()),
+        "totals": (0.5, lambda recording: recording.totals),
+        "calls()": (0.5, lambda recording: recording.calls()),
+    }
+    for what, (budget, ask) in asked.items():
+        spent = []
+        for _ in range(3):
+            recording = None if what == "open and count" else Recording.load(path)
+            if recording is not None:
+                recording.count()
+            begin = time.process_time()
+            ask(recording or Recording.load(path))
+            spent.append(time.process_time() - begin)
+        full = 4 * turns == 100_000
+        table.add(f"{what}, {4 * turns:,} events", min(spent), unit="s CPU", budget=budget if full else None)
+
+
+def _short_conversations(turns: int) -> Iterator[Step]:
+    """Fifty turns each, as many as are wanted."""
+    for _ in range(turns // 50):
+        conversation = Conversation(Text(), 0, big_results=False, markers=True)
+        for _ in range(50):
+            yield from conversation.turn(last=False)
 
 
 def _commands(table: Table, home: Path, events: int) -> None:

@@ -35,7 +35,8 @@ _LARGEST = {
     schema.TOOL_CALLED: b', "args": ',
     schema.TOOL_RESULT: b', "result": ',
 }
-"""The field that the recorder writes last in such a line."""
+"""The field that the recorder writes last in such a line, but for its sums."""
+_SUMS = b', "tot": {'
 
 _WHOLE = frozenset((schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL_RESULT, schema.ERROR))
 _ERROR = (b'"err', b"\\u006", b"\\u007")
@@ -72,7 +73,8 @@ def light(line: bytes, kind: str, at: int) -> dict[str, Any]:
     largest = _LARGEST.get(kind)
     if largest is not None:
         cut = line.find(largest, at)
-        if cut > 0 and line.find(b', "', cut + len(largest)) < 0:
+        more = line.find(b', "', cut + len(largest))
+        if cut > 0 and (more < 0 or (line.startswith(_SUMS, more) and line.find(b', "', more + 1) < 0)):
             fields: dict[str, Any] = _decode(f"{{{line[at + 2 : cut].decode()}}}")[0]
             return fields
     elif kind not in _WHOLE and not any(needle in line for needle in _ERROR):

@@ -123,16 +123,16 @@ class Source:
 
     def is_long(self, offset: int) -> bool:
         """True if the line is one of those that are not parsed unless they are asked for whole."""
-        if len(self.head(offset)) < _HEAD:
+        if len(self.head(offset)) < _HEAD or self._window.find(b"\n", offset - self._at) >= 0:
             return False
-        size = at = 0
+        size, step = len(self._window) - (offset - self._at), 2 * _SMALL
         while size <= rawlines.MAX_LINE:
-            piece = os.pread(self._fd, _WINDOW << at, offset + size)
+            piece = self._pread(step, offset + size)
             end = piece.find(b"\n")
             if end >= 0 or not piece:
                 return size + max(end, 0) > rawlines.MAX_LINE
             size += len(piece)
-            at = min(at + 1, 4)
+            step = min(step * 4, 4 << 20)
         return True
 
     def beginning(self, offset: int) -> dict[str, Any]:

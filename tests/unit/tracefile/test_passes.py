@@ -83,7 +83,7 @@ def lines(seed, count):
     )
     yield pen("run.start", v="1.0", name="n")
     for number in range(count):
-        names = [*NEEDED, "name", "output", "result", "args", "body", "text"]
+        names = [*NEEDED, "name", "output", "result", "args", "body", "text", "tot"]
         rng.shuffle(names)
         fields = {name: rng.choice(values) for name in names[: rng.randrange(8)]}
         if rng.random() < 0.7:
@@ -121,7 +121,7 @@ json_values = st.recursive(
 
 @given(
     st.sampled_from(KINDS),
-    st.dictionaries(st.sampled_from([*NEEDED, "args", "body", "result", "e"]), json_values),
+    st.dictionaries(st.sampled_from([*NEEDED, "args", "body", "result", "tot", "e"]), json_values),
 )
 def test_light_fields_are_those_of_the_line(kind, fields):
     line = Pen()(kind, **fields).rstrip(b"\n")
