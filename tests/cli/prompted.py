@@ -75,6 +75,8 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def interrupt(self):
+        """Press Ctrl-C, when the command waits: readline misses a signal just before it begins to."""
+        time.sleep(0.5)
         os.killpg(self.process.pid, signal.SIGINT)
 
     def end(self):

@@ -219,7 +219,7 @@ def test_ctrl_c_ends_a_long_search(tmp_path):
     with Terminal("debug", path, cwd=tmp_path) as terminal:
         terminal.until(PROMPT)
         terminal.keys("b any(x == y for x in [1,2,3]) and match('(a|b|c)+z', content); c\n")
-        time.sleep(1.5)
+        time.sleep(1)
         terminal.interrupt()
         terminal.until(PROMPT)
         assert terminal.do("p step").strip() == "2"
