@@ -215,10 +215,12 @@ def test_ctrl_c_comes_back_to_the_prompt_and_ctrl_d_ends(trip, tmp_path):
 
 
 def test_ctrl_c_ends_a_long_search(tmp_path):
-    path = record_steps(tmp_path / "long.jsonl", 60_000)
+    path = record_steps(tmp_path / "long.jsonl", 30_000)
     with Terminal("debug", path, cwd=tmp_path) as terminal:
         terminal.until(PROMPT)
-        terminal.keys("b any(x == y for x in [1,2,3]) and match('(a|b|c)+z', content); c\n")
+        many = "[0, 0, 0, 0, 0, 0, 0, 0]"
+        slow = f"any(any(any(z for z in {many}) for y in {many}) for x in {many})"
+        terminal.keys(f"b {slow}; c\n")
         time.sleep(1)
         terminal.interrupt()
         terminal.until(PROMPT)
