@@ -20,10 +20,10 @@ MAX_BLOB = 256 << 20
 class Blobs:
     """The blob folders of one run."""
 
-    __slots__ = ("_folders", "_note")
+    __slots__ = ("_note", "folders")
 
     def __init__(self, folders: list[str], note: Note) -> None:
-        self._folders = folders
+        self.folders = folders
         self._note = note
 
     def path(self, reference: object) -> str | None:
@@ -31,7 +31,7 @@ class Blobs:
         found = _DIGEST.match(reference) if type(reference) is str else None
         if found is None:
             return None
-        for folder in self._folders:
+        for folder in self.folders:
             path = os.path.join(folder, found[1])
             if os.path.isfile(path):
                 return path

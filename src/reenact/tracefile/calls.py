@@ -11,11 +11,14 @@ from typing import Any
 from .. import schema
 from .event import ErrorText, Event
 
-MODEL, TOOL = "model", "tool"
+MODEL, TOOL, HTTP = "model", "tool", "http"
 
 
 class Call:
-    """One model or tool call; ``end`` is None while it runs, or for ever if the process died in it."""
+    """One model or tool call, or another call to a model's API (``http``).
+
+    ``end`` is None while it runs, or for ever if the process died in it.
+    """
 
     __slots__ = ("attempt", "begin", "duration_ms", "end", "error", "id", "kind", "lane", "parent", "tool")
 
@@ -138,6 +141,10 @@ class Joiner:
                 self.whole(Call(TOOL, event, fields), event, fields)
             else:
                 self.end(TOOL, event.tool_name or schema.TOOL_CALL, event, fields)
+        elif kind == schema.HTTP_REQUEST:
+            self.begin(Call(HTTP, event, fields), kind)
+        elif kind == schema.HTTP_RESPONSE:
+            self.end(HTTP, schema.HTTP_REQUEST, event, fields)
         elif kind == schema.ERROR and event.tool_name is not None and event.error is not None:
             self.tool_fails(event, event.tool_name, event.error, fields)
 
@@ -217,7 +224,7 @@ def group_turns(calls: Iterable[Call]) -> list[Turn]:
                 turn.attempts.append(call)
             if call.id is not None:
                 by_call[call.id] = turn
-        else:
+        elif call.kind == TOOL:
             turn = by_call.get(call.parent or "") or in_lane.get(call.lane) or (turns[-1] if turns else None)
             if turn is not None:
                 turn.tools.append(call)

@@ -15,6 +15,9 @@ from .dialects import Envelope
 from .shelf import Shelf
 from .values import fresh, restore
 
+_RAW = "raw"
+"""A reference to the bytes of a stream, which are no text to put in its place."""
+
 _STORAGE = ("base", "keep")
 """Fields about how a request is stored, which a rebuilt one no longer has."""
 
@@ -185,6 +188,8 @@ class Event:
         if name.startswith("_"):
             raise AttributeError(name)
         value = self._whole().get(name)
+        if name == _RAW:
+            return fresh(value)
         return self._value(value) if value is not None else None
 
     def __setattr__(self, name: str, value: object) -> None:

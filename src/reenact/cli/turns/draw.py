@@ -145,6 +145,7 @@ class Turns:
             return
         if end is None:
             self._open(call, "no answer was recorded", attempt)
+            self._partial(call)
             return
         where = address(end, self.root)
         if is_huge(end):
@@ -169,6 +170,18 @@ class Turns:
                 self._say_once("the answer's text was not recorded")
         self._asked(uncalled(end, turn), block, turn, where)
         end._forget()
+
+    def _partial(self, call: Call) -> None:
+        """Draw what had come of an answer when the process died."""
+        from ...tracefile.partial import partial_answer
+        from ...wire.shapes import text
+
+        found = partial_answer(self.recording, call.id)
+        if found is not None:
+            assembled, size = found
+            self._answers(
+                "", text(assembled.body) if assembled.body else "", f"{size:,} bytes had come", "dim"
+            )
 
     def _asked(self, uses: list[Use], block: Block, turn: Turn, where: str) -> None:
         """Draw tools whose calls were not recorded, with what the next prompt says they gave."""

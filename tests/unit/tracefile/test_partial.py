@@ -1,0 +1,57 @@
+"""What had come of a streamed answer when its process was killed is read back, and shown."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from provider import Provider
+
+from reenact import Debugger
+from reenact.tracefile.partial import partial_answer
+
+AGENT = """
+import os, signal, sys
+import httpx
+from reenact import Tap
+client = Tap(sys.argv[2]).wrap(httpx.Client())
+body = {"model": "claude-sonnet-4-5", "max_tokens": 99, "stream": True, "messages": [{"role": "user", "content": "go"}]}
+with client.stream("POST", sys.argv[1] + "/v1/messages", json=body) as answer:
+    for number, _ in enumerate(answer.iter_bytes()):
+        if number == 30:
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_stream_is_there_as_far_as_it_came(provider: Provider, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    done = subprocess.run(
+        [sys.executable, "-c", AGENT, provider.url("long-200,drip-1"), str(path)], check=False
+    )
+    assert done.returncode == -9
+    dbg = Debugger.load(path)
+    (call,) = dbg.calls("model")
+    assert call.is_open and dbg.count() == 1
+    found = partial_answer(dbg.recording, call.id)
+    assert found is not None
+    assembled, size = found
+    assert size > 500 and not assembled.complete and assembled.body is not None
+    assert len(assembled.body["content"][0]["text"]) > 20
+    shown = subprocess.run(
+        [sys.executable, "-m", "reenact", "show", str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    assert "died waiting for" in shown or "no answer was recorded" in shown
+    assert "bytes had come" in shown
+
+
+def test_an_id_that_is_a_path_is_none(tmp_path: Path) -> None:
+    (tmp_path / "run.blobs").mkdir()
+    (tmp_path / "secret.part").write_text("x")
+    line = '{"ts": 1.0, "run": "r", "w": "00000000", "step": 1, "kind": "model.request", "call": "../secret", "body": {}}\n'
+    (tmp_path / "run.jsonl").write_text(line)
+    dbg = Debugger.load(tmp_path / "run.jsonl")
+    assert dbg.calls()[0].id == "../secret"
+    assert partial_answer(dbg.recording, dbg.calls()[0].id) is None
+    assert os.path.exists(tmp_path / "secret.part")
