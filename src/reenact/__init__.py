@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._version import __version__ as __version__
     from .capture.bus import EventBus as EventBus
+    from .capture.install import install as install
+    from .capture.install import uninstall as uninstall
     from .capture.policy import private as private
     from .capture.registry import flush as flush
     from .capture.run import RunContext as RunContext
@@ -45,21 +47,28 @@ _HOME = {
     "UsageError": "errors",
     "carry": "capture.run",
     "flush": "capture.registry",
+    "install": "capture.install",
     "private": "capture.policy",
     "read_events": "tracefile.reader",
     "replay": "playback.messages",
     "run": "capture.run",
     "runs": "fleet.runs",
+    "uninstall": "capture.install",
 }
+_NOTEBOOK = {
+    "load_ipython_extension": "capture.notebook",
+    "unload_ipython_extension": "capture.notebook",
+}
+"""What ``%load_ext reenact`` looks for; nothing for anybody else."""
 
 __all__ = [
     "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
-    "carry", "flush", "private", "read_events", "replay", "run", "runs",
+    "carry", "flush", "install", "private", "read_events", "replay", "run", "runs", "uninstall",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    home = _HOME.get(name)
+    home = _HOME.get(name) or _NOTEBOOK.get(name)
     if home is None:
         raise AttributeError(f"module 'reenact' has no attribute {name!r}")
     module = __import__(f"reenact.{home}", fromlist=[name])

@@ -10,7 +10,7 @@ from _contextvars import ContextVar
 from _thread import RLock
 
 from .options import Options
-from .places import default_folder, in_folder, parent_run, start_fields
+from .places import default_folder, in_folder, is_begun_for_us, parent_run, start_fields
 from .recorder import Recorder
 
 TYPE_CHECKING = False
@@ -51,12 +51,15 @@ def known_process_recorder() -> Recorder | None:
 
 
 def _join_parent() -> Recorder | None:
-    """Join the run a parent process announced in the environment."""
+    """Join the run a parent process announced in the environment, or go on with the one begun for us."""
     run_id, w, stem = parent_run()
     if not stem:
         return None
     recorder = Recorder(stem + ".jsonl", Options(), run_id=run_id)
-    recorder.join(stem, w)
+    if is_begun_for_us(stem + ".jsonl"):
+        recorder.take_over(w)
+    else:
+        recorder.join(stem, w)
     return recorder
 
 

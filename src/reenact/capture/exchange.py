@@ -30,7 +30,17 @@ if TYPE_CHECKING:
 MAX_HELD = 64 << 20
 """Bytes of one answer kept in memory; of a longer one the rest is not recorded."""
 
+met: dict[str, int] = {}
+"""Every host a seam of this process saw, and how many calls to it were recorded: the proof of coverage."""
+
 COMPLETE, CLOSED, FAILED, CANCELLED, CUT = "complete", "closed", "error", "cancelled", "cut"
+"""How an answer ended: whole, given up by the agent, by an exception, by one that is no error, or in the
+middle without any."""
+
+
+def how_raised(exc: BaseException) -> str:
+    """Say how a call ended that raised this."""
+    return FAILED if isinstance(exc, Exception) else CANCELLED
 
 
 class Watch:
@@ -52,17 +62,19 @@ class Watch:
         try:
             from ..wire.routes import HTTP, Route, host_of, route_of
 
-            given = _json(body)
+            given, host = _json(body), host_of(url)
+            if len(met) < 1_000:
+                met.setdefault(host, 0)
             route = route_of(method.upper(), url, given, self.hosts)
             if route is None:
                 if not self.everything:
-                    host = host_of(url)
                     if host in self.others or len(self.others) < 1_000:
                         self.others[host] = self.others.get(host, 0) + 1
                     return None
                 route = Route(HTTP, None)
             exchange = Exchange(self.recorder(), route.sort, route.provider, method.upper(), url)
             exchange.leave(list(headers), body if given is None else given, hash(body))
+            met[host] = met.get(host, 0) + 1
             return exchange
         except Exception as exc:
             guard.swallow("record a request", exc)
@@ -79,6 +91,8 @@ class Exchange:
         self.method = method
         self.url = url
         self.is_over = False
+        self.fault: BaseException | None = None
+        """What has gone wrong meanwhile, if nobody has asked for the answer since."""
         self._calls = calls_of(recorder)
         self._request: Any = None
         self._status: int | None = None
@@ -125,15 +139,16 @@ class Exchange:
             choose,
         )
 
-    def answered(self, status: int, headers: Headers) -> None:
-        """Take in status and headers; the body comes in chunks."""
+    def answered(self, status: int, headers: Headers, *, decoded: bool = False) -> None:
+        """Take in status and headers; the body comes in chunks, ``decoded`` ones where the library has
+        taken the content encoding off."""
         try:
             from ..wire.stream import stream_kind
 
             self._status = status
             self._headers = list(headers)
             encoding = self._header("content-encoding")
-            if encoding and encoding != "identity":
+            if encoding and encoding != "identity" and not decoded:
                 from ..wire.inflate import inflater
 
                 self._inflate = inflater(encoding)
@@ -186,6 +201,9 @@ class Exchange:
         if isinstance(first.get("error"), tuple):
             kind, said = first.pop("error")
             error = error or {"type": kind, "message": said, "frames": caller_frames()}
+        elif how == CUT and first["ended"] != COMPLETE:
+            said = f"the connection ended after {len(data)} bytes of the answer"
+            error = {"type": "cut", "message": said, "frames": caller_frames()}
         if self.sort != MODEL:
             self._end_other(body, error)
             return
@@ -274,7 +292,7 @@ class Exchange:
 
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
-            self.end(CLOSED)
+            self.end(CLOSED if self.fault is None else FAILED, self.fault)
 
 
 def _json(data: bytes | None) -> Any:

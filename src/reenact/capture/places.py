@@ -18,6 +18,10 @@ RUN_VARIABLE = "REENACT_RUN"
 """``<run id> <writer> <stem>``: how a child process finds the run it belongs to."""
 
 
+MAIN_VARIABLE = "REENACT_MAIN"
+"""``<pid> <bytes>``: the process whose ``run.start`` the supervisor wrote, and how long that line is."""
+
+
 shown: dict[str, tuple[str, str | None]] = {}
 """What this process has put into the environment for its children, and what was there before."""
 
@@ -39,6 +43,21 @@ def announcement(run_id: str, w: str, stem: str) -> str:
     """Return what parent_run() reads in a child; a run id may be any text."""
     quoted = run_id.replace("%", "%25").replace(" ", "%20").replace("\0", "%00")
     return f"{quoted} {w} {absolute(stem)}"
+
+
+def is_main_process() -> bool:
+    """True in the very process that ``reenact run`` was told to start."""
+    return os.environ.get(MAIN_VARIABLE, "").partition(" ")[0] == str(os.getpid())
+
+
+def is_begun_for_us(path: str) -> bool:
+    """True if the file holds nothing but the head that the supervisor wrote for this process."""
+    try:
+        size = os.path.getsize(path)
+    except OSError as exc:
+        guard.pass_on(exc)
+        return False
+    return is_main_process() and os.environ[MAIN_VARIABLE].partition(" ")[2] == str(size)
 
 
 def default_folder() -> str:

@@ -6,6 +6,7 @@ agent; a run is ended once, by the writer that began it.
 
 from __future__ import annotations
 
+import os
 from _thread import RLock
 from time import perf_counter
 
@@ -156,13 +157,15 @@ class Recorder(Writer):
         if self.sink is not None and self.sink.queue is not None:
             self.lost += self.sink.queue.take_lost()
         redactor = self.texts.redactor
-        counters = {
+        counters: dict[str, Any] = {
             "events": self.step + 1,
             "dropped": self.lost,
             "redacted": redactor.total if redactor is not None else 0,
             "unredacted_signed": redactor.unredacted_signed if redactor is not None else 0,
             "overhead_us": int(self.overhead * 1e6),
         }
+        if registry.unseen is not None:
+            counters["unseen"] = registry.unseen()
         kind = schema.RUN_END if self.parent_w is None else schema.PROC_END
         self._line(kind, {"status": status, **end, **counters})
 
@@ -201,6 +204,14 @@ class Recorder(Writer):
         if self.sink is not None and self.sink.regular:
             self.stem = f"{stem}.p{self.w}"
             self.sink.move_to(f"{self.stem}.jsonl")
+
+    def take_over(self, w: str) -> None:
+        """Go on as the writer whose head the supervisor has written for this process."""
+        self._begin_writer(w, step=1)
+        if self.sink is not None:
+            state = os.stat(self.sink.path)
+            self.sink.identity, self.sink.size = (state.st_dev, state.st_ino), state.st_size
+            self.sink.own_from_start = True
 
     def __del__(self) -> None:
         # Dropped unclosed, as the articles do it: the run is over, and we cannot know how it went.

@@ -27,6 +27,8 @@ exiting = False
 """True from our exit handler on: threads may be frozen from now, with a lock in their hands."""
 how_it_ended: Callable[[Recorder], tuple[str, dict[str, Any]]] | None = None
 """Set by death.py when the crash hooks know more than that nobody closed the run."""
+unseen: Callable[[], list[dict[str, Any]]] | None = None
+"""Set by install.py: what the seams could not see in this process. Never raises."""
 
 
 def add(recorder: Recorder) -> None:

@@ -68,11 +68,11 @@ class Writer:
     dropped = False
     """True in the finaliser of a writer that nobody closed."""
 
-    def _begin_writer(self) -> None:
-        """Start numbering afresh: at construction, and again in a forked child."""
-        self.w = new_id(4)
+    def _begin_writer(self, w: str | None = None, step: int = 0) -> None:
+        """Start numbering: at construction, again in a forked child, and after a head written for us."""
+        self.w = w or new_id(4)
         self.pid = os.getpid()
-        self.step = 0
+        self.step = step
         self.segment = 0
         self.began = time.monotonic()
         self.totals = Totals()

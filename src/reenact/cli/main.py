@@ -1,7 +1,7 @@
 """The ``reenact`` command: finds the command asked for, imports only that, and answers with an exit code.
 
-0 fine, 1 a difference or failure was found, 2 usage or unusable input. Never a traceback, unless
-REENACT_DEBUG asks for it.
+0 fine, 1 a difference or failure was found, 2 usage or unusable input; ``run`` ends as the agent does.
+Never a traceback, unless REENACT_DEBUG asks for it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .text import clean
 
 COMMANDS = {
     "demo": "see it work: an agent that fails, recorded and read back (offline, no key)",
+    "run": "record an agent without changing it: `reenact run agent.py`",
     "ls": "list the runs in a folder, newest first",
     "show": "how a run ended, and what happened in it",
     "messages": "what the model saw, as a list that can be sent again",
@@ -123,7 +124,8 @@ def _dispatch(arguments: list[str], out: Output) -> int:
     module = importlib.import_module(f".commands.{name}", __package__)
     parser = Parser(f"reenact {name}", module.DESCRIPTION, module.EXAMPLES)
     module.configure(parser)
-    code: int = module.run(parser.parse_intermixed_args(arguments[1:]), out)
+    parse = getattr(module, "parse", Parser.parse_intermixed_args)
+    code: int = module.run(parse(parser, arguments[1:]), out)
     return code
 
 

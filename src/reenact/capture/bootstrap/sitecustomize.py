@@ -1,0 +1,43 @@
+"""Every Python below ``reenact run`` begins here: it waits for known libraries, and gets out of the way.
+
+The folder stands first on PYTHONPATH, for child processes too. A sitecustomize of the host's own, which this
+one hides, runs next, and nothing of ours stays on ``sys.path``.
+"""
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
+
+
+class _Home:
+    """Finds reenact where this file is, for a Python that has not got it installed."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):  # type: ignore[no-untyped-def]
+        if name != "reenact":
+            return None
+        from importlib.machinery import PathFinder
+
+        return PathFinder.find_spec(name, [_PACKAGES])
+
+
+sys.path[:] = [folder for folder in sys.path if folder != _HERE]
+if os.environ.get("REENACT_OFF") != "1" and sys.version_info >= (3, 11):
+    sys.meta_path.append(_Home)
+    try:
+        from reenact.capture.install import wait_for_libraries
+
+        wait_for_libraries(_HERE)
+    except Exception as exc:
+        sys.stderr.write(f"reenact: nothing is recorded in this process ({type(exc).__name__}: {exc}).\n")
+
+_ours = sys.modules.pop("sitecustomize")
+try:
+    __import__("sitecustomize")
+except ImportError as exc:
+    if exc.name != "sitecustomize":
+        raise
+finally:
+    sys.modules.setdefault("sitecustomize", _ours)

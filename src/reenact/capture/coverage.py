@@ -1,0 +1,113 @@
+"""What the seams could not see, noticed beside them: the proof that a recording is whole.
+
+An audit hook notes hosts and child processes; what they mean is judged when a run ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .install import Seams
+
+SDKS = ("anthropic", "cohere", "google.genai", "litellm", "mistralai", "ollama", "openai")
+"""A program that imports one of these is expected to call a model."""
+
+MAX_NOTED = 1_000
+_contacted: set[str] = set()
+_unhooked: list[str] = []
+"""Command lines of child Pythons that began without our bootstrap."""
+_bootstrap = ""
+
+
+def listen(bootstrap: str) -> None:
+    """Notice hosts and child processes from now on; an audit hook cannot be taken out again."""
+    global _bootstrap
+    _bootstrap = bootstrap
+    sys.addaudithook(_audit)
+
+
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    note = _NOTED.get(event)
+    if note is not None:
+        try:
+            note(*args)
+        except Exception:  # whatever a host or a command is made of: raising here would stop the agent's call
+            pass
+
+
+def _contact(host: Any, *_: Any) -> None:
+    if len(_contacted) < MAX_NOTED and host:
+        _contacted.add((host.decode() if isinstance(host, bytes) else str(host)).lower().rstrip("."))
+
+
+def _connect(_: Any, address: Any) -> None:
+    if type(address) is tuple:
+        _contact(address[0])
+
+
+def _popen(executable: Any, args: Any, cwd: Any, env: Any) -> None:
+    _child(executable, args, env)
+
+
+def _child(path: Any, args: Any, env: Any) -> None:
+    words = [args] if isinstance(args, str | bytes) else list(args)
+    command = [os.fsdecode(word) for word in [path or words[0], *words[1:]]]
+    if len(_unhooked) < MAX_NOTED and _is_python(command[0]) and not _is_hooked(command, env):
+        _unhooked.append(" ".join(command)[:200])
+
+
+def _is_python(path: str) -> bool:
+    name = os.path.basename(path)
+    return name.rstrip("0123456789.t") in ("python", "pypy") or path == sys.executable
+
+
+def _is_hooked(command: list[str], env: Any) -> bool:
+    """True if the child reads PYTHONPATH, and it has our folder there."""
+    for word in command[1:]:
+        if not word.startswith("-") or word in ("-", "-m", "-c"):
+            break
+        if not word.startswith("--") and set(word[1:].partition("c")[0]) & set("IES"):
+            return False
+    given: Any = os.environ if env is None else env
+    path = given.get("PYTHONPATH") or (given is env and given.get(b"PYTHONPATH")) or ""
+    return _bootstrap in os.fsdecode(path).split(os.pathsep)
+
+
+_NOTED: dict[str, Callable[..., None]] = {
+    "socket.getaddrinfo": _contact,
+    "socket.connect": _connect,
+    "subprocess.Popen": _popen,
+    "os.exec": _child,
+    "os.posix_spawn": _child,
+}
+
+
+def unseen(seams: Seams) -> list[dict[str, Any]]:
+    """Return what was not seen in this process, each with ``what``: ``host process sdk seam``."""
+    from ..wire.routes import is_model_host
+
+    exchange: Any = sys.modules.get("reenact.capture.exchange")
+    met: dict[str, int] = exchange.met if exchange is not None else {}
+    found: list[dict[str, Any]] = [
+        {"what": "host", "host": host}
+        for host in sorted(_contacted)
+        if host not in met and is_model_host(host, seams.hosts)
+    ]
+    found += [{"what": "process", "command": command} for command in dict.fromkeys(_unhooked)]
+    if not any(met.values()) and _should_call():
+        found += [{"what": "sdk", "sdk": name} for name in SDKS if name in sys.modules]
+    found += [{"what": "seam", "seam": name, "why": why} for name, why in sorted(seams.failed.items())]
+    return found
+
+
+def _should_call() -> bool:
+    """False in the helper processes of a supervised agent, which import what their parent does."""
+    from .places import MAIN_VARIABLE, is_main_process
+
+    return MAIN_VARIABLE not in os.environ or is_main_process()

@@ -1,0 +1,111 @@
+"""``reenact.install()``: every call of this process is recorded, with no change where it is made.
+
+Used by hand, and by every process below ``reenact run``. Waiting for a library costs a finder; what records
+is loaded with the first of them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import guard, registry
+from .seams.table import Installed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+HOSTS_VARIABLE, HTTP_VARIABLE = "REENACT_HOSTS", "REENACT_HTTP"
+"""``--host`` and ``--record-http`` of ``reenact run``, for the processes below it."""
+MODELS, ALL = "models", "all"
+
+seams: Seams | None = None
+"""What listens in this process, None before ``install()``."""
+
+
+class Seams(Installed):
+    """The seams of this process; their watch is made with the first of them, since it takes time to load."""
+
+    def __init__(self, hosts: tuple[str, ...], everything: bool) -> None:
+        super().__init__(None)  # type: ignore[arg-type]
+        self.hosts = hosts
+        self.everything = everything
+        self._has_watch = False
+
+    def patch(self, name: str, module: ModuleType) -> None:
+        """Listen to one module."""
+        if not self._has_watch:
+            from .current import current_recorder
+            from .exchange import Watch
+
+            self.watch = Watch(current_recorder, self.hosts, everything=self.everything)
+            self._has_watch = True
+        super().patch(name, module)
+
+
+def install(*, hosts: Iterable[str] = (), record_http: str = MODELS) -> None:
+    """Record every model call of this process from now on. Twice is fine; the first one's settings hold.
+
+    ``hosts`` are further hosts that serve models. ``record_http="all"`` records all other traffic, too.
+    """
+    from ..errors import UsageError
+
+    if isinstance(hosts, str) or not all(isinstance(host, str) and host for host in hosts):
+        raise UsageError(f"hosts={hosts!r}", hint='hosts is a list of names: hosts=["llm.example.com"]')
+    if record_http not in (MODELS, ALL):
+        raise UsageError(f"record_http={record_http!r}", hint='record_http is "models" or "all"')
+    _install(tuple(hosts), record_http == ALL)
+
+
+def _install(hosts: tuple[str, ...], everything: bool) -> None:
+    global seams
+    if seams is not None or os.environ.get("REENACT_OFF") == "1":
+        return
+    seams = Seams(hosts, everything)
+    seams.install()
+    registry.unseen = _unseen
+
+
+def uninstall() -> None:
+    """Give every library back as it was; calls under way are still recorded. Twice is fine."""
+    global seams
+    if seams is not None:
+        seams.uninstall()
+        seams = None
+        registry.unseen = None
+
+
+def wait_for_libraries(bootstrap: str) -> None:
+    """Begin a process below ``reenact run``; called once, before anything of the agent is there."""
+    import atexit
+
+    from . import coverage
+
+    named = os.environ.get(HOSTS_VARIABLE, "").split(",")
+    _install(tuple(host for host in named if host), os.environ.get(HTTP_VARIABLE) == ALL)
+    coverage.listen(bootstrap)
+    atexit.register(_say_what_was_unseen)  # the first handler, so the last to run
+
+
+def _unseen() -> list[dict[str, object]]:
+    from . import coverage
+
+    try:
+        return coverage.unseen(seams) if seams is not None else []
+    except Exception as exc:
+        guard.swallow("tell what was not seen", exc)
+        return []
+
+
+def _say_what_was_unseen() -> None:
+    """A process that recorded nothing still says so if it should have."""
+    try:
+        from .current import known_process_recorder, process_recorder
+
+        if known_process_recorder() is None and _unseen():
+            recorder = process_recorder()
+            recorder.start()
+            recorder.exit("unclosed", {})
+    except Exception as exc:
+        guard.swallow("tell what was not seen", exc)

@@ -1,0 +1,177 @@
+"""The parent half of ``reenact run``: begins the run, starts the agent, and writes how it ended.
+
+The agent is a process of its own with our streams, our terminal and our group. It takes over the run whose
+first line was written for it; when it is dead its writer is nobody's, and we complete the last line.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from ..lines import new_id
+from . import guard
+from .lastlines import complete_end
+from .oom import oom_kills
+from .options import Options
+from .places import (
+    MAIN_VARIABLE,
+    RUN_VARIABLE,
+    announcement,
+    default_folder,
+    git_commit,
+    in_folder,
+    start_fields,
+)
+from .recorder import Recorder
+from .relay import WAITED_FOR, Relay
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+"""What a shell answers where a command cannot be started."""
+
+
+class Supervised:
+    """One agent: what to start, and the run it is recorded as."""
+
+    def __init__(
+        self, command: list[str], name: str, meta: dict[str, Any], variables: dict[str, str]
+    ) -> None:
+        self.command = command
+        self.name = name
+        self.meta = meta
+        self.variables = variables
+        self.run_id = new_id(16)
+        self.w = new_id(4)
+        self.path = in_folder(default_folder(), name, self.run_id)
+        self.exit = 0
+        """Its exit code, or minus the signal that ended it."""
+        self.unseen: list[dict[str, Any]] = []
+        """What its processes say they could not see."""
+
+    def run(self) -> None:
+        """Start the agent and wait for its end; what is left of the run is complete then."""
+        killed_before = oom_kills()
+        began = time.monotonic()
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
+        children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, nobody would tell us how it ended
+        pid = os.fork()
+        if pid == 0:
+            self._become_agent(mask, children)
+        _let_go_of_streams()
+        peak = self._wait(pid)
+        told: dict[str, Any] = {
+            "exit": self.exit,
+            "duration_ms": round((time.monotonic() - began) * 1000, 3),
+            "peak_bytes": peak,
+        }
+        killed = (oom_kills() or 0) - (killed_before or 0)
+        if killed > 0:
+            told["oom_kills"] = killed
+        if self.is_recorded:
+            try:
+                self.unseen = complete_end(self.path, self.run_id, self.w, told)
+            except Exception as exc:
+                guard.swallow("write how the agent ended", exc)
+
+    @property
+    def is_recorded(self) -> bool:
+        """False if the run could not be begun, which was told then."""
+        return os.path.exists(self.path)
+
+    def _become_agent(self, mask: Any, children: Any) -> NoReturn:
+        """In the forked process: write the first line, and be the agent from then on."""
+        try:
+            env = {**os.environ, **self.variables, **self._joining()}
+            defaults = [signal.SIGPIPE, signal.SIGXFSZ]  # Python ignores them, and what is ignored stays so
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                defaults.append(signal.SIGINT)
+            for number in defaults:
+                signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGCHLD, children)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            os.execve(self.command[0], self.command, env)  # noqa: S606
+        except BaseException as exc:
+            guard.tell("start", f"{self.command[0]} cannot be started ({guard.explain(exc)}).")
+            os._exit(NOT_FOUND if isinstance(exc, FileNotFoundError) else NOT_EXECUTABLE)
+
+    def _joining(self) -> dict[str, str]:
+        """Return the variables by which the agent goes on with the run, or by which it is left alone."""
+        try:
+            if os.path.isdir(os.path.dirname(self.path)):
+                return self._begin()
+        except Exception as exc:
+            guard.swallow("begin a run", exc)
+        return {"REENACT_OFF": "1"}
+
+    def _begin(self) -> dict[str, str]:
+        """Write ``run.start`` in the agent's name."""
+        head = start_fields(
+            self.name,
+            Options(meta=self.meta or None),
+            command=self.command,
+            cwd=os.getcwd(),
+            git=git_commit(),
+        )
+        # Kept: a recorder that is dropped ends its run.
+        recorder = self._recorder = Recorder(self.path, Options(), run_id=self.run_id, head=head)
+        recorder._begin_writer(self.w)
+        recorder.start()
+        if recorder.lost:  # told already, and enough: the agent runs as if we were not there
+            return {"REENACT_OFF": "1"}
+        old = os.environ.get("PYTHONPATH")
+        return {
+            "PYTHONPATH": f"{BOOTSTRAP}{os.pathsep}{old}" if old else BOOTSTRAP,
+            RUN_VARIABLE: announcement(self.run_id, self.w, recorder.run_stem),
+            MAIN_VARIABLE: f"{os.getpid()} {os.path.getsize(self.path)}",
+        }
+
+    def _wait(self, agent: int) -> int:
+        """Pass signals on until the agent has ended; returns the most memory it had, in bytes."""
+        relay = Relay()
+        while True:
+            number = signal.sigwait(WAITED_FOR)
+            if number != signal.SIGCHLD:
+                relay.pass_on(number, agent)
+                continue
+            while True:  # as process 1 we bury whatever was orphaned, too
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == agent:
+                    self.exit = os.waitstatus_to_exitcode(status)
+                    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+                if pid == 0:
+                    break
+
+
+def _let_go_of_streams() -> None:
+    """Whoever reads the agent's output must see its end when the agent closes it, not when we end."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):
+        os.dup2(nowhere, stream)
+    try:
+        os.fstat(2)
+    except OSError:  # closed: the next descriptor must not become somebody's stderr
+        os.dup2(nowhere, 2)
+    if nowhere > 2:
+        os.close(nowhere)
+
+
+def end_like(code: int) -> int:
+    """Return an exit code, or end by the signal that it stands for."""
+    if code >= 0:
+        return code
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    number = -code
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    return 128 - code  # process 1 cannot be ended by a signal of its own

@@ -1,0 +1,164 @@
+"""``reenact run``: start a program as it is, record its model calls, and end exactly as it ended."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from typing import Any
+
+from ...capture.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
+from ...capture.supervise import Supervised, end_like
+from ...errors import UsageError
+from ..output import Output
+from ..text import clean, compact, count, plain
+
+DESCRIPTION = """\
+Run a program and record its model calls, without a change in it. COMMAND is a script, `-m module`, `-c code`
+or any program on the PATH, with its arguments; what comes after it is passed on as it stands. Processes it
+starts join the run. Input, output, signals and the exit code are the program's own; one line on stderr says
+at the end where the run is, and one more what could not be seen, if anything. With REENACT_OFF=1 nothing is
+recorded."""
+EXAMPLES = """\
+  reenact run agent.py --task lisbon
+  reenact run --name nightly --tag env=prod -m my_agent
+  reenact run pytest tests/ -k agents
+  reenact run --host llm.example.com gunicorn app:app
+  reenact show                                 what has just happened
+"""
+
+UNCOVERED = 3
+"""The exit code for --strict-coverage, where the program itself says 0."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run")
+    parser.add_argument("-m", metavar="MODULE", help="run a module, as python does; ends our own options")
+    parser.add_argument("-c", metavar="CODE", help="run code, as python does; ends our own options")
+    parser.add_argument("--name", help="the run's name; default: that of the script, module or program")
+    parser.add_argument(
+        "--tag", action="append", default=[], metavar="KEY=VALUE", help="metadata for ls --where"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder of the run; default $REENACT_DIR or ./.reenact")
+    parser.add_argument(
+        "--host", action="append", default=[], metavar="HOST", help="a further host that serves models"
+    )
+    parser.add_argument(
+        "--record-http", choices=(MODELS, ALL), default=MODELS, help="all: record other HTTP traffic, too"
+    )
+    parser.add_argument(
+        "--strict-coverage", action="store_true", help="exit with 3 if something could not be seen"
+    )
+
+
+def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """Read our own options, and leave everything from the command on as it stands."""
+    with_value = {
+        flag for action in parser._actions if action.nargs is None for flag in action.option_strings
+    }
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        if word in ("-m", "-c") or not word.startswith("-") or word == "--":
+            break
+        at += 2 if word in with_value else 1
+    args = parser.parse_args(arguments[:at])
+    args.command = arguments[at + 1 :] if arguments[at : at + 1] == ["--"] else arguments[at:]
+    return args
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    if not args.command:
+        raise UsageError("there is nothing to run", hint="for example: reenact run agent.py")
+    command = command_line(args.command)
+    tags = dict(_tag(text) for text in args.tag)
+    if os.environ.get("REENACT_OFF") == "1":
+        os.execv(command[0], command)  # noqa: S606
+    if args.out is not None:
+        os.environ["REENACT_DIR"] = os.path.abspath(args.out)
+    agent = Supervised(command, args.name or _name(args.command), tags, _variables(args))
+    agent.run()
+    unseen = _tell(agent, out) if agent.is_recorded else []
+    if args.strict_coverage and (unseen or not agent.is_recorded) and agent.exit == 0:
+        return UNCOVERED
+    return end_like(agent.exit)
+
+
+def command_line(words: list[str]) -> list[str]:
+    """Return what to execute: Python for a script, a module or code, else a program on the PATH."""
+    first = words[0]
+    if first in ("-m", "-c"):
+        if len(words) < 2:
+            raise UsageError(f"{first} of what", hint="for example: reenact run -m my_agent")
+        return [sys.executable, *words]
+    if first.endswith((".py", ".pyz")) or os.path.isdir(first):
+        if not os.path.exists(first):
+            raise UsageError(f"there is no script {first}", hint="paths are relative to the current folder")
+        return [sys.executable, *words]
+    beside_us = os.path.dirname(sys.executable)
+    found = shutil.which(first) or shutil.which(first, path=beside_us)
+    if found is not None:
+        return [found, *words[1:]]
+    if os.path.isfile(first):
+        return [sys.executable, *words]
+    raise UsageError(
+        f"there is no script or program {first}", hint="name a script, -m a module, or a program on the PATH"
+    )
+
+
+def _name(words: list[str]) -> str:
+    named = words[1] if words[0] == "-m" else "python" if words[0] == "-c" else words[0]
+    return os.path.basename(named.rstrip("/")).removesuffix(".py") or "run"
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f"--tag {text} is no KEY=VALUE", hint="for example: --tag environment=prod")
+    return key, value
+
+
+def _variables(args: argparse.Namespace) -> dict[str, str]:
+    """Return what the recording half is told through the environment."""
+    wanted = {}
+    if args.host:
+        wanted[HOSTS_VARIABLE] = ",".join(host.strip().lower() for host in args.host)
+    if args.record_http == ALL:
+        wanted[HTTP_VARIABLE] = ALL
+    return wanted
+
+
+def _tell(agent: Supervised, out: Output) -> list[str]:
+    """Say where the run is and what was not seen; returns the latter."""
+    from ...tracefile.listing import head_and_tail
+
+    row = head_and_tail(agent.path)[0]
+    words = [count(row.turns, "call"), f"{compact(row.tokens_in + row.tokens_out)} tokens"]
+    if row.errors:
+        words.append(count(row.errors, "error"))
+    out.say(clean(f"reenact: {_shown(agent.path)}  {plain(row.status, 20)}, {', '.join(words)}"))
+    unseen = [text for each in agent.unseen if (text := _unseen_text(each, row.turns))]
+    unseen = list(dict.fromkeys(unseen))
+    if unseen:
+        more = f"; and {len(unseen) - 5} more" if len(unseen) > 5 else ""
+        out.say(clean(f"reenact: not seen: {'; '.join(unseen[:5])}{more}"))
+    return unseen
+
+
+def _unseen_text(unseen: dict[str, Any], calls: int) -> str:
+    """Return a sentence for what a process could not see; "" if the run as a whole has seen it."""
+    what = unseen.get("what")
+    if what == "host":
+        return f"{unseen.get('host')} was contacted in a way that is not listened to"
+    if what == "process":
+        return f"a Python of its own began without us: {unseen.get('command')}"
+    if what == "sdk":
+        return "" if calls else f"{unseen.get('sdk')} was imported, and no call came of it"
+    if what == "seam":
+        return f"calls made with {unseen.get('seam')} ({unseen.get('why')})"
+    return f"{what}"
+
+
+def _shown(path: str) -> str:
+    return os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
