@@ -44,10 +44,15 @@ def open_calls(recording: Recording, near_end: Sequence[Call] | None = None) -> 
     if near_end is None:
         near_end = join_calls(recording.events[-_LOOK_BACK:])
     calls = [call for call in near_end if call.is_open]
-    if recording.end is None or not calls:
+    if died_without_a_word(recording) or not calls:
         return calls
     ended = {event.writer for event in recording.lines[-_LOOK_BACK:] if event.kind == schema.PROC_END}
     return [call for call in calls if call.event.writer not in {*ended, first_writer(recording)}]
+
+
+def died_without_a_word(recording: Recording) -> bool:
+    """True if the first process wrote no end: of a killed one only its supervisor knows."""
+    return recording.end is None or recording.status == states.KILLED
 
 
 def first_writer(recording: Recording) -> str | None:
@@ -108,7 +113,7 @@ def error_dict(error: ErrorText) -> dict[str, Any]:
 
 def failed_at(recording: Recording, calls: Sequence[Call]) -> Event | None:
     """Return the event to look at: what a process died inside of, else where the error came up."""
-    if calls and recording.end is None and recording.status != states.RUNNING:
+    if calls and died_without_a_word(recording) and recording.status != states.RUNNING:
         return calls[-1].event
     return failure_of(recording)
 
@@ -124,9 +129,10 @@ def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> Non
     sign, style = status_mark(status)
     error = ending_error(recording)
     words: list[str] = []
-    if error is not None and recording.end is not None:
+    cut_short = died_without_a_word(recording)
+    if error is not None and not cut_short:
         words.append(error_text(error))
-    elif status in _SAYS and (recording.end is not None or not calls):
+    elif status in _SAYS and (not cut_short or not calls):
         words.append(_SAYS[status])
     words += [inside(call, status, first_writer(recording)) for call in calls[-4:]]
     code = _exit_text(recording.end)
@@ -137,7 +143,7 @@ def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> Non
         words.append(took)
     head = f"{sign} {plain(status, 20)}"
     out.paragraph([(head + "  " if words else head, style), (", ".join(words), "")])
-    if calls and error is not None and recording.end is None:
+    if calls and error is not None and cut_short:
         out.line(f"  its last error was {error_text(error)}")
     for frame in (error.frames if error is not None else [])[:3]:
         out.line(out.paint(f"    at {plain(clean(frame), out.width - 8)}", "dim"))
@@ -161,10 +167,11 @@ def _exit_text(end: Event | None) -> str:
     if type(code) is not int:
         return ""
     if code < 0:
+        memory = ", the kernel killed for memory" if end is not None and end.oom_kills else ""
         try:
-            return f"signal {signal.Signals(-code).name}"
+            return f"signal {signal.Signals(-code).name}{memory}"
         except ValueError:
-            return f"signal {-code}"
+            return f"signal {-code}{memory}"
     return f"exit {code}" if code else ""
 
 
