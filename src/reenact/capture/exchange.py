@@ -6,12 +6,10 @@ kept and counted; it is read when the answer is over.
 
 from __future__ import annotations
 
-import time
-from array import array
-
 from .. import schema
 from . import guard
 from .answer import write_answer
+from .arrived import Arrived
 from .callers import caller_frames
 from .headers import REQUEST_ID, attempt_of, told_headers
 from .tap import as_text, calls_of
@@ -23,12 +21,8 @@ if TYPE_CHECKING:
 
     from .calls import OpenCall
     from .recorder import Recorder
-    from .spill import Spill
 
     Headers = Iterable[tuple[str, str]]
-
-MAX_HELD = 64 << 20
-"""Bytes of one answer kept in memory; of a longer one the rest is not recorded."""
 
 met: dict[str, int] = {}
 """Every host a seam of this process saw, and how many calls to it were recorded: the proof of coverage."""
@@ -97,12 +91,7 @@ class Exchange:
         self._request: Any = None
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []
-        self._chunks: list[bytes] = []
-        self._times = array("d")
-        self._size = 0
-        self._lossy = False
-        self._inflate: Callable[[bytes], bytes] | None = None
-        self._spill: Spill | None = None
+        self._arrived = Arrived()
         self._stream: str | None = None
         self._call = ""
         self._opened: OpenCall | None = None
@@ -151,29 +140,22 @@ class Exchange:
             if encoding and encoding != "identity" and not decoded:
                 from ..wire.inflate import inflater
 
-                self._inflate = inflater(encoding)
-            self._stream = stream_kind(self.provider, self.url, self._header("content-type"), self._request)
+                self._arrived.inflate = inflater(encoding)
+            if status < 400:  # an error is told in one piece
+                kind = self._header("content-type")
+                self._stream = stream_kind(self.provider, self.url, kind, self._request)
             texts = self.recorder.texts
-            if self._stream and status < 400 and texts.blob_folder and texts.content() == "full":
+            if self._stream and texts.blob_folder and texts.content() == "full":
                 from .spill import Spill
 
-                self._spill = Spill(texts.blob_folder, self._call, texts.redactor)
+                self._arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
         except Exception as exc:
             guard.swallow("record the beginning of an answer", exc)
 
     def chunk(self, data: bytes) -> None:
         """Take in bytes of the answer as they pass."""
         try:
-            if self._inflate is not None:
-                data = self._inflate(data)
-            self._size += len(data)
-            if self._size > MAX_HELD:
-                self._lossy = True
-                return
-            self._chunks.append(data)
-            self._times.append(time.monotonic())
-            if self._spill is not None:
-                self._spill.add(data)
+            self._arrived.add(data)
         except Exception as exc:
             guard.swallow("record a piece of an answer", exc)
 
@@ -188,14 +170,14 @@ class Exchange:
             self.recorder.lost += 1
             guard.swallow("record an answer", fault)
         finally:
-            if self._spill is not None:
-                self._spill.remove()
+            if self._arrived.spill is not None:
+                self._arrived.spill.remove()
 
     def _end(self, how: str, exc: BaseException | None) -> None:
         from ..wire.routes import MODEL
-        from ..wire.shapes import tool_uses
+        from ..wire.shapes import error_of, tool_uses
 
-        data = b"".join(self._chunks)
+        data = self._arrived.data()
         error: Any = exc if how in (FAILED, CANCELLED) else None
         body, first = self._body(data, how)
         if isinstance(first.get("error"), tuple):
@@ -204,6 +186,9 @@ class Exchange:
         elif how == CUT and first["ended"] != COMPLETE:
             said = f"the connection ended after {len(data)} bytes of the answer"
             error = {"type": "cut", "message": said, "frames": caller_frames()}
+        elif error is None and (named := self._header("x-amzn-errortype")):
+            said = (error_of(body, self.provider) or (None, ""))[1]
+            error = {"type": named.partition(":")[0], "message": said, "frames": caller_frames()}
         if self.sort != MODEL:
             self._end_other(body, error)
             return
@@ -238,36 +223,23 @@ class Exchange:
 
         assembled = assemble(data, self.provider, self._header("content-type"))
         ended = COMPLETE if assembled.complete else CUT if how == COMPLETE else how
-        first: dict[str, Any] = {"ttft_ms": self._time_of(assembled.first_content), "ended": ended}
+        first: dict[str, Any] = {"ttft_ms": self._since_began(assembled.first_content), "ended": ended}
         if assembled.error is not None:
-            first["error"] = assembled.error
+            first["ended"], first["error"] = FAILED, assembled.error
         if assembled.problems:
             first["problems"] = assembled.problems[:8]
         return assembled.body, first
 
-    def _time_of(self, offset: int | None) -> float | None:
+    def _since_began(self, offset: int | None) -> float | None:
         """Return when the byte at an offset arrived, in milliseconds since the call began."""
-        if offset is None or self._opened is None:
-            return None
-        size = 0
-        for chunk, at in zip(self._chunks, self._times, strict=True):
-            size += len(chunk)
-            if size >= offset:
-                return round((at - self._opened.began) * 1000, 3)
-        return None
+        at = self._arrived.time_of(offset)
+        return None if at is None or self._opened is None else round((at - self._opened.began) * 1000, 3)
 
     def _raw(self, data: bytes) -> dict[str, Any] | None:
         """Store the stream as it came and return what stands for it in the line."""
         if self._stream is None or not data or self._opened is None:
             return None
-        from .rawstream import store
-
-        began = self._opened.began
-        chunks = [(len(chunk), at - began) for chunk, at in zip(self._chunks, self._times, strict=True)]
-        raw = store(self.recorder.texts, data, chunks, decoded=self._inflate is not None)
-        if raw is not None and self._lossy:
-            raw["lossy"] = True
-        return raw
+        return self._arrived.store(self.recorder.texts, data, self._opened.began)
 
     def _end_other(self, body: Any, error: Any) -> None:
         from .failure import failure

@@ -1,4 +1,4 @@
-"""Where an SDK's client keeps its HTTP client: a bounded walk through what it holds.
+"""Where an SDK's client keeps what carries its calls: a bounded walk through what it holds.
 
 Used by ``tap.wrap``. Every SDK has another name for it; all of them hold it somewhere near.
 """
@@ -16,41 +16,39 @@ if TYPE_CHECKING:
 
 MAX_OBJECTS, MAX_DEPTH = 2_000, 5
 _PLAIN = (str, bytes, int, float, bool, type(None), type)
+_MADE_LATER = ("_client", "_async_client")
+"""Properties that make a client, or fetch it from elsewhere, when they are first asked for."""
 
 
-def http_clients(client: Any) -> list[Any]:
-    """Return the HTTP clients inside an SDK's client, a model of a framework, or an SDK's module."""
-    kinds = _client_types()
-    if isinstance(client, kinds):
-        return [client]
+def carriers(client: Any, kinds: tuple[type, ...], holders: tuple[type, ...] = ()) -> list[Any]:
+    """Return what is of these kinds inside an SDK's client, a model of a framework, or an SDK's module.
+
+    ``holders`` are kinds that may hold others.
+    """
     found: list[Any] = []
     seen: set[int] = set()
     queue: list[tuple[Any, int]] = [(_of_module(client), 0)]
+    alive = []
     while queue and len(seen) < MAX_OBJECTS:
         held, depth = queue.pop(0)
         if id(held) in seen:
             continue
         seen.add(id(held))
+        alive.append(held)  # else another object may get its id
         if isinstance(held, kinds):
             found.append(held)
-        elif depth < MAX_DEPTH:
+            if not isinstance(held, holders):
+                continue
+        if depth < MAX_DEPTH:
             queue += [(value, depth + 1) for value in _held_by(held)]
     return found
-
-
-def _client_types() -> tuple[type, ...]:
-    from .seams.httpx_like import MODULES
-
-    modules = [sys.modules[name] for name in MODULES if name in sys.modules]
-    return tuple(kind for module in modules for kind in (module.Client, module.AsyncClient))
 
 
 def _of_module(client: Any) -> Any:
     """Return what a module-level API works with: ``openai.chat…`` has a client made on first use."""
     if isinstance(client, type(sys)):
         load = getattr(client, "_load_client", None)
-        if callable(load):
-            return load()
+        return load() if callable(load) else getattr(client, "_client", None)
     return client
 
 
@@ -63,15 +61,16 @@ def _held_by(value: Any) -> Iterator[Any]:
         yield from value
     else:
         yield from list(getattr(value, "__dict__", {}).values())
-        for name in ("__pydantic_private__",):
+        yield getattr(value, "__pydantic_private__", None)
+        yield from _asked_for(value)
+
+
+def _asked_for(value: Any) -> Iterator[Any]:
+    """Yield what is no plain attribute: slots, and clients behind a property."""
+    kinds = type(value).__mro__
+    names = [name for kind in kinds for name in getattr(kind, "__slots__", ()) or ()]
+    for name in (*names, *[each for each in _MADE_LATER if hasattr(type(value), each)]):
+        try:
             yield getattr(value, name, None)
-        yield from _slots(value)
-
-
-def _slots(value: Any) -> Iterator[Any]:
-    for kind in type(value).__mro__:
-        for name in getattr(kind, "__slots__", ()) or ():
-            try:
-                yield getattr(value, name, None)
-            except Exception as exc:
-                guard.pass_on(exc)
+        except Exception as exc:
+            guard.pass_on(exc)

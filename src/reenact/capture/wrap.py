@@ -1,4 +1,4 @@
-"""``tap.wrap(client)``: the transport inside a client is listened to; the client stays the same object."""
+"""``tap.wrap(client)``: what carries a client's calls is listened to; the client stays the same object."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import os
 
 from . import guard
 from .exchange import Watch
-from .locate import http_clients
-from .seams import httpx_like
+from .locate import carriers
+from .seams import aiohttp_client, httpx_like, pools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .tap import Tap
+
+_SEAMS: tuple[Any, ...] = (httpx_like, aiohttp_client, pools)
+_LOOKED_FOR = "clients of httpx and httpx2, sessions of aiohttp, and connections of urllib3 and http.client"
 
 
 def wrap(tap: Tap, client: Any) -> None:
@@ -22,7 +26,7 @@ def wrap(tap: Tap, client: Any) -> None:
         return
     try:
         watch = Watch(tap._recorder)
-        if not sum([httpx_like.tap_client(each, watch) for each in http_clients(client)]):
+        if not _each_carrier(client, lambda seam, held: seam.tap(held, watch)):
             _tell_nothing_found(client)
     except Exception as exc:
         guard.swallow(f"wrap a {type(client).__name__}", exc)
@@ -31,16 +35,26 @@ def wrap(tap: Tap, client: Any) -> None:
 def unwrap(client: Any) -> None:
     """Undo ``wrap``. Never raises."""
     try:
-        for each in http_clients(client):
-            httpx_like.untap_client(each)
+        _each_carrier(client, lambda seam, held: seam.untap(held))
     except Exception as exc:
         guard.swallow(f"unwrap a {type(client).__name__}", exc)
+
+
+def _each_carrier(client: Any, do: Callable[[Any, Any], object]) -> int:
+    """Do something to whatever carries a client's calls; returns how many such parts it has."""
+    known = [(seam, seam.kinds()) for seam in _SEAMS]
+    found = carriers(client, tuple(kind for _, kinds in known for kind in kinds), aiohttp_client.holders())
+    for held in found:
+        for seam, kinds in known:
+            if isinstance(held, kinds):
+                do(seam, held)
+    return len(found)
 
 
 def _tell_nothing_found(client: Any) -> None:
     kind = type(client)
     guard.tell(
         f"wrap:{kind.__module__}.{kind.__qualname__}",
-        f"found nothing to listen to in a {kind.__module__}.{kind.__qualname__}: looked for clients of "
-        f"{' and '.join(httpx_like.MODULES)} inside it. Its calls are not recorded.",
+        f"found nothing to listen to in a {kind.__module__}.{kind.__qualname__}: looked for {_LOOKED_FOR} "
+        "inside it. Its calls are not recorded.",
     )

@@ -1,6 +1,6 @@
 """httpx and httpx2, which are alike: a transport around the client's own.
 
-``tap_client`` changes one client (``tap.wrap``), ``patch`` all of a module's (``install``). The classes are
+``tap`` changes one client (``tap.wrap``), ``patch`` all of a module's (``install``). The classes are
 made per module, because each insists on its own base classes.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from .. import guard
-from ..exchange import CANCELLED, CLOSED, FAILED
+from ..exchange import CLOSED, how_raised
 from . import inside
 
 TYPE_CHECKING = False
@@ -29,30 +29,32 @@ def is_tapped(transport: object) -> bool:
     return hasattr(transport, _MARK)
 
 
-def tap_client(client: Any, watch: Watch) -> int:
-    """Tap the transports inside one client; returns how many of them are tapped now."""
-    module = _module_of(client)
-    if module is None:
-        return 0
-    found = 0
+def kinds() -> tuple[type, ...]:
+    """Return the classes that can be tapped, of the modules there are."""
+    modules = [sys.modules[name] for name in MODULES if name in sys.modules]
+    return tuple(kind for module in modules for kind in (module.Client, module.AsyncClient))
+
+
+def tap(client: Any, watch: Watch) -> None:
+    """Tap the transports inside one client; wrapped again, by another tap perhaps, the last one holds."""
+    module = next(each for each in map(sys.modules.get, MODULES) if each is not None and _is_of(each, client))
     for owner, key in _places(client):
         transport = owner[key]
-        if transport is None:
-            continue
-        found += 1
-        if not is_tapped(transport):
+        if is_tapped(transport):
+            transport._watch = watch
+        elif transport is not None:
             owner[key] = tapped(module, transport, watch)
-    return found
 
 
-def untap_client(client: Any) -> int:
-    """Give a client its own transports back; returns how many."""
-    found = 0
+def untap(client: Any) -> None:
+    """Give a client its own transports back."""
     for owner, key in _places(client):
         while is_tapped(owner[key]):
             owner[key] = getattr(owner[key], _MARK)
-            found += 1
-    return found
+
+
+def _is_of(module: Any, client: Any) -> bool:
+    return isinstance(client, (module.Client, module.AsyncClient))
 
 
 def _places(client: Any) -> list[tuple[dict[Any, Any], Any]]:
@@ -60,14 +62,6 @@ def _places(client: Any) -> list[tuple[dict[Any, Any], Any]]:
     mounts = own.get("_mounts")
     places: list[tuple[dict[Any, Any], Any]] = [(own, "_transport")] if "_transport" in own else []
     return places + [(mounts, key) for key in mounts] if isinstance(mounts, dict) else places
-
-
-def _module_of(client: Any) -> Any:
-    for name in MODULES:
-        module = sys.modules.get(name)
-        if module is not None and isinstance(client, (module.Client, module.AsyncClient)):
-            return module
-    return None
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
@@ -132,10 +126,6 @@ def _answered(exchange: Exchange, response: Any, tee: type) -> None:
         guard.swallow("listen to an answer", exc)
 
 
-def _how(exc: BaseException) -> str:
-    return FAILED if isinstance(exc, Exception) else CANCELLED
-
-
 def _make_sync(module: Any) -> type:
     class Tee(module.SyncByteStream):  # type: ignore[misc]
         """The answer's bytes, passed on as they come."""
@@ -169,7 +159,7 @@ def _make_sync(module: Any) -> type:
             try:
                 response = transport.handle_request(request)
             except BaseException as exc:
-                exchange.end(_how(exc), exc)
+                exchange.end(how_raised(exc), exc)
                 raise
             finally:
                 inside.leave(token)
@@ -209,7 +199,7 @@ class _Pieces:
             self._exchange.end()
             raise
         except BaseException as exc:
-            self._exchange.end(_how(exc), exc)
+            self._exchange.end(how_raised(exc), exc)
             raise
         self._exchange.chunk(piece)
         return piece
@@ -248,7 +238,7 @@ def _make_async(module: Any) -> type:
             try:
                 response = await transport.handle_async_request(request)
             except BaseException as exc:
-                exchange.end(_how(exc), exc)
+                exchange.end(how_raised(exc), exc)
                 raise
             finally:
                 inside.leave(token)
@@ -286,7 +276,7 @@ class _AsyncPieces:
             self._exchange.end()
             raise
         except BaseException as exc:
-            self._exchange.end(_how(exc), exc)
+            self._exchange.end(how_raised(exc), exc)
             raise
         self._exchange.chunk(piece)
         return piece

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SEAMS = {
     "httpx": "httpx_like",
     "httpx2": "httpx_like",
+    "http.client": "http_client",
+    "urllib3.connection": "http_client",
+    "aiohttp": "aiohttp_client",
 }
 """Module -> the file of this folder that listens to it: its ``patch(module, watch)`` returns the undo."""
 
@@ -66,7 +69,7 @@ class Installed:
         if self._waiting is not None and self._waiting in sys.meta_path:
             sys.meta_path.remove(self._waiting)
         self._waiting = None
-        for undo in self.undo.values():
+        for undo in reversed(self.undo.values()):  # urllib3 builds upon http.client
             try:
                 undo()
             except Exception as exc:
@@ -79,7 +82,7 @@ def wanted_modules() -> list[str]:
     left_out = {
         name.strip()[1:] for name in os.environ.get("REENACT_SEAMS", "").split(",") if name.strip()[:1] == "-"
     }
-    return [name for name in SEAMS if name not in left_out]
+    return [name for name in SEAMS if not any(f"{name}.".startswith(f"{each}.") for each in left_out)]
 
 
 class _AfterImport:

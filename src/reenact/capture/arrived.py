@@ -1,0 +1,63 @@
+"""What has come of an answer: its bytes with their times, and on disk while it is still coming."""
+
+from __future__ import annotations
+
+import time
+from array import array
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .spill import Spill
+    from .texts import Texts
+
+MAX_HELD = 64 << 20
+"""Bytes of one answer kept in memory; of a longer one the rest is not recorded."""
+
+
+class Arrived:
+    """The pieces of one answer, content encoding taken off."""
+
+    def __init__(self) -> None:
+        self.inflate: Callable[[bytes], bytes] | None = None
+        self.spill: Spill | None = None
+        self._chunks: list[bytes] = []
+        self._times = array("d")
+        self._size = 0
+
+    def add(self, data: bytes) -> None:
+        """Take in the next piece."""
+        if self.inflate is not None:
+            data = self.inflate(data)
+        self._size += len(data)
+        if self._size > MAX_HELD:
+            return
+        self._chunks.append(data)
+        self._times.append(time.monotonic())
+        if self.spill is not None:
+            self.spill.add(data)
+
+    def data(self) -> bytes:
+        """Return all that is kept."""
+        return b"".join(self._chunks)
+
+    def time_of(self, offset: int | None) -> float | None:
+        """Return when the byte at an offset arrived, on the clock of time.monotonic()."""
+        size = 0
+        for chunk, at in zip(self._chunks, self._times, strict=True):
+            size += len(chunk)
+            if offset is not None and size >= offset:
+                return at
+        return None
+
+    def store(self, texts: Texts, data: bytes, began: float) -> dict[str, Any] | None:
+        """Keep the stream as it came; returns what stands for it in the line."""
+        from .rawstream import store
+
+        chunks = [(len(chunk), at - began) for chunk, at in zip(self._chunks, self._times, strict=True)]
+        raw = store(texts, data, chunks, decoded=self.inflate is not None)
+        if raw is not None and self._size > MAX_HELD:
+            raw["lossy"] = True
+        return raw
