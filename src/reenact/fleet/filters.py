@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
+from ..wire.values import as_text
 
 _FILTER = re.compile(r"([^=!~<>]+)(!=|>=|<=|==?|~|>|<)(.*)", re.DOTALL)
 _AGO = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw])")
@@ -78,7 +79,7 @@ def facts(row: Any, key: str) -> list[str]:
         return [] if own is None else [str(own)]
     meta = row.meta.get(key.removeprefix("meta."))
     if meta is not None:
-        return [_text(meta)]
+        return [as_text(meta)]
     if key in LISTS:
         return [str(one) for one in getattr(row, LISTS[key], ())]
     if key == "usd":
@@ -88,17 +89,6 @@ def facts(row: Any, key: str) -> list[str]:
         return [str(row.tokens_in + row.tokens_out)]
     value = getattr(row, key, None) if key in NUMBERS or key in DEEP_NUMBERS else None
     return [] if value is None else [str(value)]
-
-
-def _text(value: object) -> str:
-    if type(value) is str:
-        return value
-    import json
-
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return "…"
 
 
 def _number(text: str) -> float | None:

@@ -14,6 +14,7 @@ from ..prices import Book
 from ..summary import Totals
 from ..tracefile import status
 from ..tracefile.findings import Finding
+from ..wire.values import as_text
 from .filters import Filter, moment, parse_filter
 from .scan import Scan, Tick, places
 
@@ -56,7 +57,7 @@ class Runs(Sequence[RunStats]):
     def where(self, *conditions: Condition, **equal: object) -> Runs:
         """Return the runs that all conditions hold for: ``"tokens>1000"``, a function, ``status="error"``."""
         tests = [_test(condition) for condition in conditions]
-        tests += [Filter(key, "=", str(value)).holds for key, value in equal.items()]
+        tests += [Filter(key, "=", _as_filtered(value)).holds for key, value in equal.items()]
         return self._only([row for row in self._rows if all(test(row) for test in tests)])
 
     def since(self, when: Any) -> Runs:
@@ -208,6 +209,11 @@ def collect(
 
 def _test(condition: Condition) -> Callable[[RunStats], object]:
     return parse_filter(condition).holds if isinstance(condition, str) else condition
+
+
+def _as_filtered(value: object) -> str:
+    """Return a value as filters see it: metadata is JSON, so True is ``true``."""
+    return as_text(value) if isinstance(value, bool | list | dict) else str(value)
 
 
 def _flat(row: RunStats) -> dict[str, Any]:

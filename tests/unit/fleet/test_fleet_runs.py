@@ -392,3 +392,17 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     calls, grown = map(int, done.stdout.split())
     assert calls == 20_000
     assert grown < 12_000, f"{grown} KB for a file of {os.path.getsize(tmp_path / 'big.jsonl'):,} bytes"
+
+
+def test_metadata_that_is_no_text_is_chosen_by_its_value(tmp_path):
+    agent(tmp_path / "a.jsonl", meta={"debug": True, "tags": ["x"], "retries": 3})
+    agent(tmp_path / "b.jsonl", meta={"debug": False})
+    found = runs(tmp_path)
+    chosen = [
+        found.where(debug=True),
+        found.where("debug=true"),
+        found.where(tags=["x"]),
+        found.where(retries=3),
+    ]
+    assert [[Path(row.path).name for row in some] for some in chosen] == [["a.jsonl"]] * 4
+    assert len(found.where(path=tmp_path / "b.jsonl")) == 1
