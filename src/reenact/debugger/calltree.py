@@ -11,6 +11,12 @@ from ..tracefile.event import Event
 from ..tracefile.recording import Recording
 from .lanes import MAIN, Lanes
 
+_DEEPEST = 100
+"""Calls and lanes within each other that are followed."""
+
+_MOST_OPEN = 1000
+"""Tool calls without an end, the latest, among which the one around a sub-agent is sought."""
+
 
 class CallTree:
     """The calls of a recording by event, with their parents and children."""
@@ -38,7 +44,7 @@ class CallTree:
     def enclosing(self, event: Event) -> Call | None:
         """Return the innermost call that was still open at an event, its own left out."""
         call = self.call_at(event)
-        for _ in range(100):
+        for _ in range(_DEEPEST):
             call = None if call is None else self.parent(call)
             if call is None or _is_within(event, call):
                 return call
@@ -66,9 +72,11 @@ class _Planter:
         self._latest: dict[str, Call] = {}
         """The latest model call of each lane."""
         self._open: list[Call] = []
-        """Tool calls that have not ended."""
+        """Tool calls that may not have ended."""
         self._inside: dict[str, Call] = {}
         """The tool call that each lane ran in last."""
+        self._taken: set[int] = set()
+        """The tool calls that a lane ran in."""
 
     def plant(self, calls: list[Call]) -> None:
         for call in calls:
@@ -81,9 +89,8 @@ class _Planter:
             lane = self._lane_of[id(parent)] if inherits else self._lanes.named(call.event, call.lane)
             self._lane_of[id(call)] = lane
             self._tree.take_in(call, lane)
-            self._open = [one for one in self._open if one.end is None or (one.end.index or 0) > index]
             if parent is None:
-                parent = self._latest.get(lane) if call.kind == TOOL else self._tool_around(lane)
+                parent = self._latest.get(lane) if call.kind == TOOL else self._tool_around(lane, index)
             if parent is not None:
                 self._tree.link(call, parent)
             if call.id is not None:
@@ -92,25 +99,31 @@ class _Planter:
                 self._latest[lane] = call
             elif call.end is not call.begin:
                 self._open.append(call)
+                if len(self._open) > 2 * _MOST_OPEN:
+                    self._open = self._open_at(index)[-_MOST_OPEN:]
 
-    def _tool_around(self, lane: str) -> Call | None:
+    def _open_at(self, index: int) -> list[Call]:
+        return [call for call in self._open if _is_open_at(call, index)]
+
+    def _tool_around(self, lane: str, index: int) -> Call | None:
         inside = self._inside.get(lane)
-        if lane == MAIN or (inside is not None and inside in self._open):
+        if lane == MAIN or (inside is not None and _is_open_at(inside, index)):
             return inside
+        self._open = self._open_at(index)
         around = [call for call in self._open if not self._is_inside(call, lane)]
-        taken = {id(call) for call in self._inside.values()}
-        free = [call for call in around if id(call) not in taken] or around
+        free = [call for call in around if id(call) not in self._taken] or around
         if not free:
             return None
         # Tools asked for together start their sub-agents in the same order.
         chosen = next(call for call in free if call.parent == free[-1].parent)
         self._inside[lane] = chosen
+        self._taken.add(id(chosen))
         return chosen
 
     def _is_inside(self, call: Call, lane: str) -> bool:
         """True if a tool call was made by the lane itself or by one that runs within it."""
         at = self._lane_of[id(call)]
-        for _ in range(len(self._inside) + 1):
+        for _ in range(_DEEPEST):
             if at == lane:
                 return True
             outer = self._inside.get(at)
@@ -118,6 +131,10 @@ class _Planter:
                 return False
             at = self._lane_of[id(outer)]
         return True
+
+
+def _is_open_at(call: Call, index: int) -> bool:
+    return call.end is None or (call.end.index or 0) > index
 
 
 def _is_within(event: Event, call: Call) -> bool:

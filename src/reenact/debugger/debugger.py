@@ -146,7 +146,8 @@ class Debugger:
 
     def state_at(self, event: Event) -> State:
         """Return where the run stood right after an event: turn, open calls, sums, money, context."""
-        return state_at(self.recording, self.links, event)
+        last = min(self._index(event), self.recording.count() - 1)
+        return state_at(self.recording, self.links, event, last)
 
     def summary(self) -> RunStats:
         """Return the run in figures, as ``runs()`` has them of many; printed, a few lines of text."""

@@ -6,6 +6,7 @@ our own lines: only at their top level does a space follow the colon, and quotes
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -18,7 +19,7 @@ _OFFSET = (1 << PLACE_BITS) - 1
 _WHOLE = 4096
 """Bytes of a line that are looked at; a shorter one is seen whole."""
 
-_LINKS = re.compile(rb', "(call|lane|parent|tool|attempt)": (?:"([^"\\]*)"|(\d{1,9})[,}])')
+_LINKS = re.compile(rb', "(call|lane|parent|tool|attempt)": (?:("(?:[^"\\]|\\.)*")|(\d{1,9})[,}])')
 _LARGE = re.compile(rb', "(?:body|args|result|error)": (?!null)')
 """Where values begin that may be long; the writer puts what links events before them."""
 
@@ -36,7 +37,7 @@ def links_of(event: Event) -> dict[str, Any]:
         large = _LARGE.search(data)
         data = data[: large.start()] if large is not None else data
         return {
-            found[1].decode(): int(found[3]) if found[2] is None else found[2].decode("utf-8", "replace")
+            found[1].decode(): int(found[3]) if found[2] is None else _text(found[2])
             for found in _LINKS.finditer(data)
         }
     fields = event._raw()
@@ -44,6 +45,16 @@ def links_of(event: Event) -> dict[str, Any]:
     if (tool := event.tool_name) is not None:
         links["tool"] = tool
     return links
+
+
+def _text(quoted: bytes) -> str:
+    text = quoted[1:-1].decode("utf-8", "replace")
+    if "\\" not in text:
+        return text
+    try:
+        return str(json.loads(quoted))
+    except ValueError:
+        return text
 
 
 def text_link(links: dict[str, Any], key: str) -> str | None:

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .. import lines
 from ..errors import UsageError
 from ..tracefile.event import ErrorText, Event
+from ..wire.values import as_json
 
 _MAX_JOINED = 1 << 20
 _ALIASES = {"tool": "tool_name", "type": "event_type"}
@@ -59,7 +59,7 @@ def as_text(value: Any) -> str:
     """Return a value as the text a pattern is sought in: itself, or its JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None or isinstance(value, Event) else lines.dumps(value)
+    return "" if value is None or isinstance(value, Event) else as_json(value)
 
 
 def truth(value: Any) -> bool:

@@ -13,7 +13,8 @@ from .. import schema
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
 from ..wire import shapes
-from .heads import base_kind, links_of
+from ..wire.values import mappings
+from .heads import base_kind, is_turn_begin, links_of
 from .lanes import Lanes
 
 _LINKS = 5000
@@ -22,9 +23,12 @@ _LINKS = 5000
 _NEAR = 300
 """Events before a request among which the tool result or answer in it is sought."""
 
+_LOOKS = 50_000
+"""Looks for all messages of one request, beside one through the run; what is not found then is its own."""
+
 _CHASES = 20
 
-_ID_KEYS = ("tool_use_id", "tool_call_id", "call_id")
+_ID_KEYS = ("tool_use_id", "tool_call_id", "call_id", "toolUseId")
 
 
 class Origin(NamedTuple):
@@ -42,6 +46,7 @@ class Origins:
     def __init__(self, recording: Recording, lanes: Lanes) -> None:
         self._recording = recording
         self._lanes = lanes
+        self._looks = _LOOKS + recording.count()
 
     def of(self, request: Event) -> list[Origin]:
         """Return the origin of each message of a request."""
@@ -61,17 +66,26 @@ class Origins:
         return [origin or Origin([request], "request") for origin in found]
 
     def previous(self, request: Event) -> Event | None:
-        """Return the request before this one in its lane, retries of the same turn left out."""
-        index = request.index or 0
-        lane = self._lanes.of(index) if request.index is not None else None
-        for at in range(index - 1, -1, -1):
-            event = self._recording.events[at]
-            if base_kind(event) == schema.MODEL_REQUEST and self._lanes.of(at) == lane:
-                return event
+        """Return the request before this one in its lane, earlier attempts at the same turn left out."""
+        same_turn = not is_turn_begin(request)
+        for earlier in self._earlier(request):
+            if not same_turn:
+                return earlier
+            same_turn = not is_turn_begin(earlier)
         return None
+
+    def _earlier(self, request: Event) -> Iterator[Event]:
+        """Yield the requests before this one in its lane, nearest first."""
+        lane = self._lanes.of(request.index or 0)
+        for event in self._before(request):
+            if base_kind(event) == schema.MODEL_REQUEST and self._lanes.of(event.index or 0) == lane:
+                yield event
 
     def _below(self, link: Event) -> tuple[int, list[Any], Event | None]:
         """Return how many messages a request took over, what it added as stored, and whom it took from."""
+        self._looks -= 1
+        if self._looks < 0:
+            return 0, [], None
         fields = link._raw()
         base, keep, body = fields.get("base"), fields.get("keep"), fields.get("body")
         key = next((name for name in schema.LISTS if _has(name, keep, body)), None)
@@ -82,7 +96,7 @@ class Origins:
             before = self._recording.request_of(base)
             count = len(messages_of(link)) - len(stored) if much is True else much
             return (count if type(count) is int and before is not None else 0), stored, before
-        before = self.previous(link)
+        before = next(self._earlier(link), None)
         kept = 0 if before is None else common_prefix(messages_of(before), messages_of(link))
         return kept, stored[kept:], before if kept else None
 
@@ -100,7 +114,7 @@ class Origins:
     def _result(self, wanted: set[str], link: Event) -> Origin:
         """Return the tool results with these ids nearest before a request; ids may be used again."""
         found: dict[str, Event] = {}
-        for event in self._before(link):
+        for event in self._before(link, _NEAR):
             if len(found) == len(wanted):
                 break
             if event.event_type == schema.TOOL_RESULT and event.tool_id in wanted:
@@ -112,14 +126,19 @@ class Origins:
         """Return the answer with this text nearest before a request, else the request itself."""
         role = message.get("role") if type(message) is dict else None
         text = shapes.text(message) if role in ("assistant", "model") else None
-        for event in self._before(link) if text else ():
+        for event in self._before(link, _NEAR) if text else ():
             if event.event_type == schema.MODEL_RESPONSE and event.content == text:
                 return Origin([event], "answer")
         return Origin([link], "request")
 
-    def _before(self, link: Event) -> Iterator[Event]:
+    def _before(self, link: Event, most: int | None = None) -> Iterator[Event]:
+        """Yield the events before a request, nearest first, as long as there are looks left."""
         here = link.index or 0
-        return (self._recording.events[at] for at in range(here - 1, max(-1, here - _NEAR), -1))
+        for at in range(here - 1, -1 if most is None else max(-1, here - most), -1):
+            self._looks -= 1
+            if self._looks < 0:
+                return
+            yield self._recording.events[at]
 
     def _chased(self, call: str, number: Any, message: Any, link: Event, chases: int) -> Origin:
         """Follow a reference to a message of an earlier request to where that one came from."""
@@ -135,8 +154,7 @@ class Origins:
         return Origin([link], "request")
 
     def _answer(self, call: str, link: Event) -> Event | None:
-        for at in range((link.index or 0) - 1, -1, -1):
-            event = self._recording.events[at]
+        for event in self._before(link):
             if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
                 return event
         return None
@@ -162,8 +180,9 @@ def tool_ids(message: Any) -> set[str]:
     """Return the ids of the tool uses that a message answers."""
     if type(message) is not dict:
         return set()
-    parts = [message, *(message["content"] if type(message.get("content")) is list else [])]
-    found = {part.get(key) for part in parts if type(part) is dict for key in _ID_KEYS}
+    parts = [message, *mappings(message.get("content"))]
+    parts += [part["toolResult"] for part in parts if type(part.get("toolResult")) is dict]
+    found = [part.get(key) for part in parts for key in _ID_KEYS]
     return {each for each in found if type(each) is str}
 
 

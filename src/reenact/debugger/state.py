@@ -47,9 +47,8 @@ class State:
         return self._recording.context_at(self.event)
 
 
-def state_at(recording: Recording, links: Links, event: Event) -> State:
-    """Go through the run up to an event and sum it up."""
-    last = recording.count() - 1 if event.index is None else event.index
+def state_at(recording: Recording, links: Links, event: Event, last: int) -> State:
+    """Go through the run up to an event, the one with the index ``last``, and sum it up."""
     so_far = stats_of(recording, recording.events[: last + 1])
     calls = [call for call in recording.calls() if (call.event.index or 0) <= last]
     turn = links.turn_of(event) or next(

@@ -43,6 +43,11 @@ class Gatherer:
         self._end: dict[str, Any] | None = None
         self._empty = True
 
+    def take(self, event: Event) -> None:
+        """Count the next event of an open recording."""
+        self.add(event._envelope, event._raw(), event._place, event._shelf)
+        event._forget()
+
     def add(self, envelope: Envelope, fields: dict[str, Any], place: int, shelf: Shelf) -> None:
         """Count the next event."""
         row = self.row

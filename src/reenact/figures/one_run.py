@@ -17,6 +17,5 @@ def stats_of(recording: Recording, events: Iterable[Event] | None = None) -> Run
     gatherer = Gatherer(recording.path, recording.run_id, Book.open())
     gatherer.root = next(iter(recording.writers), None)
     for event in recording.lines if events is None else events:
-        gatherer.add(event._envelope, event._raw(), event._place, event._shelf)
-        event._forget()
+        gatherer.take(event)
     return gatherer.finish(len(recording.findings))

@@ -30,10 +30,10 @@ def _where(session: Session, argument: str) -> None:
     view.note(f"{place}, {when}" if when else place)
     view.events(_chain(session, event))
     session.out.stdout.flush()  # summing up may take a while
-    totals, bill = session.spending.through(index, stepper.progress)
-    money = f", cost {bill.text()}" if totals.llm_calls else ""
+    spent = session.spending.through(index, stepper.progress)
+    money = f", cost {spent.cost.text()}" if spent.llm_calls else ""
     session.done_looking()
-    view.note(f"so far {totals.tokens_in:,} tokens in, {totals.tokens_out:,} out{money}")
+    view.note(f"so far {spent.tokens_in:,} tokens in, {spent.tokens_out:,} out{money}")
 
 
 def _chain(session: Session, event: Event) -> list[Event]:

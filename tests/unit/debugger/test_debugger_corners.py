@@ -1,0 +1,123 @@
+"""Answers at the corners: names that are escaped in the file, retries, bookkeeping, hostile sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reenact import Debugger
+from reenact.debugger import calltree
+from reenact.debugger.context import context_of, delta_of
+from reenact.debugger.spending import Spending
+from reenact.debugger.stepper import Stepper
+from reenact.testing import write_trace
+from reenact.tracefile.calls import Call
+from reenact.tracefile.recording import Recording
+
+
+def opened(tmp_path: Path, events: list[tuple[str, dict[str, Any]]]) -> Stepper:
+    path = write_trace(tmp_path / "run.jsonl", events)
+    return Stepper(lambda: Recording.load(path))
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": text}
+
+
+def asked(call: str, *messages: dict[str, Any], **fields: Any) -> tuple[str, dict[str, Any]]:
+    return "model.request", {"call": call, **fields, "body": {"model": "gpt-4o", "messages": list(messages)}}
+
+
+def test_a_lane_whose_name_is_escaped_in_the_file_is_told_as_it_is(tmp_path: Path) -> None:
+    stepper = opened(tmp_path, [asked("a1", said("user", "hi"), lane='Über "x"')])
+    assert stepper.lanes.of(0) == 'Über "x"'
+
+
+def test_a_pattern_is_sought_in_the_words_not_in_their_escapes(tmp_path: Path) -> None:
+    stepper = opened(tmp_path, [("note", {"cities": ["Köln"]}), ("note", {"cities": ["Bonn"]})])
+    debugger = Debugger(stepper.recording)
+    assert [event.index for event in debugger.where('match("Köln", cities)')] == [0]
+
+
+def test_what_is_new_in_a_retry_is_what_was_new_in_its_turn(tmp_path: Path) -> None:
+    more = [said("user", "hi"), said("assistant", "yes?"), said("user", "more")]
+    stepper = opened(
+        tmp_path,
+        [
+            asked("a1", more[0]),
+            ("model.response", {"call": "a1", "error": None, "content": "yes?"}),
+            asked("a2", *more, attempt=1),
+            ("model.response", {"call": "a2", "error": {"type": "overloaded", "message": "later"}}),
+            asked("a3", *more, attempt=2),
+        ],
+    )
+    delta = delta_of(stepper.recording, stepper.lanes, stepper.events[4])
+    assert delta is not None and delta.previous == stepper.events[0]
+    assert [part.text for part in delta.parts] == ["yes?", "more"]
+
+
+def test_the_first_line_of_a_run_stands_before_all_its_events_and_the_last_after_them(tmp_path: Path) -> None:
+    stepper = opened(tmp_path, [asked("a1", said("user", "hi")), ("note", {})])
+    debugger = Debugger(stepper.recording)
+    start, *_, end = debugger.all(system=True)
+    assert (debugger.state_at(start).totals.steps, debugger.state_at(end).totals.steps) == (0, 2)
+
+
+def test_money_so_far_is_that_of_the_summary_also_where_a_request_keeps_its_model(tmp_path: Path) -> None:
+    url = "https://api.openai.com/v1/chat/completions"
+    kept = {"base": "a1", "keep": {"model": True, "messages": 1}, "n": 2}
+    stepper = opened(
+        tmp_path,
+        [
+            asked("a1", said("user", "hi"), url=url, n=1),
+            ("model.response", {"call": "a1", "error": None, "usage": {"input": 1000, "output": 1000}}),
+            ("model.request", {"call": "a2", "url": url, **kept, "body": {"messages": [said("user", "x")]}}),
+            ("model.response", {"call": "a2", "error": None, "usage": {"input": 1000, "output": 1000}}),
+        ],
+    )
+    spending = Spending(stepper.recording)
+    through = [spending.through(index, stepper.progress).cost.as_dict() for index in (3, 1, 3)]
+    assert through[0] == through[2] == Debugger(stepper.recording).summary().cost.as_dict()
+    assert through[1]["priced"] + sum(through[1]["unknown"].values()) == 1
+
+
+@pytest.mark.parametrize("reference", [{"$answer": "lost"}, {"$same": ["a1", 3]}, {"tool_call_id": "lost"}])
+def test_many_messages_of_unknown_origin_are_not_sought_for_ever(
+    tmp_path: Path, reference: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reenact.debugger.origins._LOOKS", 500)
+    stepper = opened(tmp_path, [*[("note", {})] * 200, asked("a1", *[reference] * 1000)])
+    looked = 0
+    fetch = stepper.recording._event
+
+    def counting(position: int) -> Any:
+        nonlocal looked
+        looked += 1
+        return fetch(position)
+
+    monkeypatch.setattr(stepper.recording, "_event", counting)
+    context = context_of(stepper.recording, stepper.lanes, stepper.events[200])
+    assert context is not None and {part.origin.how for part in context.messages if part.origin} == {
+        "request"
+    }
+    assert looked < 3000
+
+
+def test_each_of_many_tools_without_an_end_is_looked_at_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reenact.debugger.calltree._MOST_OPEN", 10)
+    looked = 0
+    is_open_at = calltree._is_open_at
+
+    def counting(call: Call, index: int) -> bool:
+        nonlocal looked
+        looked += 1
+        return is_open_at(call, index)
+
+    monkeypatch.setattr(calltree, "_is_open_at", counting)
+    stepper = opened(tmp_path, [("tool.called", {"call": f"c{n}", "tool": "t"}) for n in range(1000)])
+    assert len(stepper.tree.lane_calls["main"]) == 1000
+    assert looked < 3000
