@@ -90,20 +90,24 @@ _NOTED: dict[str, Callable[..., None]] = {
 
 def unseen(seams: Seams) -> list[dict[str, Any]]:
     """Return what was not seen in this process, each with ``what``: ``host process sdk seam``."""
-    from ..wire.routes import is_model_host
-
     exchange: Any = sys.modules.get("reenact.capture.exchange")
     met: dict[str, int] = exchange.met if exchange is not None else {}
     found: list[dict[str, Any]] = [
-        {"what": "host", "host": host}
-        for host in sorted(_contacted)
-        if host not in met and is_model_host(host, seams.hosts)
+        {"what": "host", "host": host} for host in _model_hosts(_contacted.difference(met), seams.hosts)
     ]
     found += [{"what": "process", "command": command} for command in dict.fromkeys(_unhooked)]
     if not any(met.values()) and _should_call():
         found += [{"what": "sdk", "sdk": name} for name in SDKS if name in sys.modules]
     found += [{"what": "seam", "seam": name, "why": why} for name, why in sorted(seams.failed.items())]
     return found
+
+
+def _model_hosts(hosts: set[str], named: tuple[str, ...]) -> list[str]:
+    if not hosts:
+        return []
+    from ..wire.routes import is_model_host
+
+    return sorted(host for host in hosts if is_model_host(host, named))
 
 
 def _should_call() -> bool:

@@ -101,9 +101,11 @@ def _unseen() -> list[dict[str, object]]:
 def _say_what_was_unseen() -> None:
     """A process that recorded nothing still says so if it should have."""
     try:
+        if not _unseen():
+            return
         from .current import known_process_recorder, process_recorder
 
-        if known_process_recorder() is None and _unseen():
+        if known_process_recorder() is None:
             recorder = process_recorder()
             recorder.start()
             recorder.exit("unclosed", {})

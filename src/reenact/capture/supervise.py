@@ -12,6 +12,7 @@ import sys
 import time
 
 from ..lines import new_id
+from ..summary import Totals
 from . import guard
 from .lastlines import complete_end
 from .oom import oom_kills
@@ -52,6 +53,8 @@ class Supervised:
         self.path = in_folder(default_folder(), name, self.run_id)
         self.exit = 0
         """Its exit code, or minus the signal that ended it."""
+        self.status = "unknown"
+        self.totals = Totals()
         self.unseen: list[dict[str, Any]] = []
         """What its processes say they could not see."""
 
@@ -76,7 +79,7 @@ class Supervised:
             told["oom_kills"] = killed
         if self.is_recorded:
             try:
-                self.unseen = complete_end(self.path, self.run_id, self.w, told)
+                self.status, self.totals, self.unseen = complete_end(self.path, self.run_id, self.w, told)
             except Exception as exc:
                 guard.swallow("write how the agent ended", exc)
 

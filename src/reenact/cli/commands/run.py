@@ -12,7 +12,7 @@ from ...capture.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
 from ..output import Output
-from ..text import clean, compact, count, plain
+from ..text import clean, compact, count
 
 DESCRIPTION = """\
 Run a program and record its model calls, without a change in it. COMMAND is a script, `-m module`, `-c code`
@@ -131,14 +131,12 @@ def _variables(args: argparse.Namespace) -> dict[str, str]:
 
 def _tell(agent: Supervised, out: Output) -> list[str]:
     """Say where the run is and what was not seen; returns the latter."""
-    from ...tracefile.listing import head_and_tail
-
-    row = head_and_tail(agent.path)[0]
-    words = [count(row.turns, "call"), f"{compact(row.tokens_in + row.tokens_out)} tokens"]
-    if row.errors:
-        words.append(count(row.errors, "error"))
-    out.say(clean(f"reenact: {_shown(agent.path)}  {plain(row.status, 20)}, {', '.join(words)}"))
-    unseen = [text for each in agent.unseen if (text := _unseen_text(each, row.turns))]
+    sums = agent.totals
+    words = [agent.status, count(sums.turns, "call"), f"{compact(sums.total_tokens)} tokens"]
+    if sums.errors:
+        words.append(count(sums.errors, "error"))
+    out.say(clean(f"reenact: {_shown(agent.path)}  {', '.join(words)}"))
+    unseen = [text for each in agent.unseen if (text := _unseen_text(each, sums.turns))]
     unseen = list(dict.fromkeys(unseen))
     if unseen:
         more = f"; and {len(unseen) - 5} more" if len(unseen) > 5 else ""
