@@ -12,12 +12,11 @@ from .. import lines, schema
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
 from ..wire import shapes
+from ..wire.readable import SYSTEM, TOOLS, system_text, tool_names
 from .heads import base_kind, links_of
 from .lanes import Lanes
-from .origins import Origin, Origins, common_prefix, messages_of, tool_ids
+from .origins import Origin, Origins, common_prefix, tool_ids
 
-_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
-_TOOLS = ("tools", "toolConfig")
 _NEAR = 2000
 """Events after a request among which its answer is sought."""
 
@@ -43,19 +42,22 @@ class Context(NamedTuple):
     tokens: int | None
     """Input tokens as the provider counted them; None if it did not tell."""
 
+    size: int
+    """Of all parts together."""
+
     @property
     def messages(self) -> list[Part]:
         return [part for part in self.parts if part.number is not None]
 
     def share(self, part: Part) -> float:
         """Return the part's estimated share of the whole, 0 to 1."""
-        return part.size / max(1, sum(one.size for one in self.parts))
+        return part.size / max(1, self.size)
 
 
 class Delta(NamedTuple):
     """What is new in a request."""
 
-    request: Event
+    context: Context
     previous: Event | None
     kept: int
     """Messages that stand as they did."""
@@ -74,17 +76,18 @@ def context_of(recording: Recording, lanes: Lanes, event: Event) -> Context | No
     body = request.body
     body = body if type(body) is dict else {}
     beside = [
-        Part(None, role, body[key], _beside_text(role, body[key]), _size(body[key]), None)
-        for role, keys in (("system", _SYSTEM), ("tools", _TOOLS))
+        Part(None, role, value, text(value), _size(value), None)
+        for role, keys, text in (("system", SYSTEM, system_text), ("tools", TOOLS, _tools_text))
         for key in keys
-        if body.get(key)
+        if (value := body.get(key))
     ]
     origins = Origins(recording, lanes).of(request)
     said = [
         Part(number, role_of(message), message, shapes.text(message), _size(message), origins[number])
-        for number, message in enumerate(messages_of(request))
+        for number, message in enumerate(recording.context_at(request))
     ]
-    return Context(request, beside + said, _tokens(recording, request))
+    parts = beside + said
+    return Context(request, parts, _tokens(recording, request), sum(part.size for part in parts))
 
 
 def delta_of(recording: Recording, lanes: Lanes, event: Event) -> Delta | None:
@@ -94,13 +97,13 @@ def delta_of(recording: Recording, lanes: Lanes, event: Event) -> Delta | None:
         return None
     previous = Origins(recording, lanes).previous(context.request)
     if previous is None:
-        return Delta(context.request, None, 0, 0, [], context.messages)
-    before, now = messages_of(previous), messages_of(context.request)
+        return Delta(context, None, 0, 0, [], context.messages)
+    before, now = recording.context_at(previous), recording.context_at(context.request)
     kept = common_prefix(before, now)
     old, new = (body if type(body) is dict else {} for body in (previous.body, context.request.body))
     keys = [key for key in {**old, **new} if key not in schema.LISTS]
     changed = [key for key in keys if old.get(key) != new.get(key)]
-    return Delta(context.request, previous, kept, len(before) - kept, changed, context.messages[kept:])
+    return Delta(context, previous, kept, len(before) - kept, changed, context.messages[kept:])
 
 
 def role_of(message: Any) -> str:
@@ -124,19 +127,8 @@ def _is_response(part: Any) -> bool:
     return type(part) is dict and ("functionResponse" in part or "toolResult" in part)
 
 
-def _beside_text(role: str, value: Any) -> str:
-    if role == "system":
-        return value if type(value) is str else shapes.text(value)
-    tools = value if type(value) is list else [value]
-    names = [_tool_name(tool) for tool in tools]
-    return ", ".join(name for name in names if name)
-
-
-def _tool_name(tool: Any) -> str:
-    inner = tool.get("function") if type(tool) is dict else None
-    named = inner if type(inner) is dict else tool if type(tool) is dict else {}
-    name = named.get("name", named.get("type"))
-    return name if type(name) is str else "?"
+def _tools_text(value: Any) -> str:
+    return ", ".join(tool_names(value))
 
 
 def _size(value: Any) -> int:

@@ -50,7 +50,7 @@ class Origins:
 
     def of(self, request: Event) -> list[Origin]:
         """Return the origin of each message of a request."""
-        messages = messages_of(request)
+        messages = self._recording.context_at(request)
         found: list[Origin | None] = [None] * len(messages)
         link: Event | None = request
         open_below = len(messages)
@@ -94,10 +94,14 @@ class Origins:
         if type(base) is str and type(keep) is dict and key is not None:
             much = keep.get(key, 0)
             before = self._recording.request_of(base)
-            count = len(messages_of(link)) - len(stored) if much is True else much
+            count = len(self._recording.context_at(link)) - len(stored) if much is True else much
             return (count if type(count) is int and before is not None else 0), stored, before
         before = next(self._earlier(link), None)
-        kept = 0 if before is None else common_prefix(messages_of(before), messages_of(link))
+        kept = (
+            0
+            if before is None
+            else common_prefix(self._recording.context_at(before), self._recording.context_at(link))
+        )
         return kept, stored[kept:], before if kept else None
 
     def _origin(self, element: Any, message: Any, link: Event, chases: int) -> Origin:
@@ -158,14 +162,6 @@ class Origins:
             if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
                 return event
         return None
-
-
-def messages_of(request: Event) -> list[Any]:
-    """Return all messages of a request."""
-    body = request.body
-    if type(body) is not dict:
-        return []
-    return next((body[key] for key in schema.LISTS if type(body.get(key)) is list), [])
 
 
 def common_prefix(some: list[Any], others: list[Any]) -> int:

@@ -1,19 +1,23 @@
-"""What a person would read of messages and parts, whichever provider's they are.
+"""What a person would read of messages and parts, of a system prompt and of tools, whichever provider's.
 
-Used by shapes.text(). A part is asked of the provider files in turn; parts of different providers
-do not look alike, so no name is needed.
+Used by shapes.text(), ``show`` and ``debug``. A part is asked of the provider files in turn; parts of
+different providers do not look alike, so no name is needed.
 """
 
 from __future__ import annotations
 
 from . import anthropic, bedrock, gemini, openai_chat, openai_responses
-from .values import OTHER, REASONING, TEXT, parts_of, string, words
+from .values import OTHER, REASONING, TEXT, mapping, mappings, parts_of, string, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from .values import Provider
+
+SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+TOOLS = ("tools", "functions", "toolConfig")
+"""Where requests keep their system prompt and their tools."""
 
 _TYPED: tuple[Provider, ...] = (anthropic, openai_responses, openai_chat)
 _UNTYPED: tuple[Provider, ...] = (gemini, bedrock)
@@ -64,3 +68,19 @@ def _part(part: dict[str, Any]) -> tuple[str, str]:
         if found is not None:
             return found
     return OTHER, words(part) if part else ""
+
+
+def system_text(value: object) -> str:
+    """Return a system prompt as text: a string, blocks, or Gemini's content."""
+    return words(value.get("parts", value) if isinstance(value, dict) else value)
+
+
+def tool_names(value: object) -> list[str]:
+    """Return the names of the tools a request offers."""
+    names = []
+    for tool in mappings(value.get("tools") if isinstance(value, dict) else value):  # an object is Bedrock's
+        declared = mappings(tool.get("functionDeclarations", tool.get("function_declarations"))) or [tool]
+        for one in declared:
+            inner = mapping(one.get("function")) or mapping(one.get("toolSpec")) or one
+            names.append(string(inner.get("name")) or string(inner.get("type")) or "?")
+    return names

@@ -10,6 +10,7 @@ import pytest
 from reenact import Debugger
 from reenact.debugger import calltree
 from reenact.debugger.context import context_of, delta_of
+from reenact.debugger.origins import Origin
 from reenact.debugger.spending import Spending
 from reenact.debugger.stepper import Stepper
 from reenact.testing import write_trace
@@ -121,3 +122,31 @@ def test_each_of_many_tools_without_an_end_is_looked_at_a_few_times(
     stepper = opened(tmp_path, [("tool.called", {"call": f"c{n}", "tool": "t"}) for n in range(1000)])
     assert len(stepper.tree.lane_calls["main"]) == 1000
     assert looked < 3000
+
+
+BEDROCK = {
+    "toolConfig": {"tools": [{"toolSpec": {"name": "search"}}, {"toolSpec": {"name": "book"}}]},
+    "messages": [
+        {"role": "user", "content": [{"text": "Lisbon"}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "u1", "name": "search", "input": {}}}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "u1", "content": [{"text": "found"}]}}]},
+    ],
+}
+GEMINI = {
+    "tools": [{"functionDeclarations": [{"name": "search"}, {"name": "book"}]}],
+    "contents": [{"role": "user", "parts": [{"text": "Lisbon"}]}],
+}
+
+
+@pytest.mark.parametrize("body", [BEDROCK, GEMINI])
+def test_tools_are_named_whoever_offers_them(tmp_path: Path, body: dict[str, Any]) -> None:
+    stepper = opened(tmp_path, [("model.request", {"call": "a1", "body": body})])
+    context = context_of(stepper.recording, stepper.lanes, stepper.events[0])
+    assert context is not None and context.parts[0].text == "search, book"
+
+
+def test_the_result_of_a_tool_comes_from_where_it_was_recorded_in_bedrocks_shape(tmp_path: Path) -> None:
+    result = {"call": "t1", "tool": "search", "tool_id": "u1", "error": None, "result": "found"}
+    stepper = opened(tmp_path, [("tool.result", result), ("model.request", {"call": "a1", "body": BEDROCK})])
+    context = context_of(stepper.recording, stepper.lanes, stepper.events[1])
+    assert context is not None and context.messages[2].origin == Origin([stepper.events[0]], "tool")

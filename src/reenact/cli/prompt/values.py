@@ -143,15 +143,13 @@ def _source(session: Session, origin: Origin) -> str:
 
 def _delta(session: Session, argument: str) -> None:
     nothing("delta", argument)
-    recording, lanes = session.stepper.recording, session.stepper.lanes
-    delta = delta_of(recording, lanes, session.stepper.event)
-    context = context_of(recording, lanes, session.stepper.event)
-    if delta is None or context is None:
+    delta = delta_of(session.stepper.recording, session.stepper.lanes, session.stepper.event)
+    if delta is None:
         session.view.note(NO_MODEL_CALL)
         return
     if delta.previous is None:
         session.view.note(
-            f"The first request of its lane, {session.view.address(delta.request)}: all is new."
+            f"The first request of its lane, {session.view.address(delta.context.request)}: all is new."
         )
     else:
         since = f"since the request at {session.view.address(delta.previous)}"
@@ -160,7 +158,7 @@ def _delta(session: Session, argument: str) -> None:
     for key in delta.changed:
         session.view.note(f"{key} changed")
     if delta.parts:
-        _rows(session, context, delta.parts)
+        _rows(session, delta.context, delta.parts)
 
 
 def _raw(session: Session, argument: str) -> None:

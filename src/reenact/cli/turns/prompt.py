@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 from ...tracefile.calls import Turn
 from ...tracefile.event import Event
 from ...wire import shapes
-from ...wire.values import mapping, mappings, string, words
+from ...wire.readable import SYSTEM, TOOLS, system_text, tool_names
+from ...wire.values import mapping, string
 from ..eventline import is_huge
 from ..text import arguments, count, plain, short_json
 from .pieces import REASONING, Piece, answer_pieces, opened, pieces_of
 
-_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
-_TOOLS = ("tools", "functions", "toolConfig")
 _GOES_ON = ("previous_response_id", "conversation")
 """A request with one of these sends only what is new; the provider knows the rest."""
 
@@ -200,11 +199,11 @@ def _unmarked(value: Any) -> Any:
 
 def _first(settings: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the settings of a lane's first request."""
-    found = [("system", system_text(settings[key])) for key in _SYSTEM if settings.get(key)]
-    for key in _TOOLS:
-        if names := tool_names(settings.get(key)):
+    found = [("system", system_text(settings[key])) for key in SYSTEM if settings.get(key)]
+    for key in TOOLS:
+        if names := _tool_names(settings.get(key)):
             found.append(("tools", ", ".join(names)))
-    rest = {key: value for key, value in settings.items() if key not in {*_SYSTEM, *_TOOLS, *_UNTOLD}}
+    rest = {key: value for key, value in settings.items() if key not in {*SYSTEM, *TOOLS, *_UNTOLD}}
     return [*found, ("with", arguments(rest, _WIDE))] if rest else found
 
 
@@ -215,10 +214,10 @@ def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
         before, after = old.get(key), new.get(key)
         if before == after or _key(before) == _key(after):
             continue
-        if key in _SYSTEM:
+        if key in SYSTEM:
             found.append(("system", f"changed: {system_text(after)}" if after else "is gone"))
-        elif key in _TOOLS:
-            found.append(("tools", _tools_changed(tool_names(before), tool_names(after))))
+        elif key in TOOLS:
+            found.append(("tools", _tools_changed(_tool_names(before), _tool_names(after))))
         elif key not in _UNTOLD or key == "model":
             found.append((plain(key, 30), f"{_value(before)} → {_value(after)}"))
     return found
@@ -236,21 +235,5 @@ def _tools_changed(before: list[str], after: list[str]) -> str:
     return ", ".join(parts) or "changed"
 
 
-def system_text(value: Any) -> str:
-    """Return a system prompt as text: a string, blocks, or Gemini's content."""
-    if type(value) is dict:
-        value = value.get("parts", value)
-    return words(value)
-
-
-def tool_names(value: Any) -> list[str]:
-    """Return the names of the tools a request offers, in any provider's shape."""
-    if type(value) is dict:  # Bedrock
-        value = value.get("tools")
-    names = []
-    for tool in mappings(value):
-        declared = mappings(tool.get("functionDeclarations", tool.get("function_declarations"))) or [tool]
-        for one in declared:
-            inner = mapping(one.get("function")) or mapping(one.get("toolSpec")) or one
-            names.append(plain(string(inner.get("name")) or string(inner.get("type")) or "?", 60))
-    return names
+def _tool_names(value: Any) -> list[str]:
+    return [plain(name, 60) for name in tool_names(value)]
