@@ -96,12 +96,8 @@ class Origins:
             before = self._recording.request_of(base)
             count = len(self._recording.context_at(link)) - len(stored) if much is True else much
             return (count if type(count) is int and before is not None else 0), stored, before
-        before = next(self._earlier(link), None)
-        kept = (
-            0
-            if before is None
-            else common_prefix(self._recording.context_at(before), self._recording.context_at(link))
-        )
+        before, messages = next(self._earlier(link), None), self._recording.context_at(link)
+        kept = 0 if before is None else common_prefix(self._recording.context_at(before), messages)
         return kept, stored[kept:], before if kept else None
 
     def _origin(self, element: Any, message: Any, link: Event, chases: int) -> Origin:

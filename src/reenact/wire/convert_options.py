@@ -59,8 +59,10 @@ def read_options(conversation: Conversation, params: dict[str, Any], provider: s
         elif key not in _ELSEWHERE and value is not None:
             conversation.lost.add(f"the option {key}")
     choice = _CHOICES.get(provider, _no_choice)(params)
-    if choice is not None:
+    if choice in ("auto", "any", "none") or (choice or "").startswith("tool:"):
         conversation.options["tool_choice"] = choice
+    elif choice is not None or params.get("tool_choice") is not None:
+        conversation.lost.add("the option tool_choice")
 
 
 def _read_nested(

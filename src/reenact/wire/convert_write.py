@@ -204,19 +204,19 @@ def write_text(conversation: Conversation) -> str:
 
 
 def _spoken(said: Said) -> list[tuple[str, str]]:
-    blocks: list[tuple[str, str]] = []
+    blocks: list[tuple[str, list[str]]] = []
     for part in said.parts:
         if isinstance(part, ToolUse):
-            blocks.append((f"{said.role} uses {part.id}", call_text(part.name, part.args)))
+            blocks.append((f"{said.role} uses {part.id}", [call_text(part.name, part.args)]))
         elif isinstance(part, ToolResult):
             failed = "failed " if part.is_error else ""
             text = "\n".join(_shown(each) for each in part.parts)
-            blocks.append((f"{part.name or 'tool'} {failed}{part.id}", text or "(nothing)"))
+            blocks.append((f"{part.name or 'tool'} {failed}{part.id}", [text or "(nothing)"]))
         elif blocks and blocks[-1][0] == said.role:
-            blocks[-1] = said.role, blocks[-1][1] + _shown(part)
+            blocks[-1][1].append(_shown(part))
         else:
-            blocks.append((said.role, _shown(part)))
-    return blocks
+            blocks.append((said.role, [_shown(part)]))
+    return [(who, "".join(texts)) for who, texts in blocks]
 
 
 def _shown(part: Text | Image) -> str:

@@ -94,18 +94,18 @@ def pair(said: list[Said]) -> list[Said]:
     """
     taken = {part.id for each in said for part in each.parts if isinstance(part, ToolUse)}
     fresh = (name for number in range(1, 10**9) if (name := f"call_{number}") not in taken)
-    waiting: list[ToolUse] = []
+    waiting: dict[str | None, ToolUse] = {}
     paired: list[Said] = []
     for role, parts in said:
         new: list[Part] = []
         for part in parts:
             if isinstance(part, ToolUse):
                 part = part if part.id else part._replace(id=next(fresh))
-                waiting.append(part)
+                waiting[part.id] = part
             elif isinstance(part, ToolResult):
                 use = _asked(waiting, part)
                 if use is not None:
-                    waiting.remove(use)
+                    del waiting[use.id]
                     part = part._replace(id=use.id, name=use.name)
                 elif not part.id:
                     part = part._replace(id=next(fresh))
@@ -114,11 +114,10 @@ def pair(said: list[Said]) -> list[Said]:
     return paired
 
 
-def _asked(waiting: list[ToolUse], result: ToolResult) -> ToolUse | None:
-    same_id = next((use for use in waiting if result.id and use.id == result.id), None)
-    if same_id is not None or result.id:
-        return same_id
-    return next((use for use in waiting if result.name in (None, use.name)), None)
+def _asked(waiting: dict[str | None, ToolUse], result: ToolResult) -> ToolUse | None:
+    if result.id:
+        return waiting.get(result.id)
+    return next((use for use in waiting.values() if result.name in (None, use.name)), None)
 
 
 def text_of(parts: list[Text | Image]) -> str:

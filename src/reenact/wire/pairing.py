@@ -106,7 +106,7 @@ def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: boo
 
     ``kept_elsewhere``: the provider holds an earlier part, so a result may belong to a use not seen here.
     """
-    waiting: list[Use] = []
+    waiting: dict[object, Use] = {}
     safe = block = 0
     was_models = False
     for position, message in enumerate(messages):
@@ -117,29 +117,32 @@ def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: boo
         was_models = models
         found = results(message, provider)
         if waiting and not found and not goes_on and provider != RESPONSES:
-            return Prefix(safe, waiting, [])
+            return Prefix(safe, list(waiting.values()), [])
         for id_, name in found:
-            use = _match(waiting, id_, name)
-            if use is not None:
-                waiting.remove(use)
+            key = _match(waiting, id_, name)
+            if key is not None:
+                del waiting[key]
             elif not kept_elsewhere:
-                return Prefix(safe, waiting, [id_ or name or "a result"])
-        waiting += uses(message, provider)
+                return Prefix(safe, list(waiting.values()), [id_ or name or "a result"])
+        for number, use in enumerate(uses(message, provider)):
+            waiting[use.id if use.id is not None and use.id not in waiting else (position, number)] = use
         if not waiting:
             safe = position + 1
         else:
             safe = min(safe, block)
-    return Prefix(safe, waiting, [])
+    return Prefix(safe, list(waiting.values()), [])
 
 
-def _match(waiting: list[Use], id_: str | None, name: str | None) -> Use | None:
-    """Return the use a result answers: by id, else, where the uses have none, by name and order."""
-    for use in waiting:
+def _match(waiting: dict[object, Use], id_: str | None, name: str | None) -> object:
+    """Return the key of the use a result answers: by id, else, where one has none, by name and order."""
+    if id_ is not None and id_ in waiting:
+        return id_
+    for key, use in waiting.items():
         if id_ is not None and use.id is not None:
             if use.id == id_:
-                return use
+                return key
         elif name is None or not use.name or use.name == name:
-            return use
+            return key
     return None
 
 

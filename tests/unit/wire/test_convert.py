@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reenact.wire.convert import as_text, convert
+from reenact.wire.pairing import consistent
 
 ARGS = {"q": "hotels"}
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -310,3 +311,28 @@ def test_a_text_to_be_read() -> None:
         "user:", "Go on",
     ]  # fmt: skip
     assert as_text([], [], {}, None) == ""
+
+
+@pytest.mark.parametrize(
+    ("params", "source"),
+    [
+        ({"toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}}}, "gemini"),
+        ({"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}}, "openai"),
+        ({"tool_choice": "auto"}, "ollama"),
+    ],
+)
+def test_a_choice_of_tools_that_others_do_not_have_is_named_and_not_sent(
+    params: dict[str, Any], source: str
+) -> None:
+    made = convert([], [], params, source, "anthropic")
+    assert made.params == {} and "the option tool_choice" in made.lost
+
+
+def test_ten_thousand_results_in_the_wrong_order_find_their_uses() -> None:
+    ids = [f"u{number}" for number in range(10_000)]
+    uses = [{"type": "tool_use", "id": each, "name": each, "input": {}} for each in ids]
+    results = [{"type": "tool_result", "tool_use_id": each, "content": "ok"} for each in reversed(ids)]
+    messages = [{"role": "assistant", "content": uses}, {"role": "user", "content": results}]
+    assert consistent(messages, "anthropic") == (2, [], [])
+    made = convert(messages, [], {}, "anthropic", "gemini")
+    assert [part["functionResponse"]["name"] for part in made.messages[1]["parts"]] == ids

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from ...tracefile.event import Event
@@ -82,8 +83,9 @@ def pieces_of(message: Any) -> list[Piece]:
         found += [piece for piece in beside if piece.sort != REASONING]
     # An empty result says something too, but one tool message has parts of which most are absent.
     said = {piece.id for piece in found if piece.text}
-    empty = [piece for piece in found if piece.sort == RESULT and piece.id and piece.id not in said]
-    return _joined([piece for piece in found if piece.text or piece in empty])
+    return _joined(
+        [p for p in found if p.text or (p.sort == RESULT and p.id is not None and p.id not in said)]
+    )
 
 
 def _part(role: str, part: Any, message: dict[str, Any]) -> list[Piece]:
@@ -98,15 +100,17 @@ def _part(role: str, part: Any, message: dict[str, Any]) -> list[Piece]:
 def _joined(pieces: list[Piece]) -> list[Piece]:
     """Answers are cut into texts anywhere, around a citation for instance; prompts between paragraphs."""
     result: list[Piece] = []
-    for piece in pieces:
-        last = result[-1] if result else None
-        goes_on = piece.sort == TEXT or (piece.sort == RESULT and piece.id is not None)
-        if last is not None and goes_on and (last.sort, last.id) == (piece.sort, piece.id):
-            glue = "\n" if last.text and piece.text and piece.role != "assistant" else ""
-            result[-1] = last._replace(text=last.text + glue + piece.text)
-        else:
-            result.append(piece)
+    for _, group in groupby(enumerate(pieces), _what_goes_together):
+        some = [piece for _, piece in group]
+        glue = "" if some[0].role == "assistant" else "\n"
+        result.append(some[0]._replace(text=glue.join(piece.text for piece in some if piece.text)))
     return result
+
+
+def _what_goes_together(numbered: tuple[int, Piece]) -> object:
+    number, piece = numbered
+    joins = piece.sort == TEXT or (piece.sort == RESULT and piece.id is not None)
+    return (piece.sort, piece.id) if joins else number
 
 
 def _role(message: dict[str, Any]) -> str:
