@@ -104,7 +104,10 @@ class Sums:
         if stats is None:
             if len(cells) >= MAX_NAMES:
                 key = (OTHERS, OTHERS)
-            stats = cells[key] = cells.get(key) or CallStats()
+            stats = cells.get(key)
+            if stats is None:
+                stats = cells[key] = CallStats()
+                stats.cost = self._book.bill()
         return stats
 
 
