@@ -107,8 +107,10 @@ class Supervised:
     def _joining(self) -> dict[str, str]:
         """Return the variables by which the agent goes on with the run, or by which it is left alone."""
         try:
-            if os.path.isdir(os.path.dirname(self.path)):
+            folder = os.path.dirname(self.path)
+            if os.path.isdir(folder):
                 return self._begin()
+            guard.tell(f"folder:{folder}", f"{folder} is no folder, nothing is recorded.")
         except Exception as exc:
             guard.swallow("begin a run", exc)
         return {"REENACT_OFF": "1"}

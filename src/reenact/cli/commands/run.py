@@ -12,7 +12,7 @@ from ...capture.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
 from ..output import Output
-from ..text import clean, compact, count
+from ..text import clean, compact, count, dump
 
 DESCRIPTION = """\
 Run a program and record its model calls, without a change in it. COMMAND is a script, `-m module`, `-c code`
@@ -50,6 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict-coverage", action="store_true", help="exit with 3 if something could not be seen"
     )
+    parser.add_argument("--json", action="store_true", help="the summary on stderr as one JSON object")
 
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
@@ -79,7 +80,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         os.environ["REENACT_DIR"] = os.path.abspath(args.out)
     agent = Supervised(command, args.name or _name(args.command), tags, _variables(args))
     agent.run()
-    unseen = _tell(agent, out) if agent.is_recorded else []
+    unseen = _unseen(agent)
+    if args.json:
+        out.say(dump(_as_dict(agent)))
+    elif agent.is_recorded:
+        _tell(agent, unseen, out)
     if args.strict_coverage and (unseen or not agent.is_recorded) and agent.exit == 0:
         return UNCOVERED
     return end_like(agent.exit)
@@ -129,19 +134,35 @@ def _variables(args: argparse.Namespace) -> dict[str, str]:
     return wanted
 
 
-def _tell(agent: Supervised, out: Output) -> list[str]:
-    """Say where the run is and what was not seen; returns the latter."""
+def _unseen(agent: Supervised) -> list[str]:
+    texts = [_unseen_text(each, agent.totals.turns) for each in agent.unseen]
+    return [text for text in dict.fromkeys(texts) if text]
+
+
+def _as_dict(agent: Supervised) -> dict[str, Any]:
+    sums = agent.totals
+    return {
+        "id": agent.run_id if agent.is_recorded else None,
+        "path": agent.path if agent.is_recorded else None,
+        "status": agent.status,
+        "exit": agent.exit,
+        "turns": sums.turns,
+        "tokens": {"in": sums.tokens_in, "out": sums.tokens_out},
+        "errors": sums.errors,
+        "unseen": agent.unseen,
+    }
+
+
+def _tell(agent: Supervised, unseen: list[str], out: Output) -> None:
+    """Say where the run is and what was not seen."""
     sums = agent.totals
     words = [agent.status, count(sums.turns, "call"), f"{compact(sums.total_tokens)} tokens"]
     if sums.errors:
         words.append(count(sums.errors, "error"))
     out.say(clean(f"reenact: {_shown(agent.path)}  {', '.join(words)}"))
-    unseen = [text for each in agent.unseen if (text := _unseen_text(each, sums.turns))]
-    unseen = list(dict.fromkeys(unseen))
     if unseen:
         more = f"; and {len(unseen) - 5} more" if len(unseen) > 5 else ""
         out.say(clean(f"reenact: not seen: {'; '.join(unseen[:5])}{more}"))
-    return unseen
 
 
 def _unseen_text(unseen: dict[str, Any], calls: int) -> str:

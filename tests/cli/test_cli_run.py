@@ -1,0 +1,251 @@
+"""``reenact run`` as it is typed: what can be run, options, what it says, and how it lives with the host's set-up."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from provider import Provider
+
+ASK = """
+import sys, httpx
+def ask(url):
+    body = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
+    return httpx.post(url + "/v1/messages", json=body).status_code
+"""
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("REENACT_")}
+    return {**kept, **more}
+
+
+def reenact(folder: Path, *words: object, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "reenact", *map(str, words)]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=folder, env=environment(**more), timeout=120,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def events(folder: Path) -> list[dict[str, object]]:
+    (path,) = folder.glob("*.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def calls(folder: Path) -> int:
+    """How many model calls the runs of a folder hold, in all their files."""
+    texts = [path.read_text() for path in folder.glob("*.jsonl")]
+    return sum(text.count('"kind": "model.request"') for text in texts)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "asking.py").write_text(ASK)
+    (tmp_path / "agent.py").write_text("import sys, asking\nprint(sys.argv[1:], asking.ask(sys.argv[1]))\n")
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "asking.py").write_text(ASK)
+    (tmp_path / "pack" / "__main__.py").write_text(
+        "import sys, asking\nprint(asking.ask(sys.argv[1]), __name__)\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "import os, asking\ndef test_it(): assert asking.ask(os.environ['URL']) == 200\n"
+    )
+    return tmp_path
+
+
+def test_a_script_gets_its_arguments_as_they_stand(project: Path, provider: Provider) -> None:
+    done = reenact(project, "run", "agent.py", provider.url(), "--name", "not ours", "-m", "--", "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{[provider.url(), '--name', 'not ours', '-m', '--', '--json']} 200\n"
+    head, *_, end = events(project / ".reenact")
+    assert head["name"] == "agent" and head["command"][1:3] == ["agent.py", provider.url()]  # type: ignore[index]
+    assert end["status"] == "ok"
+    assert (project / ".reenact" / ".gitignore").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "out"),
+    [
+        (["-m", "pack"], "pack", "200 __main__\n"),
+        (["pack"], "pack", "200 __main__\n"),
+        (["-c", "import sys, asking; print(asking.ask(sys.argv[1]))"], "python", "200\n"),
+        (["--", "agent.py"], "agent", None),
+        ([sys.executable, "agent.py"], os.path.basename(sys.executable), None),
+        (["sh", "-c", f"exec {sys.executable} agent.py $0"], "sh", None),
+    ],
+    ids=["module", "folder", "code", "after --", "python itself", "shell"],
+)
+def test_what_can_be_run(
+    words: list[str], name: str, out: str | None, project: Path, provider: Provider
+) -> None:
+    done = reenact(project, "run", *words, provider.url())
+    assert done.returncode == 0, done.stderr
+    assert out is None or done.stdout == out
+    assert done.stderr.count("\n") == 1 and "1 call, 29 tokens" in done.stderr, done.stderr
+    assert events(project / ".reenact")[0]["name"] == name
+    assert calls(project / ".reenact") == 1
+
+
+def test_pytest_as_a_console_script(project: Path, provider: Provider) -> None:
+    words = ["run", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    done = reenact(project, *words, URL=provider.url(), PATH="/usr/bin:/bin")
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+    assert done.stderr.startswith("reenact: ") and calls(project / ".reenact") == 1
+
+
+def test_name_tags_and_folder(project: Path, provider: Provider) -> None:
+    options = ["--name", "trip", "--tag", "env=prod", "--tag=team=a=b", "--out", "kept/here"]
+    assert reenact(project, "run", *options, "agent.py", provider.url()).returncode == 0
+    head = events(project / "kept" / "here")[0]
+    assert (head["name"], head["meta"]) == ("trip", {"env": "prod", "team": "a=b"})
+    listed = reenact(project, "ls", "kept/here", "--where", "env=prod", "--json")
+    assert json.loads(listed.stdout)["turns"] == 1
+
+
+def test_other_traffic_is_recorded_if_asked_and_a_named_host_is_a_models(
+    project: Path, provider: Provider
+) -> None:
+    code = "import sys, httpx; httpx.get(sys.argv[1] + '/weather'); httpx.post(sys.argv[1] + '/odd', json={'prompt': 'x'})"
+    for options, kinds in (
+        ([], set()),
+        (["--record-http", "all"], {"http.request"}),
+        (["--host", "127.0.0.1"], {"model.request"}),
+    ):
+        folder = f"out{len(options)}{len(kinds and next(iter(kinds)))}"
+        assert reenact(project, "run", "--out", folder, *options, "-c", code, provider.url()).returncode == 0
+        found = {str(event["kind"]) for event in events(project / folder)}
+        assert found & {"http.request", "model.request"} == kinds
+
+
+def test_the_summary_for_programs(project: Path, provider: Provider) -> None:
+    done = reenact(project, "run", "--json", "agent.py", provider.url())
+    told = json.loads(done.stderr)
+    assert (told["status"], told["exit"], told["turns"], told["unseen"]) == ("ok", 0, 1, [])
+    assert told["tokens"] == {"in": 25, "out": 4} and Path(told["path"]).exists()
+    assert told["id"] == events(project / ".reenact")[0]["run"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "nothing to run"),
+        (["missing.py"], "no script missing.py"),
+        (["no-such-program-5d1f"], "no script or program no-such-program-5d1f"),
+        (["-m"], "-m of what"),
+        (["--tag", "x", "agent.py"], "--tag x is no KEY=VALUE"),
+        (["--nonsense", "agent.py"], "--nonsense"),
+        (["--name"], "--name"),
+    ],
+)
+def test_what_cannot_be_run_is_said_and_nothing_is_recorded(
+    words: list[str], told: str, project: Path
+) -> None:
+    done = reenact(project, "run", *words)
+    assert done.returncode == 2 and told in done.stderr and "hint:" in done.stderr
+    assert "Traceback" not in done.stderr and not (project / ".reenact").exists()
+
+
+def test_a_program_that_the_system_refuses_to_start(project: Path) -> None:
+    (project / "broken").write_text("#!/no/such/interpreter\n")
+    (project / "broken").chmod(0o755)
+    done = reenact(project, "run", "./broken")
+    assert done.returncode == 127 and "cannot be started" in done.stderr
+    assert events(project / ".reenact")[-1]["exit"] == 127
+
+
+def test_switched_off_nothing_of_ours_is_there(project: Path, provider: Provider) -> None:
+    code = (
+        "import sys; print('reenact' in sys.modules, [p for p in sys.path if 'bootstrap' in p]); sys.exit(4)"
+    )
+    done = reenact(project, "run", "-c", code, REENACT_OFF="1")
+    assert (done.returncode, done.stdout, done.stderr) == (4, "False []\n", "")
+    assert not (project / ".reenact").exists()
+
+
+def test_a_seam_can_be_left_out(project: Path, provider: Provider) -> None:
+    done = reenact(project, "run", "agent.py", provider.url(), REENACT_SEAMS="-httpx")
+    assert done.returncode == 0 and calls(project / ".reenact") == 0
+
+
+def test_the_hosts_own_sitecustomize_runs_and_sys_path_is_as_ever(project: Path) -> None:
+    (project / "site").mkdir()
+    (project / "site" / "sitecustomize.py").write_text("import sys\nsys.host_was_here = __file__\n")
+    code = "import sys; print(sys.host_was_here, sys.modules['sitecustomize'].__file__, sys.path)"
+    where = {"PYTHONPATH": str(project / "site")}
+    bare = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=project, env=environment(**where)
+    )
+    assert bare.returncode == 0
+    assert reenact(project, "run", "-c", code, **where).stdout == bare.stdout
+
+
+def test_a_failing_sitecustomize_of_the_host_fails_as_ever(project: Path) -> None:
+    (project / "site").mkdir()
+    (project / "site" / "sitecustomize.py").write_text("raise RuntimeError('on purpose')\n")
+    where = {"PYTHONPATH": str(project / "site")}
+    bare = subprocess.run(
+        [sys.executable, "-c", "0"], capture_output=True, text=True, cwd=project, env=environment(**where)
+    )
+    done = reenact(project, "run", sys.executable, "-c", "0", **where)
+    assert "on purpose" in bare.stderr
+    # The supervisor is a Python below that PYTHONPATH, too.
+    assert (
+        done.stderr.startswith(bare.stderr * 2) and done.stderr.count("\n") == bare.stderr.count("\n") * 2 + 1
+    )
+
+
+def test_a_python_without_reenact_is_recorded_too(project: Path, provider: Provider) -> None:
+    code = """
+import importlib.util, sys
+sys.path = [p for p in sys.path]
+import urllib.request, json
+print(importlib.util.find_spec("reenact").origin)
+"""
+    bare = Path(sys.base_prefix) / "bin" / "python3"
+    if subprocess.run([bare, "-c", "import reenact"], capture_output=True, cwd=project).returncode == 0:
+        pytest.skip("the base Python has reenact")
+    done = reenact(project, "run", bare, "-c", code)
+    assert done.returncode == 0 and done.stdout.endswith("reenact/__init__.py\n"), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+UNSEEN = {
+    "host": ("import socket\ntry: socket.getaddrinfo('api.openai.com', 443)\nexcept OSError: pass", "api.openai.com was contacted"),
+    "process": ("import subprocess, sys\nsubprocess.run([sys.executable, '-I', '-c', '0'])", "began without us"),
+    "bare environment": ("import subprocess, sys\nsubprocess.run([sys.executable, '-c', '0'], env={})", "began without us"),
+    "sdk": ("import openai", "openai was imported, and no call came of it"),
+    "seam": ("import sys, types\nsys.path.insert(0, 'fake')\nimport httpx", "calls made with httpx"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNSEEN)
+def test_what_could_not_be_seen_is_said_and_can_be_an_error(what: str, project: Path) -> None:
+    source, told = UNSEEN[what]
+    (project / "fake").mkdir()
+    (project / "fake" / "httpx.py").write_text("# an httpx of another time\n")
+    (project / "agent.py").write_text(source)
+    done = reenact(project, "run", "--strict-coverage", "agent.py")
+    assert done.returncode == 3, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("reenact: not seen: ") and told in last
+    end = events(project / ".reenact")[-1]
+    assert end["unseen"] and end["exit"] == 0
+    assert reenact(project, "run", "--out", "again", "agent.py").returncode == 0
+
+
+def test_coverage_says_nothing_where_all_was_seen(project: Path, provider: Provider) -> None:
+    words = ["--strict-coverage", "--host", "127.0.0.1", "agent.py", provider.url()]
+    done = reenact(project, "run", *words)
+    assert done.returncode == 0 and done.stderr.count("\n") == 1, done.stderr
+    assert events(project / ".reenact")[-1]["unseen"] == []
+
+
+def test_a_failing_agent_keeps_its_code_under_strict_coverage(project: Path) -> None:
+    (project / "agent.py").write_text("import openai, sys\nsys.exit(5)")
+    assert reenact(project, "run", "--strict-coverage", "agent.py").returncode == 5
