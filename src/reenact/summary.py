@@ -152,13 +152,13 @@ class Totals:
 
 def number(value: object) -> int:
     """Return a count as given, 0 for anything that is none."""
-    if type(value) is int and -_MAX_COUNT < value < _MAX_COUNT:
+    if type(value) is int and 0 <= value < _MAX_COUNT:
         return value
     if value is None:
         return 0
     try:
         count: int = int(value)  # type: ignore[call-overload]
-        return count if -_MAX_COUNT < count < _MAX_COUNT else 0
+        return count if 0 <= count < _MAX_COUNT else 0
     except Exception:  # a trace may hold anything here, and so may an agent's call
         return 0
 

@@ -42,7 +42,7 @@ SITTING = [
     ("/Hotel", ["No event after this one matches Hotel"]),
     ("?Hotel", [">   10"]),
     ("?", [">    8", "Hotel Lisboa"]),
-    ("w", ["turn 2, lane researcher, event 7 of 14", "tokens in", "▸ delegate", "▸ search", ">    8"]),
+    ("w", ["turn 2, lane researcher, event 8 (7 of 14)", "tokens in", "▸ delegate", "▸ search", ">    8"]),
     ("l", ["turn 1", "turn 3  lane researcher", ">    8"]),
     ("ll", [">    8", '"result": "Hotel Lisboa"']),
     ("lanes", ["lane", ">  researcher", "main"]),

@@ -12,6 +12,7 @@ import pytest
 from typed import LONG, environment, record_trip, typed
 
 import reenact
+from reenact.testing import write_trace
 
 MODEL = "claude-sonnet-4-6"
 
@@ -434,3 +435,11 @@ def test_a_large_run_of_few_events_is_told_from_its_ends(tmp_path):
     out = typed("show", path).out
     assert "number=0" in out and "number=299" in out and "number=150" not in out
     assert "… 240 more events; --all shows them" in out
+
+
+def test_what_the_provider_says_is_told_apart_from_what_is_estimated(tmp_path):
+    pytest.importorskip("genai_prices")
+    usage = {"prompt_tokens": 100_000, "completion_tokens": 0}
+    steps = [("llm_call", {"model": "gpt-4o", "usage": usage | cost}) for cost in ({}, {"cost": 1.5})]
+    path = write_trace(tmp_path / "run.jsonl", steps)
+    assert "cost  $1.75, estimated ($1.50 as the provider says); prices: " in typed("show", path).out

@@ -145,3 +145,9 @@ def test_an_error_under_any_kind_of_the_users_counts() -> None:
     totals.add("retrieval", {"error": None})
     totals.add("retrieval", {})
     assert (totals.steps, totals.errors) == (3, 1)
+
+
+def test_a_count_below_zero_takes_nothing_from_the_others():
+    calls = [{"input": 100, "output": 10}, {"input": -5, "output": "-7", "cache_read": -3.5}]
+    totals = total(*(("model.response", {"usage": usage}) for usage in calls))
+    assert (totals.tokens_in, totals.tokens_out, totals.cache_read) == (100, 10, 0)

@@ -18,13 +18,14 @@ from ..tracefile.event import Event
 from ..tracefile.findings import Finding
 from ..tracefile.recording import Recording
 from .filters import Filter, Where, types_of
+from .lanes import lane_name
 from .links import Links
 from .session import StepSession
 from .state import State, state_at
 
 Types = str | Iterable[str] | None
 
-_JOINED = ("model.", "tool.", schema.LLM_CALL, schema.TOOL_CALL, "tool_result")
+_JOINED = ("model.", "tool.", schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL_RESULT)
 """How the types begin whose events belong to calls, and so to a line of work."""
 
 
@@ -132,8 +133,9 @@ class Debugger:
     def lanes(self) -> dict[str, list[Call]]:
         """Return the calls of each lane, lanes in order of first appearance."""
         lanes: dict[str, list[Call]] = {}
+        root = next(iter(self.recording.writers), None)
         for call in self.recording.calls():
-            lanes.setdefault(call.lane, []).append(call)
+            lanes.setdefault(lane_name(call.lane, call.event.writer, root), []).append(call)
         return lanes
 
     def errors(self) -> list[Event]:
@@ -142,6 +144,7 @@ class Debugger:
 
     def context_at(self, event: Event) -> list[Any]:
         """Return all messages the model saw in a request, or in the one that led to an event."""
+        self._index(event)  # says so if it is none
         return self.recording.context_at(event)
 
     def state_at(self, event: Event) -> State:

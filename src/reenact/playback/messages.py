@@ -148,7 +148,7 @@ def _turn(recording: Recording, number: int) -> Call:
         raise NoSuchEvent(
             f"{recording.name} has no turn {number}",
             asked=f"turn:{number}",
-            hint=f"it has {len(turns)} turns",
+            hint=f"it has {len(turns)} {'turn' if len(turns) == 1 else 'turns'}",
         )
     return turns[number - 1].call
 

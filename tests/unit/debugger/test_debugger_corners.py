@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from reenact.debugger.context import context_of, delta_of
 from reenact.debugger.origins import Origin
 from reenact.debugger.spending import Spending
 from reenact.debugger.stepper import Stepper
+from reenact.errors import UsageError
 from reenact.testing import write_trace
 from reenact.tracefile.calls import Call
 from reenact.tracefile.recording import Recording
@@ -150,3 +152,39 @@ def test_the_result_of_a_tool_comes_from_where_it_was_recorded_in_bedrocks_shape
     stepper = opened(tmp_path, [("tool.result", result), ("model.request", {"call": "a1", "body": BEDROCK})])
     context = context_of(stepper.recording, stepper.lanes, stepper.events[1])
     assert context is not None and context.messages[2].origin == Origin([stepper.events[0]], "tool")
+
+
+def test_asking_about_what_was_not_found_says_so(tmp_path: Path) -> None:
+    debugger = Debugger.load(write_trace(tmp_path / "run.jsonl", [asked("a1", said("user", "hi"))]))
+    for question in (debugger.context_at, debugger.state_at, debugger.before, debugger.after):
+        with pytest.raises(UsageError, match="not None: nothing was found"):
+            question(debugger.first(event_type="tool.result"))  # type: ignore[arg-type]
+
+
+def test_processes_side_by_side_have_turns_and_lanes_of_their_own(tmp_path: Path) -> None:
+    """Both say ``main``; a retry in one is none of the other's turn."""
+    path, step = tmp_path / "run.jsonl", {"aaaa0000": 0, "bbbb0000": 0}
+    with path.open("w") as file:
+        for number, (writer, kind, fields) in enumerate(
+            [
+                ("aaaa0000", "run.start", {"v": "1.0"}),
+                ("bbbb0000", "proc.start", {"v": "1.0", "parent_w": "aaaa0000"}),
+                ("aaaa0000", "model.request", {"call": "a1"}),
+                ("bbbb0000", "model.request", {"call": "b1"}),
+                ("bbbb0000", "model.response", {"call": "b1", "error": None}),
+                ("aaaa0000", "model.response", {"call": "a1", "error": "overloaded"}),
+                ("aaaa0000", "model.request", {"call": "a2", "attempt": 2}),
+                ("aaaa0000", "model.response", {"call": "a2", "error": None}),
+                ("bbbb0000", "model.request", {"call": "b2"}),
+            ]
+        ):
+            step[writer] += 1
+            head = {"ts": float(number), "run": "0" * 32, "w": writer, "step": step[writer], "kind": kind}
+            file.write(json.dumps(head | fields) + "\n")
+    debugger = Debugger.load(path)
+    turns = [[call.id for call in turn.attempts] for turn in debugger.turns()]
+    assert turns == [["a1", "a2"], ["b1"], ["b2"]]
+    lanes = {lane: [call.id for call in calls] for lane, calls in debugger.lanes().items()}
+    assert lanes == {"main": ["a1", "a2"], "pbbbb": ["b1", "b2"]}
+    last = debugger.recording.events[-1]
+    assert [event.call for event in debugger.before(last, event_type="model.request")] == ["b1"]

@@ -26,7 +26,7 @@ def _where(session: Session, argument: str) -> None:
     lane, turn = stepper.lanes.of(index), stepper.lanes.turn(index)
     when = offset_text(event.timestamp, stepper.recording.started)
     in_turn = f"turn {turn}" if turn else "outside any turn"
-    place = f"{in_turn}, lane {lane}, event {index + 1:,} of {len(stepper.events):,}"
+    place = f"{in_turn}, lane {lane}, event {view.address(event)} ({index + 1:,} of {len(stepper.events):,})"
     view.note(f"{place}, {when}" if when else place)
     view.events(_chain(session, event))
     session.out.stdout.flush()  # summing up may take a while

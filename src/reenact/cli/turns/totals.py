@@ -62,9 +62,12 @@ def _show_parts(parts: list[str], out: Output) -> None:
 def _show_cost(bill: Bill, out: Output) -> None:
     if not bill.priced and not bill.unknown:
         return
+    from ...prices import money
+
     text = bill.text()
     if bill.estimated:
-        text += f", estimated; prices: {plain(bill.source, 100)}"
+        said = f" ({money(bill.told)} as the provider says)" if bill.told else ""
+        text += f", estimated{said}; prices: {plain(bill.source, 100)}"
     elif bill.told:
         text += ", as the provider says"
     why = [f"{plain(why, 80)} ({count(calls, 'call')})" for why, calls in list(bill.unknown.items())[:4]]
