@@ -16,7 +16,7 @@ from ..tracefile import status as states
 from ..tracefile.calls import TOOL, Call, join_calls
 from ..tracefile.event import ErrorText, Event
 from ..tracefile.recording import Recording
-from .eventline import address, describe, error_text, is_huge, tool_text
+from .eventline import address, describe, error_text, tool_text
 from .output import Output
 from .text import clean, plain, seconds
 
@@ -180,13 +180,3 @@ def _took(recording: Recording) -> str:
     if begin is None or end is None or not 0 <= end - begin < 1e9:
         return ""
     return f"{'so far' if recording.status == states.RUNNING else 'after'} {seconds(end - begin)}"
-
-
-def is_turn_begin(event: Event) -> bool:
-    """True for the event that opens a turn: a request that is no retry, or a whole model call."""
-    if event.kind == schema.LLM_CALL:
-        return True
-    if event.event_type != schema.MODEL_REQUEST:
-        return False
-    attempt = None if is_huge(event) else event._raw().get("attempt")
-    return attempt is None or attempt == 1

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from .. import schema
 from ..tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ..tracefile.event import ErrorText, Event
-from ..tracefile.rawlines import MAX_LINE
-from ..tracefile.shelf import PLACE_BITS
 from ..wire import shapes
 from .output import Cell, Output
 from .text import arguments, compact, cut, milliseconds, plain, seconds, short_json, width_of
@@ -25,8 +23,6 @@ _WIDE = 400
 _CHEAP_BYTES, _CHEAP_LINKS = 8 << 20, 200
 """How large a file and how long a chain may be to look up a name that is only nice to have."""
 
-
-_BLOCK = 64 << 10
 
 _NARROW = 20
 """Columns an error gets in any case."""
@@ -44,21 +40,8 @@ class Told(NamedTuple):
 
 def is_huge(event: Event) -> bool:
     """True for an event too long to be parsed for a mere line about it."""
-    if event._long or event._fields is not None:
-        return event._long
-    source = event._shelf.sources[event._place >> PLACE_BITS]
-    try:
-        if os.path.getsize(source.path) < MAX_LINE:
-            return False
-        with open(source.path, "rb", buffering=0) as file:
-            file.seek(event._place & ((1 << PLACE_BITS) - 1))
-            for _ in range(MAX_LINE // _BLOCK):
-                block = file.read(_BLOCK)
-                if b"\n" in block or not block:
-                    return False
-    except OSError:
-        return False
-    return True
+    event._raw()
+    return event._long
 
 
 def describe(event: Event) -> Told:
@@ -102,7 +85,7 @@ def kept_model(event: Event, fields: dict[str, Any]) -> str | None:
     """Return the model of a request that kept it from an earlier one, sought where that is cheap."""
     shelf = event._shelf
     try:
-        if os.path.getsize(shelf.sources[event._place >> PLACE_BITS].path) > _CHEAP_BYTES:
+        if os.path.getsize(shelf.at(event._place)[0].path) > _CHEAP_BYTES:
             return None
     except OSError:
         return None

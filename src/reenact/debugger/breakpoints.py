@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .. import lines
 from ..errors import NoSuchEvent, UsageError
 from ..tracefile.event import Event
 from .expr import Expr
@@ -160,12 +160,6 @@ class Repeats:
 def _canonical(event: Event) -> str:
     """Return the arguments as text that is the same in whatever order they were given."""
     try:
-        return lines.dumps(_sorted(event.args))
+        return json.dumps(event.args, sort_keys=True)
     except (ValueError, TypeError, RecursionError):
         return repr(event.args)
-
-
-def _sorted(value: object) -> object:
-    if type(value) is dict:
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if type(value) is list else value

@@ -13,9 +13,7 @@ from typing import Any
 from .. import schema
 from ..tracefile import dialects
 from ..tracefile.event import Event
-from ..tracefile.shelf import PLACE_BITS
 
-_OFFSET = (1 << PLACE_BITS) - 1
 _WHOLE = 4096
 """Bytes of a line that are looked at; a shorter one is seen whole."""
 
@@ -93,4 +91,5 @@ def is_error(event: Event) -> bool:
 
 
 def _head(event: Event) -> bytes:
-    return event._shelf.sources[event._place >> PLACE_BITS].head(event._place & _OFFSET)
+    source, offset = event._shelf.at(event._place)
+    return source.head(offset)

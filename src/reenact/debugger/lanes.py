@@ -23,6 +23,11 @@ _KEPT = 64
 """Every so many events the number of turns so far is remembered."""
 
 
+def lane_name(lane: str, writer: str, root: str | None) -> str:
+    """Return the lane; the main lane of a further process is its own, named like its addresses."""
+    return f"p{writer[:4]}" if lane == MAIN and writer != root else lane
+
+
 class Lanes:
     """Lanes and turns of one recording."""
 
@@ -79,8 +84,8 @@ class Lanes:
         return self._turns_through(index if at is None else at)
 
     def named(self, event: Event, lane: str) -> str:
-        """Return a lane as it is named here: the main lane of a further process is its own."""
-        return f"p{event.writer[:4]}" if lane == MAIN and event.writer != self._root else lane
+        """Return a lane as it is named in a run of several processes."""
+        return lane_name(lane, event.writer, self._root)
 
     def _note(self, call: str | None, index: int) -> None:
         if call is not None:

@@ -25,12 +25,13 @@ class Links:
         self._of_index: dict[int, Turn] = {}
         self._in_lane_before: list[Turn | None] = []
         """For each turn the one before it in its lane."""
-        newest: dict[str, Turn] = {}
+        newest: dict[tuple[str, str], Turn] = {}
         for turn in self.turns:
             for call in (*turn.attempts, *turn.tools):
                 self._take_in(call, turn)
-            self._in_lane_before.append(newest.get(turn.lane))
-            newest[turn.lane] = turn
+            lane = turn.request.writer, turn.lane
+            self._in_lane_before.append(newest.get(lane))
+            newest[lane] = turn
 
     def turn_of(self, event: Event) -> Turn | None:
         """Return the turn an event belongs to; None for one that stands outside every call."""

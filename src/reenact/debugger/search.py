@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..tracefile.event import Event
-from ..tracefile.shelf import PLACE_BITS
 from .operations import regex
 
 _SKIPPED = frozenset(("ts", "run", "w", "step", "v", "chain", "base", "keep", "n", "tot"))
 """Fields about storage, in which nobody looks for words."""
 
-_OFFSET = (1 << PLACE_BITS) - 1
 _MAX_VALUES = 200_000
 """Values of one event that are looked at."""
 
@@ -40,7 +38,8 @@ class TextSearch:
         """True if a line of ours can be passed over unread."""
         if self._literal is None or not event._is_ours():
             return False
-        line = event._shelf.sources[event._place >> PLACE_BITS].line(event._place & _OFFSET)
+        source, offset = event._shelf.at(event._place)
+        line = source.line(offset)
         return self._literal not in line and b'"$blob"' not in line
 
 

@@ -213,19 +213,20 @@ def group_turns(calls: Iterable[Call]) -> list[Turn]:
     """Return the turns in order; a tool goes with the model call that asked for it."""
     turns: list[Turn] = []
     by_call: dict[str, Turn] = {}
-    in_lane: dict[str, Turn] = {}
+    in_lane: dict[tuple[str, str], Turn] = {}
     for call in calls:
+        lane = call.event.writer, call.lane  # processes run side by side even where both say main
         if call.kind == MODEL:
-            turn = in_lane.get(call.lane) if call.attempt > 1 else None
+            turn = in_lane.get(lane) if call.attempt > 1 else None
             if turn is None:
-                turn = in_lane[call.lane] = Turn(len(turns) + 1, call)
+                turn = in_lane[lane] = Turn(len(turns) + 1, call)
                 turns.append(turn)
             else:
                 turn.attempts.append(call)
             if call.id is not None:
                 by_call[call.id] = turn
         elif call.kind == TOOL:
-            turn = by_call.get(call.parent or "") or in_lane.get(call.lane) or (turns[-1] if turns else None)
+            turn = by_call.get(call.parent or "") or in_lane.get(lane) or (turns[-1] if turns else None)
             if turn is not None:
                 turn.tools.append(call)
     return turns

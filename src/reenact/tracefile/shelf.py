@@ -187,6 +187,10 @@ class Shelf:
         self.sources.append(Source(path))
         return (len(self.sources) - 1) << PLACE_BITS
 
+    def at(self, place: int) -> tuple[Source, int]:
+        """Return the file of a place and the offset in it."""
+        return self.sources[place >> PLACE_BITS], place & _OFFSET
+
     def fields(self, place: int) -> tuple[dict[str, Any], int] | None:
         """Return the fields of the event at a place and its size."""
         return self.sources[place >> PLACE_BITS].fields(place & _OFFSET)

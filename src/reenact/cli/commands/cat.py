@@ -16,7 +16,6 @@ from ...tracefile.listing import head_and_tail
 from ...tracefile.rawlines import MAX_LINE, raw_lines
 from ...tracefile.reader import check_version, read_events
 from ...tracefile.recording import Recording
-from ...tracefile.shelf import PLACE_BITS
 from ...tracefile.tail import read_ends
 from .. import runs
 from ..output import Output
@@ -175,8 +174,8 @@ def _print(events: Iterable[Event], args: argparse.Namespace, write: Write, out:
 
 def _stored_line(event: Event) -> bytes:
     """Return the bytes of an event; written anew if they share their line with something else."""
-    source = event._shelf.sources[event._place >> PLACE_BITS]
-    data = source.line(event._place & ((1 << PLACE_BITS) - 1)).rstrip(b"\r\0")
+    source, offset = event._shelf.at(event._place)
+    data = source.line(offset).rstrip(b"\r\0")
     if len(data) > MAX_LINE:
         return data
     fields = event._raw()

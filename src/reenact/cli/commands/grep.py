@@ -175,7 +175,8 @@ class _Search:
                     return Hit(event, text, found.start(), found.end())
             raw = _HEAD.sub(b"", line[3]) if b'"$blob"' in line[3] else line[3]
         else:  # too long to be parsed for a search
-            raw = event._shelf.sources[event._place >> 48].line(event._place & ((1 << 48) - 1))
+            source, offset = event._shelf.at(event._place)
+            raw = source.line(offset)
         text = raw.decode("utf-8", "replace")
         found = self.regex.search(text)
         return None if found is None else Hit(event, text, found.start(), found.end())

@@ -10,7 +10,6 @@ from ...debugger.expr import Expr
 from ...debugger.origins import Origin
 from ...errors import UsageError
 from ...tracefile.event import Event
-from ...tracefile.shelf import PLACE_BITS
 from ..text import compact, count
 from .moves import nothing
 from .session import Session
@@ -164,8 +163,8 @@ def _delta(session: Session, argument: str) -> None:
 def _raw(session: Session, argument: str) -> None:
     nothing("raw", argument)
     event = session.stepper.event
-    source = event._shelf.sources[event._place >> PLACE_BITS]
-    session.view.raw(source.line(event._place & ((1 << PLACE_BITS) - 1)))
+    source, offset = event._shelf.at(event._place)
+    session.view.raw(source.line(offset))
 
 
 def _tabulate(session: Session, argument: str) -> None:

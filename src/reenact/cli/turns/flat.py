@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ... import schema
+from ...debugger.heads import is_turn_begin
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
-from ..ending import first_writer, is_turn_begin
-from ..eventline import event_lines, is_huge
+from ..ending import first_writer
+from ..eventline import event_lines
 from ..output import Output
 from .story import Block
 
@@ -54,7 +55,7 @@ class TurnNumbers:
         self._by_call: dict[str, int] = {}
 
     def of(self, event: Event) -> int:
-        fields = {} if is_huge(event) else event._raw()
+        fields = event._raw()
         if is_turn_begin(event):
             self._turn += 1
             self._note(fields.get("call"), self._turn)

@@ -11,11 +11,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...debugger.lanes import lane_name
 from ...errors import NoSuchEvent
 from ...tracefile.calls import MODEL, TOOL, Call, Turn, group_turns, join_calls
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
-from ...tracefile.shelf import PLACE_BITS
 from ..ending import first_writer
 from ..text import count, plain
 
@@ -25,8 +25,6 @@ _HEAD, _TAIL = 400, 2_000
 
 _FEW = 100
 """Events of the tail that are parsed however large they are."""
-
-_MAIN = "main"
 
 _NEAR = 8
 """Turns of a lane among which the conversation is sought that a request goes on with."""
@@ -128,8 +126,8 @@ def _tail_start(recording: Recording) -> int:
 
 
 def _bytes_after(event: Event) -> int:
-    source, place = event._shelf.sources[event._place >> PLACE_BITS], event._place
-    return os.path.getsize(source.path) - (place & ((1 << PLACE_BITS) - 1))
+    source, offset = event._shelf.at(event._place)
+    return os.path.getsize(source.path) - offset
 
 
 def _is_torn(turn: Turn) -> bool:
@@ -139,9 +137,8 @@ def _is_torn(turn: Turn) -> bool:
 
 
 def lane_of(call: Call, root: str | None) -> str:
-    """Return the lane of a call; another process's main lane is named like its addresses."""
-    writer = call.event.writer
-    return f"p{writer[:4]}" if call.lane == _MAIN and writer != root else call.lane
+    """Return the lane of a call as it is named in a run of several processes."""
+    return lane_name(call.lane, call.event.writer, root)
 
 
 def _lanes(calls: Sequence[Call], root: str | None) -> list[str]:
