@@ -65,7 +65,7 @@ class _Builder:
                 warnings.simplefilter("ignore")  # "\d" in a pattern is meant as it stands
                 tree = ast.parse(self.text, mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as why:
-            told = f"{self.text!r} is not an expression ({getattr(why, 'msg', None) or why})"
+            told = f"{_quoted(self.text)} is not an expression ({getattr(why, 'msg', None) or why})"
             raise UsageError(told, hint=_syntax_hint(self.text)) from None
         return self.step(tree.body)
 
@@ -82,7 +82,7 @@ class _Builder:
         return step
 
     def refuse(self, node: ast.AST, what: str | None = None) -> UsageError:
-        told = what or f"{ast.get_source_segment(self.text, node)!r}"
+        told = what or _quoted(ast.get_source_segment(self.text, node) or self.text)
         return UsageError(
             f"{told} cannot stand in an expression",
             hint="there are fields, comparisons, and or not in, + - * / %, len any all match(regex, text)",
@@ -225,6 +225,10 @@ class _Builder:
             return [value(one) for one in inner if all(truth(test(one)) for test in keep)]
 
         return values
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 100 else text[:99] + "…")
 
 
 def _syntax_hint(text: str) -> str | None:

@@ -201,7 +201,8 @@ class RunStats:
         took = "" if self.duration_ms is None else f" in {self.duration_ms / 1000:,.1f} s"
         rows = [
             f"{self.name}  {self.status}",
-            f"{self.steps:,} events, {self.turns:,} turns, {self.errors:,} errors{took}",
+            f"{_count(self.steps, 'event')}, {_count(self.turns, 'turn')}, "
+            f"{_count(self.errors, 'error')}{took}",
             f"{self.tokens:,} tokens ({self.tokens_in:,} in, {self.tokens_out:,} out), "
             f"cost {self.cost.text()}",
         ]
@@ -213,6 +214,10 @@ class RunStats:
 
     def __repr__(self) -> str:
         return f"<RunStats {self.name} {self.status}, {self.turns} turns, {self.tokens} tokens>"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _told(name: str, stats: CallStats) -> str:

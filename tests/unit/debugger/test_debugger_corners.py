@@ -188,3 +188,16 @@ def test_processes_side_by_side_have_turns_and_lanes_of_their_own(tmp_path: Path
     assert lanes == {"main": ["a1", "a2"], "pbbbb": ["b1", "b2"]}
     last = debugger.recording.events[-1]
     assert [event.call for event in debugger.before(last, event_type="model.request")] == ["b1"]
+
+
+@pytest.mark.parametrize("text", ["(" * 500 + "1" + ")" * 500, "[" + "len, " * 300 + "x() for x in y]"])
+def test_a_long_expression_is_not_told_back_whole(tmp_path: Path, text: str) -> None:
+    debugger = Debugger.load(write_trace(tmp_path / "run.jsonl", [("note", {})]))
+    with pytest.raises(UsageError) as refused:
+        debugger.where(text)
+    assert len(str(refused.value).splitlines()[0]) < 200
+
+
+def test_a_summary_counts_one_as_one(tmp_path: Path) -> None:
+    debugger = Debugger.load(write_trace(tmp_path / "run.jsonl", [("llm_call", {"error": "no answer"})]))
+    assert "1 event, 1 turn, 1 error" in str(debugger.summary())
