@@ -7,6 +7,7 @@ findings met later are added to ``findings`` as they are met.
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
@@ -209,8 +210,13 @@ class Recording:
     def request_of(self, call: str) -> Event | None:
         """Return the ``model.request`` of a call id."""
         place = self.shelf.request_place(call)
+        if place is None:
+            return None
+        places = self._execution.places
+        index = bisect_left(places, place)  # they are in order unless several wrote them
         try:
-            return None if place is None else self._event(self._execution.places.index(place))
+            found = index < len(places) and places[index] == place
+            return self._event(index if found else places.index(place))
         except ValueError:
             return None
 
