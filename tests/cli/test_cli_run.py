@@ -200,13 +200,8 @@ def test_a_failing_sitecustomize_of_the_host_fails_as_ever(project: Path) -> Non
     )
 
 
-def test_a_python_without_reenact_is_recorded_too(project: Path, provider: Provider) -> None:
-    code = """
-import importlib.util, sys
-sys.path = [p for p in sys.path]
-import urllib.request, json
-print(importlib.util.find_spec("reenact").origin)
-"""
+def test_a_python_without_reenact_finds_ours(project: Path) -> None:
+    code = "import importlib.util; print(importlib.util.find_spec('reenact').origin)"
     bare = Path(sys.base_prefix) / "bin" / "python3"
     if subprocess.run([bare, "-c", "import reenact"], capture_output=True, cwd=project).returncode == 0:
         pytest.skip("the base Python has reenact")

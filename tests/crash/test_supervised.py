@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -344,3 +345,61 @@ def test_a_large_run_is_continued_in_segments_and_ended_in_the_last(tmp_path: Pa
     found = Lines(*files)
     found.assert_gapless()
     assert found.events[-1]["kind"] == "run.end" and Lines(files[-1]).of("run.end")
+
+
+def test_a_terminal_stays_the_agents_and_ctrl_c_comes_once(tmp_path: Path) -> None:
+    source = """
+    print(os.isatty(0), os.isatty(1), os.tcgetpgrp(0) == os.getpgrp(), flush=True)
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        time.sleep(0.4)
+        print("once", flush=True)
+    """
+    (tmp_path / "agent.py").write_text(ASK + textwrap.dedent(source))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        command = [sys.executable, "-m", "reenact", "run", "--out", "runs", "agent.py"]
+        os.execve(sys.executable, command, environment())
+    text = b""
+    while b"True True True" not in text:
+        text += os.read(terminal, 1000)
+    time.sleep(0.2)
+    os.write(terminal, b"\x03")
+    try:
+        while more := os.read(terminal, 1000):
+            text += more
+    except OSError:
+        pass  # Linux's way to say that nobody has the terminal any more
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert b"once" in text and b"Traceback" not in text
+    assert recorded(tmp_path).one("run.end")["status"] == "ok"
+
+
+def test_a_prefork_server_records_what_its_workers_call(tmp_path: Path, provider: Provider) -> None:
+    app = f"""
+    def app(environ, start):
+        start("200 OK", [])
+        return [str(ask({provider.url()!r}).status_code).encode()]
+    """
+    (tmp_path / "app.py").write_text(ASK + textwrap.dedent(app))
+    command = ["gunicorn", "--workers", "2", "--bind", "unix:socket", "--no-control-socket", "app:app"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "reenact", "run", "--out", "runs", *command],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment(),
+        start_new_session=True,
+    )  # fmt: skip
+    wait_until((tmp_path / "socket").exists, child)
+    import httpx
+
+    with httpx.Client(transport=httpx.HTTPTransport(uds=str(tmp_path / "socket")), timeout=60) as client:
+        for _ in range(4):
+            assert client.get("http://server/").text == "200"
+    child.send_signal(signal.SIGTERM)
+    finished = finish(child)
+    assert finished.code == 0 and "4 calls" in finished.err, finished.err
+    first, *workers = family(tmp_path)
+    assert first.kinds()[0] == "run.start" and first.kinds()[-1] == "run.end"
+    assert sum(len(each.of("model.request")) for each in workers) == 4

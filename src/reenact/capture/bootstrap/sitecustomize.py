@@ -1,7 +1,7 @@
 """Every Python below ``reenact run`` begins here: it waits for known libraries, and gets out of the way.
 
 The folder stands first on PYTHONPATH, for child processes too. A sitecustomize of the host's own, which this
-one hides, runs next, and nothing of ours stays on ``sys.path``.
+one hides, runs next, and nothing of ours stays on ``sys.path``. Written so that any Python can read it.
 """
 
 import os
@@ -31,13 +31,14 @@ if os.environ.get("REENACT_OFF") != "1" and sys.version_info >= (3, 11):
 
         wait_for_libraries(_HERE)
     except Exception as exc:
-        sys.stderr.write(f"reenact: nothing is recorded in this process ({type(exc).__name__}: {exc}).\n")
+        why = type(exc).__name__ + ": " + str(exc)
+        sys.stderr.write("reenact: nothing is recorded in this process (" + why + ").\n")
 
 _ours = sys.modules.pop("sitecustomize")
 try:
     __import__("sitecustomize")
 except ImportError as exc:
-    if exc.name != "sitecustomize":
+    if getattr(exc, "name", "sitecustomize") != "sitecustomize":
         raise
 finally:
     sys.modules.setdefault("sitecustomize", _ours)
