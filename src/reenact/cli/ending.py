@@ -16,7 +16,7 @@ from ..tracefile import status as states
 from ..tracefile.calls import TOOL, Call, join_calls
 from ..tracefile.event import ErrorText, Event
 from ..tracefile.recording import Recording
-from .eventline import address, describe, error_text, tool_text
+from .eventline import address, describe, error_dict, error_text, tool_text
 from .output import Output
 from .text import clean, plain, seconds
 
@@ -104,11 +104,6 @@ def ending(recording: Recording) -> dict[str, Any]:
         "error": None if error is None else error_dict(error),
         "inside": [{"step": at.event.step, "call": at.id, "text": inside(at, status, root)} for at in calls],
     }
-
-
-def error_dict(error: ErrorText) -> dict[str, Any]:
-    """Return an error as ``--json`` gives it."""
-    return {"type": error.type, "message": str(error), "frames": error.frames}
 
 
 def failed_at(recording: Recording, calls: Sequence[Call]) -> Event | None:

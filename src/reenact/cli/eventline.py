@@ -186,6 +186,25 @@ def address(event: Event, root: str | None) -> str:
     return step if root is None or event.writer == root else f"p{event.writer[:4]}:{step}"
 
 
+def event_dict(event: Event, turn: int | None, root: str | None) -> dict[str, Any]:
+    """Return an event's line as ``--json`` gives it."""
+    error, told = event.error, describe(event)
+    return {
+        "address": address(event, root),
+        "ts": event.timestamp,
+        "kind": event.kind,
+        "turn": turn,
+        "summary": told.text or told.error,
+        "duration_ms": event.duration_ms,
+        "error": None if error is None else error_dict(error),
+    }
+
+
+def error_dict(error: ErrorText) -> dict[str, Any]:
+    """Return an error as ``--json`` gives it."""
+    return {"type": error.type, "message": str(error), "frames": error.frames}
+
+
 def event_lines(event: Event, out: Output, *, root: str | None, started: float | None) -> list[str]:
     """Return the line of an event as columns; an error may take two more."""
     told = describe(event)

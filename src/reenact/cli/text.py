@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 import unicodedata
 from typing import Any
 
@@ -169,6 +170,13 @@ def seconds(value: float) -> str:
         return f"{minutes}m{rest:02}s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h{minutes:02}m" if hours < 48 else f"{hours // 24}d"
+
+
+def moment(when: float | None) -> str:
+    """Return a local date and time; empty for none, or one no clock ever showed."""
+    if when is None or not abs(when) < 1e11:
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when))
 
 
 def age(then: float | None, now: float) -> str:

@@ -17,7 +17,7 @@ from ..tracefile.event import Event
 _WHOLE = 4096
 """Bytes of a line that are looked at; a shorter one is seen whole."""
 
-_LINKS = re.compile(rb', "(call|lane|parent|tool|attempt)": (?:("(?:[^"\\]|\\.)*")|(\d{1,9})[,}])')
+_LINKS = re.compile(rb', "(call|lane|parent|tool|attempt)": (?:("[^"\\]*(?:\\.[^"\\]*)*")|(\d{1,9})[,}])')
 _LARGE = re.compile(rb', "(?:body|args|result|error)": (?!null)')
 """Where values begin that may be long; the writer puts what links events before them."""
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from .. import runs
-from ..ending import ending, error_dict, failed_at, first_writer, open_calls, show_ending, show_pointers
-from ..eventline import address, describe, event_lines
+from ..ending import ending, failed_at, first_writer, open_calls, show_ending, show_pointers
+from ..eventline import event_dict, event_lines
 from ..output import Output
-from ..text import age, arguments, plain, short_json
+from ..text import age, arguments, moment, plain, short_json
 from ..turns.draw import Turns
 from ..turns.facts import Ledger
 from ..turns.flat import TurnNumbers, events_of, print_events, show_events
@@ -123,11 +122,8 @@ def _show_ending(recording: Recording, story: Story, typed: Sequence[str], out: 
 
 
 def _show_identity(recording: Recording, out: Output) -> None:
-    started = recording.started
-    when = ""
-    if started is not None and abs(started) < 1e11:
-        stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(started))
-        when = f"{stamp} ({age(started, time.time())} ago)"
+    stamp = moment(recording.started)
+    when = f"{stamp} ({age(recording.started, time.time())} ago)" if stamp else ""
     parts = [plain(recording.name, 60), plain(recording.run_id or "", 40), when]
     out.line("  " + "  ".join(part for part in parts if part))
     if recording.meta:
@@ -175,17 +171,3 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
 
 def _needs_story(recording: Recording, args: argparse.Namespace) -> bool:
     return args.turns or args.turn is not None or is_small(recording)
-
-
-def event_dict(event: Event, turn: int | None, root: str | None) -> dict[str, Any]:
-    """Return an event's line as ``--json`` gives it."""
-    error, told = event.error, describe(event)
-    return {
-        "address": address(event, root),
-        "ts": event.timestamp,
-        "kind": event.kind,
-        "turn": turn,
-        "summary": told.text or told.error,
-        "duration_ms": event.duration_ms,
-        "error": None if error is None else error_dict(error),
-    }

@@ -13,10 +13,9 @@ from ...tracefile.findings import Findings
 from ...tracefile.follow import follow
 from ...tracefile.recording import Recording
 from .. import runs
-from ..eventline import event_lines
+from ..eventline import event_dict, event_lines
 from ..output import Output
 from ..text import plain
-from .show import event_dict
 
 DESCRIPTION = """\
 Print the last events of a run and then each new one as it is written, over rotation and further

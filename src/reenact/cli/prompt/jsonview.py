@@ -8,7 +8,8 @@ from typing import Any
 from ...debugger.breakpoints import Breakpoint
 from ...debugger.stepper import Move
 from ...tracefile.event import Event
-from ..eventline import describe
+from ..ending import first_writer
+from ..eventline import event_dict
 from .view import View, plain_value
 
 
@@ -40,19 +41,10 @@ class JsonView(View):
 
     def event_dict(self, event: Event) -> dict[str, Any]:
         """Return what a line says of an event."""
-        told, error, index = describe(event), event.error, event.index or 0
-        return {
-            "address": self.address(event),
-            "index": event.index,
-            "ts": event.timestamp,
-            "kind": event.kind,
-            "turn": self.stepper.lanes.turn(index),
-            "lane": self.stepper.lanes.of(index),
-            "here": index == self.stepper.index,
-            "summary": told.text or told.error,
-            "duration_ms": event.duration_ms,
-            "error": None if error is None else {"type": error.type, "message": str(error)},
-        }
+        index = event.index or 0
+        told = event_dict(event, self.stepper.lanes.turn(index), first_writer(self.stepper.recording))
+        lane = self.stepper.lanes.of(index)
+        return {**told, "index": event.index, "lane": lane, "here": index == self.stepper.index}
 
     def fact(self, name: str, text: str) -> None:
         self.out.json_line({name: text})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from ...errors import UsageError
 from ...tracefile.event import Event
 from ..eventline import offset_text
-from ..text import arguments, clean, count, seconds, short_json
+from ..text import arguments, clean, count, moment, seconds, short_json
 from .moves import nothing
 from .session import Session
 from .verb import Do, Verb
@@ -117,7 +116,7 @@ def _info(session: Session, argument: str) -> None:
         "status": recording.status + (f": {error.type or ''}: {error}" if error is not None else ""),
         "run": recording.run_id,
         "file": recording.path,
-        "started": _stamp(begin) + (f", took {took}" if took else ""),
+        "started": (moment(begin) or "unknown") + (f", took {took}" if took else ""),
         "totals": figures,
         "tokens": f"{tot['in']:,} in, {tot['out']:,} out" if tot["in"] or tot["out"] else None,
         "writers": ", ".join(recording.writers) if len(recording.writers) > 1 else None,
@@ -130,12 +129,6 @@ def _info(session: Session, argument: str) -> None:
             session.view.fact(name, clean(str(value)))
     for finding in recording.findings:
         session.view.fact("finding", clean(str(finding)))
-
-
-def _stamp(when: float | None) -> str:
-    if when is None or not abs(when) < 1e11:
-        return "unknown"
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when))
 
 
 def _help(session: Session, argument: str) -> None:

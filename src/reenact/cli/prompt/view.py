@@ -15,6 +15,7 @@ from ...debugger.lanes import MAIN
 from ...debugger.stepper import Move, Stepper
 from ...debugger.stops import Reason
 from ...tracefile.event import Event
+from ..ending import first_writer
 from ..eventline import _STYLES, address, describe, offset_text
 from ..output import Cell, Output
 from ..text import clean, cut, pad, pretty_json, short_json, width_of
@@ -105,8 +106,7 @@ class View:
 
     def address(self, event: Event) -> str:
         """Return how to name an event."""
-        writers = self.stepper.recording.writers
-        return address(event, writers[0] if writers else None)
+        return address(event, first_writer(self.stepper.recording))
 
     def _address_width(self) -> int:
         several = len(self.stepper.recording.writers) > 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...tracefile.calls import Call
-from ..ending import error_dict
-from ..eventline import address, is_huge
+from ..eventline import address, error_dict, is_huge
 from .facts import Ledger, spent_ms, tokens
 from .pieces import Piece, answer_pieces
 from .prompt import prompt_of
