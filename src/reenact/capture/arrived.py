@@ -22,6 +22,9 @@ class Arrived:
 
     def __init__(self) -> None:
         self.inflate: Callable[[bytes], bytes] | None = None
+        """Takes a content encoding off, where the library has not done so."""
+        self.decoded = False
+        """True if there was one."""
         self.spill: Spill | None = None
         self._chunks: list[bytes] = []
         self._times = array("d")
@@ -57,7 +60,7 @@ class Arrived:
         from .rawstream import store
 
         chunks = [(len(chunk), at - began) for chunk, at in zip(self._chunks, self._times, strict=True)]
-        raw = store(texts, data, chunks, decoded=self.inflate is not None)
+        raw = store(texts, data, chunks, decoded=self.decoded)
         if raw is not None and self._size > MAX_HELD:
             raw["lossy"] = True
         return raw

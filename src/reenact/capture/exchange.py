@@ -56,6 +56,7 @@ class Watch:
         try:
             from ..wire.routes import HTTP, Route, host_of, route_of
 
+            url = url.partition("#")[0]  # never sent
             given, host = _json(body), host_of(url)
             if len(met) < 1_000:
                 met.setdefault(host, 0)
@@ -108,7 +109,7 @@ class Exchange:
             has_body = body is not None and not isinstance(body, bytes)
             self.recorder.emit(schema.HTTP_REQUEST, {**about, "body": body} if has_body else about)
             return
-        from ..wire.shapes import provider_of_request
+        from ..wire.shapes import kept_conversation, provider_of_request
 
         parent = self._calls.open_tool()
         self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
@@ -116,7 +117,7 @@ class Exchange:
         lanes, call, tried = self._calls.lanes, self._call, attempt_of(headers)
 
         def choose(goes_on: str | None) -> dict[str, Any]:
-            lane, attempt = lanes.begin(call, goes_on, fingerprint, tried)
+            lane, attempt = lanes.begin(call, goes_on, fingerprint, tried, kept_conversation(body))
             self._opened.lane = lane  # type: ignore[union-attr]
             return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
 
@@ -137,7 +138,8 @@ class Exchange:
             self._status = status
             self._headers = list(headers)
             encoding = self._header("content-encoding")
-            if encoding and encoding != "identity" and not decoded:
+            self._arrived.decoded = bool(encoding and encoding != "identity")
+            if encoding and self._arrived.decoded and not decoded:
                 from ..wire.inflate import inflater
 
                 self._arrived.inflate = inflater(encoding)
@@ -210,7 +212,9 @@ class Exchange:
         )
         failed = error is not None or (self._status or 0) >= 400
         uses = [] if failed else tool_uses(body, self.provider)
-        self._calls.lanes.end(self._call, failed=failed, asks_for_tools=bool(uses))
+        named = body.get("id") if isinstance(body, dict) else None
+        named = named if isinstance(named, str) else None
+        self._calls.lanes.end(self._call, failed=failed, asks_for_tools=bool(uses), answer=named)
 
     def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
         """Return the answer, and how it ended."""

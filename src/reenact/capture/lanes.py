@@ -39,11 +39,17 @@ class Lanes:
         self._run_id = run_id
         self._lanes: dict[str, _Lane] = {}
         self._of_call: dict[str, str] = {}
+        self._of_name: dict[str, str] = {}
+        """Lanes by what the provider calls an answer or a conversation that it keeps."""
 
     def begin(
-        self, call: str, goes_on: str | None, request: Hashable, attempt: int | None
+        self, call: str, goes_on: str | None, request: Hashable, attempt: int | None, kept: str | None = None
     ) -> tuple[str, int]:
-        """Return the lane of a request and which attempt it is; ``goes_on`` is its conversation's lane."""
+        """Return the lane of a request and which attempt it is.
+
+        ``goes_on`` is its conversation's lane, ``kept`` names what it goes on with at the provider's.
+        """
+        goes_on = self._of_name.get(kept or "", goes_on)
         run_id, here = _in_context.get() or ("", None)
         here = here if run_id == self._run_id else None
         retried = self._retried((goes_on, here), request)
@@ -54,17 +60,26 @@ class Lanes:
         lane.open.add(call)
         lane.waiting, lane.failed, lane.last = False, False, request
         self._of_call[call] = name
+        self._remember(kept, name)
         _in_context.set((self._run_id, name))
         if len(self._lanes) > MAX_LANES:
             del self._lanes[next(iter(self._lanes))]
         return name, lane.attempt
 
-    def end(self, call: str, *, failed: bool, asks_for_tools: bool) -> None:
-        """Note how a call ended."""
-        lane = self._lanes.get(self._of_call.pop(call, ""))
+    def end(self, call: str, *, failed: bool, asks_for_tools: bool, answer: str | None = None) -> None:
+        """Note how a call ended, and what the provider calls its answer."""
+        name = self._of_call.pop(call, "")
+        lane = self._lanes.get(name)
         if lane is not None:
+            self._remember(answer, name)
             lane.open.discard(call)
             lane.failed, lane.waiting = failed, asks_for_tools
+
+    def _remember(self, known_as: str | None, lane: str) -> None:
+        if known_as:
+            self._of_name[known_as] = lane
+            if len(self._of_name) > MAX_LANES:
+                del self._of_name[next(iter(self._of_name))]
 
     def _retried(self, near: tuple[str | None, ...], request: Hashable) -> str | None:
         """Return the lane in which the very same request has just failed."""

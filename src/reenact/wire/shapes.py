@@ -7,7 +7,7 @@ takes any decoded JSON value and never raises; what cannot be told is None or em
 from __future__ import annotations
 
 from ..schema import LISTS
-from . import anthropic, bedrock, gemini, ollama, openai_chat, openai_responses
+from . import anthropic, bedrock, cohere, gemini, ollama, openai_chat, openai_responses
 from .readable import join
 from .values import count, mapping, neutral, string
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 # In the order they are asked. Bedrock and Ollama have marks of their own on top of a shape that
 # could pass for Anthropic's or OpenAI's; Gemini's errors must be seen before OpenAI's.
-_MODULES: tuple[Provider, ...] = (gemini, openai_responses, bedrock, ollama, anthropic, openai_chat)
+_MODULES: tuple[Provider, ...] = (
+    gemini, openai_responses, bedrock, ollama, cohere, anthropic, openai_chat,
+)  # fmt: skip
 _BY_NAME = {module.NAME: module for module in _MODULES}
 PROVIDERS = tuple(sorted(_BY_NAME))
 
@@ -34,6 +36,7 @@ _ENDPOINTS = (
     ("/converse-stream", "bedrock"),
     ("/api/chat", "ollama"),
     ("/api/generate", "ollama"),
+    ("/v2/chat", "cohere"),
 )
 _COUNTED_AS: tuple[tuple[str, Provider], ...] = (
     ("prompt_tokens", openai_chat),
@@ -179,6 +182,15 @@ def answers(body: object, provider: str | None = None) -> list[tuple[str, dict[s
     response = _object(body)
     module = _module(response, provider)
     return module.answers(response) if module is not None else []
+
+
+def kept_conversation(body: object) -> str | None:
+    """Return the id of the answer, or of the conversation, that a request goes on with at the provider's."""
+    request = mapping(body)
+    before = string(request.get("previous_response_id"))
+    thread = string(mapping(request.get("thread")).get("previous_message_id"))
+    conversation = request.get("conversation")
+    return before or thread or string(conversation) or string(mapping(conversation).get("id"))
 
 
 def conversation_key(body: object) -> str | None:

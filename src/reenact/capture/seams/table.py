@@ -27,6 +27,9 @@ SEAMS = {
     "http.client": "http_client",
     "urllib3.connection": "http_client",
     "aiohttp": "aiohttp_client",
+    "websockets.sync.client": "websockets_client",
+    "websockets.asyncio.client": "websockets_client",
+    "mcp.client.session": "mcp_client",
 }
 """Module -> the file of this folder that listens to it: its ``patch(module, watch)`` returns the undo."""
 

@@ -1,0 +1,133 @@
+"""What a trace must say of a played cell, judged by what the provider received and sent."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from provider import Received, script
+from provider.routes import OTHER, TALK
+from provider.scenario import Scenario
+from reenact.tracefile.recording import Recording
+from reenact.wire import shapes
+
+from .table import Cell
+
+STOP = {"end": "end_turn", "tools": "tool_use", "length": "max_tokens"}
+NAMELESS = {"cohere", "ollama"}
+"""Providers whose errors have no type."""
+BROKEN = {"cut", "closed", "refused", "timeout"}
+WHOLE = {"ok", "gzip", "shredded", "drip", "retried", "started twice"}
+ENDINGS = {
+    "closed": {"error", "cut"},
+    "malformed": {"closed", "complete", "cut"},  # it depends on how far the SDK reads on
+    "error inside": {"error"},
+    "abandoned": {"closed"},
+    "cancelled": {"cancelled"},
+    "error": {"complete", "closed"},
+    "overloaded": {"complete", "closed"},
+}
+
+
+def check(cell: Cell, path: Path, log: list[Received], is_seen: Callable[[Received], bool]) -> None:
+    """Compare a trace with the provider's log; `is_seen` says which requests are no model's but told of."""
+    recording = Recording.load(path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[-1]["kind"] == "run.end" and lines[-1]["dropped"] == 0, lines[-1]
+    assert not list(path.parent.glob("*.blobs/*.part")), "an answer that is over leaves nothing behind"
+    asked = [each for each in log if _dialect(each)]
+    requests = [event for event in recording.events if event.kind == "model.request"]
+    responses = {event.call: event._raw() for event in recording.events if event.kind == "model.response"}
+    assert len(requests) == len(asked) == len(responses), [line["kind"] for line in lines]
+    others = [line for line in lines if line["kind"] == "http.response"]
+    assert len(others) == sum(_is_other(each) and is_seen(each) for each in log)
+    for number, (request, received) in enumerate(zip(requests, asked, strict=True)):
+        _check_request(cell, request, received, number)
+        _check_response(cell, responses[request.call], received, path, is_last=number == len(asked) - 1)
+    if cell.method == "many at once":
+        assert len({request._raw()["lane"] for request in requests}) == len(requests)
+    else:
+        assert {request._raw()["lane"] for request in requests} <= {"main"}
+
+
+def _path(received: Received) -> str:
+    return "/" + unquote(received.target.partition("?")[0]).split("/", 3)[3]
+
+
+def _dialect(received: Received) -> Any:
+    found = [dialect for pattern, dialect, _ in TALK if re.fullmatch(pattern, _path(received))]
+    return found[0] if found else None
+
+
+def _is_other(received: Received) -> bool:
+    return any(re.fullmatch(pattern, _path(received)) for pattern, _, _ in OTHER)
+
+
+def _check_request(cell: Cell, request: Any, received: Received, number: int) -> None:
+    raw = request._raw()
+    assert request.body == json.loads(received.body)
+    assert raw["url"].endswith(received.target)
+    assert raw["ts"] <= received.at + (time.time() - time.perf_counter()) + 0.002, "told before it was sent"
+    if cell.outcome == "retried":
+        assert raw.get("attempt", 1) == number + 1
+    secrets = ("authorization", "api-key", "cookie")
+    assert not [name for name in raw.get("headers", {}) if any(word in name for word in secrets)]
+
+
+def _check_response(cell: Cell, told: dict[str, Any], received: Received, path: Path, is_last: bool) -> None:
+    refused = received.status is not None and received.status >= 400
+    if received.status is None or (cell.outcome == "cut" and "status" not in told):
+        assert "status" not in told
+    else:
+        assert told["status"] == received.status
+    outcome = cell.outcome if is_last else "error" if refused else "ok"
+    if "left early" in cell.method:
+        outcome = "abandoned"
+    if outcome in WHOLE and cell.fails:
+        outcome = "malformed"  # the SDK gives up on a good answer
+    assert told["ended"] in ENDINGS.get(outcome, {"complete"} if outcome in WHOLE else {"error"}), told
+    failed = refused or outcome in BROKEN | {"error inside", "cancelled"}
+    assert (told["error"] is not None) == failed, told
+    if refused and told["ended"] == "complete" and cell.sdk not in NAMELESS:
+        assert not told["error"]["type"].startswith("http_"), "the provider names its errors"
+    _check_stream(told, received, path)
+    if told["ended"] == "complete" and outcome in WHOLE:
+        _check_answer(told, received)
+
+
+def _check_stream(told: dict[str, Any], received: Received, path: Path) -> None:
+    raw = told.get("raw")
+    if raw is None:
+        return
+    blob = next(path.parent.glob(f"*.blobs/**/*{raw['$blob'].removeprefix('sha256:')[2:]}*"))
+    head, _, data = zlib.decompress(blob.read_bytes()).partition(b"\n")
+    sent = received.answer
+    if raw["form"] == "decoded":
+        sent = zlib.decompressobj(31).decompress(sent)
+    assert sent.startswith(data) and data
+    assert sum(size for size, _ in json.loads(head)["chunks"]) == len(data)
+
+
+def _check_answer(told: dict[str, Any], received: Received) -> None:
+    body = json.loads(received.body)
+    scenario = Scenario.parse(received.target.split("/")[2])
+    turn = script.turn(scenario, _dialect(received).rounds(body))
+    streamed = len(received.sent) > 2
+    assert ("raw" in told) == streamed
+    if streamed:
+        assert told["ttft_ms"] > 0
+    assert told["stop_reason"] == STOP[turn.stop]
+    assert "restart" in scenario or shapes.text(told["body"]).startswith(turn.text)
+    assert [use[1:] for use in shapes.tool_uses(told["body"])] == [(use.name, use.args) for use in turn.tools]
+    assert turn.usage is not None
+    silent = "chat/completions" in received.target and streamed and not body.get("stream_options")
+    if silent:
+        assert "usage" not in told
+    else:
+        assert (told["usage"]["input"], told["usage"]["output"]) == (turn.usage.input, turn.usage.output)

@@ -1,0 +1,94 @@
+"""Every cell with a recorder: the agent and the provider see no difference, and the trace is right."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provider import Provider, Received
+from reenact import Tap
+from reenact.capture.exchange import Watch
+from reenact.capture.seams.table import Installed
+from reenact.wire.routes import route_of
+
+from . import cases  # noqa: F401  (cases fill the table)
+from .observe import PATIENCE, play
+from .recorded import check
+from .table import CELLS, Cell, missing, untouched
+
+CALLABLE = [cell for cell in CELLS if cell.play is not None]
+WITHOUT_CLIENT = {"http.client", "urllib"}
+LOCAL = ("127.0.0.1",)
+NOISE = (
+    "Task exception was never retrieved",
+    "an error occurred during closing of asynchronous generator",
+    "Direct use of automatic function calling",
+)
+"""What a loop says of the clients an earlier cell left behind, whenever they are collected; what is said once."""
+
+
+@contextlib.contextmanager
+def wrapped(tap: Tap) -> Iterator[Callable[[Any], Any]]:
+    handed: list[Any] = []
+
+    def hand(client: Any) -> Any:
+        handed.append(client)
+        assert tap.wrap(tap.wrap(client)) is client
+        return client
+
+    yield hand
+    for client in handed:
+        tap.unwrap(client)
+
+
+@contextlib.contextmanager
+def installed(tap: Tap) -> Iterator[Callable[[Any], Any]]:
+    seams = Installed(Watch(tap._recorder, LOCAL))
+    seams.install()
+    assert not seams.failed
+    try:
+        yield untouched
+    finally:
+        seams.uninstall()
+
+
+def is_told(hosts: tuple[str, ...]) -> Callable[[Received], bool]:
+    return lambda received: (
+        route_of(received.method, f"http://127.0.0.1{received.target}", None, hosts) is not None
+    )
+
+
+def seen(told: dict[str, Any]) -> dict[str, Any]:
+    """A play without noise."""
+    printed = told["printed"]
+    assert "reenact: " not in printed, printed
+    is_noise = any(each in printed for each in NOISE)
+    return {**told, "printed": "" if is_noise else printed}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cell", CALLABLE, ids=str)
+@pytest.mark.parametrize("way", [wrapped, installed])
+def test_a_recorded_cell_goes_as_without_and_its_trace_is_right(
+    cell: Cell, way: Any, provider: Provider, tmp_path: Path
+) -> None:
+    if absent := missing(cell.sdk):
+        pytest.skip(f"not installed: {', '.join(absent)}")
+    if way is wrapped and cell.sdk in WITHOUT_CLIENT:
+        pytest.skip("there is no client to wrap")
+    for patience in PATIENCE:
+        bare = play(cell, provider, patience=patience)
+        path = tmp_path / f"{patience}.jsonl"
+        with Tap(str(path)) as tap, way(tap) as hand:
+            recorded = play(cell, provider, hand, patience)
+            if cell.sdk == "urllib":
+                gc.collect()  # an HTTPError has the answer, unread, as long as it lives
+        if seen(bare) == seen(recorded) or cell.outcome != "timeout":
+            break
+    assert seen(recorded) == seen(bare)
+    check(cell, path, provider.settled(), is_told(LOCAL if way is installed else ()))
