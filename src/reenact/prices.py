@@ -12,6 +12,7 @@ from ._billable import Billable
 from ._config import OwnPrice, own_prices
 from ._pricetable import PriceTable
 from ._ratecards import Card, plain_card
+from .errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,20 +135,27 @@ class Bill:
 class Book:
     """Where prices come from: the user's own, then the list of the genai-prices package."""
 
-    def __init__(self, own: list[OwnPrice], table: PriceTable) -> None:
+    def __init__(self, own: list[OwnPrice], table: PriceTable, wrong: str | None = None) -> None:
+        self.wrong = wrong
+        """What is wrong with the settings; nothing is priced then but what a provider told."""
         self._own = [(each, plain_card(each.rates)) for each in own]
         self._table = table
         self._found: dict[tuple[object, ...], Found] = {}
 
     @classmethod
     def open(cls, folder: str | None = None) -> Book:
-        """Open the book with the settings nearest to a folder; raises UsageError for wrong ones."""
-        return cls(own_prices(folder), PriceTable())
+        """Open the book with the settings nearest to a folder; wrong ones leave prices unknown."""
+        try:
+            return cls(own_prices(folder), PriceTable())
+        except UsageError as why:  # a post-mortem must not fail for it, nor count with other prices
+            return cls([], PriceTable(), str(why))
 
     @property
     def source(self) -> str:
         """Which price list is in use, and of when."""
         table = self._table
+        if self.wrong is not None:
+            return f"none ({self.wrong})"
         if not table.is_installed:
             return "none (pip install 'reenact[debug]')"
         dated = table.dated
@@ -176,6 +184,8 @@ class Book:
             if call.is_refused():
                 return Price(Decimal(0), REFUSED, None, model)
             return Price(None, why=call.why_no_counts(), model=model)
+        if self.wrong is not None:
+            return Price(None, why="the settings are wrong", model=model)
         if model is None:
             return Price(None, why="model name withheld" if call.model_is_withheld() else "no model name")
         found = self._look_up(call.models, call.url, call.provider)

@@ -142,7 +142,16 @@ def test_without_a_folder_the_working_directory_counts(tmp_path, monkeypatch):
     ],
 )
 def test_wrong_settings_are_named_with_file_and_key(tmp_path, text, said):
+    (tmp_path / "reenact.toml").write_text(text)
     with pytest.raises(UsageError) as raised:
-        book_with(tmp_path, text)
+        own_prices(str(tmp_path))
     assert str(tmp_path / "reenact.toml") in str(raised.value)
     assert said in str(raised.value)
+    # A post-mortem goes on: nothing is priced, and the book says why.
+    book = Book.open(str(tmp_path))
+    assert said in book.source and book.wrong is not None
+    line = {"kind": "llm_call", "model": "gpt-4o", "input_tokens": 10, "output_tokens": 1}
+    assert book.price(line).usd is None and book.price(line).why == "the settings are wrong"
+    usage = {"cost": 0.5, "prompt_tokens": 1, "completion_tokens": 1}
+    told = {"kind": "model.response", "body": {"model": "x", "choices": [], "usage": usage}}
+    assert book.price(told).usd == Decimal("0.5")
