@@ -20,7 +20,7 @@ class Totals:
 
     __slots__ = (
         "_failed_lanes", "_open", "cache_read", "cache_write", "errors", "llm_calls", "reasoning",
-        "steps", "tokens_in", "tokens_out", "tool_calls", "turns",
+        "steps", "tokens_in", "tokens_out", "tool_calls", "turns", "writer",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -28,6 +28,8 @@ class Totals:
         self.tokens_in = self.tokens_out = self.cache_read = self.cache_write = self.reasoning = 0
         self._open: dict[object, str] = {}
         self._failed_lanes: dict[str, int] = {}
+        self.writer = ""
+        """Whose events are added, where several writers are summed: each has lanes of its own."""
 
     def add(self, kind: str, fields: Mapping[str, Any]) -> None:
         """Count one event."""
@@ -84,8 +86,7 @@ class Totals:
 
     def _model_request(self, fields: Mapping[str, Any]) -> None:
         lane = fields.get("lane")
-        if type(lane) is not str:
-            lane = "main"
+        lane = self.writer + (lane if type(lane) is str else "main")
         attempt = fields.get("attempt")
         if attempt is None or attempt == 1:
             self.turns += 1
@@ -99,7 +100,8 @@ class Totals:
     def _model_response(self, fields: Mapping[str, Any]) -> None:
         self.llm_calls += 1
         call = fields.get("call")
-        lane = self._open.pop(call, "main") if type(call) is str else "main"
+        lane = self._open.pop(call, "") if type(call) is str else ""
+        lane = lane or self.writer + "main"
         if fields.get("error") is not None:
             self.errors += 1
             if len(self._failed_lanes) < _MAX_OPEN:

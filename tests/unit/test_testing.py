@@ -58,11 +58,15 @@ def test_inside_the_block_it_is_what_happened_so_far() -> None:
 def test_failures_say_what_the_run_did() -> None:
     with recorded() as run:
         agent(fail=True)
-    with pytest.raises(AssertionError, match=r"tools expected: book\ntools called:   search, book\nthe run:\n"):
+    with pytest.raises(
+        AssertionError, match=r"tools expected: book\ntools called:   search, book\nthe run:\n"
+    ):
         assert_tools(run, "book")
     with pytest.raises(AssertionError, match=r"1 errors:\n  tool.result book .*sold out"):
         assert_no_errors(run)
-    with pytest.raises(AssertionError, match="1 turns, 0 allowed; 1,000 tokens, 999 allowed; cost .*, .* allowed"):
+    with pytest.raises(
+        AssertionError, match="1 turns, 0 allowed; 1,000 tokens, 999 allowed; cost .*, .* allowed"
+    ):
         assert_within(run, turns=0, tokens=999, usd=0.000001)
 
 
@@ -85,7 +89,13 @@ def test_an_exception_passes_through_and_is_an_error_of_the_run(tmp_path: Path) 
 def test_a_trace_written_by_hand_is_read_like_any_other(tmp_path: Path) -> None:
     events = [("note", {"a": 1}), ("error", {"error": {"type": "E", "message": "m"}}), ("run.mine", {})]
     path = write_trace(tmp_path / "a.jsonl", events)
-    assert [event.kind for event in read_events(path)] == ["run.start", "note", "error", "user.run.mine", "run.end"]
+    assert [event.kind for event in read_events(path)] == [
+        "run.start",
+        "note",
+        "error",
+        "user.run.mine",
+        "run.end",
+    ]
     first = Path(path).read_bytes()
     assert Path(write_trace(tmp_path / "b.jsonl", events)).read_bytes() == first
     killed = Debugger.load(write_trace(tmp_path / "c.jsonl", events, status=None))

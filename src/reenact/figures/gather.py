@@ -61,6 +61,7 @@ class Gatherer:
             self._book(kind, envelope, fields)
             return
         errors = row.totals.errors
+        row.totals.writer = envelope.w
         row.totals.add(kind, fields)
         change = row.totals.errors - errors
         if joins is None or change:
@@ -84,7 +85,7 @@ class Gatherer:
     def _error(self, event: Event, change: int, call: object, fields: dict[str, Any]) -> None:
         types = self.row.error_types
         if change < 0:  # a retry: its lane's last failure was none after all
-            name = self._failed.pop(lane_of(fields), None)
+            name = self._failed.pop(event.writer + lane_of(fields), None)
             self.row.retried -= change
             if name is not None and types.get(name):
                 types[name] += change
@@ -95,7 +96,7 @@ class Gatherer:
         types[name] = types.get(name, 0) + change
         if dialects.event_type(event.kind) == schema.MODEL_RESPONSE and len(self._failed) < MAX_NAMES:
             begun = self._open.get(call) if type(call) is str else None
-            self._failed[begun.lane if begun is not None else "main"] = name
+            self._failed[event.writer + (begun.lane if begun is not None else "main")] = name
 
     def _asks(self, call: str, fields: dict[str, Any]) -> None:
         self._begins(call, Begun(MODEL, fields, self._sums.request(call, fields)))

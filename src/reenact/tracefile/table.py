@@ -123,6 +123,7 @@ def executions(
         shelf.learn(envelope, fields, place)
         assert execution.totals is not None
         known = fields if fields is not None else shelf.light(place) or {}
+        execution.totals.writer = envelope.w
         execution.totals.add(dialects.event_type(envelope.kind), known)
     return sorter.found
 

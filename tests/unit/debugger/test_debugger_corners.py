@@ -201,3 +201,32 @@ def test_a_long_expression_is_not_told_back_whole(tmp_path: Path, text: str) -> 
 def test_a_summary_counts_one_as_one(tmp_path: Path) -> None:
     debugger = Debugger.load(write_trace(tmp_path / "run.jsonl", [("llm_call", {"error": "no answer"})]))
     assert "1 event, 1 turn, 1 error" in str(debugger.summary())
+
+
+def test_a_retry_makes_good_only_the_failure_of_its_own_process(tmp_path: Path) -> None:
+    """Two processes, both in their own lane main: one is asking while the other fails and tries again."""
+    from reenact import lines
+
+    def line(step: int, w: str, kind: str, **fields: object) -> str:
+        head = lines.envelope(float(len(rows) + 1), "r" * 32, w, step, kind)
+        return head + "".join(f', "{name}": {lines.dumps(value)}' for name, value in fields.items()) + "}"
+
+    rows: list[str] = []
+    body = {"model": "m", "messages": []}
+    error = {"type": "overloaded_error", "message": "", "frames": []}
+    for step, w, kind, fields in [
+        (1, "aaaaaaaa", "run.start", {"v": "1.0"}),
+        (2, "aaaaaaaa", "model.request", {"call": "aaaaaaaa00000001", "attempt": 1, "body": body}),
+        (1, "bbbbbbbb", "proc.start", {"v": "1.0", "parent_w": "aaaaaaaa"}),
+        (3, "aaaaaaaa", "model.response", {"call": "aaaaaaaa00000001", "error": error}),
+        (2, "bbbbbbbb", "model.request", {"call": "bbbbbbbb00000001", "attempt": 1, "body": body}),
+        (4, "aaaaaaaa", "model.request", {"call": "aaaaaaaa00000002", "attempt": 2, "body": body}),
+        (5, "aaaaaaaa", "model.response", {"call": "aaaaaaaa00000002", "error": None}),
+        (3, "bbbbbbbb", "model.response", {"call": "bbbbbbbb00000001", "error": None}),
+    ]:
+        rows.append(line(step, w, kind, **fields))
+    path = tmp_path / "run.jsonl"
+    path.write_text("\n".join(rows) + "\n")
+    dbg = Debugger.load(path)
+    assert dbg.errors() == [] and dbg.recording.totals.errors == 0 == dbg.summary().errors
+    assert dbg.summary().error_types == {} and dbg.summary().retried == 1

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from provider import Provider
-
 from reenact import Debugger
 from reenact.tracefile.partial import partial_answer
 
