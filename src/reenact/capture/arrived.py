@@ -42,6 +42,11 @@ class Arrived:
         if self.spill is not None:
             self.spill.add(data)
 
+    def forget_spill(self) -> None:
+        """The answer is recorded: nothing of it is needed on disk."""
+        if self.spill is not None:
+            self.spill.remove()
+
     def data(self) -> bytes:
         """Return all that is kept."""
         return b"".join(self._chunks)

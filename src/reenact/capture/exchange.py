@@ -129,23 +129,28 @@ class Exchange:
             choose,
         )
 
-    def answered(self, status: int, headers: Headers, *, decoded: bool = False) -> None:
-        """Take in status and headers; the body comes in chunks, ``decoded`` ones where the library has
-        taken the content encoding off."""
+    def answered(
+        self, status: int, headers: Headers, *, decoded: bool = False, stream: str | None = None
+    ) -> None:
+        """Take in status and headers; the body comes in chunks.
+
+        ``decoded`` ones where the library has taken the content encoding off; ``stream`` says how it is
+        streamed where no header does.
+        """
         try:
             from ..wire.stream import stream_kind
 
             self._status = status
             self._headers = list(headers)
             encoding = self._header("content-encoding")
-            self._arrived.decoded = bool(encoding and encoding != "identity")
+            self._arrived.decoded = bool(stream or (encoding and encoding != "identity"))
             if encoding and self._arrived.decoded and not decoded:
                 from ..wire.inflate import inflater
 
                 self._arrived.inflate = inflater(encoding)
             if status < 400:  # an error is told in one piece
                 kind = self._header("content-type")
-                self._stream = stream_kind(self.provider, self.url, kind, self._request)
+                self._stream = stream or stream_kind(self.provider, self.url, kind, self._request)
             texts = self.recorder.texts
             if self._stream and texts.blob_folder and texts.content() == "full":
                 from .spill import Spill
@@ -171,9 +176,10 @@ class Exchange:
         except Exception as fault:
             self.recorder.lost += 1
             guard.swallow("record an answer", fault)
-        finally:
-            if self._arrived.spill is not None:
-                self._arrived.spill.remove()
+        try:
+            self._arrived.forget_spill()
+        except Exception as fault:
+            guard.swallow("remove what was kept of an answer", fault)
 
     def _end(self, how: str, exc: BaseException | None) -> None:
         from ..wire.routes import MODEL

@@ -105,9 +105,7 @@ def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
         url = f"http{secure}://{request.headers['Host']}{request.path}"
         exchange = watch.begin("POST", url, request.headers.raw_items(), body)
         if exchange is not None:
-            told = [each for each in response.headers.raw_items() if each[0].lower() != "content-type"]
-            told += [("content-type", "text/event-stream"), ("content-encoding", "messages")]
-            exchange.answered(response.status_code, told, decoded=True)
+            exchange.answered(response.status_code, response.headers.raw_items(), decoded=True, stream="sse")
             vars(connection).setdefault(_OPEN, []).append(exchange)
         return exchange
     except Exception as exc:

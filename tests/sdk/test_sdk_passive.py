@@ -1,0 +1,109 @@
+"""A recorder that fails in every way there is: calls and streams go as without it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provider import Provider
+from reenact import Tap
+from reenact.capture import guard
+from reenact.capture.arrived import Arrived
+from reenact.capture.exchange import Exchange, Watch
+from reenact.capture.lanes import Lanes
+from reenact.capture.recorder import Recorder
+from reenact.capture.spill import Spill
+from reenact.wire import routes, stream
+
+from .observe import play
+from .table import Cell, missing
+from .test_sdk_recorded import CALLABLE, WITHOUT_CLIENT, installed, seen, wrapped
+
+PARTS: list[tuple[Any, str]] = [
+    (Recorder, "emit"),
+    (Recorder, "emit_request"),
+    (Recorder, "emit_answer"),
+    (Lanes, "begin"),
+    (Lanes, "end"),
+    (Arrived, "add"),
+    (Arrived, "data"),
+    (Spill, "__init__"),
+    (Spill, "add"),
+    (Spill, "remove"),
+    (Exchange, "leave"),
+    (Exchange, "_end"),
+    (Watch, "recorder"),
+    (routes, "route_of"),
+    (stream, "stream_kind"),
+    (stream, "assemble"),
+]
+METHODS = {
+    ("anthropic", "messages.create"),
+    ("anthropic", "messages.create(stream=True)"),
+    ("google-genai", "generate_content_stream"),
+    ("boto3", "converse"),
+    ("boto3", "converse_stream"),
+    ("requests", "post"),
+    ("requests", "post(stream=True)"),
+    ("urllib", "urlopen"),
+    ("http.client", "request, read by line"),
+    ("aiohttp", "post"),
+    ("aiohttp", "post, read by line"),
+}
+CELLS = [
+    cell
+    for cell in CALLABLE
+    if (cell.sdk, cell.method) in METHODS and cell.outcome in ("ok", "cut", "abandoned", "cancelled", "error")
+]
+"""Every seam, its plain calls and its streams."""
+
+
+def unheard(printed: dict[str, Any]) -> dict[str, Any]:
+    """Without the one line in which the recorder says what it could not do."""
+    return seen({**printed, "printed": re.sub(r"(?m)^reenact: .*\n", "", printed["printed"])})
+
+
+def play_with(cell: Cell, provider: Provider, path: str) -> None:
+    if absent := missing(cell.sdk):
+        pytest.skip(f"not installed: {', '.join(absent)}")
+    bare = unheard(play(cell, provider))
+    for way in (installed,) if cell.sdk in WITHOUT_CLIENT else (wrapped, installed):
+        with Tap(path) as tap, way(tap) as hand:
+            assert unheard(play(cell, provider, hand)) == bare
+
+
+def fail(*args: Any, **given: Any) -> Any:
+    raise RuntimeError("sabotage")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_every_part_of_the_recorder_fails(
+    cell: Cell, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, (owner, name) in enumerate(PARTS):
+        with monkeypatch.context() as sabotage:
+            if owner is not Watch:
+                sabotage.setattr(owner, name, fail)
+            else:
+                sabotage.setattr(Tap, "_recorder", fail)
+            play_with(cell, provider, str(tmp_path / f"{number}.jsonl"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+@pytest.mark.parametrize(
+    "path",
+    [lambda folder: "/dev/full", lambda folder: str(folder / "a file" / "run.jsonl")],
+    ids=["full disk", "unwritable"],
+)
+def test_nothing_can_be_written(
+    cell: Cell, provider: Provider, tmp_path: Path, path: Callable[[Path], str]
+) -> None:
+    (tmp_path / "a file").write_text("in the way")
+    guard.forget()
+    play_with(cell, provider, path(tmp_path))

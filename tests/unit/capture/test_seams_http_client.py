@@ -1,0 +1,210 @@
+"""The seam under http.client, urllib3 and requests: framing, connections used again, patches taken back."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provider import Provider
+from reenact import Tap
+from reenact.capture.exchange import Watch
+from reenact.capture.seams.readalong import ReadAlong
+from reenact.capture.seams.table import Installed
+from reenact.capture.seams.transfer import Transfer
+
+ASK = json.dumps(
+    {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}
+).encode()
+JSON = {"content-type": "application/json"}
+PATH = "/v1/messages"
+
+
+def lines(path: Path, kind: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    return [line for line in found if line["kind"] == kind]
+
+
+@pytest.fixture
+def tap(tmp_path: Path) -> Any:
+    with Tap(str(tmp_path / "run.jsonl")) as tap:
+        yield tap
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.jsonl"
+
+
+@pytest.fixture
+def connection(provider: Provider) -> Any:
+    made = http.client.HTTPConnection("127.0.0.1", provider.port, timeout=10)
+    yield made
+    made.close()
+
+
+def ask(connection: http.client.HTTPConnection, scenario: str = "text") -> http.client.HTTPResponse:
+    connection.request("POST", f"/s/{scenario}{PATH}", ASK, JSON)
+    return connection.getresponse()
+
+
+def test_a_connection_is_used_again_and_left_as_it_was(connection: Any, tap: Tap, path: Path) -> None:
+    before = dict(vars(connection))
+    tap.wrap(connection)
+    for _ in range(3):
+        assert json.loads(ask(connection).read())["type"] == "message"
+        assert vars(connection).get("response_class") is None
+    tap.unwrap(connection)
+    assert vars(connection).keys() == before.keys()
+    ask(connection).read()
+    assert [line["status"] for line in lines(path, "model.response")] == [200] * 3
+
+
+def test_wrapped_by_a_second_tap_the_last_one_records(connection: Any, tap: Tap, path: Path) -> None:
+    with Tap(str(path.with_name("first.jsonl"))) as first:
+        first.wrap(connection)
+        tap.wrap(connection)
+        ask(connection).read()
+    assert len(lines(path, "model.response")) == 1
+    assert not lines(path.with_name("first.jsonl"), "model.response")
+
+
+def test_a_connection_closed_before_its_answer_says_so(connection: Any, tap: Tap, path: Path) -> None:
+    tap.wrap(connection)
+    connection.request("POST", f"/s/silent{PATH}", ASK, JSON)
+    connection.close()
+    ask(connection).read()
+    assert [line["ended"] for line in lines(path, "model.response")] == ["closed", "complete"]
+
+
+def test_a_body_that_is_made_while_it_is_sent_arrives_whole(
+    connection: Any, provider: Provider, tap: Tap, path: Path
+) -> None:
+    provider.reset()
+    tap.wrap(connection)
+    connection.request("POST", f"/s/text{PATH}", io.BytesIO(ASK), {**JSON, "content-length": str(len(ASK))})
+    connection.getresponse().read()
+    connection.request("POST", f"/s/text{PATH}", iter([ASK[:9], ASK[9:]]), JSON, encode_chunked=True)
+    assert connection.getresponse().read()
+    assert [received.body for received in provider.settled()] == [ASK, ASK]
+    assert len(lines(path, "model.response")) == 2
+
+
+def test_what_is_left_unread_in_an_error_is_told_when_it_goes(
+    provider: Provider, tap: Tap, path: Path
+) -> None:
+    seams = Installed(Watch(tap._recorder))
+    seams.install()
+    try:
+        with pytest.raises(urllib.error.HTTPError) as raised:
+            urllib.request.urlopen(
+                urllib.request.Request(provider.url("status-529", PATH), ASK, JSON), timeout=10
+            )
+        raised.value.close()
+    finally:
+        seams.uninstall()
+    (told,) = lines(path, "model.response")
+    assert told["status"] == 529 and told["ended"] == "closed" and told["error"]["type"] == "http_529"
+
+
+def test_all_is_given_back(tap: Tap) -> None:
+    urllib3 = pytest.importorskip("urllib3.connection")
+    before = http.client.HTTPConnection.request, urllib3.HTTPConnection.request
+    seams = Installed(Watch(tap._recorder))
+    seams.install()
+    assert http.client.HTTPConnection.request is not before[0]
+    assert urllib3.HTTPConnection.request is not before[1]
+    seams.uninstall()
+    assert before == (http.client.HTTPConnection.request, urllib3.HTTPConnection.request)
+
+
+def test_a_library_that_has_changed_is_told_of_and_left_alone(
+    tap: Tap, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(http.client.HTTPConnection, "response_class")
+    before = http.client.HTTPConnection.request
+    seams = Installed(Watch(tap._recorder))
+    seams.patch("http.client", http.client)
+    assert seams.failed and http.client.HTTPConnection.request is before
+    assert "calls made with http.client" in capsys.readouterr().err
+
+
+def test_leaving_a_seam_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reenact.capture.seams.table import wanted_modules
+
+    monkeypatch.setenv("REENACT_SEAMS", "-urllib3, -websockets,-httpx")
+    found = wanted_modules()
+    assert "urllib3.connection" not in found and not [name for name in found if "websockets" in name]
+    assert "httpx" not in found and "httpx2" in found and "http.client" in found
+
+
+def test_requests_through_a_session_with_adapters_made_later(
+    provider: Provider, tap: Tap, path: Path
+) -> None:
+    requests = pytest.importorskip("requests")
+    with tap.wrap(requests.Session()) as session:
+        for _ in range(2):
+            session.post(provider.url("text", PATH), data=ASK, headers=JSON, timeout=10).json()
+        tap.unwrap(session)
+        session.post(provider.url("text", PATH), data=ASK, headers=JSON, timeout=10).json()
+    assert len(lines(path, "model.response")) == 2
+
+
+chunks = st.lists(st.binary(min_size=1, max_size=40), max_size=8)
+
+
+@given(chunks, st.lists(st.integers(1, 30), min_size=1, max_size=9), st.booleans())
+def test_framing_is_taken_off_however_it_is_read(
+    parts: list[bytes], sizes: list[int], extended: bool
+) -> None:
+    extension = b';name="value"' if extended else b""
+    framed = b"".join(b"%x%s\r\n%s\r\n" % (len(part), extension, part) for part in parts) + b"0\r\n\r\n"
+    body, found, at, turn = Transfer(True, None), b"", 0, 0
+    while at < len(framed):
+        assert not body.is_over
+        size = sizes[turn % len(sizes)]
+        found += body.add(framed[at : at + size])
+        at, turn = at + size, turn + 1
+    assert body.is_over and found == b"".join(parts)
+
+
+class Heard:
+    """What an exchange is told."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.ended: str | None = None
+
+    def chunk(self, data: bytes) -> None:
+        self.pieces.append(data)
+
+    def end(self, how: str, exc: BaseException | None = None) -> None:
+        self.ended = self.ended or how
+
+
+@pytest.mark.parametrize(
+    "length, read, ended",
+    [(6, 6, "complete"), (6, 3, "closed"), (9, -1, "cut"), (None, -1, "complete"), (None, 3, "closed")],
+)
+def test_how_a_body_ended(length: int | None, read: int, ended: str) -> None:
+    heard = Heard()
+    file: Any = ReadAlong(io.BytesIO(b"abcdef"), heard, Transfer(False, length))  # type: ignore[arg-type]
+    file.read(read)
+    file.close()
+    assert heard.ended == ended and b"".join(heard.pieces) == b"abcdef"[: read if read > 0 else None]
+
+
+def test_a_body_read_by_the_byte_is_told_by_the_line() -> None:
+    heard = Heard()
+    file: Any = ReadAlong(io.BytesIO(b"data: 1\n\nend"), heard, Transfer(False, 12))  # type: ignore[arg-type]
+    assert b"".join(file.read(1) for _ in range(12)) == b"data: 1\n\nend"
+    file.close()
+    assert heard.pieces == [b"data: 1\n", b"\n", b"end"]
