@@ -54,10 +54,11 @@ class Watch:
     def begin(self, method: str, url: str, headers: Headers, body: bytes | None) -> Exchange | None:
         """Record that a request is about to leave; None if it is not to be recorded. Never raises."""
         try:
-            from ..wire.routes import HTTP, Route, host_of, route_of
+            from ..wire.routes import HTTP, Route, host_of, may_be_model, route_of
 
             url = url.partition("#")[0]  # never sent
-            given, host = _json(body), host_of(url)
+            host = host_of(url)
+            given = _json(body) if self.everything or may_be_model(url, self.hosts) else None
             if len(met) < 1_000:
                 met.setdefault(host, 0)
             route = route_of(method.upper(), url, given, self.hosts)
@@ -68,7 +69,11 @@ class Watch:
                     return None
                 route = Route(HTTP, None)
             exchange = Exchange(self.recorder(), route.sort, route.provider, method.upper(), url)
-            exchange.leave(list(headers), body if given is None else given, hash(body))
+            try:
+                exchange.leave(list(headers), body if given is None else given, hash(body))
+            except Exception:
+                exchange.is_over = True  # no answer to a request that is not there
+                raise
             met[host] = met.get(host, 0) + 1
             return exchange
         except Exception as exc:

@@ -54,6 +54,7 @@ _OTHER_PATHS = (
     ("/input_tokens", TOKENS),
     (":countTokens", TOKENS),
 )
+_ENDINGS = tuple(ending for ending, _ in (*_MODEL_PATHS, *_OTHER_PATHS))
 _NEEDS_HOST = ("/completions", "/invoke", "/invoke-with-response-stream", "/v1/chat", "/v2/chat")
 """Paths that other services have too: only where the host or the body is a model's."""
 
@@ -85,17 +86,25 @@ def is_model_host(host: str, named: Collection[str] = ()) -> bool:
     )
 
 
+def may_be_model(url: str, named: Collection[str] = ()) -> bool:
+    """True if a call may be a model API's, so that it is worth reading its body."""
+    return _path(url).endswith(_ENDINGS) or is_model_host(host_of(url), named)
+
+
+def _path(url: str) -> str:
+    path = url.partition("://")[2].partition("/")[2].partition("?")[0].partition("#")[0]
+    return "/" + path.rstrip("/")
+
+
 def route_of(method: str, url: str, body: object = None, named: Collection[str] = ()) -> Route | None:
     """Return what a call is, None for traffic that is no business of a model's."""
-    path = url.partition("://")[2].partition("/")[2].partition("?")[0].partition("#")[0]
-    path = "/" + path.rstrip("/")
-    host = host_of(url)
-    served = is_model_host(host, named)
+    path = _path(url)
+    served = is_model_host(host_of(url), named)
     for ending, sort in _OTHER_PATHS:
         if path.endswith(ending):
             return Route(sort, None)
-    for word, sort in (("/batches", BATCH), ("/files", FILES)):
-        if served and (path.endswith(word) or f"{word}/" in path):
+    for word, sort in (("/v1/messages/batches", BATCH), ("/batches", BATCH), ("/files", FILES)):
+        if (served or "messages" in word) and (path.endswith(word) or f"{word}/" in path):
             return Route(sort, None)
     if method != "POST":
         return None
