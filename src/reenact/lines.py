@@ -33,7 +33,7 @@ def dumps(value: Any) -> str:
     """
     if type(value) is str:
         return quote(value)
-    if _accelerated is not None and nodes(value, MAX_DEPTH) < ODD:
+    if _accelerated is not None and 0 <= nodes(value, MAX_DEPTH) < ODD:
         text = _accelerated(value)
         if text is not None:
             return text
