@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -151,11 +153,48 @@ def test_requests_through_a_session_with_adapters_made_later(
 ) -> None:
     requests = pytest.importorskip("requests")
     with tap.wrap(requests.Session()) as session:
-        for _ in range(2):
-            session.post(provider.url("text", PATH), data=ASK, headers=JSON, timeout=10).json()
+        session.post(provider.url("text", PATH), data=ASK, headers=JSON, timeout=10).json()
+        session.mount("http://127.0.0.1", requests.adapters.HTTPAdapter(max_retries=1))
+        session.post(provider.url("text", PATH), data=ASK, headers=JSON, timeout=10).json()
         tap.unwrap(session)
+        assert "get_adapter" not in vars(session)
         session.post(provider.url("text", PATH), data=ASK, headers=JSON, timeout=10).json()
     assert len(lines(path, "model.response")) == 2
+
+
+LATER = """
+import sys
+from reenact import Tap
+from reenact.capture.exchange import Watch
+from reenact.capture.seams.table import Installed
+
+path, url = sys.argv[1:]
+with Tap(path) as tap:
+    seams = Installed(Watch(tap._recorder))
+    seams.install()
+    assert not {"requests", "urllib3", "aiohttp", "httpx"} & set(sys.modules)
+    import asyncio, aiohttp, httpx, requests, urllib.request
+
+    ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}
+    requests.post(url, json=ask).json()
+    httpx.post(url, json=ask).json()
+
+    async def post():
+        async with aiohttp.ClientSession() as session, session.post(url, json=ask) as answer:
+            await answer.json()
+
+    asyncio.run(post())
+    assert not seams.failed, seams.failed
+"""
+
+
+def test_libraries_imported_after_the_seams_are_installed(provider: Provider, path: Path) -> None:
+    for library in ("requests", "httpx", "aiohttp"):
+        pytest.importorskip(library)
+    given = [sys.executable, "-c", LATER, str(path), provider.url("text", PATH)]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line["status"] for line in lines(path, "model.response")] == [200] * 3
 
 
 chunks = st.lists(st.binary(min_size=1, max_size=40), max_size=8)

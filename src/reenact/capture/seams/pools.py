@@ -23,6 +23,7 @@ MAKERS = (
     ("urllib3.connectionpool", "HTTPConnectionPool", "_get_conn"),
     ("urllib3.poolmanager", "PoolManager", "connection_from_pool_key"),
     ("requests.adapters", "HTTPAdapter", "get_connection_with_tls_context"),
+    ("requests.sessions", "Session", "get_adapter"),
     ("botocore.httpsession", "URLLib3Session", "_get_connection_manager"),
 )
 """Module, class, and the method that hands out what is to be tapped; a connection is tapped itself."""
@@ -77,7 +78,7 @@ def _handed_out(held: Any) -> list[Any]:
     own = vars(held)
     idle = getattr(own.get("pool"), "queue", ())
     pools = getattr(own.get("pools"), "_container", {})
-    managers = [own.get("poolmanager"), own.get("_manager")]
-    for name in ("proxy_manager", "_proxy_managers"):
-        managers += list((own.get(name) or {}).values())
-    return [each for each in (*idle, *pools.values(), *managers) if each is not None]
+    others = [own.get("poolmanager"), own.get("_manager")]
+    for name in ("adapters", "proxy_manager", "_proxy_managers"):
+        others += list((own.get(name) or {}).values())
+    return [each for each in (*idle, *pools.values(), *others) if each is not None]
