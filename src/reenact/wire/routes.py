@@ -68,6 +68,8 @@ HOSTS = (
     "api.moonshot.ai", "api.z.ai", "api.minimax.chat",
 )  # fmt: skip
 """Where models are served; a part of the host name, matched at a dot."""
+_BELOW = tuple(f".{host}" for host in HOSTS)
+_REGIONS = tuple(f"{host}." for host in HOSTS)
 
 
 def host_of(url: str) -> str:
@@ -80,10 +82,9 @@ def host_of(url: str) -> str:
 
 def is_model_host(host: str, named: Collection[str] = ()) -> bool:
     """True for a host known to serve models, or one the user named."""
-    return any(
-        host == known or host.endswith("." + known) or host.startswith(known + ".")
-        for known in (*HOSTS, *named)
-    )
+    if host in HOSTS or host.endswith(_BELOW) or host.startswith(_REGIONS):
+        return True
+    return any(host == each or host.endswith(f".{each}") or host.startswith(f"{each}.") for each in named)
 
 
 def may_be_model(url: str, named: Collection[str] = ()) -> bool:
