@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+LONG = os.environ.get("REENACT_LONG") == "1"
 PATIENT = 20.0
 IMPATIENT = 0.08
 
