@@ -87,6 +87,17 @@ def test_a_connection_closed_before_its_answer_says_so(connection: Any, tap: Tap
     assert [line["ended"] for line in lines(path, "model.response")] == ["closed", "complete"]
 
 
+def test_a_connection_the_server_has_closed_fails_as_it_would(connection: Any, tap: Tap, path: Path) -> None:
+    tap.wrap(connection)
+    with pytest.raises(http.client.IncompleteRead):
+        ask(connection, "text,close-1").read()
+    with pytest.raises((BrokenPipeError, ConnectionResetError, http.client.RemoteDisconnected)) as raised:
+        ask(connection)
+    told = lines(path, "model.response")
+    assert [line["ended"] for line in told] == ["cut", "error"]
+    assert [line["error"]["type"] for line in told] == ["cut", type(raised.value).__name__]
+
+
 def test_a_body_that_is_made_while_it_is_sent_arrives_whole(
     connection: Any, provider: Provider, tap: Tap, path: Path
 ) -> None:

@@ -59,16 +59,21 @@ def _request(
     token = inside.enter()
     try:
         done = original(connection, method, url, *args, **given)
-    except BrokenPipeError:  # the server may have answered all the same: urllib3 goes on to look
-        _await_answer(connection, exchange)
-        raise
     except BaseException as exc:
-        exchange.end(how_raised(exc), exc)
+        if isinstance(exc, BrokenPipeError) and _looks_all_the_same(connection):
+            _await_answer(connection, exchange)
+        else:
+            exchange.end(how_raised(exc), exc)
         raise
     finally:
         inside.leave(token)
     _await_answer(connection, exchange)
     return done
+
+
+def _looks_all_the_same(connection: Any) -> bool:
+    """True for urllib3: the server may have answered before it hung up, so it asks for the answer."""
+    return any(kind.__module__.startswith("urllib3.") for kind in type(connection).__mro__)
 
 
 def _begin(watch: Watch, connection: Any, method: Any, url: Any, args: Any, given: Any) -> Exchange | None:
