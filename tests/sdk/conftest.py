@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -18,18 +16,10 @@ def offline_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
 
 
 @pytest.fixture(autouse=True)
-def offline_here(offline_environment: dict[str, str], request: pytest.FixtureRequest) -> Iterator[None]:
+def offline_here(offline_environment: dict[str, str]) -> Iterator[None]:
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(offline_environment)
     yield
     os.environ.clear()
     os.environ.update(before)
-    spec = getattr(request.node, "callspec", None)
-    cell = spec.params.get("cell") if spec is not None else None
-    if cell is not None and cell.mode == "async":
-        # SDKs keep connections of a loop that is over; what they leave is no other test's fault.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            gc.collect()
-        gc.freeze()  # the SDKs' modules are many: they need not be looked through each time

@@ -31,9 +31,10 @@ def write_answer(
     last: dict[str, Any] | None = None,
     frames: Any = None,
     raw: dict[str, Any] | None = None,
+    is_cause: bool = True,
 ) -> None:
     """Record a model.response; ``first`` and ``last`` are further fields, ``frames`` tells who asked,
-    ``raw`` is the reference to the stream it came in."""
+    ``raw`` is the reference to the stream it came in; what follows is caused by it if ``is_cause``."""
     from ..wire import shapes
 
     provider = opened.provider if opened is not None else None
@@ -61,7 +62,8 @@ def write_answer(
         recorder.emit(schema.MODEL_RESPONSE, fields)
         return
     recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and plain else [], raw)
-    calls.answered(call, shapes.tool_uses(body, provider))
+    if is_cause:
+        calls.answered(call, shapes.tool_uses(body, provider))
 
 
 def _refusal(body: Any, provider: str | None, status: int | None, frames: Any) -> dict[str, Any] | None:

@@ -220,6 +220,7 @@ class Exchange:
             last={"headers": headers} if headers else None,
             frames=caller_frames,
             raw=self._raw(data),
+            is_cause=not self._finalising,
         )
         failed = error is not None or (self._status or 0) >= 400
         uses = [] if failed else tool_uses(body, self.provider)
@@ -277,8 +278,13 @@ class Exchange:
         wanted = set(names)
         return next((value for name, value in self._headers if name.lower() in wanted), None)
 
+    _finalising = False
+    """True in the finaliser: a context variable set by the garbage collector while another one is being
+    set crashes Python 3.11."""
+
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
+            self._finalising = True
             self.end(CLOSED if self.fault is None else FAILED, self.fault)
 
 
