@@ -174,3 +174,9 @@ def test_redaction_is_idempotent(value: object) -> None:
     redactor = Redactor(ENVIRON)
     once = redactor.clean(value)
     assert dumps(redactor.clean(once)) == dumps(once)
+
+
+def test_a_scheme_that_only_looks_like_one_is_kept_by_a_second_pass() -> None:
+    redactor = Redactor({})
+    once = redactor.clean({"authorization": "tokentoken token"})
+    assert redactor.clean(once) == once == {"authorization": "tokentoken <redacted:authorization:1>"}

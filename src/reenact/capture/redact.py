@@ -185,13 +185,13 @@ class Redactor:
         return {**given, "$bytes": b2a_base64(data, newline=False).decode("ascii"), "bytes": len(data)}
 
     def _leaf(self, kind: str, value: str) -> str:
-        from reenact.capture.redact_rules import plausible_leaf
+        from reenact.capture.redact_rules import already_redacted, plausible_leaf
 
         if not plausible_leaf(kind, value):
             return self.text(value)
         scheme, _, rest = value.partition(" ")
         if kind == "authorization" and rest and scheme.isalpha():
-            return f"{scheme} {self._replace(kind, rest)}"
+            return value if already_redacted(rest) else f"{scheme} {self._replace(kind, rest)}"
         return self._replace(kind, value)
 
     def _pair(self, pair: list[str]) -> Any:
