@@ -25,6 +25,8 @@ class Arrived:
         """Takes a content encoding off, where the library has not done so."""
         self.decoded = False
         """True if there was one."""
+        self.is_sealed = False
+        """True if there is one that nobody here can take off: no rule can look inside, so nothing is kept."""
         self.spill: Spill | None = None
         self._chunks: list[bytes] = []
         self._times = array("d")
@@ -32,6 +34,8 @@ class Arrived:
 
     def add(self, data: bytes) -> None:
         """Take in the next piece."""
+        if self.is_sealed:
+            return
         if self.inflate is not None:
             data = self.inflate(data)
         self._size += len(data)
@@ -60,12 +64,24 @@ class Arrived:
                 return at
         return None
 
-    def store(self, texts: Texts, data: bytes, began: float) -> dict[str, Any] | None:
-        """Keep the stream as it came; returns what stands for it in the line."""
+    def store(self, texts: Texts, data: bytes, body: Any, began: float) -> dict[str, Any] | None:
+        """Keep the stream as it came, and ``body`` came of it; returns what stands for it in the line."""
         from .rawstream import store
 
         chunks = [(len(chunk), at - began) for chunk, at in zip(self._chunks, self._times, strict=True)]
-        raw = store(texts, data, chunks, decoded=self.decoded)
+        raw = store(texts, data, body, chunks, decoded=self.decoded)
         if raw is not None and self._size > MAX_HELD:
             raw["lossy"] = True
         return raw
+
+
+def as_json(data: bytes | None) -> Any:
+    """Return bytes decoded as JSON, None if they are none."""
+    if not data or data[:1] not in b'{["tfn-0123456789 \t\r\n':
+        return None
+    import json
+
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None

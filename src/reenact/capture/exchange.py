@@ -9,7 +9,7 @@ from __future__ import annotations
 from .. import schema
 from . import guard
 from .answer import write_answer
-from .arrived import Arrived
+from .arrived import Arrived, as_json
 from .callers import caller_frames
 from .headers import REQUEST_ID, attempt_of, told_headers
 from .tap import as_text, calls_of
@@ -58,7 +58,7 @@ class Watch:
 
             url = url.partition("#")[0]  # never sent
             host = host_of(url)
-            given = _json(body) if self.everything or may_be_model(url, self.hosts) else None
+            given = as_json(body) if self.everything or may_be_model(url, self.hosts) else None
             if len(met) < 1_000:
                 met.setdefault(host, 0)
             route = route_of(method.upper(), url, given, self.hosts)
@@ -153,11 +153,13 @@ class Exchange:
                 from ..wire.inflate import inflater
 
                 self._arrived.inflate = inflater(encoding)
+                self._arrived.is_sealed = self._arrived.inflate is None
             if status < 400:  # an error is told in one piece
                 kind = self._header("content-type")
                 self._stream = stream or stream_kind(self.provider, self.url, kind, self._request)
             texts = self.recorder.texts
-            if self._stream and texts.blob_folder and texts.content() == "full":
+            kept = self._stream and not self._arrived.is_sealed
+            if kept and texts.blob_folder and texts.content() == "full":
                 from .spill import Spill
 
                 self._arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
@@ -219,7 +221,7 @@ class Exchange:
             first=first,
             last={"headers": headers} if headers else None,
             frames=caller_frames,
-            raw=self._raw(data),
+            raw=self._raw(data, body),
             is_cause=not self._finalising,
         )
         failed = error is not None or (self._status or 0) >= 400
@@ -232,8 +234,11 @@ class Exchange:
         """Return the answer, and how it ended."""
         if self._status is None and not data:
             return None, {"ended": how}
+        if self._arrived.is_sealed:
+            why = f"content encoding {self._header('content-encoding')} cannot be read here"
+            return None, {"ended": how, "problems": [why]}
         if self._stream is None:
-            found = _json(data)
+            found = as_json(data)
             return (as_text(data) if found is None and data else found), {"ended": how}
         from ..wire.stream import assemble
 
@@ -251,11 +256,11 @@ class Exchange:
         at = self._arrived.time_of(offset)
         return None if at is None or self._opened is None else round((at - self._opened.began) * 1000, 3)
 
-    def _raw(self, data: bytes) -> dict[str, Any] | None:
+    def _raw(self, data: bytes, body: Any) -> dict[str, Any] | None:
         """Store the stream as it came and return what stands for it in the line."""
         if self._stream is None or not data or self._opened is None:
             return None
-        return self._arrived.store(self.recorder.texts, data, self._opened.began)
+        return self._arrived.store(self.recorder.texts, data, body, self._opened.began)
 
     def _end_other(self, body: Any, error: Any) -> None:
         from .failure import failure
@@ -286,15 +291,3 @@ class Exchange:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
             self._finalising = True
             self.end(CLOSED if self.fault is None else FAILED, self.fault)
-
-
-def _json(data: bytes | None) -> Any:
-    """Return bytes decoded as JSON, None if they are none."""
-    if not data or data[:1] not in b'{["tfn-0123456789 \t\r\n':
-        return None
-    import json
-
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None

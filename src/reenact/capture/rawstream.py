@@ -2,7 +2,8 @@
 
 The blob is zlib of a JSON line ``{"chunks": [[bytes, ms], …]}`` followed by the bytes. ``form`` says what
 they are: ``exact``, ``decoded`` (a content encoding was taken off) or ``rebuilt`` (secrets were replaced;
-the pieces are then not told).
+the pieces are then not told). A stream whose answer holds a secret is not kept: it comes a few letters at a
+time, which no rule can see in the bytes.
 """
 
 from __future__ import annotations
@@ -18,11 +19,16 @@ if TYPE_CHECKING:
 
 
 def store(
-    texts: Texts, data: bytes, chunks: list[tuple[int, float]], *, decoded: bool
+    texts: Texts, data: bytes, body: Any, chunks: list[tuple[int, float]], *, decoded: bool
 ) -> dict[str, Any] | None:
-    """Write the blob; returns what stands for it in the line, None where content is not kept."""
+    """Write the blob; returns what stands for it in the line, None where content is not kept.
+
+    ``body`` is the answer that was put together from the stream.
+    """
     if texts.blob_folder is None or texts.content() != "full":
         return None
+    if texts.redactor is not None and texts.redactor.finds(body):
+        return {"withheld": "secret"}
     import zlib
 
     form = "decoded" if decoded else "exact"

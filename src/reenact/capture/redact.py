@@ -219,13 +219,22 @@ class Redactor:
     def _sealed(self, value: Any) -> Any:
         """A signed text would be refused by its provider if it changed: keep it and count what is in it."""
         if type(value) is str and self.suspicious(quote(value)):
-            if self._witness is None:
-                self._witness = Redactor({})
-                self._witness._env = self._env
-            before = self._witness.total
-            self._witness.text(value)
-            self.unredacted_signed += self._witness.total - before
+            witness = self._own_witness()
+            before = witness.total
+            witness.text(value)
+            self.unredacted_signed += witness.total - before
         return value
+
+    def finds(self, value: Any) -> bool:
+        """True if a plain value holds a secret; nothing is replaced or counted."""
+        return self._own_witness().clean(value) is not value
+
+    def _own_witness(self) -> Redactor:
+        """Return a second one that only looks."""
+        if self._witness is None:
+            self._witness = Redactor({})
+        self._witness._env = self._env
+        return self._witness
 
 
 def _same(given: list[Any], new: list[Any]) -> list[Any]:

@@ -1,0 +1,78 @@
+"""A secret that a model says a few letters at a time is in no byte that stays, nor is one nobody can look for."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+from reenact import Debugger, Tap
+from reenact.capture.exchange import Exchange, Watch
+
+URL = "https://api.anthropic.com/v1/messages"
+SECRET = "sk-ant-api03-" + "Ab3dEf9hIjKl" * 6
+BODY = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "x"}]}).encode()
+
+
+def begun(tap: Tap) -> Exchange:
+    exchange = Watch(tap._recorder).begin("POST", URL, [], BODY)
+    assert exchange is not None
+    return exchange
+
+
+def events(text: str) -> list[bytes]:
+    pieces = [text[at : at + 6] for at in range(0, len(text), 6)]
+    told: list[dict[str, Any]] = [
+        {
+            "type": "message_start",
+            "message": {"type": "message", "role": "assistant", "content": [], "model": "m"},
+        },
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *(
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": p}}
+            for p in pieces
+        ),
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ]
+    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in told]
+
+
+def stream(tap: Tap, text: str) -> None:
+    exchange = begun(tap)
+    exchange.answered(200, [("content-type", "text/event-stream")])
+    for chunk in events(text):
+        exchange.chunk(chunk)
+    exchange.end()
+
+
+def said(blob: Path) -> str:
+    lines = zlib.decompress(blob.read_bytes()).decode().splitlines()
+    found = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    return "".join(one["delta"].get("text", "") for one in found if one["type"] == "content_block_delta")
+
+
+def test_the_stream_of_a_harmless_answer_is_kept_and_that_of_a_secret_is_not(tmp_path: Path) -> None:
+    with Tap(tmp_path / "run.jsonl") as tap:
+        stream(tap, "Lisbon has seven hills, as everybody knows.")
+        stream(tap, f"the key is {SECRET}, keep it")
+    kept, withheld = Debugger.load(tmp_path / "run.jsonl").where(event_type="model.response")
+    assert kept.raw["form"] == "exact" and withheld.raw == {"withheld": "secret"}
+    (blob,) = (tmp_path / "run.blobs").iterdir()  # no .part, and no second blob
+    assert said(blob) == "Lisbon has seven hills, as everybody knows."
+    assert withheld.content == "the key is <redacted:anthropic-key:1>, keep it"
+    assert '"redacted": 1,' in (tmp_path / "run.jsonl").read_text()  # looking is not counted
+
+
+def test_an_answer_in_an_encoding_that_cannot_be_read_is_not_kept_at_all(tmp_path: Path) -> None:
+    with Tap(tmp_path / "run.jsonl") as tap:
+        for kind in ("text/event-stream", "application/json"):
+            exchange = begun(tap)
+            exchange.answered(200, [("content-type", kind), ("content-encoding", "x-unheard-of")])
+            exchange.chunk(b"\x01\x02" + SECRET.encode()[::-1])
+            exchange.end()
+    for event in Debugger.load(tmp_path / "run.jsonl").where(event_type="model.response"):
+        assert event.body is None and event.raw is None
+        assert event.problems == ["content encoding x-unheard-of cannot be read here"]
+    assert not (tmp_path / "run.blobs").exists()
