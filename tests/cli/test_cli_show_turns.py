@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 from typed import LONG, environment, record_trip, typed
@@ -438,7 +439,7 @@ def test_a_large_run_of_few_events_is_told_from_its_ends(tmp_path):
 
 
 def test_what_the_provider_says_is_told_apart_from_what_is_estimated(tmp_path):
-    pytest.importorskip("genai_prices")
+    import_module("genai_prices")
     usage = {"prompt_tokens": 100_000, "completion_tokens": 0}
     steps = [("llm_call", {"model": "gpt-4o", "usage": usage | cost}) for cost in ({}, {"cost": 1.5})]
     path = write_trace(tmp_path / "run.jsonl", steps)

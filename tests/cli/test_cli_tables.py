@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from importlib import import_module
 
 import pytest
 
@@ -25,7 +26,7 @@ class Terminal(io.StringIO):
 
 def drawn(monkeypatch, width, rows=ROWS, *, rich, less=("runs", "in", "P50")):
     if rich:
-        pytest.importorskip("rich")
+        import_module("rich")
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "" if rich else "1")

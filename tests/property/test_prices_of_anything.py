@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from importlib import import_module
 
 import pytest
 from hypothesis import given, settings
@@ -39,7 +40,7 @@ LINES = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8)
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory):
-    pytest.importorskip("genai_prices")
+    import_module("genai_prices")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield Book.open(str(tmp_path_factory.mktemp("no settings")))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_what_is_left_unread_in_an_error_is_told_when_it_goes(
 
 
 def test_all_is_given_back(tap: Tap) -> None:
-    urllib3 = pytest.importorskip("urllib3.connection")
+    urllib3 = import_module("urllib3.connection")
     before = http.client.HTTPConnection.request, urllib3.HTTPConnection.request
     seams = Installed(Watch(tap._recorder))
     seams.install()
@@ -162,7 +163,7 @@ def test_leaving_a_seam_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_requests_through_a_session_with_adapters_made_later(
     provider: Provider, tap: Tap, path: Path
 ) -> None:
-    requests = pytest.importorskip("requests")
+    requests = import_module("requests")
     with tap.wrap(requests.Session()) as session:
         session.post(provider.url("text", PATH), data=ASK, headers=JSON, timeout=10).json()
         session.mount("http://127.0.0.1", requests.adapters.HTTPAdapter(max_retries=1))

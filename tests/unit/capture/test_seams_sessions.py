@@ -7,13 +7,14 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from provider import Provider
-from reenact import Tap
+from reenact import Debugger, Tap
 from reenact.capture import guard
 from reenact.capture.exchange import Watch
 from reenact.capture.seams.table import Installed
@@ -45,9 +46,23 @@ def listening(path: Path) -> Iterator[Tap]:
             seams.uninstall()
 
 
+def test_a_session_sends_json_and_its_keys_are_recorded_as_they_are(provider: Provider, path: Path) -> None:
+    aiohttp = import_module("aiohttp")
+    tools = [{"name": "t", "input_schema": {"$ref": "#/x", "$defs": {}}}]
+
+    async def ask(tap: Tap) -> None:
+        async with tap.wrap(aiohttp.ClientSession()) as session:
+            async with session.post(provider.url("text", PATH), json={**ASK, "tools": tools}) as answer:
+                await answer.read()
+
+    with Tap(str(path)) as tap:
+        asyncio.run(ask(tap))
+    assert Debugger.load(path).all()[0].body == {**ASK, "tools": tools}
+
+
 def test_a_session_answers_in_the_task_that_asked(provider: Provider, path: Path) -> None:
     """Tools are joined to the answer that asked for them, though the loop read it elsewhere."""
-    aiohttp = pytest.importorskip("aiohttp")
+    aiohttp = import_module("aiohttp")
 
     async def agent(session: Any, tap: Tap, name: str) -> None:
         async with session.post(provider.url("tools-1", PATH), json=ASK) as answer:
@@ -65,7 +80,7 @@ def test_a_session_answers_in_the_task_that_asked(provider: Provider, path: Path
 
 
 def test_an_answer_that_is_never_read_is_told(provider: Provider, path: Path) -> None:
-    aiohttp = pytest.importorskip("aiohttp")
+    aiohttp = import_module("aiohttp")
 
     async def ask() -> None:
         async with aiohttp.ClientSession() as session:
@@ -79,7 +94,7 @@ def test_an_answer_that_is_never_read_is_told(provider: Provider, path: Path) ->
 
 
 def test_sessions_are_left_as_they_were(provider: Provider, path: Path) -> None:
-    aiohttp = pytest.importorskip("aiohttp")
+    aiohttp = import_module("aiohttp")
 
     async def ask() -> None:
         async with aiohttp.ClientSession() as session:
@@ -134,7 +149,7 @@ def create(text: str, **more: Any) -> str:
 
 
 def test_a_socket_carries_calls_one_after_another(path: Path) -> None:
-    pytest.importorskip("websockets")
+    import_module("websockets")
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
 
@@ -156,7 +171,7 @@ def test_a_socket_carries_calls_one_after_another(path: Path) -> None:
 
 
 def test_a_socket_to_anything_else_is_not_recorded(path: Path) -> None:
-    pytest.importorskip("websockets")
+    import_module("websockets")
     from websockets.asyncio.client import connect
 
     async def talk(port: int) -> None:
@@ -173,7 +188,7 @@ def test_a_socket_to_anything_else_is_not_recorded(path: Path) -> None:
 
 
 def test_a_tool_of_an_mcp_server_is_a_tool_call(path: Path) -> None:
-    pytest.importorskip("mcp")
+    import_module("mcp")
     from mcp.client import Client
     from mcp.server import MCPServer
 
@@ -224,7 +239,7 @@ def test_a_client_with_nothing_to_listen_to_is_named(path: Path, capsys: pytest.
 def test_wrapping_does_nothing_where_recording_is_off(
     path: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
 ) -> None:
-    httpx = pytest.importorskip("httpx")
+    httpx = import_module("httpx")
     monkeypatch.setenv("REENACT_OFF", "1")
     with Tap(str(path)) as tap, httpx.Client() as client:
         before = client._transport

@@ -11,7 +11,6 @@ from collections import deque
 
 from .. import guard
 from ..exchange import CLOSED, how_raised
-from ..jsonable import to_json
 from . import inside
 from .instance import override, restore
 
@@ -137,7 +136,9 @@ def _begin(watch: Watch, session: Any, method: Any, url: Any, given: Any) -> Exc
 
 def _body(given: Any) -> bytes | None:
     if given.get("json") is not None:
-        return to_json(given["json"]).encode("utf-8")
+        import json
+
+        return json.dumps(given["json"], default=str).encode("ascii")
     data = given.get("data")
     if isinstance(data, str):
         return data.encode("utf-8", "surrogateescape")
