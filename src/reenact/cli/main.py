@@ -42,6 +42,8 @@ examples:
   reenact demo                 what this is about, in ten seconds
   reenact ls --failed          which runs went wrong
   reenact show @failed         how the newest of them ended
+  reenact debug @failed        step back from where it failed
+  reenact run agent.py         record an agent of yours, as it is
   reenact show trip.jsonl      the same for a file
 
 `reenact COMMAND --help` explains a command.
