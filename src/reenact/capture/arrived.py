@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from .spill import Spill
     from .texts import Texts
 
-MAX_HELD = 64 << 20
-"""Bytes of one answer kept in memory; of a longer one the rest is not recorded."""
+MAX_HELD = 32 << 20
+"""Bytes of one answer kept in memory; of a longer one the rest is not recorded, which is said."""
+MAX_PIECES = 100_000
+"""Pieces whose times are kept; what comes after them counts as the last one's."""
 
 
 class Arrived:
@@ -28,9 +30,11 @@ class Arrived:
         self.is_sealed = False
         """True if there is one that nobody here can take off: no rule can look inside, so nothing is kept."""
         self.spill: Spill | None = None
-        self._chunks: list[bytes] = []
+        self.missing = 0
+        """Bytes that were not kept."""
+        self._data = bytearray()
+        self._sizes = array("Q")
         self._times = array("d")
-        self._size = 0
 
     def add(self, data: bytes) -> None:
         """Take in the next piece."""
@@ -38,11 +42,18 @@ class Arrived:
             return
         if self.inflate is not None:
             data = self.inflate(data)
-        self._size += len(data)
-        if self._size > MAX_HELD:
-            return
-        self._chunks.append(data)
-        self._times.append(time.monotonic())
+        room = MAX_HELD - len(self._data)
+        if len(data) > room:
+            self.missing += len(data) - room
+            data = data[:room]
+            if not data:
+                return
+        self._data += data
+        if len(self._sizes) < MAX_PIECES:
+            self._sizes.append(len(data))
+            self._times.append(time.monotonic())
+        else:
+            self._sizes[-1] += len(data)
         if self.spill is not None:
             self.spill.add(data)
 
@@ -53,14 +64,14 @@ class Arrived:
 
     def data(self) -> bytes:
         """Return all that is kept."""
-        return b"".join(self._chunks)
+        return bytes(self._data)
 
     def time_of(self, offset: int | None) -> float | None:
         """Return when the byte at an offset arrived, on the clock of time.monotonic()."""
-        size = 0
-        for chunk, at in zip(self._chunks, self._times, strict=True):
-            size += len(chunk)
-            if offset is not None and size >= offset:
+        upto = 0
+        for size, at in zip(self._sizes, self._times, strict=True):
+            upto += size
+            if offset is not None and upto >= offset:
                 return at
         return None
 
@@ -68,9 +79,9 @@ class Arrived:
         """Keep the stream as it came, and ``body`` came of it; returns what stands for it in the line."""
         from .rawstream import store
 
-        chunks = [(len(chunk), at - began) for chunk, at in zip(self._chunks, self._times, strict=True)]
+        chunks = [(size, at - began) for size, at in zip(self._sizes, self._times, strict=True)]
         raw = store(texts, data, body, chunks, decoded=self.decoded)
-        if raw is not None and self._size > MAX_HELD:
+        if raw is not None and self.missing:
             raw["lossy"] = True
         return raw
 

@@ -195,6 +195,9 @@ class Exchange:
         data = self._arrived.data()
         error: Any = exc if how in (FAILED, CANCELLED) else None
         body, first = self._body(data, how)
+        if self._arrived.missing:
+            told = f"{self._arrived.missing} bytes more had come than are kept of one answer"
+            first["problems"], first["lossy"] = [told], True
         if isinstance(first.get("error"), tuple):
             kind, said = first.pop("error")
             error = error or {"type": kind, "message": said, "frames": caller_frames()}
@@ -243,7 +246,8 @@ class Exchange:
         from ..wire.stream import assemble
 
         assembled = assemble(data, self.provider, self._header("content-type"))
-        ended = COMPLETE if assembled.complete else CUT if how == COMPLETE else how
+        is_short = how == COMPLETE and not self._arrived.missing
+        ended = COMPLETE if assembled.complete else CUT if is_short else how
         first: dict[str, Any] = {"ttft_ms": self._since_began(assembled.first_content), "ended": ended}
         if assembled.error is not None:
             first["ended"], first["error"] = FAILED, assembled.error
@@ -277,6 +281,8 @@ class Exchange:
         }
         if body is not None and not isinstance(body, bytes):
             fields["body"] = body
+        if self._arrived.missing:
+            fields["lossy"] = True
         self.recorder.emit(schema.HTTP_RESPONSE, fields)
 
     def _header(self, *names: str) -> str | None:
