@@ -169,6 +169,14 @@ def test_rules_never_find_what_the_prefilter_did_not_announce(value: object) -> 
 
 
 @settings(max_examples=1500)
+@given(text=SOUP | VALUES.map(dumps) | VALUES.map(lambda value: json.dumps(value, ensure_ascii=False)))
+def test_nothing_is_found_in_text_whose_bytes_were_cleared(text: str) -> None:
+    redactor = Redactor(ENVIRON)
+    if redactor.text(text) != text:
+        assert redactor.may_hold(text.encode("utf-8", "surrogatepass"))
+
+
+@settings(max_examples=1500)
 @given(value=VALUES)
 def test_redaction_is_idempotent(value: object) -> None:
     redactor = Redactor(ENVIRON)

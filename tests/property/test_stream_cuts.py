@@ -9,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reenact.wire import shapes
+from reenact.wire.pieces import Problems
+from reenact.wire.sse import _lines
+from reenact.wire.sse import events as sse_events
 from reenact.wire.stream import Assembled, assemble, decoded
 from streams import (
     ANTHROPIC_EVENTS,
@@ -186,3 +189,30 @@ def test_arguments_cut_anywhere_are_whole_again(args: dict[str, str], cuts: set[
         for piece in pieces
     ]
     assert shapes.tool_uses(assemble(frames(*blocks), "bedrock").body) == [(None, "", args)]
+
+
+LINES = st.sampled_from(
+    [b"data: {", b'"a": 1', b"}", b"{}", b"event: x", b"data: [DONE]", b"data:{}", b": ping", b"id: 7", b"\n"]
+    + [
+        b"\n\n",
+        b"\r\n",
+        b"\r",
+        b" ",
+        b"\xff",
+        b"\xc3\xa9",
+        b'data: {"type": "ping"}',
+        b'data: {"error": 1}',
+        b'{"a":',
+    ]
+)
+
+
+@settings(max_examples=1500)
+@given(parts=st.lists(LINES, max_size=24))
+def test_events_read_at_once_are_those_read_line_by_line(parts: list[bytes]) -> None:
+    data = b"".join(parts)
+    at_once, by_line = Problems(), Problems()
+    found = [(event.data, event.end) for event in sse_events(data, at_once)]
+    if data.lstrip(b" \t\r\n")[:1] not in (b"[", b"{"):
+        assert found == [(event.data, event.end) for event in _lines(data, 0, len(data), by_line)]
+        assert at_once == by_line

@@ -65,6 +65,8 @@ def cleaned(value: object, key: str | None = None) -> str:
             "clean() knew more than suspicious()"
         )
         assert redactor.total > 0
+    if isinstance(value, str) and redactor.text(value) != value:
+        assert redactor.may_hold(value.encode("utf-8", "surrogatepass")), "text() knew more than may_hold()"
     again = redactor.clean(new, key)
     assert dumps(again) == dumps(new), "not idempotent"
     return dumps(new)

@@ -8,7 +8,6 @@ time, which no rule can see in the bytes.
 
 from __future__ import annotations
 
-from ..lines import dumps
 from . import guard
 
 TYPE_CHECKING = False
@@ -32,13 +31,13 @@ def store(
     import zlib
 
     form = "decoded" if decoded else "exact"
-    if texts.redactor is not None:
+    if texts.redactor is not None and texts.redactor.may_hold(data):
         text = data.decode("utf-8", "surrogateescape")
         cleaned = texts.redactor.text(text)
         if cleaned is not text:
             data, form, chunks = cleaned.encode("utf-8", "surrogateescape"), "rebuilt", []
-    head = dumps({"chunks": [[size, round(at * 1000, 3)] for size, at in chunks]})
-    packed = zlib.compress(head.encode("ascii") + b"\n" + data, 1)
+    pieces = ",".join([f"[{size},{at * 1000:.3f}]" for size, at in chunks])
+    packed = zlib.compress(f'{{"chunks":[{pieces}]}}\n'.encode("ascii") + data, 1)
     try:
         digest = texts.blobs().put(packed)
     except OSError as exc:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 
+from reenact.capture import guard
 from reenact.capture.redact_env import MIN_LENGTH, secrets_of
 from reenact.capture.redact_names import secret_name
 from reenact.capture.redact_scan import scan
-from reenact.lines import quote
+from reenact.lines import dumps, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +68,14 @@ class Redactor:
         if len(self._environ) != self._variables:
             self._look_again()
         return scan(encoded.encode("ascii", "replace"), self._env)
+
+    def may_hold(self, data: bytes) -> bool:
+        """False if there is certainly nothing to redact in these bytes of text. Cheap for ASCII."""
+        if not data.isascii() or b"\t" in data:  # the prefilter knows both by their escapes alone
+            return True
+        if len(self._environ) != self._variables:
+            self._look_again()
+        return scan(b'"%b"' % data, self._env)
 
     def clean(self, value: Any, key: str | None = None) -> Any:
         """Return the plain value without its secrets: the same object if there are none."""
@@ -227,6 +236,11 @@ class Redactor:
 
     def finds(self, value: Any) -> bool:
         """True if a plain value holds a secret; nothing is replaced or counted."""
+        try:
+            if not self.suspicious(dumps(value)):
+                return False
+        except (ValueError, TypeError, RecursionError) as exc:  # NaN, a huge int: looked at piece by piece
+            guard.pass_on(exc)
         return self._own_witness().clean(value) is not value
 
     def _own_witness(self) -> Redactor:

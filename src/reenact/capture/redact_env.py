@@ -42,7 +42,8 @@ class EnvSecrets:
                 in_runs.add(anchor)
                 continue
             once = quote(spelling)[1:-1]
-            anywhere.update((once.encode(), quote(once)[1:-1].encode()))
+            plain = spelling.encode("utf-8", "surrogatepass")
+            anywhere.update((plain, once.encode(), quote(once)[1:-1].encode()))
         self.in_runs = tuple(in_runs)
         self.anywhere = tuple(anywhere)
         # Any occurrence of an anchor covers one aligned block of 8 bytes: the set of all such blocks finds

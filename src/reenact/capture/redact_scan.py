@@ -31,14 +31,15 @@ _BEFORE_RUN = 12  # bytes that may announce it: "Bearer", an escape and then "ya
 _AFTER_K = frozenset((b"en", b"ey", b"ie"))
 _MAY_FOLLOW = frozenset(b"\"'`\\=: %>-")
 _CERTAIN = frozenset(b"\"'`=:>")
-_AFTER_BACKSLASH = frozenset(b"\"'\\tu")
+_AFTER_BACKSLASH = frozenset(b"\"'\\tu`: =%")
 _PERCENT = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
 _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\b", b"\\f")
 _BACKSLASH, _SPACE, _SLASH, _COLON = b"\\ /:"
 
 
 def scan(data: bytes, env: EnvSecrets | None) -> bool:
-    """True if these bytes of compact ASCII JSON may hold something to redact."""
+    """True if these bytes may hold something to redact: compact ASCII JSON, or ASCII text between quotes
+    that has no tab in it."""
     mask = data.translate(_MASK)
     at = mask.rfind(_RUN_START)
     if at >= 0 and _runs(data, mask, at, env):

@@ -1,7 +1,7 @@
 """What has come of a stream so far, on disk: ``<stem>.blobs/<call>.part``, until the answer is recorded.
 
-SIGKILL leaves it there, and the reader shows it. Redacted as it is written; the last bytes are held back,
-so that a secret that arrives in two pieces is seen whole.
+SIGKILL leaves it there, and the reader shows it. Redacted as it is written; up to 256 bytes are held back,
+so that a secret that arrives in two pieces of a line is seen whole.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ class Spill:
             return os.open(self.path, flags, 0o600)
 
     def add(self, data: bytes) -> None:
-        """Append what arrived, up to the last line end that is far enough from the end."""
-        if self._fd < 0:
+        """Append what arrived, lines that are whole at once, of an unfinished one all but its end.
+
+        A few pieces are looked at together; what waits for them is never more than is held back anyway.
+        """
+        self._held = held = self._held + data if self._held else data
+        if len(held) <= HELD_BACK or self._fd < 0:
             return
-        held = self._held + data
-        upto = held.rfind(b"\n", 0, max(len(held) - HELD_BACK, 0)) + 1 or len(held) - HELD_BACK
-        if upto <= 0:
-            self._held = held
-            return
+        upto = held.rfind(b"\n") + 1
+        if len(held) - upto > HELD_BACK:
+            upto = len(held) - HELD_BACK
         self._held = held[upto:]
         try:
             os.write(self._fd, self._clean(held[:upto]))
@@ -51,7 +53,7 @@ class Spill:
             guard.tell(f"part:{exc.errno}", f"a stream is not kept as it arrives ({guard.explain(exc)}).")
 
     def _clean(self, data: bytes) -> bytes:
-        if self._redactor is None:
+        if self._redactor is None or not self._redactor.may_hold(data):
             return data
         text = data.decode("utf-8", "surrogateescape")
         cleaned = self._redactor.text(text)

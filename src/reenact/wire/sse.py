@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from .pieces import Problems
@@ -34,13 +34,53 @@ def events(data: bytes, problems: Problems) -> Iterator[Event]:
     head = data[start : start + 64].lstrip(_SPACE)[:1]
     if head == b"[" or (head == b"{" and _spans_lines(data, start)):
         return _values(data, start, problems)
-    return _lines(data, start, problems)
+    if b"\r" in data:
+        return _lines(data, start, len(data), problems)
+    return _blocks(data, start, problems)
 
 
-def _lines(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
+def _blocks(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
+    """Yield the events between blank lines: those that look as most do at once, others line by line."""
+    from json import JSONDecoder
+
+    decode = JSONDecoder().scan_once  # json.loads() does more around it than it does itself
+    for block in data[at:].split(b"\n\n"):
+        begin, at = at, at + len(block) + 2
+        found = _usual(block, decode) if at <= len(data) else None
+        if found is not None:
+            yield Event(found, at)
+        elif block:
+            yield from _lines(data, begin, min(at, len(data)), problems)
+
+
+def _usual(block: bytes, decode: Callable[[str, int], tuple[Any, int]]) -> dict[str, Any] | None:
+    """Return the object of an event that is one line of data, with a line that names it or without."""
+    head, _, line = block.rpartition(b"\n")
+    if line[:7] != b"data: {" or (head and (head[:7] != b"event: " or b"\n" in head)):
+        return None
+    try:
+        text = line.decode("utf-8")
+        found, end = decode(text, 6)
+    except (ValueError, StopIteration, RecursionError):
+        return None
+    if end != len(text):
+        return None
+    value: dict[str, Any] = found
+    if head and "type" not in value:
+        _put_name(value, head[7:].strip(_SPACE).decode("utf-8", "replace"))
+    return value
+
+
+def _put_name(event: dict[str, Any], name: str | None) -> None:
+    """An event whose object does not say what it is, is what its line ``event:`` says."""
+    if name and "type" not in event and "choices" not in event and "error" not in event:
+        event["type"] = name
+
+
+def _lines(data: bytes, at: int, end: int, problems: Problems) -> Iterator[Event]:
     pending: list[bytes] = []
     name: str | None = None
-    for line in data[at:].splitlines(keepends=True):
+    for line in data[at:end].splitlines(keepends=True):
         at += len(line)
         text = line.strip(_SPACE)
         if text[:1] == b"{":  # JSON lines, and errors that a proxy throws in between
@@ -75,8 +115,7 @@ def _event(
         return
     found = _object(text, problems)
     if isinstance(found, dict):
-        if name and "type" not in found and "choices" not in found and "error" not in found:
-            found["type"] = name
+        _put_name(found, name)
         yield Event(found, end)
     elif len(pending) > 1:
         for each in pending:
