@@ -12,6 +12,8 @@ from .answer import write_answer
 from .arrived import Arrived, as_json
 from .callers import caller_frames
 from .headers import REQUEST_ID, attempt_of, told_headers
+from .other import answer_fields, request_fields
+from .sent import Sent
 from .tap import as_text, calls_of
 
 TYPE_CHECKING = False
@@ -50,9 +52,13 @@ class Watch:
         """True to record traffic that is no model's, too."""
         self.others: dict[str, int] = {}
         """Calls that were not recorded, by host."""
+        self.is_off = False
+        """True once nobody is to be told any more; seams that could not be taken out pass everything on."""
 
     def begin(self, method: str, url: str, headers: Headers, body: bytes | None) -> Exchange | None:
         """Record that a request is about to leave; None if it is not to be recorded. Never raises."""
+        if self.is_off:
+            return None
         try:
             from ..wire.routes import HTTP, Route, host_of, may_be_model, route_of
 
@@ -99,6 +105,8 @@ class Exchange:
         self._headers: list[tuple[str, str]] = []
         self._arrived = Arrived()
         self._stream: str | None = None
+        self.sent: Sent | None = None
+        """Where a seam tells of a body that is made while it is sent."""
         self._call = ""
         self._opened: OpenCall | None = None
 
@@ -108,11 +116,13 @@ class Exchange:
 
         self._request = body
         told = told_headers(headers, request=True)
+        kind = next((value for name, value in headers if name.lower() == "content-type"), None)
+        if body is None:
+            self.sent = Sent(kind)
         if self.sort != MODEL:
             self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
             about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
-            has_body = body is not None and not isinstance(body, bytes)
-            self.recorder.emit(schema.HTTP_REQUEST, {**about, "body": body} if has_body else about)
+            self.recorder.emit(schema.HTTP_REQUEST, request_fields(about, body, kind))
             return
         from ..wire.shapes import kept_conversation, provider_of_request
 
@@ -212,7 +222,7 @@ class Exchange:
             return
         opened = self._calls.end(self._call, schema.MODEL_REQUEST, None)[1] or self._opened
         first["request_id"] = self._header(*REQUEST_ID)
-        headers = told_headers(self._headers)
+        last = {"headers": told_headers(self._headers), "sent": self.sent and self.sent.told()}
         write_answer(
             self.recorder,
             self._calls,
@@ -222,7 +232,7 @@ class Exchange:
             error=error,
             status=self._status,
             first=first,
-            last={"headers": headers} if headers else None,
+            last={name: value for name, value in last.items() if value},
             frames=caller_frames,
             raw=self._raw(data, body),
             is_cause=not self._finalising,
@@ -267,20 +277,9 @@ class Exchange:
         return self._arrived.store(self.recorder.texts, data, body, self._opened.began)
 
     def _end_other(self, body: Any, error: Any) -> None:
-        from .failure import failure
-
         opened = self._calls.end(self._call, schema.HTTP_REQUEST, self.sort)[1] or self._opened
-        if error is None and (self._status or 0) >= 400:
-            error = {"type": f"http_{self._status}", "message": "", "frames": caller_frames()}
-        fields = {
-            "call": self._call,
-            "sort": self.sort,
-            "status": self._status,
-            "duration_ms": opened.duration_ms() if opened is not None else None,
-            "error": failure(error),
-        }
-        if body is not None and not isinstance(body, bytes):
-            fields["body"] = body
+        about = {"call": self._call, "sort": self.sort}
+        fields = answer_fields(about, opened, self._status, body, error, self.sent)
         if self._arrived.missing:
             fields["lossy"] = True
         self.recorder.emit(schema.HTTP_RESPONSE, fields)

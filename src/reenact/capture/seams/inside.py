@@ -21,6 +21,11 @@ def enter() -> Token[bool]:
     return _inside.set(True)
 
 
+def step_out() -> Token[bool]:
+    """The library calls the agent's own code, whose calls are its own; give the token back to ``leave``."""
+    return _inside.set(False)
+
+
 def leave(token: Token[bool]) -> None:
     """The library has returned."""
     try:
