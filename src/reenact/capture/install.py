@@ -27,9 +27,10 @@ seams: Seams | None = None
 class Seams(Installed):
     """The seams of this process; their watch is made with the first of them, since it takes time to load."""
 
-    def __init__(self, hosts: tuple[str, ...], everything: bool) -> None:
+    def __init__(self, hosts: tuple[str, ...], everything: bool, is_supervised: bool) -> None:
         super().__init__(None)  # type: ignore[arg-type]
         self.hosts = hosts
+        self.is_supervised = is_supervised
         self.everything = everything
         self._has_watch = False
 
@@ -42,6 +43,11 @@ class Seams(Installed):
             self.watch = Watch(current_recorder, self.hosts, everything=self.everything)
             self._has_watch = True
         super().patch(name, module)
+
+    def tell_failed(self, name: str, module: ModuleType) -> None:
+        """Say that a module is not listened to, unless ``reenact run`` will say it in the end."""
+        if not self.is_supervised:
+            super().tell_failed(name, module)
 
 
 def install(*, hosts: Iterable[str] = (), record_http: str = MODELS) -> None:
@@ -58,11 +64,11 @@ def install(*, hosts: Iterable[str] = (), record_http: str = MODELS) -> None:
     _install(tuple(hosts), record_http == ALL)
 
 
-def _install(hosts: tuple[str, ...], everything: bool) -> None:
+def _install(hosts: tuple[str, ...], everything: bool, is_supervised: bool = False) -> None:
     global seams
     if seams is not None or os.environ.get("REENACT_OFF") == "1":
         return
-    seams = Seams(hosts, everything)
+    seams = Seams(hosts, everything, is_supervised)
     seams.install()
     registry.unseen = _unseen
 
@@ -83,7 +89,8 @@ def wait_for_libraries(bootstrap: str) -> None:
     from . import coverage
 
     named = os.environ.get(HOSTS_VARIABLE, "").split(",")
-    _install(tuple(host for host in named if host), os.environ.get(HTTP_VARIABLE) == ALL)
+    hosts = tuple(host for host in named if host)
+    _install(hosts, os.environ.get(HTTP_VARIABLE) == ALL, is_supervised=True)
     coverage.listen(bootstrap)
     atexit.register(_say_what_was_unseen)  # the first handler, so the last to run
 

@@ -1,7 +1,8 @@
 """aiohttp: a session tells of each request; the reader of the answer's body tells of what it is fed.
 
 What arrives is taken where it arrives, how it ended where the agent reads it: that is the task the answer
-belongs to. The reader has no room for anything of ours, so its buffer carries it.
+belongs to. The reader has no room for anything of ours, so its buffer carries it. Where the reader is not as
+it used to be, answers are recorded that are read whole.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from .. import guard
 from ..exchange import CLOSED, how_raised
 from . import inside
 from .instance import override, restore
+from .selftest import Unlike, need, need_asked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from ..exchange import Exchange, Watch
 
 _GENAI = "google.genai._api_client"
-_NEEDED = ("_buffer", "_eof", "readany", "readuntil", "readchunk", "feed_data", "set_exception")
+_READER = ("_buffer", "_eof", "readany", "readuntil", "readchunk", "read", "feed_data", "set_exception")
 _readers: dict[type, type] = {}
 
 
@@ -44,8 +46,8 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     owner = module.ClientSession
     original = owner._request
 
-    async def _request(self: Any, method: Any, url: Any, **given: Any) -> Any:
-        return await _watched(watch, self, original, method, url, given)
+    async def _request(self: Any, *args: Any, **given: Any) -> Any:
+        return await _watched(watch, self, original, args, given)
 
     owner._request = _request
 
@@ -62,8 +64,8 @@ def tap(held: Any, watch: Watch) -> None:
         override(held, "_get_aiohttp_session", _tapping(watch))
         return
 
-    async def _request(owner: Any, original: Any, method: Any, url: Any, **given: Any) -> Any:
-        return await _watched(watch, owner, original, method, url, given)
+    async def _request(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
+        return await _watched(watch, owner, original, args, given)
 
     override(held, "_request", _request)
 
@@ -89,19 +91,27 @@ def _tapping(watch: Watch) -> Any:
 
 
 def _check(module: Any) -> None:
-    """Raise if aiohttp is not as it used to be."""
-    module.ClientSession._request  # noqa: B018
-    for name in _NEEDED:
-        getattr(module.StreamReader, name)
+    """Raise if a session does not ask as it used to."""
+    need_asked(module.ClientSession, "_request")
+    need(module.ClientResponse, "read")
 
 
-async def _watched(watch: Watch, session: Any, original: Any, method: Any, url: Any, given: Any) -> Any:
-    exchange = _begin(watch, session, method, url, given)
+def shortfall(module: Any) -> str:
+    """Say what of the answers is not recorded with this aiohttp, "" if nothing is."""
+    try:
+        need(module.StreamReader, *_READER)
+    except (AttributeError, Unlike) as exc:
+        return f"answers that are read in pieces are not recorded: {exc}"
+    return ""
+
+
+async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: Any) -> Any:
+    exchange = _begin(watch, session, args, given)
     if exchange is None:
-        return await original(session, method, url, **given)
+        return await original(session, *args, **given)
     token = inside.enter()
     try:
-        response = await original(session, method, url, **given)
+        response = await original(session, *args, **given)
     except BaseException as exc:
         exchange.end(how_raised(exc), exc)
         raise
@@ -112,18 +122,22 @@ async def _watched(watch: Watch, session: Any, original: Any, method: Any, url: 
         exchange.answered(
             response.status,
             list(response.headers.items()),
-            decoded=session._auto_decompress if unpacks is None else unpacks,
+            decoded=getattr(session, "_auto_decompress", True) if unpacks is None else unpacks,
         )
-        _listen(response.content, exchange)
+        if shortfall(sys.modules["aiohttp"]):
+            override(response, "read", _read_whole(exchange))
+        else:
+            _listen(response.content, exchange)
     except Exception as exc:
         guard.swallow("listen to an answer", exc)
     return response
 
 
-def _begin(watch: Watch, session: Any, method: Any, url: Any, given: Any) -> Exchange | None:
+def _begin(watch: Watch, session: Any, args: Any, given: Any) -> Exchange | None:
     if inside.is_inside():
         return None
     try:
+        method, url = args
         whole = session._build_url(url)
         if given.get("params"):
             whole = whole.update_query(given["params"])
@@ -143,6 +157,21 @@ def _body(given: Any) -> bytes | None:
     if isinstance(data, str):
         return data.encode("utf-8", "surrogateescape")
     return bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None
+
+
+def _read_whole(exchange: Exchange) -> Any:
+    async def read(response: Any, original: Any) -> Any:
+        try:
+            data = await original(response)
+        except BaseException as exc:
+            exchange.end(how_raised(exc), exc)
+            raise
+        if not exchange.is_over:
+            exchange.chunk(data)
+            exchange.end()
+        return data
+
+    return read
 
 
 def _listen(content: Any, exchange: Exchange) -> None:

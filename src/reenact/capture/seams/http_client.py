@@ -13,6 +13,7 @@ from ..exchange import CLOSED, how_raised
 from . import inside
 from .instance import override, restore
 from .readalong import ReadAlong
+from .selftest import need, need_asked
 from .transfer import Transfer
 
 TYPE_CHECKING = False
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
     from ..exchange import Exchange, Watch
 
 
+_checked: set[type] = set()
+
+
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every connection of ``http.client`` or ``urllib3.connection``; returns what undoes it."""
     owner = module.HTTPConnection
-    if not hasattr(owner, "response_class"):
-        raise AttributeError("HTTPConnection has no response_class")
+    _check(owner)
     original = owner.request
 
     def request(self: Any, method: Any, url: Any, *args: Any, **given: Any) -> Any:
@@ -41,8 +44,17 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     return undo
 
 
+def _check(owner: type) -> None:
+    """Raise if a connection does not make its responses as it used to."""
+    need(owner, "request", "default_port")
+    need_asked(owner, "response_class")
+    _checked.add(owner)
+
+
 def tap_connection(connection: Any, watch: Watch) -> None:
     """Listen to one connection."""
+    if type(connection) not in _checked:
+        _check(type(connection))
 
     def tapped(owner: Any, original: Any, method: Any, url: Any, *args: Any, **given: Any) -> Any:
         return _request(watch, owner, original, method, url, args, given)

@@ -1,7 +1,7 @@
 """httpx and httpx2, which are alike: a transport around the client's own.
 
-``tap`` changes one client (``tap.wrap``), ``patch`` all of a module's (``install``). The classes are
-made per module, because each insists on its own base classes.
+``tap`` changes one client (``tap.wrap``), ``patch`` all of a module's (``install``). A version that is not
+as these expect it is listened to at ``send``.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 import sys
 
 from .. import guard
-from ..exchange import CLOSED, how_raised
-from . import inside
+from ..exchange import how_raised
+from . import httpx_send, inside
+from .httpx_stream import answered, begin, make_async_tee, make_tee
+from .instance import restore
+from .selftest import Unlike, need, need_arguments, need_asked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..exchange import Exchange, Watch
+    from ..exchange import Watch
 
 MODULES = ("httpx", "httpx2")
 _MARK = "_reenact_inner"
@@ -38,7 +41,11 @@ def kinds() -> tuple[type, ...]:
 def tap(client: Any, watch: Watch) -> None:
     """Tap the transports inside one client; wrapped again, by another tap perhaps, the last one holds."""
     module = next(each for each in map(sys.modules.get, MODULES) if each is not None and _is_of(each, client))
-    for owner, key in _places(client):
+    places = _places(client)
+    if not places or not is_known(module):
+        httpx_send.tap(module, client, watch)
+        return
+    for owner, key in places:
         transport = owner[key]
         if is_tapped(transport):
             transport._watch = watch
@@ -48,6 +55,7 @@ def tap(client: Any, watch: Watch) -> None:
 
 def untap(client: Any) -> None:
     """Give a client its own transports back."""
+    restore(client, "send")
     for owner, key in _places(client):
         while is_tapped(owner[key]):
             owner[key] = getattr(owner[key], _MARK)
@@ -64,8 +72,24 @@ def _places(client: Any) -> list[tuple[dict[Any, Any], Any]]:
     return places + [(mounts, key) for key in mounts] if isinstance(mounts, dict) else places
 
 
+def is_known(module: Any) -> bool:
+    """True if a module's transports are as we expect them."""
+    try:
+        need(module, "SyncByteStream", "AsyncByteStream")
+        need_arguments(module.BaseTransport, "handle_request", "request")
+        need_arguments(module.AsyncBaseTransport, "handle_async_request", "request")
+        for owner in (module.Client, module.AsyncClient):
+            need_arguments(owner, "_transport_for_url", "url")
+            need_asked(owner, "_transport_for_url")
+    except (AttributeError, Unlike):
+        return False
+    return True
+
+
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every client of a module, those that exist too; returns what undoes it."""
+    if not is_known(module):
+        return httpx_send.patch(module, watch)
     undo = []
     for owner in (module.Client, module.AsyncClient):
         original = owner._transport_for_url
@@ -100,48 +124,8 @@ def tapped(module: Any, transport: Any, watch: Watch) -> Any:
     return known[is_async](transport, watch)
 
 
-def _begin(watch: Watch, request: Any) -> tuple[Exchange | None, bool]:
-    """Return the exchange of a request, and whether its body is still to be seen as it is sent."""
-    if inside.is_inside():
-        return None, False
-    try:
-        try:
-            body = request.content
-        except Exception:  # a body that is made while it is sent: a file, a generator
-            body = None
-        return watch.begin(
-            request.method, str(request.url), request.headers.multi_items(), body
-        ), body is None
-    except Exception as exc:
-        guard.swallow("look at a request", exc)
-        return None, False
-
-
-def _answered(exchange: Exchange, response: Any, tee: type) -> None:
-    """Listen to what comes back."""
-    try:
-        exchange.answered(response.status_code, response.headers.multi_items())
-        response.stream = tee(response.stream, exchange)
-    except Exception as exc:
-        guard.swallow("listen to an answer", exc)
-
-
 def _make_sync(module: Any) -> type:
-    class Tee(module.SyncByteStream):  # type: ignore[misc]
-        """The answer's bytes, passed on as they come."""
-
-        def __init__(self, stream: Any, exchange: Exchange) -> None:
-            self._stream = stream
-            self._exchange = exchange
-
-        def __iter__(self) -> Any:
-            return _Pieces(iter(self._stream), self._exchange)
-
-        def close(self) -> None:
-            try:
-                self._stream.close()
-            finally:
-                self._exchange.end(CLOSED)
+    tee = make_tee(module)
 
     class TapTransport(module.BaseTransport):  # type: ignore[misc]
         """A transport that is listened to."""
@@ -152,7 +136,7 @@ def _make_sync(module: Any) -> type:
 
         def handle_request(self, request: Any) -> Any:
             transport = getattr(self, _MARK)
-            exchange, _ = _begin(self._watch, request)
+            exchange = begin(self._watch, request)
             if exchange is None:
                 return transport.handle_request(request)
             token = inside.enter()
@@ -163,7 +147,7 @@ def _make_sync(module: Any) -> type:
                 raise
             finally:
                 inside.leave(token)
-            _answered(exchange, response, Tee)
+            answered(exchange, response, tee)
             return response
 
         def close(self) -> None:
@@ -182,45 +166,8 @@ def _make_sync(module: Any) -> type:
     return TapTransport
 
 
-class _Pieces:
-    """An iterator that passes each piece on at once and tells the exchange of it."""
-
-    def __init__(self, pieces: Any, exchange: Exchange) -> None:
-        self._pieces = pieces
-        self._exchange = exchange
-
-    def __iter__(self) -> _Pieces:
-        return self
-
-    def __next__(self) -> bytes:
-        try:
-            piece: bytes = next(self._pieces)
-        except StopIteration:
-            self._exchange.end()
-            raise
-        except BaseException as exc:
-            self._exchange.end(how_raised(exc), exc)
-            raise
-        self._exchange.chunk(piece)
-        return piece
-
-
 def _make_async(module: Any) -> type:
-    class AsyncTee(module.AsyncByteStream):  # type: ignore[misc]
-        """The answer's bytes, passed on as they come."""
-
-        def __init__(self, stream: Any, exchange: Exchange) -> None:
-            self._stream = stream
-            self._exchange = exchange
-
-        def __aiter__(self) -> Any:
-            return _AsyncPieces(self._stream.__aiter__(), self._exchange)
-
-        async def aclose(self) -> None:
-            try:
-                await self._stream.aclose()
-            finally:
-                self._exchange.end(CLOSED)
+    tee = make_async_tee(module)
 
     class AsyncTapTransport(module.AsyncBaseTransport):  # type: ignore[misc]
         """A transport that is listened to."""
@@ -231,7 +178,7 @@ def _make_async(module: Any) -> type:
 
         async def handle_async_request(self, request: Any) -> Any:
             transport = getattr(self, _MARK)
-            exchange, _ = _begin(self._watch, request)
+            exchange = begin(self._watch, request)
             if exchange is None:
                 return await transport.handle_async_request(request)
             token = inside.enter()
@@ -242,7 +189,7 @@ def _make_async(module: Any) -> type:
                 raise
             finally:
                 inside.leave(token)
-            _answered(exchange, response, AsyncTee)
+            answered(exchange, response, tee)
             return response
 
         async def aclose(self) -> None:
@@ -259,24 +206,3 @@ def _make_async(module: Any) -> type:
             return getattr(object.__getattribute__(self, _MARK), name)
 
     return AsyncTapTransport
-
-
-class _AsyncPieces:
-    def __init__(self, pieces: Any, exchange: Exchange) -> None:
-        self._pieces = pieces
-        self._exchange = exchange
-
-    def __aiter__(self) -> _AsyncPieces:
-        return self
-
-    async def __anext__(self) -> bytes:
-        try:
-            piece: bytes = await self._pieces.__anext__()
-        except StopAsyncIteration:
-            self._exchange.end()
-            raise
-        except BaseException as exc:
-            self._exchange.end(how_raised(exc), exc)
-            raise
-        self._exchange.chunk(piece)
-        return piece

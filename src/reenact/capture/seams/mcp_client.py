@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import guard
 from ..tap import Tap, calls_of
+from .selftest import Unlike, need, need_asked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,44 +19,65 @@ CALL = "tools/call"
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every client session; returns what undoes it."""
     owner = module.ClientSession
-    inherited = "send_request" not in vars(owner)
-    original = owner.send_request
+    try:
+        need_asked(owner, "send_request")
+        return _patch(owner, "send_request", watch, _of_request)
+    except Unlike:
+        need(owner, "call_tool")
+        return _patch(owner, "call_tool", watch, _of_call)
 
-    async def send_request(self: Any, request: Any, *args: Any, **given: Any) -> Any:
-        call = _begin(watch, request)
+
+def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -> Callable[[], None]:
+    inherited = method not in vars(owner)
+    original = getattr(owner, method)
+
+    async def tapped(self: Any, *args: Any, **given: Any) -> Any:
+        call = _begin(watch, tool_of, args, given)
         if call is None:
-            return await original(self, request, *args, **given)
+            return await original(self, *args, **given)
         try:
-            result = await original(self, request, *args, **given)
+            result = await original(self, *args, **given)
         except BaseException as exc:
             call.failed(exc)
             raise
         call.ended(result)
         return result
 
-    owner.send_request = send_request
+    setattr(owner, method, tapped)
 
     def undo() -> None:
         if inherited:
-            del owner.send_request
+            delattr(owner, method)
         else:
-            owner.send_request = original
+            setattr(owner, method, original)
 
     return undo
 
 
-def _begin(watch: Watch, request: Any) -> _Call | None:
+def _of_request(request: Any, *_: Any, **__: Any) -> tuple[str, Any] | None:
+    """Return name and arguments of the tool a request is for, None for any other request."""
+    request = getattr(request, "root", request)  # mcp 1 has every request in a wrapper
+    if getattr(request, "method", None) != CALL:
+        return None
+    return request.params.name, request.params.arguments
+
+
+def _of_call(name: str, arguments: Any = None, *_: Any, **__: Any) -> tuple[str, Any]:
+    return name, arguments
+
+
+def _begin(watch: Watch, tool_of: Callable[..., Any], args: Any, given: Any) -> _Call | None:
     try:
-        request = getattr(request, "root", request)  # mcp 1 has every request in a wrapper
-        if getattr(request, "method", None) != CALL:
+        tool = tool_of(*args, **given)
+        if tool is None:
             return None
+        name, arguments = tool
         recorder = watch.recorder()
-        name = request.params.name
         calls = calls_of(recorder)
         outer = calls.open.get(calls.open_tool() or "")
         if outer is not None and outer.name == name:
             return None  # a tool of that name is being recorded already, and this is how it does its work
-        return _Call(Tap(recorder), name, request.params.arguments)
+        return _Call(Tap(recorder), name, arguments)
     except Exception as exc:
         guard.swallow("look at a tool call", exc)
         return None

@@ -22,11 +22,12 @@ MAKERS = (
     ("http.client", "HTTPConnection", ""),
     ("urllib3.connectionpool", "HTTPConnectionPool", "_get_conn"),
     ("urllib3.poolmanager", "PoolManager", "connection_from_pool_key"),
-    ("requests.adapters", "HTTPAdapter", "get_connection_with_tls_context"),
+    ("requests.adapters", "HTTPAdapter", "get_connection_with_tls_context get_connection"),
     ("requests.sessions", "Session", "get_adapter"),
     ("botocore.httpsession", "URLLib3Session", "_get_connection_manager"),
 )
-"""Module, class, and the method that hands out what is to be tapped; a connection is tapped itself."""
+"""Module, class, and the method that hands out what is to be tapped, an older name after it; a connection
+is tapped itself."""
 
 
 def kinds() -> tuple[type, ...]:
@@ -55,11 +56,12 @@ def untap(held: Any) -> None:
 
 
 def _makers() -> list[tuple[type, str]]:
-    return [
-        (getattr(sys.modules[module], name), method)
-        for module, name, method in MAKERS
-        if module in sys.modules
-    ]
+    found = []
+    for module, name, methods in MAKERS:
+        if module in sys.modules:
+            kind = getattr(sys.modules[module], name)
+            found.append((kind, next((each for each in methods.split() if hasattr(kind, each)), methods)))
+    return found
 
 
 def _tap_maker(maker: Any, method: str, watch: Watch) -> None:

@@ -11,6 +11,7 @@ import sys
 from importlib import import_module
 
 from .. import guard
+from .selftest import Unlike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ SEAMS = {
     "websockets.asyncio.client": "websockets_client",
     "mcp.client.session": "mcp_client",
 }
-"""Module -> the file of this folder that listens to it: its ``patch(module, watch)`` returns the undo."""
+"""Module -> the file of this folder that listens to it. Its ``patch(module, watch)`` returns the undo, or
+raises if the module is not as it used to be; its ``shortfall(module)``, if any, says what it misses."""
 
 
 class Installed:
@@ -41,7 +43,7 @@ class Installed:
         self.watch = watch
         self.undo: dict[str, Callable[[], None]] = {}
         self.failed: dict[str, str] = {}
-        """Modules that could not be listened to, and why."""
+        """Modules that could not be listened to, wholly or at all, and why."""
         self._waiting: _AfterImport | None = None
 
     def install(self) -> None:
@@ -59,13 +61,22 @@ class Installed:
         try:
             seam: Any = import_module(f".{SEAMS[name]}", __package__)
             self.undo[name] = seam.patch(module, self.watch)
+            why = seam.shortfall(module) if hasattr(seam, "shortfall") else ""
         except Exception as exc:
-            self.failed[name] = guard.explain(exc)
-            guard.tell(
-                f"seam:{name}",
-                f"calls made with {name} {getattr(module, '__version__', '')} are not recorded "
-                f"({guard.explain(exc)}). Your agent is unaffected.",
-            )
+            guard.pass_on(exc)
+            why = str(exc) if isinstance(exc, Unlike) else guard.explain(exc)
+        if why:
+            self.failed[name] = why
+            self.tell_failed(name, module)
+
+    def tell_failed(self, name: str, module: ModuleType) -> None:
+        """Say that a module is not listened to, or not wholly."""
+        called = f"{name} {getattr(module, '__version__', '')}".strip()
+        guard.tell(
+            f"seam:{name}",
+            f"calls made with {called} are not recorded as they should be ({self.failed[name]}). "
+            "Your agent is unaffected.",
+        )
 
     def uninstall(self) -> None:
         """Give everything back as it was."""

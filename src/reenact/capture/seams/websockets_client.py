@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .. import guard
 from ..exchange import CLOSED, how_raised
+from .selftest import need
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _OPEN = "_reenact_open"
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every client connection of ``websockets.sync.client`` or ``websockets.asyncio.client``."""
     owner = module.ClientConnection
+    need(owner, "send", "recv", "close")
     taps = _asynchronous if module.__name__.endswith("asyncio.client") else _synchronous
     originals = {name: (name in vars(owner), getattr(owner, name)) for name in ("send", "recv", "close")}
     for name, tapped in taps(watch, *[original for _, original in originals.values()]).items():

@@ -1,0 +1,116 @@
+"""httpx and httpx2 by their public door, ``send``: for a version whose inside is not as it used to be.
+
+A redirect and what follows it are one call then, as they are for whoever called ``send``.
+"""
+
+from __future__ import annotations
+
+from .. import guard
+from ..exchange import how_raised
+from . import inside
+from .httpx_stream import answered, begin, make_async_tee, make_tee
+from .instance import override
+from .selftest import need
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..exchange import Exchange, Watch
+
+
+def patch(module: Any, watch: Watch) -> Callable[[], None]:
+    """Listen to every client of a module; returns what undoes it."""
+    need(module.Client, "send")
+    need(module.AsyncClient, "send")
+    sync, asynchronous = _tapped(module, watch), _async_tapped(module, watch)
+    send, async_send = module.Client.send, module.AsyncClient.send
+
+    def tapped_send(self: Any, *args: Any, **given: Any) -> Any:
+        return sync(self, send, *args, **given)
+
+    async def tapped_async_send(self: Any, *args: Any, **given: Any) -> Any:
+        return await asynchronous(self, async_send, *args, **given)
+
+    module.Client.send, module.AsyncClient.send = tapped_send, tapped_async_send
+
+    def undo() -> None:
+        module.Client.send, module.AsyncClient.send = send, async_send
+
+    return undo
+
+
+def tap(module: Any, client: Any, watch: Watch) -> None:
+    """Listen to one client."""
+    make = _async_tapped if isinstance(client, module.AsyncClient) else _tapped
+    override(client, "send", make(module, watch))
+
+
+def _tapped(module: Any, watch: Watch) -> Any:
+    tee = make_tee(module)
+
+    def send(client: Any, original: Any, request: Any, *, stream: bool = False, **given: Any) -> Any:
+        exchange = begin(watch, request)
+        if exchange is None:
+            return original(client, request, stream=stream, **given)
+        token = inside.enter()
+        try:
+            response = original(client, request, stream=True, **given)
+        except BaseException as exc:
+            exchange.end(how_raised(exc), exc)
+            raise
+        finally:
+            inside.leave(token)
+        if not _was_read(exchange, response):
+            answered(exchange, response, tee)
+        if not stream:
+            try:
+                response.read()
+            except BaseException:
+                response.close()
+                raise
+        return response
+
+    return send
+
+
+def _async_tapped(module: Any, watch: Watch) -> Any:
+    tee = make_async_tee(module)
+
+    async def send(client: Any, original: Any, request: Any, *, stream: bool = False, **given: Any) -> Any:
+        exchange = begin(watch, request)
+        if exchange is None:
+            return await original(client, request, stream=stream, **given)
+        token = inside.enter()
+        try:
+            response = await original(client, request, stream=True, **given)
+        except BaseException as exc:
+            exchange.end(how_raised(exc), exc)
+            raise
+        finally:
+            inside.leave(token)
+        if not _was_read(exchange, response):
+            answered(exchange, response, tee)
+        if not stream:
+            try:
+                await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
+        return response
+
+    return send
+
+
+def _was_read(exchange: Exchange, response: Any) -> bool:
+    """True if the answer is here whole: an event hook of the client has read it."""
+    try:
+        if not response.is_stream_consumed:
+            return False
+        exchange.answered(response.status_code, response.headers.multi_items(), decoded=True)
+        exchange.chunk(response.content)
+        exchange.end()
+    except Exception as exc:
+        guard.swallow("listen to an answer", exc)
+    return True

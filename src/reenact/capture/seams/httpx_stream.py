@@ -1,0 +1,124 @@
+"""What a request of httpx or httpx2 says, and its answer's bytes passed on as they come.
+
+The classes are made per module, because each insists on its own base classes.
+"""
+
+from __future__ import annotations
+
+from .. import guard
+from ..exchange import CLOSED, how_raised
+from . import inside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..exchange import Exchange, Watch
+
+
+def begin(watch: Watch, request: Any) -> Exchange | None:
+    """Return the exchange of a request, None if it is not to be recorded."""
+    if inside.is_inside():
+        return None
+    try:
+        try:
+            body = request.content
+        except Exception:  # a body that is made while it is sent: a file, a generator
+            body = None
+        return watch.begin(request.method, str(request.url), request.headers.multi_items(), body)
+    except Exception as exc:
+        guard.swallow("look at a request", exc)
+        return None
+
+
+def answered(exchange: Exchange, response: Any, tee: type) -> None:
+    """Listen to what comes back."""
+    try:
+        exchange.answered(response.status_code, response.headers.multi_items())
+        response.stream = tee(response.stream, exchange)
+    except Exception as exc:
+        guard.swallow("listen to an answer", exc)
+
+
+def make_tee(module: Any) -> type:
+    class Tee(module.SyncByteStream):  # type: ignore[misc]
+        """The answer's bytes, passed on as they come."""
+
+        def __init__(self, stream: Any, exchange: Exchange) -> None:
+            self._stream = stream
+            self._exchange = exchange
+
+        def __iter__(self) -> Any:
+            return _Pieces(iter(self._stream), self._exchange)
+
+        def close(self) -> None:
+            try:
+                self._stream.close()
+            finally:
+                self._exchange.end(CLOSED)
+
+    return Tee
+
+
+class _Pieces:
+    """An iterator that passes each piece on at once and tells the exchange of it."""
+
+    def __init__(self, pieces: Any, exchange: Exchange) -> None:
+        self._pieces = pieces
+        self._exchange = exchange
+
+    def __iter__(self) -> _Pieces:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            piece: bytes = next(self._pieces)
+        except StopIteration:
+            self._exchange.end()
+            raise
+        except BaseException as exc:
+            self._exchange.end(how_raised(exc), exc)
+            raise
+        self._exchange.chunk(piece)
+        return piece
+
+
+def make_async_tee(module: Any) -> type:
+    class AsyncTee(module.AsyncByteStream):  # type: ignore[misc]
+        """The answer's bytes, passed on as they come."""
+
+        def __init__(self, stream: Any, exchange: Exchange) -> None:
+            self._stream = stream
+            self._exchange = exchange
+
+        def __aiter__(self) -> Any:
+            return _AsyncPieces(self._stream.__aiter__(), self._exchange)
+
+        async def aclose(self) -> None:
+            try:
+                await self._stream.aclose()
+            finally:
+                self._exchange.end(CLOSED)
+
+    return AsyncTee
+
+
+class _AsyncPieces:
+    def __init__(self, pieces: Any, exchange: Exchange) -> None:
+        self._pieces = pieces
+        self._exchange = exchange
+
+    def __aiter__(self) -> _AsyncPieces:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            piece: bytes = await self._pieces.__anext__()
+        except StopAsyncIteration:
+            self._exchange.end()
+            raise
+        except BaseException as exc:
+            self._exchange.end(how_raised(exc), exc)
+            raise
+        self._exchange.chunk(piece)
+        return piece
