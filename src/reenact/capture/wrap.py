@@ -7,7 +7,7 @@ import os
 from . import guard
 from .exchange import Watch
 from .locate import carriers
-from .seams import aiohttp_client, httpx_like, pools
+from .seams import aiohttp_client, httpx_like, openai_sockets, pools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def wrap(tap: Tap, client: Any) -> None:
         return
     try:
         watch = Watch(tap._recorder)
+        openai_sockets.expect()
         if not _each_carrier(client, lambda seam, held: seam.tap(held, watch)):
             _tell_nothing_found(client)
     except Exception as exc:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from .pieces import Problems
 
-_TERMINAL = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_TERMINAL = (
+    "response.completed", "response.incomplete", "response.failed", "response.cancelled",
+    "response.done",  # a realtime session's
+)  # fmt: skip
 _BEGINNING = ("response.created", "response.queued", "response.in_progress")
 
 _IN_PARTS = {

@@ -28,6 +28,7 @@ _MODEL_PATHS = (
     ("/chat/completions", "openai"),
     ("/completions", "openai"),
     ("/responses", "openai-responses"),
+    ("/realtime", "openai-responses"),
     ("/v1/messages", "anthropic"),
     (":generateContent", "gemini"),
     (":streamGenerateContent", "gemini"),
