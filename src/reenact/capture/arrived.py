@@ -66,6 +66,15 @@ class Arrived:
         """Return all that is kept."""
         return bytes(self._data)
 
+    def loss(self) -> dict[str, Any]:
+        """Return the fields that say what was not kept."""
+        if not self.missing:
+            return {}
+        return {
+            "problems": [f"{self.missing} bytes more had come than are kept of one answer"],
+            "lossy": True,
+        }
+
     def time_of(self, offset: int | None) -> float | None:
         """Return when the byte at an offset arrived, on the clock of time.monotonic()."""
         upto = 0

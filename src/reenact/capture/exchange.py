@@ -108,6 +108,7 @@ class Exchange:
         self.sent: Sent | None = None
         """Where a seam tells of a body that is made while it is sent."""
         self._call = ""
+        self._w = recorder.w  # another one in a forked child, where the answer is still the parent's
         self._opened: OpenCall | None = None
 
     def leave(self, headers: list[tuple[str, str]], body: Any, fingerprint: int) -> None:
@@ -179,7 +180,8 @@ class Exchange:
     def chunk(self, data: bytes) -> None:
         """Take in bytes of the answer as they pass."""
         try:
-            self._arrived.add(data)
+            if self._w is self.recorder.w:
+                self._arrived.add(data)
         except Exception as exc:
             guard.swallow("record a piece of an answer", exc)
 
@@ -188,6 +190,8 @@ class Exchange:
         if self.is_over:
             return
         self.is_over = True
+        if self._w is not self.recorder.w:
+            return
         try:
             self._end(how, exc)
         except Exception as fault:
@@ -205,9 +209,7 @@ class Exchange:
         data = self._arrived.data()
         error: Any = exc if how in (FAILED, CANCELLED) else None
         body, first = self._body(data, how)
-        if self._arrived.missing:
-            told = f"{self._arrived.missing} bytes more had come than are kept of one answer"
-            first["problems"], first["lossy"] = [told], True
+        first.update(self._arrived.loss())
         if isinstance(first.get("error"), tuple):
             kind, said = first.pop("error")
             error = error or {"type": kind, "message": said, "frames": caller_frames()}
@@ -280,9 +282,7 @@ class Exchange:
         opened = self._calls.end(self._call, schema.HTTP_REQUEST, self.sort)[1] or self._opened
         about = {"call": self._call, "sort": self.sort}
         fields = answer_fields(about, opened, self._status, body, error, self.sent)
-        if self._arrived.missing:
-            fields["lossy"] = True
-        self.recorder.emit(schema.HTTP_RESPONSE, fields)
+        self.recorder.emit(schema.HTTP_RESPONSE, {**fields, **self._arrived.loss()})
 
     def _header(self, *names: str) -> str | None:
         wanted = set(names)

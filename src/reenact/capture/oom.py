@@ -9,7 +9,7 @@ def oom_kills(mounted: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -
     """Return the count so far, for version 2 or 1 of control groups; None where nothing tells."""
     try:
         with open(own, encoding="utf-8") as file:
-            groups = [line.rstrip("\n").split(":", 2) for line in file]
+            groups = [line.rstrip("\n").split(":", 2) for line in file if line.count(":") >= 2]
     except (OSError, ValueError):
         return None
     for _, controllers, path in groups:
