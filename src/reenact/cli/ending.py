@@ -51,8 +51,15 @@ def open_calls(recording: Recording, near_end: Sequence[Call] | None = None) -> 
 
 
 def died_without_a_word(recording: Recording) -> bool:
-    """True if the first process wrote no end: of a killed one only its supervisor knows."""
-    return recording.end is None or recording.status == states.KILLED
+    """True if the first process wrote no end: of a killed one only its supervisor knows.
+
+    So it is after ``os._exit``; an end of its own would have told how many events were dropped.
+    """
+    end = recording.end
+    if end is None or recording.status == states.KILLED:
+        return True
+    fields = end._raw()
+    return fields.get("by") == "supervisor" and "dropped" not in fields
 
 
 def first_writer(recording: Recording) -> str | None:
