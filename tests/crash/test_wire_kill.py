@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from harness import CHILDREN, LONG, Counters, Finished, Lines, environment, finish, wait_until
