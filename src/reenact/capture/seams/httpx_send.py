@@ -10,6 +10,7 @@ from ..exchange import how_raised
 from . import inside
 from .httpx_stream import answered, begin, make_async_tee, make_tee
 from .instance import override
+from .methods import replace
 from .selftest import need
 
 TYPE_CHECKING = False
@@ -33,12 +34,14 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     async def tapped_async_send(self: Any, *args: Any, **given: Any) -> Any:
         return await asynchronous(self, async_send, *args, **given)
 
-    module.Client.send, module.AsyncClient.send = tapped_send, tapped_async_send
+    undo = replace(module.Client, {"send": tapped_send})
+    undo_async = replace(module.AsyncClient, {"send": tapped_async_send})
 
-    def undo() -> None:
-        module.Client.send, module.AsyncClient.send = send, async_send
+    def undo_both() -> None:
+        undo()
+        undo_async()
 
-    return undo
+    return undo_both
 
 
 def tap(module: Any, client: Any, watch: Watch) -> None:

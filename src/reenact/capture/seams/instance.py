@@ -20,14 +20,15 @@ class Override:
         self._owner = ref(owner)
         self._before = vars(owner).get(name)
         """What somebody else had put there already."""
-        self._function = getattr(type(owner), name)
+        self._name = name
         self.tapped = tapped
 
     def original(self, owner: Any, *args: Any, **given: Any) -> Any:
         """Call what would have been called without us."""
         if self._before is not None:
             return self._before(*args, **given)
-        return self._function(owner, *args, **given)
+        function = getattr(type(owner), self._name)  # looked up now, since another tool may have wrapped it
+        return function(owner, *args, **given)
 
     def __call__(self, *args: Any, **given: Any) -> Any:
         return self.tapped(self._owner(), self.original, *args, **given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import guard
 from ..tap import Tap, calls_of
+from .methods import replace
 from .selftest import Unlike, need, need_asked
 
 TYPE_CHECKING = False
@@ -28,7 +29,6 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
 
 
 def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -> Callable[[], None]:
-    inherited = method not in vars(owner)
     original = getattr(owner, method)
 
     async def tapped(self: Any, *args: Any, **given: Any) -> Any:
@@ -43,15 +43,7 @@ def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -
         call.ended(result)
         return result
 
-    setattr(owner, method, tapped)
-
-    def undo() -> None:
-        if inherited:
-            delattr(owner, method)
-        else:
-            setattr(owner, method, original)
-
-    return undo
+    return replace(owner, {method: tapped})
 
 
 def _of_request(request: Any, *_: Any, **__: Any) -> tuple[str, Any] | None:
@@ -69,7 +61,7 @@ def _of_call(name: str, arguments: Any = None, *_: Any, **__: Any) -> tuple[str,
 def _begin(watch: Watch, tool_of: Callable[..., Any], args: Any, given: Any) -> _Call | None:
     try:
         tool = tool_of(*args, **given)
-        if tool is None:
+        if tool is None or watch.is_off:
             return None
         name, arguments = tool
         recorder = watch.recorder()
