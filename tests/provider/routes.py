@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from . import script
+from . import plan, script
 from .answers import Answer, Ask, Dialect, json_answer, refusal, speak, whole_answer
 from .dialects import anthropic, bedrock, cohere, gemini, ollama, openai_other
 from .dialects.anthropic import MESSAGES
@@ -75,7 +75,8 @@ def answer_to(ask: Ask) -> Answer:
     for pattern, dialect, streamed in TALK:
         if re.fullmatch(pattern, ask.path):
             body = ask.json()
-            turn = script.turn(ask.scenario, dialect.rounds(body))
+            planned = "plan" in ask.scenario
+            turn = plan.turn(body) if planned else script.turn(ask.scenario, dialect.rounds(body))
             return refusal(dialect, ask) or speak(dialect, ask, turn, body, streamed=streamed(body))
     for pattern, dialect, handler in OTHER:
         if re.fullmatch(pattern, ask.path):

@@ -20,6 +20,7 @@ ANSWERS = {
     "empty": "no content at all",
     "json": "a text that is a JSON object",
     "length": "a text cut by the token limit",
+    "plan": "the tools that the prompt's PLAN names, then a text (plan.py)",
 }
 FAULTS = {
     "status": "answer n with the provider's error body",

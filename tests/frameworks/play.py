@@ -1,0 +1,99 @@
+"""Run the agents of a script as the program they are, and keep what they printed, sent and left behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from provider import Provider, Received
+from sdk.observe import Plain
+
+from .table import Case, Framework
+
+AGENTS = Path(__file__).parent / "agents"
+WRAPPING = Path(__file__).parent / "wrapping.py"
+BARE, RUN, WRAPPED = "bare", "run", "wrapped"
+QUIET = {
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "OTEL_SDK_DISABLED": "true",
+}
+"""What keeps the frameworks' own reports on this machine."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """One run of a script: all its cases, one after another."""
+
+    exit: int
+    printed: dict[str, list[str]]
+    """The lines of each case on standard output."""
+    said: list[str]
+    """The lines on standard error."""
+    log: dict[str, list[Received]]
+    """What the provider received, by case."""
+    port: int
+    traces: list[Path]
+
+    def requests(self, case: Case) -> list[dict[str, Any]]:
+        """What a case sent, as JSON; which connection took it is left to the pool."""
+        told = Plain(self.port).requests(self.log[case.name])
+        told = [{name: value for name, value in each.items() if name != "connection"} for each in told]
+        return sorted(told, key=lambda each: str(each["body"])) if case.at_once else told
+
+    def lines(self, case: Case) -> list[str]:
+        told = [Plain(self.port).text(line) for line in self.printed[case.name]]
+        return sorted(told) if case.at_once else told
+
+    def tools(self, case: Case) -> list[dict[str, Any]]:
+        """What the tools of a case say they did."""
+        told = [json.loads(line) for line in self.printed[case.name] if line.startswith('{"tool"')]
+        return sorted(told, key=json.dumps) if case.at_once else told
+
+
+def play(
+    framework: Framework, way: str, provider: Provider, folder: Path, environment: dict[str, str]
+) -> Played:
+    provider.reset()
+    words = [f"{case.name}={provider.url(f'{case.words}@{case.name}')}" for case in framework.cases]
+    before = {
+        BARE: [],
+        RUN: ["-m", "reenact", "run", "--strict-coverage", "--out", "runs"],
+        WRAPPED: [str(WRAPPING), str(folder / "runs" / "wrapped.jsonl")],
+    }[way]
+    done = subprocess.run(
+        [sys.executable, *before, str(AGENTS / framework.script), *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**_without_ours(environment), **QUIET, "HOME": str(folder)},
+        stdin=subprocess.DEVNULL,
+        timeout=200,
+    )
+    log: dict[str, list[Received]] = {case.name: [] for case in framework.cases}
+    for received in provider.settled():
+        log[received.target.split("/")[2].partition("@")[2]].append(received)
+    traces = sorted((folder / "runs").glob("*.jsonl"))
+    return Played(
+        done.returncode, _by_case(done.stdout), done.stderr.splitlines(), log, provider.port, traces
+    )
+
+
+def _without_ours(environment: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith("REENACT_")}
+
+
+def _by_case(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {"": []}
+    for line in text.splitlines():
+        if line.startswith('{"case"'):
+            found[json.loads(line)["case"]] = []
+        else:
+            found[list(found)[-1]].append(line)
+    return found

@@ -1,0 +1,144 @@
+"""Agents of every framework: nobody notices the recorder, and the recording tells what they did."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provider import Received, plan
+from reenact import Debugger
+
+from .play import BARE, RUN, WRAPPED, Played
+from .table import ENVIRONMENT, ENVIRONMENTS, HERE, Case, Framework
+
+Play = Callable[[Framework, str], Played]
+STOP = {"end": "end_turn", "tools": "tool_use"}
+SPANS = "/traces/ingest"
+EVERY = [
+    pytest.param(framework, case, way, id=f"{framework}-{case.name}-{way}", marks=pytest.mark.xdist_group(str(framework)))
+    for framework in HERE
+    for way in (RUN, WRAPPED)
+    if way == RUN or framework.is_wrapped
+    for case in framework.cases
+]  # fmt: skip
+RUNS = [pytest.param(framework, marks=pytest.mark.xdist_group(str(framework)), id=str(framework)) for framework in HERE]  # fmt: skip
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_the_environment_is_the_one_it_is_said_to_be() -> None:
+    assert ENVIRONMENT in ENVIRONMENTS
+    assert version("openai").split(".")[0] == ("3" if ENVIRONMENT == "newest" else "2")
+
+
+@pytest.mark.parametrize("framework", RUNS)
+def test_a_program_ends_and_speaks_as_without_us(framework: Framework, played: Play) -> None:
+    bare, recorded = played(framework, BARE), played(framework, RUN)
+    assert bare.exit == recorded.exit == framework.cases[-1].exit, recorded.said
+    assert recorded.said[:-1] == bare.said
+    assert recorded.said[-1].startswith("reenact: runs/") and "not seen" not in recorded.said[-1]
+    (path,) = recorded.traces
+    end = json.loads(path.read_text().splitlines()[-1])
+    assert (end["kind"], end["unseen"], end["exit"], end["dropped"]) == ("run.end", [], recorded.exit, 0)
+
+
+@pytest.mark.parametrize(("framework", "case", "way"), EVERY)
+def test_the_provider_and_the_user_see_no_difference(
+    framework: Framework, case: Case, way: str, played: Play
+) -> None:
+    bare, recorded = played(framework, BARE), played(framework, way)
+    assert recorded.lines(case) == bare.lines(case)
+    assert recorded.requests(case) == bare.requests(case) != []
+
+
+@pytest.mark.parametrize(("framework", "case", "way"), EVERY)
+def test_every_call_is_recorded_once_with_its_answer(
+    framework: Framework, case: Case, way: str, played: Play
+) -> None:
+    recorded = played(framework, way)
+    calls = model_calls(recorded.traces[0], case)
+    asked = [each for each in recorded.log[case.name] if SPANS not in each.target]
+    assert Counter(map(canonical, (call.begin.body for call in calls))) == Counter(
+        canonical(json.loads(each.body)) for each in asked
+    )
+    for call in calls:
+        check_answer(call, next(each for each in asked if json.loads(each.body) == call.begin.body and take(each)))
+    assert [call.attempt for call in calls] == ([1, 2] + [1] * 3 if case.name == "retried" else [1] * len(calls))
+
+
+@pytest.mark.parametrize(("framework", "case", "way"), EVERY)
+def test_agents_are_told_apart(framework: Framework, case: Case, way: str, played: Play) -> None:
+    calls = model_calls(played(framework, way).traces[0], case)
+    lanes: dict[str, set[str]] = {}
+    for call in calls:
+        lanes.setdefault(conversation(call.begin.body), set()).add(call.lane)
+    assert all(len(names) == 1 for names in lanes.values()), lanes
+    assert len(set().union(*lanes.values())) == case.lanes, lanes
+
+
+@pytest.mark.parametrize(("framework", "case", "way"), EVERY)
+def test_tools_are_told_by_what_went_over_the_wire(
+    framework: Framework, case: Case, way: str, played: Play
+) -> None:
+    recorded = played(framework, way)
+    calls = Debugger.load(recorded.traces[0]).calls()
+    mine = {call.id for call in calls if call.kind == "model" and f"@{case.name}/" in call.begin.url}
+    tools = [call for call in calls if call.kind == "tool" and call.parent in mine]
+    turns = [plan.turn(json.loads(each.body)) for each in recorded.log[case.name] if each.status == 200]
+    asked = Counter(canonical([use.name, use.args]) for turn in turns for use in turn.tools)
+    assert Counter(canonical([call.tool, call.args]) for call in tools) == asked
+    assert all(call.derived for call in tools)
+    if framework.tools_are_text:
+        assert {call.result for call in tools} == {None}
+        return
+    for did in recorded.tools(case):
+        matching = [call for call in tools if (call.tool, call.args) == (did["tool"], did["args"])]
+        call = matching[0]
+        tools.remove(call)
+        if case.exit:
+            assert call.is_open or did.get("result") in str(call.result)
+        else:
+            assert (did.get("result") or did["error"]) in str(call.result)
+            assert (call.error is not None) == (case.flags_errors and "error" in did)
+
+
+def model_calls(path: Path, case: Case) -> list[Any]:
+    return [call for call in Debugger.load(path).calls("model") if f"@{case.name}/" in call.begin.url]
+
+
+def canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def take(received: Received) -> bool:
+    """True once for each request: equal ones have equal answers, or one of them was refused."""
+    return True
+
+
+def conversation(body: Any) -> str:
+    """Whose conversation a request goes on with: its plan, and what was asked first."""
+    said = body.get("messages") or body["input"]
+    asked = said if isinstance(said, str) else next(each for each in said if each.get("role") == "user")
+    return canonical([plan.turn(body).id[:8], asked])
+
+
+def check_answer(call: Any, received: Received) -> None:
+    told = call.end._raw()
+    if call.attempt == 1 and "status-429" in received.target and told["status"] == 429:
+        assert told["error"] is not None
+        return
+    turn = plan.turn(json.loads(received.body))
+    assert (told["status"], told["error"], told["ended"]) == (200, None, "complete")
+    assert told["stop_reason"] == STOP[turn.stop]
+    assert turn.usage is not None
+    usage = told.get("usage")
+    if usage is None:  # chat completions stream it only if they are asked to
+        body = json.loads(received.body)
+        assert body["stream"] and not body.get("stream_options", {}).get("include_usage")
+    else:
+        assert (usage["input"], usage["output"]) == (turn.usage.input, turn.usage.output)

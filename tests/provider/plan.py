@@ -1,0 +1,52 @@
+"""A model that does what its prompt says, for agents whose tools are their own.
+
+`PLAN [[["lookup", {"question": "a"}], ["book", {"city": "b"}]], [["book", {"city": "c"}]]]` anywhere in a prompt
+asks for two tools at once, then for one, then says a text. Which steps are done is told by the ids of their calls
+in the conversation, so that agents who share one follow their own plans.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from .script import TEXT, ToolUse, Turn, Usage
+
+MARK = "PLAN "
+PROMPTS = ("instructions", "system", "messages", "input")
+"""Where a prompt may stand; what an agent is told comes before what it is asked."""
+
+
+def turn(body: Any) -> Turn:
+    """The model's next answer."""
+    steps = _steps(body)
+    said = json.dumps(body)
+    done = next((n for n, step in enumerate(steps) if step[0].id not in said), len(steps))
+    asked = steps[done] if done < len(steps) else ()
+    text = f"Looking, step {done + 1}." if asked else TEXT
+    usage = Usage(25 + 40 * done, len(text.split()) + 10 * len(asked))
+    return Turn(f"{_key(steps)}{done + 1:04d}", text, "", asked, "tools" if asked else "end", usage)
+
+
+def _steps(body: Any) -> list[tuple[ToolUse, ...]]:
+    text = next(text for name in PROMPTS for text in _texts(body.get(name)) if MARK in text)
+    plan, _ = json.JSONDecoder().raw_decode(text, text.index(MARK) + len(MARK))
+    key = _key(plan)
+    return [
+        tuple(ToolUse(f"call_{key}_{n}{at}", name, args) for at, (name, args) in enumerate(step))
+        for n, step in enumerate(plan, 1)
+    ]
+
+
+def _key(plan: Any) -> str:
+    return f"{zlib.crc32(repr(plan).encode()):08x}"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
