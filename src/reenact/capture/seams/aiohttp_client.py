@@ -12,9 +12,10 @@ from collections import deque
 
 from .. import guard
 from ..exchange import CLOSED, how_raised
-from . import inside
+from . import aiohttp_sending, inside
 from .instance import override, restore
-from .selftest import Unlike, need, need_asked
+from .methods import replace
+from .selftest import Unlike, need, need_asked, need_held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     async def _request(self: Any, *args: Any, **given: Any) -> Any:
         return await _watched(watch, self, original, args, given)
 
-    owner._request = _request
+    calls, bodies = replace(owner, {"_request": _request}), aiohttp_sending.patch(module)
 
     def undo() -> None:
-        owner._request = original
+        calls()
+        bodies()
 
     return undo
 
@@ -68,11 +70,13 @@ def tap(held: Any, watch: Watch) -> None:
         return await _watched(watch, owner, original, args, given)
 
     override(held, "_request", _request)
+    aiohttp_sending.tap(held)
 
 
 def untap(held: Any) -> None:
     """Give it back as it was."""
-    restore(held, "_request")
+    if restore(held, "_request"):
+        aiohttp_sending.untap(held)
     restore(held, "_get_aiohttp_session")
     for session in dict(getattr(held, "_aiohttp_sessions", None) or {}).values():
         untap(session)
@@ -94,12 +98,13 @@ def _check(module: Any) -> None:
     """Raise if a session does not ask as it used to."""
     need_asked(module.ClientSession, "_request")
     need(module.ClientResponse, "read")
+    need(module.ClientRequest, "write_bytes")
 
 
 def shortfall(module: Any) -> str:
     """Say what of the answers is not recorded with this aiohttp, "" if nothing is."""
     try:
-        need(module.StreamReader, *_READER)
+        need_held(module.StreamReader, *_READER)
     except (AttributeError, Unlike) as exc:
         return f"answers that are read in pieces are not recorded: {exc}"
     return ""
@@ -109,7 +114,7 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
     exchange = _begin(watch, session, args, given)
     if exchange is None:
         return await original(session, *args, **given)
-    token = inside.enter()
+    token, sending = inside.enter(), aiohttp_sending.enter(exchange)
     try:
         response = await original(session, *args, **given)
     except BaseException as exc:
@@ -117,6 +122,7 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
         raise
     finally:
         inside.leave(token)
+        aiohttp_sending.leave(sending)
     try:
         unpacks = given.get("auto_decompress")
         exchange.answered(
@@ -124,7 +130,10 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
             list(response.headers.items()),
             decoded=getattr(session, "_auto_decompress", True) if unpacks is None else unpacks,
         )
-        if shortfall(sys.modules["aiohttp"]):
+        if isinstance(response._body, bytes):  # read already, by a tool between us and the wire
+            exchange.chunk(response._body)
+            exchange.end()
+        elif shortfall(sys.modules["aiohttp"]):
             override(response, "read", _read_whole(exchange))
         else:
             _listen(response.content, exchange)

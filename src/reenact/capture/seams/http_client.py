@@ -1,7 +1,8 @@
 """http.client of the standard library, and urllib3 upon it: urllib, requests and botocore too.
 
 A connection tells us of a request before it sends it; the response it then makes for itself is given a
-file that we read along with. So every attempt is seen, and the bytes as they came over the wire.
+file that we read along with. So every attempt is seen, and the bytes as they came over the wire. Requests put
+together by hand, and bodies made while they are sent, are told of by ``endheaders`` and ``send``.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from weakref import ref
 
 from .. import guard
 from ..exchange import CLOSED, how_raised
-from . import inside
+from . import http_sending, inside
+from .http_sending import Outgoing, outgoing, put
 from .instance import override, restore
+from .methods import replace
 from .readalong import ReadAlong
 from .selftest import need, need_asked
+from .standin import genuine
 from .transfer import Transfer
 
 TYPE_CHECKING = False
@@ -29,24 +33,34 @@ _checked: set[type] = set()
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every connection of ``http.client`` or ``urllib3.connection``; returns what undoes it."""
-    owner = module.HTTPConnection
+    owner = genuine(module.HTTPConnection)
     _check(owner)
-    original = owner.request
+    taps = {name: tap for name, tap in _taps(watch).items() if name in vars(owner)}
+    return replace(owner, {name: _as_method(tap, vars(owner)[name]) for name, tap in taps.items()})
 
-    def request(self: Any, method: Any, url: Any, *args: Any, **given: Any) -> Any:
-        return _request(watch, self, original, method, url, args, given)
 
-    owner.request = request
+def _as_method(tap: Any, original: Any) -> Any:
+    def method(self: Any, *args: Any, **given: Any) -> Any:
+        return tap(self, original, *args, **given)
 
-    def undo() -> None:
-        owner.request = original
+    return method
 
-    return undo
+
+def _taps(watch: Watch) -> dict[str, Any]:
+    """Return what is called in place of a connection's methods, with the original as second argument."""
+
+    def request(owner: Any, original: Any, method: Any, url: Any, *args: Any, **given: Any) -> Any:
+        return _request(watch, owner, original, method, url, args, given)
+
+    def endheaders(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
+        return _endheaders(watch, owner, original, args, given)
+
+    return {"request": request, "endheaders": endheaders, "send": http_sending.send}
 
 
 def _check(owner: type) -> None:
     """Raise if a connection does not make its responses as it used to."""
-    need(owner, "request", "default_port")
+    need(owner, "request", "endheaders", "send", "default_port")
     need_asked(owner, "response_class")
     _checked.add(owner)
 
@@ -55,32 +69,76 @@ def tap_connection(connection: Any, watch: Watch) -> None:
     """Listen to one connection."""
     if type(connection) not in _checked:
         _check(type(connection))
+    for name, tap in _taps(watch).items():
+        override(connection, name, tap)
 
-    def tapped(owner: Any, original: Any, method: Any, url: Any, *args: Any, **given: Any) -> Any:
-        return _request(watch, owner, original, method, url, args, given)
 
-    override(connection, "request", tapped)
+def untap_connection(connection: Any) -> None:
+    """Give a connection its own methods back."""
+    for name in ("request", "endheaders", "send"):
+        restore(connection, name)
 
 
 def _request(
     watch: Watch, connection: Any, original: Any, method: Any, url: Any, args: Any, given: Any
 ) -> Any:
-    exchange = _begin(watch, connection, method, url, args, given)
-    if exchange is None:
+    out = outgoing(connection)
+    if inside.is_inside() or (out is not None and not out.has_head):  # the call of a seam further out
         return original(connection, method, url, *args, **given)
-    token = inside.enter()
+    exchange = _begin(watch, connection, method, url, args, given)
+    put(connection, Outgoing(exchange))
     try:
         done = original(connection, method, url, *args, **given)
     except BaseException as exc:
+        if exchange is None:
+            raise
         if isinstance(exc, BrokenPipeError) and _looks_all_the_same(connection):
             _await_answer(connection, exchange)
         else:
             exchange.end(how_raised(exc), exc)
         raise
     finally:
-        inside.leave(token)
-    _await_answer(connection, exchange)
+        put(connection, None)
+    if exchange is not None:
+        if exchange.sent is not None:
+            exchange.sent.all()
+        _await_answer(connection, exchange)
     return done
+
+
+def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, given: Any) -> Any:
+    """The head of a request leaves: one of ``request``, or of somebody who puts it together by hand."""
+    out = outgoing(connection)
+    by_hand = out is None or out.has_head  # what is left of a request that was given up
+    if inside.is_inside():
+        return original(connection, *args, **given)
+    try:
+        out = _by_hand(watch, connection) if out is None or by_hand else out
+        out.take_head(connection._buffer)
+        if by_hand:
+            put(connection, out)
+            body = args[0] if args else given.get("message_body")
+            if body is not None or not out.expects_body:
+                out.begin(_bytes(body))
+    except Exception as exc:
+        guard.swallow("look at a request", exc)
+    try:
+        return original(connection, *args, **given)
+    except BaseException as exc:
+        if by_hand and out is not None:
+            out.begin()
+            out.failed(how_raised(exc), exc)
+        raise
+
+
+def _by_hand(watch: Watch, connection: Any) -> Outgoing:
+    def begin(method: str, target: str, headers: Any, body: bytes | None) -> Exchange | None:
+        exchange = watch.begin(method, _address(connection, target), headers, body)
+        if exchange is not None:
+            _await_answer(connection, exchange)
+        return exchange
+
+    return Outgoing(None, begin)
 
 
 def _looks_all_the_same(connection: Any) -> bool:
@@ -89,8 +147,6 @@ def _looks_all_the_same(connection: Any) -> bool:
 
 
 def _begin(watch: Watch, connection: Any, method: Any, url: Any, args: Any, given: Any) -> Exchange | None:
-    if inside.is_inside():
-        return None
     try:
         body = args[0] if args else given.get("body")
         headers = (args[1] if len(args) > 1 else given.get("headers")) or {}
@@ -157,6 +213,8 @@ class _NextResponse:
     def _step_back(self) -> None:
         """Leave the connection as it was."""
         connection = self._connection()
+        if connection is not None:
+            put(connection, None)
         if connection is not None and vars(connection).get("response_class") is self:
             if self._was_own:
                 connection.response_class = self.make

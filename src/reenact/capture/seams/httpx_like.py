@@ -10,9 +10,10 @@ import sys
 
 from .. import guard
 from ..exchange import how_raised
-from . import httpx_send, inside
+from . import httpx_send, httpx_sending, inside
 from .httpx_stream import answered, begin, make_async_tee, make_tee
 from .instance import restore
+from .methods import replace
 from .selftest import Unlike, need, need_arguments, need_asked
 
 TYPE_CHECKING = False
@@ -90,24 +91,25 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every client of a module, those that exist too; returns what undoes it."""
     if not is_known(module):
         return httpx_send.patch(module, watch)
-    undo = []
-    for owner in (module.Client, module.AsyncClient):
-        original = owner._transport_for_url
-        owner._transport_for_url = _tapping(original, module, watch)
-        undo.append((owner, original))
+    undo = [
+        replace(owner, {"_transport_for_url": _tapping(owner._transport_for_url, module, watch)})
+        for owner in (module.Client, module.AsyncClient)
+    ]
 
-    def restore() -> None:
-        for owner, original in undo:
-            owner._transport_for_url = original
+    def undo_both() -> None:
+        for each in undo:
+            each()
 
-    return restore
+    return undo_both
 
 
 def _tapping(original: Any, module: Any, watch: Watch) -> Any:
     def _transport_for_url(self: Any, url: Any) -> Any:
         transport = original(self, url)
         try:
-            return transport if is_tapped(transport) else tapped(module, transport, watch)
+            if watch.is_off or is_tapped(transport):
+                return transport
+            return tapped(module, transport, watch)
         except Exception as exc:
             guard.swallow("listen to a client", exc)
             return transport
@@ -139,6 +141,7 @@ def _make_sync(module: Any) -> type:
             exchange = begin(self._watch, request)
             if exchange is None:
                 return transport.handle_request(request)
+            body = httpx_sending.listen(module, request, exchange.sent)
             token = inside.enter()
             try:
                 response = transport.handle_request(request)
@@ -147,6 +150,7 @@ def _make_sync(module: Any) -> type:
                 raise
             finally:
                 inside.leave(token)
+                httpx_sending.let_go(request, body)
             answered(exchange, response, tee)
             return response
 
@@ -181,6 +185,7 @@ def _make_async(module: Any) -> type:
             exchange = begin(self._watch, request)
             if exchange is None:
                 return await transport.handle_async_request(request)
+            body = httpx_sending.listen(module, request, exchange.sent)
             token = inside.enter()
             try:
                 response = await transport.handle_async_request(request)
@@ -189,6 +194,7 @@ def _make_async(module: Any) -> type:
                 raise
             finally:
                 inside.leave(token)
+                httpx_sending.let_go(request, body)
             answered(exchange, response, tee)
             return response
 

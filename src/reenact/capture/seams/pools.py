@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 
 from .. import guard
-from .http_client import tap_connection
+from .http_client import tap_connection, untap_connection
 from .instance import override, restore
+from .standin import genuine, real
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,10 @@ def untap(held: Any) -> None:
     """Give it back as it was, with what it has handed out and still holds."""
     for kind, method in _makers():
         if isinstance(held, kind):
-            restore(held, method or "request")
+            if method:
+                restore(held, method)
+            else:
+                untap_connection(held)
             for each in _handed_out(held):
                 untap(each)
 
@@ -59,7 +63,7 @@ def _makers() -> list[tuple[type, str]]:
     found = []
     for module, name, methods in MAKERS:
         if module in sys.modules:
-            kind = getattr(sys.modules[module], name)
+            kind = genuine(getattr(sys.modules[module], name))
             found.append((kind, next((each for each in methods.split() if hasattr(kind, each)), methods)))
     return found
 
@@ -68,7 +72,7 @@ def _tap_maker(maker: Any, method: str, watch: Watch) -> None:
     def hand_out(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
         made = original(owner, *args, **given)
         try:
-            tap(made, watch)
+            tap(real(made), watch)
         except Exception as exc:
             guard.swallow("listen to a connection", exc)
         return made
@@ -83,4 +87,4 @@ def _handed_out(held: Any) -> list[Any]:
     others = [own.get("poolmanager"), own.get("_manager")]
     for name in ("adapters", "proxy_manager", "_proxy_managers"):
         others += list((own.get(name) or {}).values())
-    return [each for each in (*idle, *pools.values(), *others) if each is not None]
+    return [real(each) for each in (*idle, *pools.values(), *others) if each is not None]

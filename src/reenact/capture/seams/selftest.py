@@ -21,6 +21,12 @@ def need(owner: Any, *names: str) -> None:
             raise Unlike(f"{_name(owner)} has no {name}")
 
 
+def need_held(owner: type, *names: str) -> None:
+    """Raise unless the objects of a class have these names, from the class or from ``__init__``."""
+    made = getattr(_code(owner.__init__), "co_names", ())  # type: ignore[misc]
+    need(owner, *[name for name in names if name not in made])
+
+
 def need_asked(owner: type, name: str) -> None:
     """Raise unless a method of the class asks for this one: else what stands in for it is never called."""
     need(owner, name)

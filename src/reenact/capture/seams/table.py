@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..exchange import Watch
 
+SEAMS_VARIABLE = "REENACT_SEAMS"
 SEAMS = {
     "httpx": "httpx_like",
     "httpx2": "httpx_like",
@@ -44,7 +45,7 @@ class Installed:
         self.undo: dict[str, Callable[[], None]] = {}
         self.failed: dict[str, str] = {}
         """Modules that could not be listened to, wholly or at all, and why."""
-        self._waiting: _AfterImport | None = None
+        self._waiting: AfterImport | None = None
 
     def install(self) -> None:
         """Listen to every module of the table, now or once it is imported. Never raises."""
@@ -53,7 +54,7 @@ class Installed:
             if name in sys.modules and name not in self.undo:
                 self.patch(name, sys.modules[name])
         if self._waiting is None:
-            self._waiting = _AfterImport(wanted, self.patch)
+            self._waiting = AfterImport(wanted, self.patch)
             sys.meta_path.insert(0, self._waiting)
 
     def patch(self, name: str, module: ModuleType) -> None:
@@ -89,17 +90,19 @@ class Installed:
             except Exception as exc:
                 guard.swallow("stop listening", exc)
         self.undo.clear()
+        if self.watch is not None:
+            self.watch.is_off = True
 
 
 def wanted_modules() -> list[str]:
     """Return the modules to listen to, without those the environment leaves out."""
     left_out = {
-        name.strip()[1:] for name in os.environ.get("REENACT_SEAMS", "").split(",") if name.strip()[:1] == "-"
+        name.strip()[1:] for name in os.environ.get(SEAMS_VARIABLE, "").split(",") if name.strip()[:1] == "-"
     }
     return [name for name in SEAMS if not any(f"{name}.".startswith(f"{each}.") for each in left_out)]
 
 
-class _AfterImport:
+class AfterImport:
     """A finder that finds nothing by itself: it sees a module come in, and patches it once it is there."""
 
     def __init__(self, names: Sequence[str], patch: Callable[[str, ModuleType], None]) -> None:

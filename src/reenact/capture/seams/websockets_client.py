@@ -1,13 +1,16 @@
 """websockets: a socket to a model's API carries a request in one message, its answer in many.
 
-As openai's ``responses.connect`` has it: ``response.create`` goes out, events come in up to the one that
-ends the response. What a socket to anything else carries is none of ours.
+As openai has it: ``response.create`` goes out, events come in up to the one that ends the response. In a
+realtime session the items sent before it are what is asked. What a socket to anything else carries is none
+of ours. ``patch`` listens to all sockets (``install``), ``tap`` to one (``tap.wrap``).
 """
 
 from __future__ import annotations
 
 from .. import guard
 from ..exchange import CLOSED, how_raised
+from .instance import override
+from .methods import replace
 from .selftest import need
 
 TYPE_CHECKING = False
@@ -18,87 +21,98 @@ if TYPE_CHECKING:
     from ..exchange import Exchange, Watch
 
 ASK = "response.create"
-LAST = frozenset({"response.completed", "response.failed", "response.incomplete", "error"})
-_OPEN = "_reenact_open"
-"""Attribute of a connection: the exchanges that are not over, oldest first."""
+ITEM = "conversation.item.create"
+LAST = frozenset({"response.completed", "response.failed", "response.incomplete", "response.done", "error"})
+MAX_ITEMS = 1_000
+_OPEN, _ITEMS, _WATCH = "_reenact_open", "_reenact_items", "_reenact_watch"
+"""Attributes of a connection: the exchanges that are not over, oldest first; what was said since the last
+one; who listens to this one connection."""
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every client connection of ``websockets.sync.client`` or ``websockets.asyncio.client``."""
     owner = module.ClientConnection
     need(owner, "send", "recv", "close")
-    taps = _asynchronous if module.__name__.endswith("asyncio.client") else _synchronous
-    originals = {name: (name in vars(owner), getattr(owner, name)) for name in ("send", "recv", "close")}
-    for name, tapped in taps(watch, *[original for _, original in originals.values()]).items():
-        setattr(owner, name, tapped)
-
-    def undo() -> None:
-        for name, (is_own, original) in originals.items():
-            if is_own:
-                setattr(owner, name, original)
-            else:
-                delattr(owner, name)
-
-    return undo
+    is_async = module.__name__.endswith("asyncio.client")
+    taps = _asynchronous(watch) if is_async else _synchronous(watch)
+    return replace(owner, {name: _as_method(tap, getattr(owner, name)) for name, tap in taps.items()})
 
 
-def _synchronous(watch: Watch, send: Any, recv: Any, close: Any) -> dict[str, Any]:
-    def tapped_send(self: Any, message: Any, *args: Any, **given: Any) -> Any:
+def tap(connection: Any, watch: Watch) -> None:
+    """Listen to one connection; said again, the last one holds."""
+    need(connection, "send", "recv", "close")
+    vars(connection)[_WATCH] = watch
+    is_async = ".asyncio." in type(connection).__module__
+    for name, tapped in (_asynchronous(watch) if is_async else _synchronous(watch)).items():
+        override(connection, name, tapped)
+
+
+def _as_method(tap: Any, original: Any) -> Any:
+    def method(self: Any, *args: Any, **given: Any) -> Any:
+        if _WATCH in vars(self):  # its own tap is around us
+            return original(self, *args, **given)
+        return tap(self, original, *args, **given)
+
+    return method
+
+
+def _synchronous(watch: Watch) -> dict[str, Any]:
+    def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
         exchange = _begin(watch, self, message)
         try:
-            return send(self, message, *args, **given)
+            return original(self, message, *args, **given)
         except BaseException as exc:
             _failed(self, exchange, exc)
             raise
 
-    def tapped_recv(self: Any, *args: Any, **given: Any) -> Any:
+    def recv(self: Any, original: Any, *args: Any, **given: Any) -> Any:
         try:
-            message = recv(self, *args, **given)
+            message = original(self, *args, **given)
         except BaseException as exc:
             _broken(self, exc)
             raise
         _received(self, message)
         return message
 
-    def tapped_close(self: Any, *args: Any, **given: Any) -> Any:
+    def close(self: Any, original: Any, *args: Any, **given: Any) -> Any:
         try:
-            return close(self, *args, **given)
+            return original(self, *args, **given)
         finally:
             _closed(self)
 
-    return {"send": tapped_send, "recv": tapped_recv, "close": tapped_close}
+    return {"send": send, "recv": recv, "close": close}
 
 
-def _asynchronous(watch: Watch, send: Any, recv: Any, close: Any) -> dict[str, Any]:
-    async def tapped_send(self: Any, message: Any, *args: Any, **given: Any) -> Any:
+def _asynchronous(watch: Watch) -> dict[str, Any]:
+    async def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
         exchange = _begin(watch, self, message)
         try:
-            return await send(self, message, *args, **given)
+            return await original(self, message, *args, **given)
         except BaseException as exc:
             _failed(self, exchange, exc)
             raise
 
-    async def tapped_recv(self: Any, *args: Any, **given: Any) -> Any:
+    async def recv(self: Any, original: Any, *args: Any, **given: Any) -> Any:
         try:
-            message = await recv(self, *args, **given)
+            message = await original(self, *args, **given)
         except BaseException as exc:
             _broken(self, exc)
             raise
         _received(self, message)
         return message
 
-    async def tapped_close(self: Any, *args: Any, **given: Any) -> Any:
+    async def close(self: Any, original: Any, *args: Any, **given: Any) -> Any:
         try:
-            return await close(self, *args, **given)
+            return await original(self, *args, **given)
         finally:
             _closed(self)
 
-    return {"send": tapped_send, "recv": tapped_recv, "close": tapped_close}
+    return {"send": send, "recv": recv, "close": close}
 
 
 def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
     try:
-        body = _asked(message)
+        body = _asked(connection, message)
         if body is None:
             return None
         request, response = connection.request, connection.response
@@ -115,17 +129,25 @@ def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
         return None
 
 
-def _asked(message: Any) -> bytes | None:
+def _asked(connection: Any, message: Any) -> bytes | None:
     """Return the request a message carries, None if it carries none."""
     data = message.encode() if isinstance(message, str) else message
-    if not isinstance(data, bytes) or ASK.encode() not in data:
+    if not isinstance(data, bytes) or (ASK.encode() not in data and ITEM.encode() not in data):
         return None
     import json
 
     asked = json.loads(data)
-    if not isinstance(asked, dict) or asked.pop("type", None) != ASK:
+    kind = asked.pop("type", None) if isinstance(asked, dict) else None
+    if kind == ITEM:
+        said = vars(connection).setdefault(_ITEMS, [])
+        said.append(asked.get("item"))
+        del said[:-MAX_ITEMS]
+    if kind != ASK:
         return None
-    return json.dumps(asked).encode()
+    said = vars(connection).pop(_ITEMS, None)
+    if isinstance(asked.get("response"), dict):  # a realtime session has it one level deeper
+        asked = {**asked.pop("response"), **asked}
+    return json.dumps({**asked, "input": said} if said and "input" not in asked else asked).encode()
 
 
 def _received(connection: Any, message: Any) -> None:
