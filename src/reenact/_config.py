@@ -1,7 +1,7 @@
 """The user's settings: ``reenact.toml``, or ``[tool.reenact]`` in ``pyproject.toml``.
 
-The nearest one counts, looked for from the working directory upwards. Read at the desk only: recording
-never depends on where a program was started.
+The nearest one counts, looked for from the working directory upwards. Read at the desk and by ``reenact run``,
+never by what records inside a program.
 """
 
 from __future__ import annotations
@@ -25,6 +25,20 @@ _PRICES = {
     "reasoning": "output_reasoning_tokens",
 }
 _EXAMPLE = 'write for instance [prices."my-model*"] input = 0.5, output = 1.5 (US dollars per million tokens)'
+
+
+_RUN = {
+    "out": (str, "a folder"),
+    "name": (str, "a name"),
+    "tags": (dict, 'a table of texts, as { env = "dev" }'),
+    "hosts": (list, 'a list of names, as ["llm.example.com"]'),
+    "record_http": (str, '"models" or "all"'),
+    "seams": (list, 'a list of what to leave out, as ["-aiohttp"]'),
+    "content": (str, '"full", "hash" or "none"'),
+    "strict_coverage": (bool, "true or false"),
+}
+"""What ``[run]`` may hold: its type, and what it is called."""
+_CHOICES = {"record_http": ("models", "all"), "content": ("full", "hash", "none")}
 
 
 class OwnPrice:
@@ -86,6 +100,28 @@ def _rate(where: str, value: Any) -> str:
     if not number or not 0 <= value < 1e9:  # also no nan
         raise UsageError(f"{where} is {value!r}, not a price", hint=_EXAMPLE)
     return repr(value)
+
+
+def run_settings(folder: str | None = None) -> dict[str, Any]:
+    """Return what ``reenact run`` is to do unless it is told otherwise; ``out`` as a whole path."""
+    path, settings = _settings(folder)
+    table = settings.get("run", {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: run is not a table", hint='write for instance [run] name = "nightly"')
+    for key, value in table.items():
+        where = f"{path}: run.{key}"
+        if key not in _RUN:
+            raise UsageError(f"{where} is not a setting", hint=f"known are {', '.join(_RUN)}")
+        kind, called = _RUN[key]
+        inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        fits = isinstance(value, kind) and value != "" and all(isinstance(each, str) for each in inner)
+        if fits and key == "seams":
+            fits = all(each.startswith("-") for each in value)
+        if not fits or (key in _CHOICES and value not in _CHOICES[key]):
+            raise UsageError(f"{where} is {value!r}", hint=f"it is {called}")
+    if "out" in table:
+        return {**table, "out": os.path.join(os.path.dirname(path), table["out"])}
+    return dict(table)
 
 
 def _settings(folder: str | None) -> tuple[str, Mapping[str, Any]]:

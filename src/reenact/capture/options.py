@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 GB = 1 << 30
+CONTENT_VARIABLE = "REENACT_CONTENT"
 
 _CHOICES = {"content": ("full", "hash", "none"), "durability": ("auto", "sync", "fsync")}
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -49,8 +50,8 @@ class Options:
     """A writer callback gets requests as written to a file, not rebuilt."""
 
     def __init__(self, **given: Any) -> None:
-        if "content" not in given and os.environ.get("REENACT_CONTENT") in _CHOICES["content"]:
-            self.content = os.environ["REENACT_CONTENT"]
+        if "content" not in given and os.environ.get(CONTENT_VARIABLE) in _CHOICES["content"]:
+            self.content = os.environ[CONTENT_VARIABLE]
         for key, value in given.items():
             if key not in OPTION_NAMES:
                 raise UsageError(f"unknown option {key!r}", hint="options are: " + ", ".join(OPTION_NAMES))

@@ -8,7 +8,10 @@ import shutil
 import sys
 from typing import Any
 
+from ..._config import run_settings
 from ...capture.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
+from ...capture.options import CONTENT_VARIABLE
+from ...capture.seams.table import SEAMS_VARIABLE
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
 from ..output import Output
@@ -19,7 +22,8 @@ Run a program and record its model calls, without a change in it. COMMAND is a s
 or any program on the PATH, with its arguments; what comes after it is passed on as it stands. Processes it
 starts join the run. Input, output, signals and the exit code are the program's own; one line on stderr says
 at the end where the run is, and one more what could not be seen, if anything. With REENACT_OFF=1 nothing is
-recorded."""
+recorded. What the options leave open is taken from the environment, then from [run] in reenact.toml or
+[tool.reenact.run] in pyproject.toml."""
 EXAMPLES = """\
   reenact run agent.py --task lisbon
   reenact run --name nightly --tag env=prod -m my_agent
@@ -45,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--host", action="append", default=[], metavar="HOST", help="a further host that serves models"
     )
     parser.add_argument(
-        "--record-http", choices=(MODELS, ALL), default=MODELS, help="all: record other HTTP traffic, too"
+        "--record-http", choices=(MODELS, ALL), help="all: record other HTTP traffic, too; default models"
     )
     parser.add_argument(
         "--strict-coverage", action="store_true", help="exit with 3 if something could not be seen"
@@ -76,16 +80,20 @@ def run(args: argparse.Namespace, out: Output) -> int:
     tags = dict(_tag(text) for text in args.tag)
     if os.environ.get("REENACT_OFF") == "1":
         os.execv(command[0], command)  # noqa: S606
-    if args.out is not None:
-        os.environ["REENACT_DIR"] = os.path.abspath(args.out)
-    agent = Supervised(command, args.name or _name(args.command), tags, _variables(args))
+    settings = run_settings()
+    out_folder = args.out or (None if "REENACT_DIR" in os.environ else settings.get("out"))
+    if out_folder is not None:
+        os.environ["REENACT_DIR"] = os.path.abspath(out_folder)
+    name = args.name or settings.get("name") or _name(args.command)
+    agent = Supervised(command, name, {**settings.get("tags", {}), **tags}, _variables(args, settings))
     agent.run()
     unseen = _unseen(agent)
     if args.json:
         out.say(dump(_as_dict(agent)))
     elif agent.is_recorded:
         _tell(agent, unseen, out)
-    if args.strict_coverage and (unseen or not agent.is_recorded) and agent.exit == 0:
+    strict = args.strict_coverage or settings.get("strict_coverage", False)
+    if strict and (unseen or not agent.is_recorded) and agent.exit == 0:
         return UNCOVERED
     return end_like(agent.exit)
 
@@ -124,14 +132,24 @@ def _tag(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _variables(args: argparse.Namespace) -> dict[str, str]:
-    """Return what the recording half is told through the environment."""
-    wanted = {}
+def _variables(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, str]:
+    """Return what the recording half is told through the environment; what is there already stays."""
+    wanted = {
+        HOSTS_VARIABLE: settings.get("hosts"),
+        HTTP_VARIABLE: settings.get("record_http"),
+        SEAMS_VARIABLE: settings.get("seams"),
+        CONTENT_VARIABLE: settings.get("content"),
+    }
+    wanted = {name: value for name, value in wanted.items() if name not in os.environ}
     if args.host:
-        wanted[HOSTS_VARIABLE] = ",".join(host.strip().lower() for host in args.host)
-    if args.record_http == ALL:
-        wanted[HTTP_VARIABLE] = ALL
-    return wanted
+        wanted[HOSTS_VARIABLE] = args.host
+    if args.record_http is not None:
+        wanted[HTTP_VARIABLE] = args.record_http
+    return {
+        name: value if isinstance(value, str) else ",".join(each.strip().lower() for each in value)
+        for name, value in wanted.items()
+        if value
+    }
 
 
 def _unseen(agent: Supervised) -> list[str]:
