@@ -37,9 +37,23 @@ def answer_fields(
         **about,
         "status": status,
         "duration_ms": opened.duration_ms() if opened is not None else None,
+        **_spent(about["sort"], body),
         "error": failure(error),
     }
     if body is not None and not isinstance(body, bytes):
         fields["body"] = body
     told = sent.told() if sent is not None else None
     return fields if told is None else {**fields, "sent": told}
+
+
+def _spent(sort: str, body: Any) -> dict[str, Any]:
+    """Return the model and the tokens an answer of a model API tells of."""
+    from ..wire.routes import HTTP
+
+    if sort == HTTP or not isinstance(body, dict):
+        return {}
+    from ..wire.shapes import model_of
+    from ..wire.sorts import used
+
+    told = {"model": model_of(body), "usage": used(body)}
+    return {name: value for name, value in told.items() if value is not None}

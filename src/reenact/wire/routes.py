@@ -6,6 +6,7 @@ Pure. Whose shape a body has is decided by shapes.py; this only says whether to 
 from __future__ import annotations
 
 from .shapes import provider_of_request
+from .sorts import ANYWHERE, sort_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ else:
 
     Route = namedtuple("Route", "sort provider")
 
-MODEL, EMBEDDINGS, TOKENS, BATCH, FILES, HTTP = "model", "embeddings", "tokens", "batch", "files", "http"
+MODEL, HTTP = "model", "http"
+"""Besides the sorts of sorts.py: an answer is asked for; traffic that is no business of a model's."""
 
 _MODEL_PATHS = (
     ("/chat/completions", "openai"),
@@ -42,26 +44,20 @@ _MODEL_PATHS = (
     ("/api/generate", "ollama"),
     ("/v2/chat", "cohere"),
     ("/v1/chat", "cohere"),
+    ("/v1/generate", None),
+    ("/v1/summarize", None),
 )
-_OTHER_PATHS = (
-    ("/embeddings", EMBEDDINGS),
-    (":embedContent", EMBEDDINGS),
-    (":batchEmbedContents", EMBEDDINGS),
-    ("/api/embed", EMBEDDINGS),
-    ("/api/embeddings", EMBEDDINGS),
-    ("/v1/embed", EMBEDDINGS),
-    ("/v2/embed", EMBEDDINGS),
-    ("/count_tokens", TOKENS),
-    ("/input_tokens", TOKENS),
-    (":countTokens", TOKENS),
-)
-_ENDINGS = tuple(ending for ending, _ in (*_MODEL_PATHS, *_OTHER_PATHS))
-_NEEDS_HOST = ("/completions", "/invoke", "/invoke-with-response-stream", "/v1/chat", "/v2/chat")
+_ASKING = tuple(ending for ending, _ in _MODEL_PATHS if ending != "/invoke")
+_ENDINGS = tuple(ending for ending, _ in (*_MODEL_PATHS, *ANYWHERE))
+_NEEDS_HOST = (
+    "/completions", "/invoke", "/invoke-with-response-stream", "/v1/chat", "/v2/chat", "/v1/generate",
+    "/v1/summarize",
+)  # fmt: skip
 """Paths that other services have too: only where the host or the body is a model's."""
 
 HOSTS = (
     "api.anthropic.com", "api.openai.com", "openai.azure.com", "generativelanguage.googleapis.com",
-    "aiplatform.googleapis.com", "bedrock-runtime", "api.mistral.ai", "api.cohere.com", "api.cohere.ai",
+    "aiplatform.googleapis.com", "bedrock-runtime", "bedrock-runtime-fips", "api.mistral.ai", "api.cohere.com", "api.cohere.ai",
     "openrouter.ai", "api.groq.com", "api.deepseek.com", "api.x.ai", "api.together.xyz", "api.fireworks.ai",
     "api.perplexity.ai", "api.cerebras.ai", "api.sambanova.ai", "inference.ai.azure.com",
     "services.ai.azure.com", "router.huggingface.co", "api-inference.huggingface.co",
@@ -71,6 +67,8 @@ HOSTS = (
 """Where models are served; a part of the host name, matched at a dot."""
 _BELOW = tuple(f".{host}" for host in HOSTS)
 _REGIONS = tuple(f"{host}." for host in HOSTS)
+_VERTEX, _PRIVATE = "-aiplatform.googleapis.com", ".bedrock-runtime."
+"""A region before the name; an endpoint of one's own network."""
 
 
 def host_of(url: str) -> str:
@@ -84,6 +82,8 @@ def host_of(url: str) -> str:
 def is_model_host(host: str, named: Collection[str] = ()) -> bool:
     """True for a host known to serve models, or one the user named."""
     if host in HOSTS or host.endswith(_BELOW) or host.startswith(_REGIONS):
+        return True
+    if host.endswith(_VERTEX) or _PRIVATE in host:
         return True
     return any(host == each or host.endswith(f".{each}") or host.startswith(f"{each}.") for each in named)
 
@@ -102,12 +102,10 @@ def route_of(method: str, url: str, body: object = None, named: Collection[str] 
     """Return what a call is, None for traffic that is no business of a model's."""
     path = _path(url)
     served = is_model_host(host_of(url), named)
-    for ending, sort in _OTHER_PATHS:
-        if path.endswith(ending):
-            return Route(sort, None)
-    for word, sort in (("/v1/messages/batches", BATCH), ("/batches", BATCH), ("/files", FILES)):
-        if (served or "messages" in word) and (path.endswith(word) or f"{word}/" in path):
-            return Route(sort, None)
+    asks = method == "POST" and path.endswith(_ASKING)  # whatever stands before it, a gateway's prefix too
+    sort = None if asks else sort_of(method, path, served)
+    if sort is not None:
+        return Route(sort, None)
     if method != "POST":
         return None
     for ending, provider in _MODEL_PATHS:
@@ -121,5 +119,6 @@ def route_of(method: str, url: str, body: object = None, named: Collection[str] 
 
 def _has_prompt(body: object) -> bool:
     return isinstance(body, dict) and any(
-        key in body for key in ("messages", "prompt", "contents", "anthropic_version", "inputText", "input")
+        key in body
+        for key in ("messages", "prompt", "contents", "anthropic_version", "inputText", "input", "inputs")
     )
