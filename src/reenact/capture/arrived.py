@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from array import array
 
+from . import guard
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +43,12 @@ class Arrived:
         if self.is_sealed:
             return
         if self.inflate is not None:
-            data = self.inflate(data)
+            try:
+                data = self.inflate(data)
+            except Exception as exc:  # it is not in the encoding that its header names
+                guard.pass_on(exc)
+                self.is_sealed = True
+                return
         room = MAX_HELD - len(self._data)
         if len(data) > room:
             self.missing += len(data) - room
