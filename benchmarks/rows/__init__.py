@@ -17,6 +17,11 @@ ROWS = {
     "rebuild": "rebuilding a late request",
     "alternatives": "one record() beside the alternatives",
     "crash": "events kept after SIGKILL",
+    "sdk-call": "a call of a real SDK, recorded or not",
+    "chunk": "one event of a stream, recorded or not",
+    "wire-bytes": "bytes on disk after 200 turns through the wire",
+    "wire-concurrent": "1,000 runs at once through one shared client",
+    "run-start": "the start of an interpreter under reenact run",
 }
 STDLIB_ONLY = frozenset({"run", "event-stdlib"})
 NEEDS_ORJSON = frozenset({"event-fast"})

@@ -1,0 +1,53 @@
+"""What a call of a real SDK pays for being recorded, all on disk when it returns: beside nothing and beside rivals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..harness import Table, best_p50, us
+from ..wire.provider import provider
+from ..wire.recording import RIVALS
+from ..wire.team import Team
+
+BUDGETS = {1: 0.3, 200: 1.0}
+OURS = ["bare", "wrap", "wrap, redact=False", "install", "install, redact=False"]
+
+
+def measure(quick: bool, folder: Path) -> Table:
+    table = Table("")
+    with Team([*OURS, *RIVALS], folder) as team:
+        for sdk in ("anthropic", "openai"):
+            for stream in (False, True):
+                for kb, budget in BUDGETS.items():
+                    what = f"{sdk}, {kb} KB, {'streamed' if stream else 'plain'}"
+                    with provider() as url:
+                        task = {"sdk": sdk, "url": f"{url}/s/text", "kb": kb, "stream": stream}
+                        ours = team.rounds(3 if quick else 10, OURS, calls=10, **task)
+                        rivals = team.rounds(1 if quick else 3, ["bare", *RIVALS], calls=6, **task)
+                    _compare(table, what, ours, budget)
+                    _compare(table, what, rivals, None)
+        table.notes += [*team.notes, *team.failures()]
+    table.notes += [
+        "measured is the CPU time of the agent's process for one call, less that of the bare call; ours and theirs on the clock",
+        "the conversation grows by two messages a call; lowest of the rounds' medians; the provider is another process",
+        "vcrpy writes nothing before it ends; OpenTelemetry (SDK instrumentation, SimpleSpanProcessor) keeps the text of messages, no wire",
+    ]
+    return table
+
+
+def _compare(table: Table, what: str, results: dict[str, list[dict[str, Any]]], budget: float | None) -> None:
+    least = best_p50([told["cpu"] for told in results["bare"]])
+    clock = best_p50([told["wall"] for told in results["bare"]])
+    for way, rounds in results.items():
+        if way != "bare":
+            added = best_p50([told["cpu"] for told in rounds]) - least if rounds else None
+            table.add(
+                f"{what}: {way}",
+                None if added is None else added / 1e6,
+                unit="ms",
+                budget=budget,
+                ours=us(best_p50([told["wall"] for told in rounds])) if rounds else "",
+                against="bare",
+                theirs=us(clock),
+            )
