@@ -56,7 +56,7 @@ Run = Recorded | Debugger | str | os.PathLike[str]
 
 def tools_of(run: Run) -> list[tuple[str, Any]]:
     """Return (name, arguments) of the tools a run called, in the order it called them."""
-    return [(call.tool or "", call.event.args) for call in _debugger(run).calls("tool")]
+    return [(call.tool or "", call.args) for call in _debugger(run).calls("tool")]
 
 
 def assert_tools(run: Run, *names: str, any_order: bool = False) -> None:

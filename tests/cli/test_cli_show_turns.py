@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -72,13 +73,13 @@ def agent(tmp_path):
 
 
 def turn(out, number):
-    """The lines of one turn, blanks taken together."""
+    """The lines of one turn, blanks taken together, without the bounds of what tools took."""
     _, _, rest = out.partition(f"\nturn {number}  ")
     lines = []
     for line in rest.splitlines()[1:]:
         if line.startswith("turn ") or not line.startswith(" "):
             break
-        lines.append(" ".join(line.split()))
+        lines.append(re.sub(r" ≤ [\d.]+ m?s$", "", " ".join(line.split())))
     return lines
 
 
@@ -177,10 +178,11 @@ def test_tools_seen_on_the_wire_only_get_their_results_from_the_next_prompt(agen
     agent.ask("Go", answer(("t1", "search", {"q": "a"}), ("t2", "search", {"q": "b"})))
     agent.ask([result("t1", "found a"), result("t2", "timeout", is_error=True)], answer(("t3", "book", {})))
     out = agent.show()
+    assert re.search(r'search\(q="a"\) +≤ [\d.]+ ms', out)  # until the next request: no more than a bound
     assert turn(out, 1)[-4:] == [
         '3 ▸ search(q="a")', "4 ◂ found a", '▸ search(q="b")', "4 ◂ timeout",
     ]  # fmt: skip
-    assert turn(out, 2) == ["4 → the results above", "5 ▸ book()", "· asked for; no result was recorded"]
+    assert turn(out, 2) == ["4 → the results above", "5 ▸ book()", "· asked for, never answered"]
     assert "→ result  found a" in typed("show", agent.path, "--turn", "2").out
 
 

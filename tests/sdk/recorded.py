@@ -14,8 +14,10 @@ from urllib.parse import unquote
 from provider import Received, script
 from provider.routes import OTHER, TALK
 from provider.scenario import Scenario
+from reenact.tracefile.calls import Call
 from reenact.tracefile.recording import Recording
 from reenact.wire import shapes
+from reenact.wire.toolresults import tool_results
 
 from .table import Cell
 
@@ -44,16 +46,42 @@ def check(cell: Cell, path: Path, log: list[Received], is_seen: Callable[[Receiv
     asked = [each for each in log if _dialect(each)]
     requests = [event for event in recording.events if event.kind == "model.request"]
     responses = {event.call: event._raw() for event in recording.events if event.kind == "model.response"}
-    assert len(requests) == len(asked) == len(responses), [line["kind"] for line in lines]
+    assert len(responses) == len(requests), [line["kind"] for line in lines]
     others = [line for line in lines if line["kind"] == "http.response"]
     assert len(others) == sum(_is_other(each) and is_seen(each) for each in log)
-    for number, (request, received) in enumerate(zip(requests, asked, strict=True)):
-        _check_request(cell, request, received, number)
-        _check_response(cell, responses[request.call], received, path, is_last=number == len(asked) - 1)
+    check_calls(cell, requests, responses, asked, path)
+    _check_tools(recording, asked)
     if cell.method == "many at once":
         assert len({request._raw()["lane"] for request in requests}) == len(requests)
     else:
         assert {request._raw()["lane"] for request in requests} <= {"main"}
+
+
+def check_calls(
+    cell: Cell, requests: list[Any], responses: dict[str, Any], asked: list[Received], path: Path
+) -> None:
+    """Compare a cell's requests, and the responses by their calls, with what the provider received of it."""
+    assert len(requests) == len(asked), f"{len(requests)} of {len(asked)} requests"
+    for number, (request, received) in enumerate(zip(requests, asked, strict=True)):
+        _check_request(cell, request, received, number)
+        _check_response(cell, responses[request.call], received, path, is_last=number == len(asked) - 1)
+
+
+def _check_tools(recording: Recording, asked: list[Received]) -> None:
+    """What answers asked for and what the agent then sent back is there as calls, though nobody reported it."""
+    uses = [use for call in recording.calls() if call.end for use in _uses(call)]
+    tools = [call for call in recording.calls(derived=True) if call.derived]
+    assert [(call.tool, call.args) for call in tools] == uses
+    bodies = [json.loads(each.body) for each in asked]
+    lists = [body.get("messages", body.get("input", body.get("contents"))) for body in bodies]
+    given = [len([result for item in items for result in tool_results(item)]) for items in lists]
+    is_kept_there = any(shapes.kept_conversation(body) for body in bodies)
+    assert sum(not call.is_open for call in tools) == (sum if is_kept_there else max)([0, *given])
+
+
+def _uses(call: Call) -> list[tuple[str, object]]:
+    assert call.end is not None
+    return [] if call.error is not None else [use[1:] for use in shapes.tool_uses(call.end.body)]
 
 
 def _path(received: Received) -> str:

@@ -13,12 +13,13 @@ from typing import Any
 from .. import schema
 from ..debugger.failure import failure_of
 from ..tracefile import status as states
-from ..tracefile.calls import TOOL, Call, join_calls
+from ..tracefile.calls import MODEL, TOOL, Call, join_calls
+from ..tracefile.derived import DerivedCall, derived_tools
 from ..tracefile.event import ErrorText, Event
 from ..tracefile.recording import Recording
 from .eventline import address, describe, error_dict, error_text, tool_text
 from .output import Output
-from .text import clean, plain, seconds
+from .text import arguments, clean, plain, seconds
 
 _LOOK_BACK = 2000
 """Events at the end of a long run among which open calls are sought."""
@@ -43,11 +44,20 @@ def open_calls(recording: Recording, near_end: Sequence[Call] | None = None) -> 
     """
     if near_end is None:
         near_end = join_calls(recording.events[-_LOOK_BACK:])
-    calls = [call for call in near_end if call.is_open]
+    calls = [call for call in (*near_end, *_asked_last(near_end)) if call.is_open]
     if died_without_a_word(recording) or not calls:
         return calls
     ended = {event.writer for event in recording.lines[-_LOOK_BACK:] if event.kind == schema.PROC_END}
     return [call for call in calls if call.event.writer not in {*ended, first_writer(recording)}]
+
+
+def _asked_last(calls: Sequence[Call]) -> list[DerivedCall]:
+    """Return the tools nobody recorded that the last answer of each lane asked for."""
+    last: dict[tuple[str, str], Event] = {}
+    for call in calls:
+        if call.kind == MODEL:
+            last[call.event.writer, call.lane] = call.end or call.event
+    return [tool for tool in derived_tools(calls) if last[tool.event.writer, tool.lane] == tool.event]
 
 
 def died_without_a_word(recording: Recording) -> bool:
@@ -68,9 +78,10 @@ def first_writer(recording: Recording) -> str | None:
 
 
 _SEEN = {
-    states.RUNNING: ("is inside", "is waiting for"),
-    states.KILLED: ("died inside", "died while waiting for"),
+    states.RUNNING: ("is inside", "is waiting for the result of", "is waiting for"),
+    states.KILLED: ("died inside", "died before the result of", "died while waiting for"),
 }
+_UNSURE = "was last seen inside", "was last seen before the result of", "was last seen waiting for"
 
 
 def inside(call: Call, status: str, root: str | None) -> str:
@@ -80,14 +91,15 @@ def inside(call: Call, status: str, root: str | None) -> str:
     """
     event = call.event
     step = f" (step {address(event, root)})" if event.step is not None else ""
-    if event.writer != root:
-        status = states.UNKNOWN
-    in_tool, at_model = _SEEN.get(status, ("was last seen inside", "was last seen waiting for"))
-    if event.writer != root:
-        in_tool, at_model = "a further process " + in_tool, "a further process " + at_model
+    is_further = event.writer != root
+    in_tool, before_result, at_model = _UNSURE if is_further else _SEEN.get(status, _UNSURE)
+    who = "a further process " if is_further else ""
+    if call.derived:
+        text = f"{plain(call.tool or '?', 60)}({arguments(call.args, 200)})"
+        return f"{who}{before_result} tool {text}{step}"
     if call.kind == TOOL:
-        return f"{in_tool} tool {tool_text(event, 200)}{step}"
-    return f"{at_model} the model ({describe(event).text}){step}"
+        return f"{who}{in_tool} tool {tool_text(event, 200)}{step}"
+    return f"{who}{at_model} the model ({describe(event).text}){step}"
 
 
 def ending_error(recording: Recording) -> ErrorText | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..errors import NoSuchEvent, UsageError
 from ..tracefile.event import Event
 from .expr import Expr
-from .heads import is_error, is_tool_begin, links_of
+from .heads import is_error
 from .search import TextSearch
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def test_of(text: str, stepper: Stepper) -> Test:
         return _at(stepper, text)
     if (named := _PREFIX.match(text)) is not None:
         if named[1] == "tool":
-            return _tool(unquoted(named[2]))
+            return _tool(stepper, unquoted(named[2]))
         if named[1] in ("agent", "lane"):
             return _lane(stepper, unquoted(named[2]))
         near = difflib.get_close_matches(named[1], ("tool", "agent", "lane", "turn", "call"), 1, 0.5)
@@ -91,12 +90,9 @@ def unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-def _tool(pattern: str) -> Test:
+def _tool(stepper: Stepper, pattern: str) -> Test:
     def test(event: Event) -> bool:
-        if not is_tool_begin(event):
-            return False
-        name = links_of(event).get("tool") or event.tool_name
-        return type(name) is str and fnmatch.fnmatchcase(name, pattern)
+        return any(fnmatch.fnmatchcase(name, pattern) for name in stepper.tools.names(event))
 
     return test
 
@@ -129,7 +125,7 @@ def _at(stepper: Stepper, address: str) -> Test:
 
 def _loop(stepper: Stepper, least: int) -> Test:
     def test(event: Event) -> bool:
-        return is_tool_begin(event) and stepper.repeats(event) >= least
+        return stepper.repeats(event) >= least
 
     return test
 
@@ -143,23 +139,14 @@ class Repeats:
         self._upto = 0
 
     def of(self, event: Event, stepper: Stepper) -> int:
-        """Return the how manieth such call an event is: 1 for the first."""
+        """Return the how manieth such call an event is: 1 for the first, 0 where no tool begins."""
         index = event.index or 0
         while self._upto <= index:
             one = stepper.events[self._upto]
             stepper.progress(self._upto, index)
-            if is_tool_begin(one):
-                key = stepper.lanes.of(self._upto), one.tool_name or "", _canonical(one)
+            for name, args in stepper.tools.calls(one):
+                key = stepper.lanes.of(self._upto), name, args
                 self._seen[key] = self._seen.get(key, 0) + 1
-                if self._seen[key] > 1:
-                    self._nth[self._upto] = self._seen[key]
+                self._nth[self._upto] = max(self._seen[key], self._nth.get(self._upto, 0))
             self._upto += 1
-        return self._nth.get(index, 1)
-
-
-def _canonical(event: Event) -> str:
-    """Return the arguments as text that is the same in whatever order they were given."""
-    try:
-        return json.dumps(event.args, sort_keys=True)
-    except (ValueError, TypeError, RecursionError):
-        return repr(event.args)
+        return self._nth.get(index, 0)

@@ -27,7 +27,7 @@ class CallTree:
         self._children: dict[int, list[Call]] = {}
         self.lane_calls: dict[str, list[Call]] = {}
         """Calls of each lane, lanes in order of appearance."""
-        _Planter(self, lanes).plant(recording.calls())
+        _Planter(self, lanes).plant(recording.calls(derived=True))
 
     def call_at(self, event: Event) -> Call | None:
         """Return the call that an event begins or ends."""
@@ -51,7 +51,7 @@ class CallTree:
         return None
 
     def take_in(self, call: Call, lane: str) -> None:
-        for event in (call.begin, call.end):
+        for event in () if call.derived else (call.begin, call.end):  # those of a derived one are the model's
             if event is not None and event.index is not None:
                 self._of_index.setdefault(event.index, call)
         self.lane_calls.setdefault(lane, []).append(call)

@@ -119,22 +119,25 @@ class Debugger:
         return list(Filter(where, event_type, equal).over(pool))
 
     def calls(self, kind: str | None = None, *, tool: str | None = None) -> list[Call]:
-        """Return the calls in the order they began: all, of a kind (``"model"``, ``"tool"``) or of a tool."""
+        """Return the calls in the order they began: all, of a kind (``"model"``, ``"tool"``) or of a tool.
+
+        Tools that nobody reported are there as the wire tells of them (``derived``).
+        """
         return [
             call
-            for call in self.recording.calls()
+            for call in self.recording.calls(derived=True)
             if kind in (None, call.kind) and (tool is None or tool == call.tool)
         ]
 
     def turns(self) -> list[Turn]:
-        """Return the turns; turn n is element n - 1."""
-        return self.recording.turns()
+        """Return the turns; turn n is element n - 1. Their tools are those of ``calls()``."""
+        return self.recording.turns(derived=True)
 
     def lanes(self) -> dict[str, list[Call]]:
         """Return the calls of each lane, lanes in order of first appearance."""
         lanes: dict[str, list[Call]] = {}
         root = next(iter(self.recording.writers), None)
-        for call in self.recording.calls():
+        for call in self.recording.calls(derived=True):
             lanes.setdefault(lane_name(call.lane, call.event.writer, root), []).append(call)
         return lanes
 

@@ -32,7 +32,7 @@ class State:
     elapsed_ms: float | None
     """Since the run's first line."""
     open: list[Call]
-    """The calls that had begun and not ended."""
+    """The calls that had begun and not ended, tools that were asked for and not answered among them."""
     totals: Totals
     """Sums of all events so far."""
     cost: Bill
@@ -50,7 +50,7 @@ class State:
 def state_at(recording: Recording, links: Links, event: Event, last: int) -> State:
     """Go through the run up to an event, the one with the index ``last``, and sum it up."""
     so_far = stats_of(recording, recording.events[: last + 1])
-    calls = [call for call in recording.calls() if (call.event.index or 0) <= last]
+    calls = [call for call in recording.calls(derived=True) if (call.event.index or 0) <= last]
     turn = links.turn_of(event) or next(
         (turn for turn in reversed(links.turns) if (turn.request.index or 0) <= last), None
     )

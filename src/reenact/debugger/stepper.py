@@ -23,6 +23,7 @@ from .lanes import MAIN, Lanes
 from .search import TextSearch
 from .stops import Reason, Stops
 from .targets import mark_name, resolve
+from .toolsat import ToolsAt
 from .watches import Progress, change_before
 
 END, BEGINNING = "End of trace.", "Beginning of trace."
@@ -66,6 +67,7 @@ class Stepper:
         self.lanes = Lanes(self.recording)
         self._tree: CallTree | None = None
         self._repeats = Repeats()
+        self.tools = ToolsAt(self.recording)
 
     @property
     def event(self) -> Event:

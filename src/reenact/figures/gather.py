@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from .. import schema
 from ..tracefile import dialects, family
 from ..tracefile.calls import MODEL, TOOL, Call, Joiner
+from ..tracefile.derive import Asked, Deriver
 from ..tracefile.dialects import OURS, Envelope
 from ..tracefile.event import ErrorText, Event
 from ..tracefile.shelf import Shelf
 from ..tracefile.status import status_of
+from ..wire.toolresults import ToolResult
 from .rows import RunStats
-from .sums import MAX_NAME, MAX_NAMES, Begun, Sums, has_error, known_name, lane_of, tool_name
+from .sums import MAX_NAME, MAX_NAMES, Begun, Sums, has_error, known_name, lane_of, parent_of, tool_name
 
 if TYPE_CHECKING:
     from ..prices import Book
@@ -36,7 +38,8 @@ class Gatherer:
         self._sums = Sums(self.row, book)
         self._open: dict[str, Begun] = {}
         """The calls that have an id and no end yet."""
-        self._others = _Nameless(self._sums)
+        self._deriver = Deriver(self._derived)
+        self._others = _Nameless(self._sums, self._deriver)
         self._failed: dict[str, str] = {}
         """What the last failed model call of a lane is counted under."""
         self._start: tuple[dict[str, Any], float | None] | None = None
@@ -74,7 +77,7 @@ class Gatherer:
                 return
         self._others.tool_error = None  # it stands right before the call it belongs to
         if joins is not None:
-            joins(self, call, fields)
+            joins(self, call, envelope.w, fields)
 
     def _book(self, kind: str, envelope: Envelope, fields: dict[str, Any]) -> None:
         if kind == schema.RUN_START and self._start is None:
@@ -98,26 +101,38 @@ class Gatherer:
             begun = self._open.get(call) if type(call) is str else None
             self._failed[event.writer + (begun.lane if begun is not None else "main")] = name
 
-    def _asks(self, call: str, fields: dict[str, Any]) -> None:
+    def _asks(self, call: str, writer: str, fields: dict[str, Any]) -> None:
         self._begins(call, Begun(MODEL, fields, self._sums.request(call, fields)))
+        self._deriver.asked((writer, lane_of(fields)), fields, None)
 
     def _begins(self, call: str, begun: Begun) -> None:
         before = self._open.setdefault(call, begun)
         if before is not begun:  # the same id twice: the second has no end of its own
             self._sums.left_open(begun)
 
-    def _uses(self, call: str, fields: dict[str, Any]) -> None:
-        self._begins(call, Begun(TOOL, fields, None))
+    def _uses(self, call: str, writer: str, fields: dict[str, Any]) -> None:
+        begun = Begun(TOOL, fields, None)
+        self._begins(call, begun)
+        self._deriver.called(parent_of(fields), (writer, begun.lane), fields, begun.tool)
 
-    def _answers(self, call: str, fields: dict[str, Any]) -> None:
+    def _answers(self, call: str, writer: str, fields: dict[str, Any]) -> None:
         begun = self._ends(MODEL, call)
         stats = self._sums.answered(begun, fields, schema.MODEL_RESPONSE)
         self._sums.took(stats, fields.get("duration_ms"), has_error(fields))
+        lane = begun.lane if begun is not None else "main"
+        self._deriver.answered(call, (writer, lane), fields, None)
 
-    def _results(self, call: str, fields: dict[str, Any]) -> None:
+    def _results(self, call: str, writer: str, fields: dict[str, Any]) -> None:
         begun = self._ends(TOOL, call)
         stats = self._sums.tool(begun.tool if begun is not None else tool_name(fields), begun is not None)
         self._sums.took(stats, fields.get("duration_ms"), has_error(fields))
+
+    def _derived(self, asked: Asked, result: ToolResult | None, at: None) -> None:
+        """Count a tool that only the wire tells of; how long it took is not known."""
+        self.row.totals.tool_calls += 1
+        stats = self._sums.tool(asked.name, True)
+        stats.open += result is None
+        stats.failed += result is not None and result.failed
 
     def _ends(self, kind: str, call: str) -> Begun | None:
         begun = self._open.get(call)
@@ -125,8 +140,8 @@ class Gatherer:
             return None  # its begin is lost
         return self._open.pop(call)
 
-    def finish(self, findings: int) -> RunStats:
-        """Nothing comes any more: return the run."""
+    def finish(self, findings: int, *, is_whole: bool = True) -> RunStats:
+        """Nothing comes any more: return the run, or a part of it."""
         row = self.row
         start, ts = self._start or (None, None)
         row.status = status_of(start, self._end, ts)
@@ -140,10 +155,12 @@ class Gatherer:
         for begun in self._open.values():
             self._sums.left_open(begun)
         self._others.finish()
+        if is_whole:  # else who is asked for may yet be called
+            self._deriver.finish()
         return row
 
 
-_BY_ID: dict[str, Callable[[Gatherer, Any, dict[str, Any]], None]] = {
+_BY_ID: dict[str, Callable[[Gatherer, Any, str, dict[str, Any]], None]] = {
     schema.MODEL_REQUEST: Gatherer._asks,
     schema.MODEL_RESPONSE: Gatherer._answers,
     schema.TOOL_CALLED: Gatherer._uses,
@@ -155,9 +172,10 @@ _NAMELESS = frozenset((*_BY_ID, schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TO
 class _Nameless(Joiner):
     """Calls without an id, joined by the rules of their dialect; each is let go of when it ends."""
 
-    def __init__(self, sums: Sums) -> None:
+    def __init__(self, sums: Sums, deriver: Deriver) -> None:
         super().__init__()
         self._sums = sums
+        self._deriver = deriver
         self._open: dict[Call, Begun] = {}
 
     def began(self, call: Call) -> None:
@@ -167,6 +185,8 @@ class _Nameless(Joiner):
             call.kind, fields, self._sums.request(None, fields) if asks else None
         )
         begun.tool = call.tool
+        if call.kind == TOOL and call.begin is not None:
+            self._deriver.called(call.parent, (call.event.writer, call.lane), call.event._raw(), call.tool)
 
     def ended(self, call: Call) -> None:
         begun, end = self._open.pop(call), call.end

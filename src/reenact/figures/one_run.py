@@ -18,4 +18,4 @@ def stats_of(recording: Recording, events: Iterable[Event] | None = None) -> Run
     gatherer.root = next(iter(recording.writers), None)
     for event in recording.lines if events is None else events:
         gatherer.take(event)
-    return gatherer.finish(len(recording.findings))
+    return gatherer.finish(len(recording.findings), is_whole=events is None)

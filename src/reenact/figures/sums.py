@@ -141,6 +141,11 @@ def lane_of(fields: dict[str, Any]) -> str:
     return lane if type(lane) is str else "main"
 
 
+def parent_of(fields: dict[str, Any]) -> str | None:
+    parent = fields.get("parent")
+    return parent if type(parent) is str else None
+
+
 def has_error(fields: dict[str, Any]) -> bool:
     """True if the end of a call says that it failed."""
     return any(fields.get(key) is not None for key in dialects.ERROR_KEYS)

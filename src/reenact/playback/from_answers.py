@@ -114,7 +114,7 @@ class Answers:
         if prefix.length < len(self.messages):
             self._say("cut", why_cut(prefix, len(self.messages)))
         messages = self.messages[: prefix.length]
-        results = sum(len(pairing.results(each, self.provider)) for each in messages[self._given :])
+        results = sum(len(pairing.results(each)) for each in messages[self._given :])
         if results:
             self._say(
                 "rebuilt", f"no request was recorded: {results} tool messages are made from the results"

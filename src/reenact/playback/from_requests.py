@@ -181,7 +181,7 @@ def _slice(uses: list[Use], asked: Asked, messages: list[Any]) -> list[Any]:
     while start > floor and pairing.is_models(messages[start - 1], provider):
         start -= 1
     for at in range(first, len(messages)):
-        left -= len(pairing.results(messages[at], provider))
+        left -= len(pairing.results(messages[at]))
         if left <= 0:
             whole = [name for each in names[start : at + 1] for name in each] == wanted
             return messages[start : at + 1] if whole else []

@@ -47,6 +47,24 @@ class Call:
         assert event is not None
         return event
 
+    derived = False
+    """True for a tool told from the wire alone (see ``derived``)."""
+
+    @property
+    def args(self) -> Any:
+        """What a tool was called with; None for other calls."""
+        return self.event.args if self.kind == TOOL else None
+
+    @property
+    def result(self) -> Any:
+        """What a tool gave; None for other calls, and while it runs."""
+        return self.end.result if self.kind == TOOL and self.end is not None else None
+
+    @property
+    def tool_id(self) -> str | None:
+        """The provider's id of the use that a tool call answers."""
+        return _text(self.event.tool_id) if self.kind == TOOL else None
+
     def close(self, event: Event, fields: dict[str, Any]) -> None:
         """Take in the end of the call."""
         self.end = event

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, overload
 
 from .. import lines, schema
 from ..summary import Totals
 from . import dialects, passes
-from .calls import Call, Turn, group_turns, join_calls
+from .calls import Call, Turn, join_calls
+from .derived import DerivedCall, derived_tools, turns_of, with_derived
 from .dialects import OURS, Envelope
 from .event import ErrorText, Event
 from .family import member
@@ -162,17 +164,21 @@ class Recording:
         last = self._execution.places[-1] >> PLACE_BITS
         return (tail_totals(self.shelf.sources[last].path, only=last == 0) or self.totals).as_tot()
 
-    def calls(self) -> list[Call]:
-        """Return the model and tool calls in the order they began."""
+    def calls(self, *, derived: bool = False) -> list[Call]:
+        """Return the calls in the order they began; ``derived``: also tools that only the wire tells of."""
         if self._calls is None:
             events = passes.events_of_calls(self) if self._execution.is_gapless else self.events
             with passes.nothing_to_collect():
                 self._calls = join_calls(events)
-        return self._calls
+        return with_derived(self._calls, self._derived) if derived else self._calls
 
-    def turns(self) -> list[Turn]:
+    def turns(self, *, derived: bool = False) -> list[Turn]:
         """Return the turns; turn n is element n - 1."""
-        return group_turns(self.calls())
+        return turns_of(self.calls(), self._derived if derived else ())
+
+    @cached_property
+    def _derived(self) -> list[DerivedCall]:
+        return derived_tools(self.calls())
 
     def event_types(self, *, system: bool = False) -> list[str]:
         """Return the type of every event by its index; not to be changed."""
@@ -235,9 +241,8 @@ class Recording:
         for call in (event.call, event.parent):
             if type(call) is str and (request := self.request_of(call)) is not None:
                 return request
-        asked = next(
-            (call.parent for call in self.calls() if call.id is not None and call.id == event.call), None
-        )
+        own = (call.parent for call in self.calls() if call.id is not None and call.id == event.call)
+        asked = next(own, None)
         if asked is not None and (request := self.request_of(asked)) is not None:
             return request
         for index in range((event.index or 0) - 1, -1, -1):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from . import anthropic, bedrock, gemini, ollama, openai_chat, openai_responses
-from .gemini import _get as get
-from .values import as_text, mapping, mappings, string
+from .toolresults import tool_results
+from .values import as_text, mapping, string
 
 RESPONSES = openai_responses.NAME
 _WRAPPED: dict[str, Any] = {
@@ -80,25 +80,9 @@ def uses(message: object, provider: str | None) -> list[Use]:
     return [Use(id_, name, form, args) for id_, name, args in find(item)]
 
 
-def results(message: object, provider: str | None) -> list[tuple[str | None, str | None]]:
+def results(message: object) -> list[tuple[str | None, str | None]]:
     """Return (id, tool name) of the results a message carries; either may be unsaid."""
-    item = mapping(message)
-    if provider == "anthropic":
-        blocks = [block for block in mappings(item.get("content")) if block.get("type") == "tool_result"]
-        return [(string(block.get("tool_use_id")), None) for block in blocks]
-    if provider == "gemini":
-        found = [get(part, "functionResponse") for part in mappings(item.get("parts"))]
-        return [(string(each.get("id")), string(each.get("name"))) for each in mappings(found)]
-    if provider == "bedrock":
-        found = [block.get("toolResult") for block in mappings(item.get("content"))]
-        return [(string(each.get("toolUseId")), None) for each in mappings(found)]
-    if provider == RESPONSES:
-        kind = string(item.get("type")) or ""
-        is_result = kind.endswith("_output") and item.get("execution") != "server"
-        return [(string(item.get("call_id")), None)] if is_result else []
-    if item.get("role") in ("tool", "function"):
-        return [(string(item.get("tool_call_id")), string(item.get("tool_name", item.get("name"))))]
-    return []
+    return [(result.id, result.name) for result in tool_results(message)]
 
 
 def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: bool = False) -> Prefix:
@@ -115,7 +99,7 @@ def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: boo
         if models and not was_models:
             block = position
         was_models = models
-        found = results(message, provider)
+        found = results(message)
         if waiting and not found and not goes_on and provider != RESPONSES:
             return Prefix(safe, list(waiting.values()), [])
         for id_, name in found:

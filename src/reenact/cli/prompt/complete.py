@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...debugger.heads import is_tool_begin, links_of
 from .line import split_verb
 from .session import Session
 
@@ -46,9 +45,7 @@ def _nearby(session: Session) -> Iterable[str]:
     around = range(max(0, stepper.index - _NEAR), min(len(stepper.events), stepper.index + _NEAR))
     for index in around:
         event = stepper.events[index]
-        name = links_of(event).get("tool") if is_tool_begin(event) else None
-        if name:
-            yield f"tool:{name}"
+        yield from (f"tool:{name}" for name in stepper.tools.names(event))
         yield f"lane:{stepper.lanes.of(index)}"
 
 

@@ -55,8 +55,11 @@ def _piece(piece: Piece) -> dict[str, Any]:
 def _tool(call: Call, root: str | None) -> dict[str, Any]:
     return {
         "tool": call.tool,
+        "id": call.tool_id,
+        "args": call.args,
         "called": address(call.event, root),
         "result": None if call.end is None else address(call.end, root),
         "duration_ms": call.duration_ms,
         "error": None if call.error is None else error_dict(call.error),
+        "derived": call.derived,
     }

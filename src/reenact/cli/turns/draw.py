@@ -17,7 +17,7 @@ from .layout import Entry, Page
 from .pieces import REASONING, RESULT, TOOL, Piece, answer_pieces, opened
 from .prompt import Delta, prompt_of
 from .story import Block, lane_of
-from .uses import Use, call_text, canonical, uncalled
+from .uses import call_text, canonical, result_text
 
 _GAP = 1.0
 """Seconds in which nothing happened that are worth a word."""
@@ -64,6 +64,8 @@ class Turns:
         self._said: set[str] = set()
         """Remarks that need no repetition."""
         self._last_error = ""
+        self._untold = ""
+        """The address of an answer that says nothing but which tools to use."""
 
     def block(self, block: Block) -> None:
         """Draw one turn with its tools and other events."""
@@ -93,7 +95,7 @@ class Turns:
         self._prompt(block, turn)
         for number, call in enumerate(turn.attempts[:-1], 1):
             self._failed(call, f"attempt {number}")
-        self._answer(block, turn)
+        self._answer(turn)
         self._reach(turn.call)
 
     def _prompt(self, block: Block, turn: Turn) -> None:
@@ -137,7 +139,7 @@ class Turns:
         shown[first] = shown[first][0], hidden
         return shown
 
-    def _answer(self, block: Block, turn: Turn) -> None:
+    def _answer(self, turn: Turn) -> None:
         call, end = turn.call, turn.response
         attempt = f"attempt {len(turn.attempts)}" if len(turn.attempts) > 1 else ""
         if call.error is not None:
@@ -168,7 +170,8 @@ class Turns:
                 self._answers(where, "", "an empty answer", "dim")
             else:
                 self._say_once("the answer's text was not recorded")
-        self._asked(uncalled(end, turn), block, turn, where)
+            where = ""
+        self._untold = where
         end._forget()
 
     def _partial(self, call: Call) -> None:
@@ -183,22 +186,6 @@ class Turns:
                 "", text(assembled.body) if assembled.body else "", f"{size:,} bytes had come", "dim"
             )
 
-    def _asked(self, uses: list[Use], block: Block, turn: Turn, where: str) -> None:
-        """Draw tools whose calls were not recorded, with what the next prompt says they gave."""
-        then, given = block.after, {}
-        if uses and then is not None:
-            new = prompt_of(then, [turn], is_far=block.is_far).new
-            given = {piece.id: piece for piece in new if piece.sort == RESULT}
-        for use_id, name, args in uses:
-            self._tool_line(where, call_text(name, args))
-            where = ""
-            piece = given.get(use_id) or given.get(name)
-            if piece is None or then is None:
-                self.page.entry(Entry("", "·", "asked for; no result was recorded", style="yellow"))
-                continue
-            self._results.add(canonical(piece.text))
-            self._result_line(address(then.request, self.root), piece.text, _color(piece))
-
     def _items(self, items: list[Call | int]) -> None:
         for item in items:
             if isinstance(item, int):
@@ -210,6 +197,15 @@ class Turns:
 
     def _tool(self, call: Call) -> None:
         event, end = call.event, call.end
+        if call.derived:
+            self._derived(call)
+        else:
+            self._recorded(call, event, end)
+        for seen in (event, end):
+            if seen is not None:
+                seen._forget()
+
+    def _recorded(self, call: Call, event: Event, end: Event | None) -> None:
         fields = {} if is_huge(event) else event._raw()
         args = opened(event, next((fields[key] for key in ARGS_KEYS if fields.get(key) is not None), None))
         text = call_text(call.tool, args) if fields else describe(event).text
@@ -226,9 +222,19 @@ class Turns:
             said = result if type(result) is str else as_json(result)
             self._results.add(canonical(said))
             self._result_line("" if end is event else address(end, self.root), said)
-        for seen in (event, end):
-            if seen is not None:
-                seen._forget()
+
+    def _derived(self, call: Call) -> None:
+        """Draw a tool that nobody recorded, with what the next prompt says it gave."""
+        took = milliseconds(call.duration_ms)
+        self._tool_line(self._untold, call_text(call.tool, call.args), f"≤ {took}" if took else "")
+        self._untold = ""
+        if call.end is None:
+            text = "asked for; no result yet" if self.is_alive else "asked for, never answered"
+            self.page.entry(Entry("", "·", text, style="yellow"))
+            return
+        said = result_text(call.result)
+        self._results.add(canonical(said))
+        self._result_line(address(call.end, self.root), said, "red" if call.error is not None else "")
 
     def _failed(self, call: Call, label: str, *, with_time: bool = True) -> None:
         error = call.error

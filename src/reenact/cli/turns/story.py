@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from ...debugger.lanes import lane_name
 from ...errors import NoSuchEvent
-from ...tracefile.calls import MODEL, TOOL, Call, Turn, group_turns, join_calls
+from ...tracefile.calls import MODEL, TOOL, Call, Turn, join_calls
+from ...tracefile.derived import turns_of
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from ..ending import first_writer
@@ -89,18 +90,18 @@ def tell(recording: Recording, *, everything: bool = False) -> Story:
     root = first_writer(recording)
     if everything or is_small(recording):
         calls = recording.calls()
-        blocks = _blocks(calls, recording.turns(), range(recording.count()), root)
+        blocks = _blocks(calls, recording.turns(derived=True), range(recording.count()), root)
         return Story(blocks, calls, True, _lanes(calls, root))
     total = recording.count()
     start = _tail_start(recording)
     if start == 0:  # few events, but large ones
         calls = join_calls(recording.events)
-        blocks = _blocks(calls, group_turns(calls), range(total), root)
+        blocks = _blocks(calls, turns_of(calls), range(total), root)
         return Story([block._replace(is_far=True) for block in blocks], calls, False, _lanes(calls, root))
     stop = min(_HEAD, start)
     head_calls, tail_calls = join_calls(recording.events[:stop]), join_calls(recording.events[start:])
-    head = _blocks(head_calls, group_turns(head_calls), range(stop), root)
-    turns = group_turns(tail_calls)
+    head = _blocks(head_calls, turns_of(head_calls), range(stop), root)
+    turns = turns_of(tail_calls)
     while turns and _is_torn(turns[0]):
         del turns[0]
     for back, turn in enumerate(reversed(turns)):

@@ -1,41 +1,14 @@
-"""Tools: what an answer asked for, which of it was called, and results that compare equal."""
+"""Tools as text: the call, what it gave, and results that compare equal."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from ...tracefile.calls import Turn
-from ...tracefile.event import Event
-from ...wire import shapes
-from ...wire.values import string
+from ...wire.values import as_json, words
 from ..text import arguments, plain
-from .pieces import opened
-
-Use = tuple[str | None, str, object]
-"""Id, name and arguments."""
 
 _WIDE = 2000
-
-
-def uncalled(end: Event, turn: Turn) -> list[Use]:
-    """Return the tools an answer asked for of which no call was recorded."""
-    fields = end._raw()
-    body = fields.get("body")
-    if type(body) is not dict:
-        return []
-    uses = shapes.tool_uses(opened(end, body), string(fields.get("provider")))
-    ids = [string(call.event._raw().get("tool_id")) for call in turn.tools]
-    names = [call.tool for call, given in zip(turn.tools, ids, strict=True) if given is None]
-    left = []
-    for use in uses:
-        if use[0] is not None and use[0] in ids:
-            continue
-        if use[1] in names:  # whoever recorded the call did not know the id
-            names.remove(use[1])
-        else:
-            left.append(use)
-    return left
 
 
 def call_text(name: str | None, args: object) -> str:
@@ -50,3 +23,11 @@ def canonical(text: str) -> str:
     except (ValueError, RecursionError):
         return text.strip()
     return value.strip() if type(value) is str else json.dumps(value, sort_keys=True)
+
+
+def result_text(value: Any) -> str:
+    """Return what a tool gave as the model was told it: the words of its parts, else JSON."""
+    parts = value if type(value) is list else None
+    if parts and all(type(part) is dict and words(part.get("text")) for part in parts):
+        return "\n".join(words(part.get("text")) for part in parts)
+    return value if type(value) is str else as_json(value)

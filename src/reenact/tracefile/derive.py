@@ -1,0 +1,161 @@
+"""Tools derived from the wire: what answers asked for, and what later requests say it gave.
+
+A result goes with the nearest answer before it, in its own line of work, that still waits for it; ids
+repeat within a run, so there is no map of them. A tool that was recorded itself takes its use away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import schema
+from ..wire import shapes
+from ..wire.pairing import RESPONSES, is_models
+from ..wire.toolresults import ToolResult, tool_results
+from ..wire.values import string
+
+Lane = tuple[str, str]
+"""Writer and lane: processes run side by side even where both say ``main``."""
+
+_MOST_WAITING = 256
+"""Answers whose tools are waited for; of an older one no result will come."""
+
+_NEAR = 16
+"""Answers of a lane, the newest, among which a result finds the one that asked."""
+
+
+class Asked:
+    """A tool use that waits for its result."""
+
+    __slots__ = ("args", "at", "id", "name", "order")
+
+    def __init__(self, use: tuple[str | None, str, object], order: int, at: Any) -> None:
+        self.id, self.name, self.args = use
+        self.order = order
+        """Among the uses of its answer."""
+        self.at = at
+        """What came with the answer."""
+
+
+class _Answer:
+    """The uses of one answer that still wait."""
+
+    __slots__ = ("call", "lane", "uses")
+
+    def __init__(self, call: str | None, lane: Lane, uses: list[Asked]) -> None:
+        self.call = call
+        self.lane = lane
+        self.uses = uses
+
+
+class Deriver:
+    """Takes in the model and tool events of a run in their order; holds only what still waits."""
+
+    def __init__(self, tell: Callable[[Asked, ToolResult | None, Any], None]) -> None:
+        self._tell = tell
+        """Told of each use once: with its result and what came with the request that brought it, or None."""
+        self._waiting: list[_Answer] = []
+
+    def answered(self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any) -> None:
+        """Take in an answer as it stands in its line."""
+        body = fields.get("body")
+        if type(body) is not dict or fields.get("error") is not None:
+            return
+        uses = shapes.tool_uses(body, string(fields.get("provider")))
+        if uses:
+            asked = [Asked(use, order, at) for order, use in enumerate(uses)]
+            self._waiting.append(_Answer(call, lane, asked))
+            if len(self._waiting) > _MOST_WAITING:
+                self._give_up(self._waiting.pop(0))
+
+    def called(self, parent: str | None, lane: Lane, fields: dict[str, Any], name: str | None) -> None:
+        """Take in a tool call that was recorded itself: what asked for it is no derived tool."""
+        answers = sorted(self._newest(lane), key=lambda answer: answer.call != parent or parent is None)
+        tool_id, args = string(fields.get("tool_id")), fields.get("args", fields.get("arguments"))
+        for is_it in (
+            lambda use: tool_id is not None and use.id == tool_id,
+            lambda use: _is_same_tool(use.name, name) and use.args == args,
+        ):
+            if self._take(answers, is_it) is not None:
+                return
+        if tool_id is None and answers and (answers[0].call == parent or answers[0].lane == lane):
+            self._take(answers[:1], lambda use: use.name == name)
+
+    def asked(self, lane: Lane, fields: dict[str, Any], at: Any) -> None:
+        """Take in a request as it stands in its line: what it holds of new results."""
+        if not self._waiting:
+            return
+        elements = _new_elements(fields)
+        said = max((at for at, element in enumerate(elements) if _is_said(element)), default=-1)
+        answers = self._line_of(lane, fields, elements)
+        for result in (result for element in elements[said + 1 :] for result in tool_results(element)):
+            self._give(answers, result, at)
+        # Of those further back the last one with an id is the newest.
+        for result in reversed(
+            [result for element in elements[: said + 1] for result in tool_results(element)]
+        ):
+            if result.id is not None:
+                self._give(answers, result, at)
+
+    def finish(self) -> None:
+        """Nothing comes any more: what waits now was never answered."""
+        for answer in self._waiting:
+            self._give_up(answer)
+        self._waiting.clear()
+
+    def _give_up(self, answer: _Answer) -> None:
+        for use in answer.uses:
+            self._tell(use, None, None)
+
+    def _give(self, answers: list[_Answer], result: ToolResult, at: Any) -> None:
+        use = self._take(answers, lambda use: use.id is not None and use.id == result.id)
+        if use is None:  # where one of both has no id it is by name and order, of the nearest answer
+            use = self._take(
+                answers[:1],
+                lambda use: (use.id is None or result.id is None) and result.name in (None, use.name),
+            )
+        if use is not None:
+            self._tell(use, result, at)
+
+    def _take(self, answers: list[_Answer], is_it: Callable[[Asked], bool]) -> Asked | None:
+        for answer in answers:
+            for use in answer.uses:
+                if is_it(use):
+                    answer.uses.remove(use)
+                    if not answer.uses and answer in self._waiting:
+                        self._waiting.remove(answer)
+                    return use
+        return None
+
+    def _newest(self, lane: Lane) -> list[_Answer]:
+        """Return who waits, newest first, those of the lane before all others."""
+        newest = self._waiting[::-1]
+        return sorted(newest, key=lambda answer: answer.lane != lane)
+
+    def _line_of(self, lane: Lane, fields: dict[str, Any], elements: list[Any]) -> list[_Answer]:
+        """Return who waits in the line of work of a request: the answers it holds, then those of its lane."""
+        named = [element.get("$answer") for element in reversed(elements) if type(element) is dict]
+        links = [call for call in (*named, fields.get("base")) if type(call) is str]
+        linked = [answer for link in links for answer in self._waiting if answer.call == link]
+        near = [answer for answer in reversed(self._waiting) if answer.lane == lane][:_NEAR]
+        return list(dict.fromkeys((*linked, *near)))
+
+
+def _new_elements(fields: dict[str, Any]) -> list[Any]:
+    body = fields.get("body")
+    found = [body.get(name) for name in schema.LISTS] if type(body) is dict else []
+    return next((elements for elements in found if type(elements) is list), [])
+
+
+def _is_said(element: Any) -> bool:
+    """True for what the model said."""
+    return type(element) is dict and ("$answer" in element or is_models(element, RESPONSES))
+
+
+def _is_same_tool(asked: str, recorded: str | None) -> bool:
+    """True if it is the tool, also where an agent puts the name of its server before the tool's own."""
+    if not recorded or not asked.endswith(recorded):
+        return False
+    before = asked[: -len(recorded)]
+    return not before or not before[-1].isalnum()

@@ -1,0 +1,284 @@
+"""Tools that nobody reported: told from what answers asked for and later requests gave back."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from reenact import Debugger, Tap
+from reenact.testing import assert_tools, tools_of
+
+ARGS = {"q": "hotels"}
+
+
+class Anthropic:
+    name = "anthropic"
+
+    def request(self, history):
+        return {"model": "m", "messages": list(history)}
+
+    def answer(self, uses):
+        blocks = [{"type": "tool_use", "id": i, "name": n, "input": a} for i, n, a in uses]
+        return {"type": "message", "role": "assistant", "content": blocks or [{"type": "text", "text": "ok"}]}
+
+    def goes_on(self, body, results):
+        said = {"role": "assistant", "content": body["content"]}
+        blocks = [
+            {"type": "tool_result", "tool_use_id": i, "content": v} | ({"is_error": True} if failed else {})
+            for i, _, v, failed in results
+        ]
+        return [said, {"role": "user", "content": blocks}]
+
+
+class Chat(Anthropic):
+    name = "openai"
+
+    def answer(self, uses):
+        calls = [
+            {"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
+            for i, n, a in uses
+        ]
+        return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": calls}}]}
+
+    def goes_on(self, body, results):
+        said = body["choices"][0]["message"]
+        return [said, *({"role": "tool", "tool_call_id": i, "content": v} for i, _, v, _ in results)]
+
+
+class Responses(Anthropic):
+    name = "openai-responses"
+
+    def request(self, history):
+        return {"model": "m", "input": list(history)}
+
+    def answer(self, uses):
+        items = [
+            {"type": "function_call", "call_id": i, "name": n, "arguments": json.dumps(a)} for i, n, a in uses
+        ]
+        return {"object": "response", "output": items}
+
+    def goes_on(self, body, results):
+        given = [{"type": "function_call_output", "call_id": i, "output": v} for i, _, v, _ in results]
+        pairs = zip(body["output"], given, strict=True)
+        return [item for pair in pairs for item in pair]  # call, output, call, output
+
+
+class Gemini(Anthropic):
+    name = "gemini"
+
+    def request(self, history):
+        return {"contents": list(history)}
+
+    def answer(self, uses):
+        parts = [{"functionCall": {"name": n, "args": a}} for _, n, a in uses]
+        return {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+
+    def goes_on(self, body, results):
+        parts = [
+            {"functionResponse": {"name": n, "response": {"error" if failed else "result": v}}}
+            for _, n, v, failed in results
+        ]
+        return [body["candidates"][0]["content"], {"role": "user", "parts": parts}]
+
+
+class Bedrock(Anthropic):
+    name = "bedrock"
+
+    def answer(self, uses):
+        content = [{"toolUse": {"toolUseId": i, "name": n, "input": a}} for i, n, a in uses]
+        return {"output": {"message": {"role": "assistant", "content": content}}}
+
+    def goes_on(self, body, results):
+        content = [
+            {
+                "toolResult": {
+                    "toolUseId": i,
+                    "content": [{"text": v}],
+                    "status": "error" if bad else "success",
+                }
+            }
+            for i, _, v, bad in results
+        ]
+        return [body["output"]["message"], {"role": "user", "content": content}]
+
+
+class Ollama(Anthropic):
+    name = "ollama"
+
+    def answer(self, uses):
+        calls = [{"function": {"name": n, "arguments": a}} for _, n, a in uses]
+        return {"message": {"role": "assistant", "content": "", "tool_calls": calls}, "done": True}
+
+    def goes_on(self, body, results):
+        return [body["message"], *({"role": "tool", "tool_name": n, "content": v} for _, n, v, _ in results)]
+
+
+DIALECTS = [Anthropic(), Chat(), Responses(), Gemini(), Bedrock(), Ollama()]
+
+
+class Agent:
+    """An agent whose model calls are recorded and whose tools are not."""
+
+    def __init__(self, tap, dialect=DIALECTS[0], lane=None):
+        self.tap, self.dialect, self.lane = tap, dialect, lane
+        self.history = [{"role": "user", "content": "Go"}]
+        if dialect.name == "gemini":
+            self.history = [{"role": "user", "parts": [{"text": "Go"}]}]
+        self.body = None
+
+    def ask(self, *uses):
+        more = {"lane": self.lane} if self.lane else {}
+        request = self.dialect.request(self.history)
+        call = self.tap.record_model_request(request, provider=self.dialect.name, **more)
+        self.body = self.dialect.answer(uses)
+        self.tap.record_model_response(self.body, call=call)
+        return call
+
+    def give(self, *results):
+        self.history += self.dialect.goes_on(self.body, [(*each, False)[:4] for each in results])
+
+
+@pytest.fixture
+def tap(tmp_path):
+    with Tap(tmp_path / "a.jsonl") as tap:
+        yield tap
+
+
+def read(tap):
+    return Debugger.load(tap.path)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_every_dialect(tap, dialect):
+    agent = Agent(tap, dialect)
+    first = agent.ask(("t1", "search", ARGS), ("t2", "search", {"q": "trains"}))
+    time.sleep(0.01)
+    agent.give(("t1", "search", "82 EUR"), ("t2", "search", "late"))
+    agent.ask(("t3", "book", {}))
+    agent.give(("t3", "book", "full", True))
+    agent.ask()
+    run = read(tap)
+    search, trains, book = run.calls("tool")
+    assert [(each.tool, each.args) for each in (search, trains, book)] == [
+        ("search", ARGS), ("search", {"q": "trains"}), ("book", {}),
+    ]  # fmt: skip
+    given = zip(("82 EUR", "late", "full"), (search, trains, book), strict=True)
+    assert all(said in str(each.result) for said, each in given)
+    assert all(each.derived and not each.is_open for each in (search, trains, book))
+    assert search.parent == first and search.duration_ms >= 10
+    assert (book.error is not None) == (dialect.name in ("anthropic", "gemini", "bedrock"))
+    assert [[each.tool for each in turn.tools] for turn in run.turns()] == [
+        ["search", "search"],
+        ["book"],
+        [],
+    ]
+    assert run.count() == len(run.all()) == 6 and set(run.event_counts()) == {
+        "model.request",
+        "model.response",
+    }
+    assert run.summary().tools["search"].calls == 2 and run.summary().tool_calls == 3
+    assert_tools(run, "search", "search", "book")
+    assert tools_of(run)[0] == ("search", ARGS)
+
+
+def test_ids_that_repeat_go_with_the_nearest_answer_of_their_lane(tap):
+    agents = [Agent(tap, Chat(), lane) for lane in ("one", "two")]
+    for number in range(3):
+        for agent in agents:
+            agent.ask(("call_0", "look", {"n": number, "by": agent.lane}))
+        for agent in reversed(agents):
+            agent.give(("call_0", "look", f"{agent.lane} saw {number}"))
+    for agent in agents:
+        agent.ask()
+    calls = read(tap).calls("tool")
+    assert len(calls) == 6
+    assert all(call.result == f"{call.args['by']} saw {call.args['n']}" for call in calls)
+
+
+def test_a_history_told_anew_in_full_gives_each_its_own_result(tap):
+    agent = Agent(tap, Chat())
+    for number in range(3):
+        agent.ask(("call_0", "look", {"n": number}))
+        agent.give(("call_0", "look", str(number)))
+        agent.history = json.loads(json.dumps(agent.history))
+        agent.history[0]["content"] += "!"  # nothing of it is as it was: the request is stored whole
+    agent.ask()
+    assert [(call.args["n"], call.result) for call in read(tap).calls("tool")] == [
+        (0, "0"),
+        (1, "1"),
+        (2, "2"),
+    ]
+
+
+def test_what_was_never_answered_is_open(tap):
+    agent = Agent(tap)
+    agent.ask(("t1", "search", ARGS), ("t2", "book", {}))
+    agent.give(("t1", "search", "82"))
+    agent.ask(("t3", "pay", {}))
+    run = read(tap)
+    assert [(call.tool, call.is_open, call.duration_ms is None) for call in run.calls("tool")] == [
+        ("search", False, False), ("book", True, True), ("pay", True, True),
+    ]  # fmt: skip
+    assert run.state_at(run.all()[-1]).open[-1].tool == "pay"
+    assert run.summary().tools["book"].open == 1
+
+
+def test_a_result_that_comes_later_finds_its_answer(tap):
+    agent = Agent(tap, Responses())
+    agent.ask(("t1", "slow", {}))
+    agent.history += [*agent.body["output"], {"role": "user", "content": "still there?"}]
+    agent.ask()
+    agent.history.append({"type": "function_call_output", "call_id": "t1", "output": "done"})
+    agent.ask()
+    (slow,) = read(tap).calls("tool")
+    assert slow.result == "done" and slow.end.index == 4
+
+
+@pytest.mark.parametrize("known", [{"tool_id": "t1"}, {}], ids=["by id", "by name and arguments"])
+@pytest.mark.parametrize("named", ["search", "hotels__search"])
+def test_a_recorded_tool_takes_the_place_of_the_derived_one(tap, known, named):
+    agent = Agent(tap)
+    agent.ask(("t1", named, ARGS), ("t2", "search", {"q": "other"}))
+    call = tap.record_tool_call("search", ARGS, **known)
+    tap.record_tool_result("search", {"eur": 82}, call=call)
+    agent.give(("t1", named, "82"), ("t2", "search", "-"))
+    agent.ask()
+    run = read(tap)
+    assert sorted((call.tool, call.derived, str(call.args)) for call in run.calls("tool")) == [
+        ("search", False, str(ARGS)), ("search", True, "{'q': 'other'}"),
+    ]  # fmt: skip
+    assert len(run.turns()[0].tools) == 2 and run.summary().tool_calls == 2
+
+
+def test_a_decorated_tool_is_there_once(tap):
+    @tap.tool
+    def search(q):
+        return f"found {q}"
+
+    agent = Agent(tap)
+    for number in range(3):
+        agent.ask((f"t{number}", "search", {"q": f"h{number}"}))
+        agent.give((f"t{number}", "search", search(f"h{number}")))
+    agent.ask()
+    calls = read(tap).calls("tool")
+    assert [(call.derived, call.result, call.tool_id) for call in calls] == [
+        (False, f"found h{number}", f"t{number}") for number in range(3)
+    ]
+
+
+def test_an_answer_that_failed_asks_for_nothing(tap):
+    call = tap.record_model_request({"model": "m", "messages": []}, provider="anthropic")
+    tap.record_model_response(Anthropic().answer([("t1", "search", ARGS)]), call=call, error="cut")
+    assert read(tap).calls("tool") == []
+
+
+def test_long_values_come_back_whole(tap):
+    agent = Agent(tap, Chat())
+    long = "x" * 200_000
+    agent.ask(("t1", "write", {"text": long, "$blob": "a key of the tool's own"}))
+    agent.give(("t1", "write", long))
+    agent.ask()
+    (call,) = read(tap).calls("tool")
+    assert call.args == {"text": long, "$blob": "a key of the tool's own"} and call.result == long
