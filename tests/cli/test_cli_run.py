@@ -151,6 +151,22 @@ def test_what_cannot_be_run_is_said_and_nothing_is_recorded(
     assert "Traceback" not in done.stderr and not (project / ".reenact").exists()
 
 
+@pytest.mark.parametrize(
+    "words", [["pack/.."], ["binary"], ["broken.py"], ["-m", "no_such_module_5d1f"], ["-c", "1 +"]]
+)
+def test_what_python_refuses_is_refused_as_ever(words: list[str], project: Path) -> None:
+    (project / "binary").write_bytes(b"\x7fELF\x00\x01\xff")
+    (project / "broken.py").write_text("def x(:\n")
+    bare = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, cwd=project, env=environment()
+    )
+    done = reenact(project, "run", *words)
+    assert bare.returncode == done.returncode == 1
+    *said, ours = done.stderr.splitlines()
+    assert said == bare.stderr.splitlines() and ours.startswith("reenact: ") and "error, 0 calls" in ours
+    assert events(project / ".reenact")[-1]["exit"] == 1
+
+
 def test_a_program_that_the_system_refuses_to_start(project: Path) -> None:
     (project / "broken").write_text("#!/no/such/interpreter\n")
     (project / "broken").chmod(0o755)

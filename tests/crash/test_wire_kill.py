@@ -178,21 +178,15 @@ CELLS = [
     ("wrap", "boto3", "one", "stream"),
     ("wrap", "genai", "gather", "stream,stream"),
     ("run", "boto3", "one", "wait"),
-    ("wrap", "anthropic", "one", "wait"),
-    ("install", "anthropic", "one", "tool"),
     ("run", "openai", "one", "mcp"),
-    ("run", "genai", "one", "asked"),
+    ("run", "boto3", "one", "asked"),
     ("run", "openai", "gather", EIGHT),
-    ("install", "genai", "gather", EIGHT),
     ("wrap", "anthropic", "gather", EIGHT),
     ("run", "boto3", "threads", FOUR),
-    ("wrap", "openai", "threads", FOUR),
     ("run", "boto3", "fork+child", "stream"),
     ("install", "boto3", "spawn+child", "wait"),
     ("wrap", "boto3", "subprocess+child", "tool"),
     ("run", "boto3", "fork+both", "stream"),
-    ("install", "boto3", "subprocess+both", "stream"),
-    ("run", "openai", "spawn+both", "tool"),
 ]  # fmt: skip
 """One of each kind; all of them together are in the long suite."""
 ALL = [
