@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reenact.wire import shapes
+from reenact.wire.assemble_openai_chat import Chat
 from reenact.wire.pieces import Problems
 from reenact.wire.sse import _lines
 from reenact.wire.sse import events as sse_events
@@ -216,3 +218,34 @@ def test_events_read_at_once_are_those_read_line_by_line(parts: list[bytes]) -> 
     if data.lstrip(b" \t\r\n")[:1] not in (b"[", b"{"):
         assert found == [(event.data, event.end) for event in _lines(data, 0, len(data), by_line)]
         assert at_once == by_line
+
+
+DELTAS = st.sampled_from(
+    [{"content": "a"}, {"content": ""}, {"content": None}, {"role": "assistant", "content": "b"}, {}]
+    + [{"content": [{"type": "text", "text": "part"}]}, {"refusal": "no"}, {"content": "c", "x": 1}]
+)
+CHUNKS = st.fixed_dictionaries(
+    {"choices": st.lists(
+        st.fixed_dictionaries(
+            {"index": st.sampled_from([0, 0, 0, 1, True]), "delta": DELTAS},
+            optional={"finish_reason": st.sampled_from([None, None, "stop"]), "logprobs": st.none(),
+                      "stop_reason": st.none(), "usage": st.just({"total_tokens": 3})},
+        ), min_size=1, max_size=2)},
+    optional={"id": st.sampled_from(["", "x"]), "created": st.sampled_from([0, 1]), "model": st.just("m"),
+              "usage": st.sampled_from([None, None, {"total_tokens": 2}]), "obfuscation": st.text("ab", max_size=3),
+              "error": st.sampled_from([None, None, "broken"])},
+)  # fmt: skip
+
+
+@settings(max_examples=1500)
+@given(chunks=st.lists(CHUNKS, max_size=8))
+def test_chunks_that_only_say_more_are_taken_in_as_any_other(chunks: list[dict]) -> None:
+    class Careful(Chat):
+        def _only_says_more(self, event: dict) -> None:
+            return None
+
+    quick, careful = Chat(Problems()), Careful(Problems())
+    for chunk in chunks:
+        assert quick.add(copy.deepcopy(chunk)) == careful.add(copy.deepcopy(chunk))
+    assert json.dumps(quick.body()) == json.dumps(careful.body())
+    assert (quick.error, quick.complete) == (careful.error, careful.complete)

@@ -82,7 +82,10 @@ class Anthropic(Assembler):
         self._content.append(block)
 
     def _delta(self, event: dict[str, Any]) -> bool:
-        delta = mapping(event.get("delta"))
+        delta, at = event.get("delta"), event.get("index")
+        if type(delta) is dict and type(at) is int and delta.get("type") == "text_delta" and at in self._at:
+            return self.texts.add(self._at[at], "text", delta.get("text"))  # nearly all are such
+        delta = mapping(delta)
         kind = string(delta.get("type")) or ""
         index = index_of(event.get("index"))
         block = self._at.get(len(self._content) - 1 if index is None else index)

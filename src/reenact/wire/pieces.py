@@ -34,7 +34,8 @@ class Texts:
         """Append a piece to ``owner[key]``; True if it said something."""
         if not isinstance(piece, str):
             return False
-        self._of(owner, key).append(piece)
+        found = self._found.get((id(owner), key))
+        (self._of(owner, key) if found is None else found[1]).append(piece)
         return bool(piece)
 
     def put(self, owner: Any, key: Any, text: object) -> None:

@@ -64,11 +64,12 @@ def assemble(data: bytes, provider: str | None, content_type: str | None = None)
     count, first_content = 0, None
     for event in _events(data, content_type, problems):
         count += 1
-        if event.data is None:
+        said = event.data
+        if said is None:
             found.done()
-        elif (error := eventstream.exception(event.data)) is not None:
+        elif (len(said) == 1 or "__type" in said) and (error := eventstream.exception(said)) is not None:
             found.fail(error, {"__type": error[0], "message": error[1]})
-        elif found.add(event.data) and first_content is None:
+        elif found.add(said) and first_content is None:
             first_content = event.end
     return Assembled(count, first_content, found)
 
