@@ -62,6 +62,23 @@ def _child(path: Any, args: Any, env: Any) -> None:
         _unhooked.append(" ".join(command)[:200])
 
 
+def _exec(path: Any, args: Any, env: Any) -> None:
+    if env is None:
+        come_first()
+    _child(path, args, env)
+
+
+def come_first() -> None:
+    """Put our folder before those of launchers that put theirs in front: a sitecustomize hides those after it.
+
+    Ours runs the next one; opentelemetry-instrument's does not.
+    """
+    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if _bootstrap in folders[1:]:
+        others = [folder for folder in folders if folder != _bootstrap]
+        os.environ["PYTHONPATH"] = os.pathsep.join([_bootstrap, *others])
+
+
 def _is_python(path: str) -> bool:
     name = os.path.basename(path)
     return name.rstrip("0123456789.t") in ("python", "pypy") or path == sys.executable
@@ -83,7 +100,7 @@ _NOTED: dict[str, Callable[..., None]] = {
     "socket.getaddrinfo": _contact,
     "socket.connect": _connect,
     "subprocess.Popen": _popen,
-    "os.exec": _child,
+    "os.exec": _exec,
     "os.posix_spawn": _child,
 }
 

@@ -27,6 +27,7 @@ sys.path[:] = [folder for folder in sys.path if folder != _HERE]
 if os.environ.get("REENACT_OFF") != "1" and sys.version_info >= (3, 11):
     sys.meta_path.append(_Home)
     try:
+        from reenact.capture.coverage import come_first
         from reenact.capture.install import wait_for_libraries
 
         wait_for_libraries(_HERE)
@@ -42,3 +43,5 @@ except ImportError as exc:
         raise
 finally:
     sys.modules.setdefault("sitecustomize", _ours)
+    if "come_first" in globals():
+        come_first()

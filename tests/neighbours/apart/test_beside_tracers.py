@@ -1,0 +1,33 @@
+"""OpenTelemetry, Logfire and Datadog: the same spans and metrics as without us, and a whole record beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from provider import Provider
+
+from ..stage import Stage
+
+ALL = (
+    *("httpx", "httpx async", "httpx2", "requests", "urllib3", "http.client", "urllib", "aiohttp"),
+    *("openai", "openai async", "anthropic", "boto3"),
+)
+
+
+def test_opentelemetry(provider: Provider, tmp_path: Path) -> None:
+    stage = Stage("opentelemetry", ALL, provider, tmp_path).play()
+    names = {span[0] for span in stage.told("run")["neighbour"]["spans"]}
+    assert {"POST"} < names, names
+    stage.check()
+
+
+def test_logfire(provider: Provider, tmp_path: Path) -> None:
+    stage = Stage("logfire", ALL, provider, tmp_path).play()
+    assert len(stage.told("run")["neighbour"]) > 20
+    stage.check()
+
+
+def test_datadog(provider: Provider, tmp_path: Path) -> None:
+    stage = Stage("ddtrace", ALL, provider, tmp_path).play()
+    assert len(stage.told("run")["neighbour"]) > 20
+    stage.check()
