@@ -19,16 +19,31 @@ _RESPONSE_PARTS = (
 )
 
 
+_known: dict[tuple[str, bool], str] = {}
+"""Header names met, and what they are told as: not at all if that is empty."""
+
+
 def told_headers(headers: Iterable[tuple[str, str]], *, request: bool = False) -> dict[str, str]:
     """Return the headers worth keeping, names in lower case."""
     found = {}
     for name, value in headers:
-        name = name.lower()
-        if name in (_REQUEST if request else _RESPONSE) or (
-            not request and any(part in name for part in _RESPONSE_PARTS)
-        ):
-            found[name] = value
+        told = _known.get((name, request))
+        if told is None:
+            told = _told_as(name, request)
+        if told:
+            found[told] = value
     return found
+
+
+def _told_as(name: str, request: bool) -> str:
+    low = name.lower()
+    if request:
+        told = low if low in _REQUEST else ""
+    else:
+        told = low if low in _RESPONSE or any(part in low for part in _RESPONSE_PARTS) else ""
+    if len(_known) < 1_000:
+        _known[name, request] = told
+    return told
 
 
 def attempt_of(headers: Iterable[tuple[str, str]]) -> int | None:
