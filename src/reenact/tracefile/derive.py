@@ -7,6 +7,7 @@ repeat within a run, so there is no map of them. A tool that was recorded itself
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from .. import schema
@@ -55,7 +56,10 @@ class Deriver:
     def __init__(self, tell: Callable[[Asked, ToolResult | None, Any], None]) -> None:
         self._tell = tell
         """Told of each use once: with its result and what came with the request that brought it, or None."""
-        self._waiting: list[_Answer] = []
+        self._waiting: dict[_Answer, None] = {}
+        """Oldest first, as in each lane."""
+        self._in_lane: dict[Lane, dict[_Answer, None]] = {}
+        self._by_call: dict[str, _Answer] = {}
 
     def answered(self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any) -> None:
         """Take in an answer as it stands in its line."""
@@ -64,14 +68,19 @@ class Deriver:
             return
         uses = shapes.tool_uses(body, string(fields.get("provider")))
         if uses:
-            asked = [Asked(use, order, at) for order, use in enumerate(uses)]
-            self._waiting.append(_Answer(call, lane, asked))
+            answer = _Answer(call, lane, [Asked(use, order, at) for order, use in enumerate(uses)])
+            self._waiting[answer] = self._in_lane.setdefault(lane, {})[answer] = None
+            if call is not None:
+                self._by_call[call] = answer
             if len(self._waiting) > _MOST_WAITING:
-                self._give_up(self._waiting.pop(0))
+                self._give_up(next(iter(self._waiting)))
 
     def called(self, parent: str | None, lane: Lane, fields: dict[str, Any], name: str | None) -> None:
         """Take in a tool call that was recorded itself: what asked for it is no derived tool."""
-        answers = sorted(self._newest(lane), key=lambda answer: answer.call != parent or parent is None)
+        asker = self._by_call.get(parent or "")
+        near = islice(reversed(self._in_lane.get(lane, {})), _NEAR)
+        others = islice(reversed(self._waiting), _NEAR)
+        answers = list(dict.fromkeys((*([] if asker is None else [asker]), *near, *others)))
         tool_id, args = string(fields.get("tool_id")), fields.get("args", fields.get("arguments"))
         for is_it in (
             lambda use: tool_id is not None and use.id == tool_id,
@@ -79,7 +88,7 @@ class Deriver:
         ):
             if self._take(answers, is_it) is not None:
                 return
-        if tool_id is None and answers and (answers[0].call == parent or answers[0].lane == lane):
+        if tool_id is None and answers and (answers[0] is asker or answers[0].lane == lane):
             self._take(answers[:1], lambda use: use.name == name)
 
     def asked(self, lane: Lane, fields: dict[str, Any], at: Any) -> None:
@@ -100,13 +109,22 @@ class Deriver:
 
     def finish(self) -> None:
         """Nothing comes any more: what waits now was never answered."""
-        for answer in self._waiting:
+        for answer in list(self._waiting):
             self._give_up(answer)
-        self._waiting.clear()
 
     def _give_up(self, answer: _Answer) -> None:
         for use in answer.uses:
             self._tell(use, None, None)
+        self._forget(answer)
+
+    def _forget(self, answer: _Answer) -> None:
+        self._waiting.pop(answer, None)
+        in_lane = self._in_lane[answer.lane]
+        in_lane.pop(answer, None)
+        if not in_lane:
+            del self._in_lane[answer.lane]
+        if self._by_call.get(answer.call or "") is answer:
+            del self._by_call[answer.call or ""]
 
     def _give(self, answers: list[_Answer], result: ToolResult, at: Any) -> None:
         use = self._take(answers, lambda use: use.id is not None and use.id == result.id)
@@ -123,22 +141,17 @@ class Deriver:
             for use in answer.uses:
                 if is_it(use):
                     answer.uses.remove(use)
-                    if not answer.uses and answer in self._waiting:
-                        self._waiting.remove(answer)
+                    if not answer.uses:
+                        self._forget(answer)
                     return use
         return None
-
-    def _newest(self, lane: Lane) -> list[_Answer]:
-        """Return who waits, newest first, those of the lane before all others."""
-        newest = self._waiting[::-1]
-        return sorted(newest, key=lambda answer: answer.lane != lane)
 
     def _line_of(self, lane: Lane, fields: dict[str, Any], elements: list[Any]) -> list[_Answer]:
         """Return who waits in the line of work of a request: the answers it holds, then those of its lane."""
         named = [element.get("$answer") for element in reversed(elements) if type(element) is dict]
         links = [call for call in (*named, fields.get("base")) if type(call) is str]
-        linked = [answer for link in links for answer in self._waiting if answer.call == link]
-        near = [answer for answer in reversed(self._waiting) if answer.lane == lane][:_NEAR]
+        linked = [self._by_call[link] for link in links if link in self._by_call]
+        near = islice(reversed(self._in_lane.get(lane, {})), _NEAR)
         return list(dict.fromkeys((*linked, *near)))
 
 
