@@ -43,7 +43,8 @@ def _blocks(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
     """Yield the events between blank lines: those that look as most do at once, others line by line."""
     from json import JSONDecoder
 
-    decode = JSONDecoder().scan_once  # json.loads() does more around it than it does itself
+    # json.loads() does more around it than it does itself.
+    decode = JSONDecoder().scan_once  # type: ignore[attr-defined]
     for block in data[at:].split(b"\n\n"):
         begin, at = at, at + len(block) + 2
         found = _usual(block, decode) if at <= len(data) else None
