@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.tested
 
-.PHONY: demo test test-long test-pythons bench check format clean
+.PHONY: demo test test-long test-pythons test-versions bench check format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reenact needs Python 3.11 or newer; try: make PYTHON=python3.11")'
@@ -39,6 +39,10 @@ format: $(TESTED)
 
 test-pythons: $(TESTED)
 	bash tests/pythons.sh
+
+# Older versions of the SDKs and libraries, each in an environment of its own under .venvs.
+test-versions: $(TESTED)
+	cd tests && ../$(BIN)/python -m versions
 
 bench: $(TESTED)
 	$(BIN)/python -m pip install -q --group bench
