@@ -77,7 +77,7 @@ class Watch:
             exchange = Exchange(self.recorder(), route.sort, route.provider, method.upper(), url)
             try:
                 exchange.leave(list(headers), body if given is None else given, hash(body))
-            except Exception:
+            except BaseException:  # an interrupt, too
                 exchange.is_over = True  # no answer to a request that is not there
                 raise
             met[host] = met.get(host, 0) + 1
