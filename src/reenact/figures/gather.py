@@ -103,7 +103,7 @@ class Gatherer:
 
     def _asks(self, call: str, writer: str, fields: dict[str, Any]) -> None:
         self._begins(call, Begun(MODEL, fields, self._sums.request(call, fields)))
-        self._deriver.asked((writer, lane_of(fields)), fields, None)
+        self._deriver.asked(call, (writer, lane_of(fields)), fields, None)
 
     def _begins(self, call: str, begun: Begun) -> None:
         before = self._open.setdefault(call, begun)

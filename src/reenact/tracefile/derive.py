@@ -60,13 +60,16 @@ class Deriver:
         """Oldest first, as in each lane."""
         self._in_lane: dict[Lane, dict[_Answer, None]] = {}
         self._by_call: dict[str, _Answer] = {}
+        self._providers: dict[str, str] = {}
+        """Of requests that have no answer yet."""
 
     def answered(self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any) -> None:
         """Take in an answer as it stands in its line."""
         body = fields.get("body")
         if type(body) is not dict or fields.get("error") is not None:
             return
-        uses = shapes.tool_uses(body, string(fields.get("provider")))
+        provider = self._providers.pop(call or "", None) or string(fields.get("provider"))
+        uses = shapes.tool_uses(body, provider)
         if uses:
             answer = _Answer(call, lane, [Asked(use, order, at) for order, use in enumerate(uses)])
             self._waiting[answer] = self._in_lane.setdefault(lane, {})[answer] = None
@@ -91,8 +94,11 @@ class Deriver:
         if tool_id is None and answers and (answers[0] is asker or answers[0].lane == lane):
             self._take(answers[:1], lambda use: use.name == name)
 
-    def asked(self, lane: Lane, fields: dict[str, Any], at: Any) -> None:
+    def asked(self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any) -> None:
         """Take in a request as it stands in its line: what it holds of new results."""
+        provider = string(fields.get("provider"))
+        if provider is not None and call is not None and len(self._providers) < _MOST_WAITING:
+            self._providers[call] = provider
         if not self._waiting:
             return
         elements = _new_elements(fields)

@@ -71,7 +71,7 @@ def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
         elif event is call.end:
             deriver.answered(call.id, lane, event._raw(), call)
         else:
-            deriver.asked(lane, event._raw(), event)
+            deriver.asked(call.id, lane, event._raw(), event)
         event._forget()
     deriver.finish()
     return sorted(found, key=lambda call: (call.event.index or 0, call.order))
