@@ -10,7 +10,7 @@ for version in 3.11 3.12 3.13 3.14; do
     env=".venvs/$version"
     [ -d "$env" ] || "$python" -m venv "$env"
     "$env/bin/python" -m pip install -q --upgrade 'pip>=25.1'
-    "$env/bin/python" -m pip install -q -e . --group test --group sdk
+    "$env/bin/python" -m pip install -q -e . --group test --group sdk --group neighbours
     echo "== python$version"
     "$env/bin/python" -m pytest -n auto --dist worksteal
 done

@@ -136,8 +136,13 @@ class Stage:
         told, alone = self.told(way), self.told(bare)
         found = [f"{name} differs" for name in told if told[name] != alone[name]]
         found += told["not restored"] if way.startswith("install") else []
-        if self.sent(way) != self.sent(bare):
-            found.append("other requests at the provider")
+        sent, alone = self.sent(way), self.sent(bare)
+        if sent != alone:
+            first = next(
+                (pair for pair in zip(sent, alone, strict=False) if pair[0] != pair[1]),
+                (len(sent), len(alone)),
+            )
+            found.append(f"other requests at the provider: {first}")
         return found
 
     def _not_recorded(self, way: str) -> list[str]:
