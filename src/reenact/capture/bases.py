@@ -11,7 +11,7 @@ from itertools import compress, count
 from .. import schema
 from ..lines import is_plain
 from . import guard
-from .copies import small_change
+from .copies import plain_of, small_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,9 +76,16 @@ def goes_on(base: Base | None, kept: int, raw: list[Any]) -> str | None:
     ):
         return None
     for copy, element in zip(base.copies[kept:], raw[kept:], strict=False):
-        if not is_plain(element) or small_change(copy, element) is None:
+        if not is_plain(element) or not _says_the_same(copy, element):
             return None  # only the beginning is the same, a system prompt for instance
     return base.lane
+
+
+def _says_the_same(copy: Copy, element: Any) -> bool:
+    """True if only a marker was moved: another text in the same place is another conversation."""
+    from ..wire.shapes import text
+
+    return small_change(copy, element) is not None and text(plain_of(copy)) == text(element)
 
 
 def copy_equal(raw: Any, copy: Copy) -> bool:

@@ -126,6 +126,7 @@ class Exchange:
             self.recorder.emit(schema.HTTP_REQUEST, request_fields(about, body, kind))
             return
         from ..wire.shapes import kept_conversation, provider_of_request
+        from ..wire.toolresults import brought_results
 
         parent = self._calls.open_tool()
         self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
@@ -133,7 +134,8 @@ class Exchange:
         lanes, call, tried = self._calls.lanes, self._call, attempt_of(headers)
 
         def choose(goes_on: str | None) -> dict[str, Any]:
-            lane, attempt = lanes.begin(call, goes_on, fingerprint, tried, kept_conversation(body))
+            kept, results = kept_conversation(body), brought_results(body)
+            lane, attempt = lanes.begin(call, goes_on, fingerprint, tried, kept, results)
             self._opened.lane = lane  # type: ignore[union-attr]
             return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
 
@@ -240,10 +242,10 @@ class Exchange:
             is_cause=not self._finalising,
         )
         failed = error is not None or (self._status or 0) >= 400
-        uses = [] if failed else tool_uses(body, self.provider)
-        named = body.get("id") if isinstance(body, dict) else None
-        named = named if isinstance(named, str) else None
-        self._calls.lanes.end(self._call, failed=failed, asks_for_tools=bool(uses), answer=named)
+        asked = None if failed else frozenset(str(use[0]) for use in tool_uses(body, self.provider)) or None
+        name = body.get("id") if isinstance(body, dict) else None
+        named = name if isinstance(name, str) else None
+        self._calls.lanes.end(self._call, failed=failed, asked=asked, answer=named)
 
     def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
         """Return the answer, and how it ended."""

@@ -70,8 +70,10 @@ class History:
         if ours:
             body = texts.withhold("body", jsonable(body), content)
         key = conversation_key(body)
+        found: tuple[Base | None, int] = (None, 0)
         if callable(lane):
-            found = self.best_base(key, "", body[key]) if key is not None else (None, 0)
+            if key is not None:
+                found = self.nearest(key, body[key])
             told = {
                 name: value
                 for name, value in lane(goes_on(*found, body[key] if key else [])).items()
@@ -85,7 +87,9 @@ class History:
             return recorder.write(schema.MODEL_REQUEST, fields, text, full, held=True)
         if not ours:  # our own list: another thread may add a message while we look at them
             body = {**body, key: list(body[key])}
-        base, kept = self.best_base(key, lane, body[key])
+        base, kept = found
+        if base is None or base.lane != lane:
+            base, kept = self.best_base(key, lane, body[key])
         if not ours and kept < len(body[key]) and not is_plain(body[key][kept]):
             # SDK objects among the messages never equal our copies; made plain, they do.
             body, ours = jsonable(body), True
@@ -98,6 +102,14 @@ class History:
         elif resets == self.resets:  # else the line was the last of its segment, and nothing may refer to it
             request.commit()
         return written
+
+    def nearest(self, key: str, raw: list[Any]) -> tuple[Base | None, int]:
+        """Return the base that shares the longest prefix, whatever its lane; of several the newest."""
+        found: tuple[Base | None, int] = (None, 0)
+        for base in self.bases:
+            if base.key == key and (common := base.common(raw)) >= found[1]:
+                found = base, common
+        return found
 
     def best_base(self, key: str, lane: str, raw: list[Any]) -> tuple[Base | None, int]:
         """Return the base that shares the longest prefix, the same lane's newest first."""

@@ -20,12 +20,16 @@ _in_context: ContextVar[tuple[str, str] | None] = ContextVar("reenact_lane", def
 
 
 class _Lane:
-    __slots__ = ("attempt", "failed", "last", "open", "waiting")
+    __slots__ = ("asked", "attempt", "brought", "failed", "last", "open", "waiting")
 
     def __init__(self) -> None:
         self.open: set[str] = set()
         self.waiting = False
         """True while an answer's tool uses have no results yet."""
+        self.asked: frozenset[str] = frozenset()
+        """The ids of those."""
+        self.brought: frozenset[str] = frozenset()
+        """The tool uses whose results the latest request brought."""
         self.last: Hashable = None
         """What the latest request was, to know it again when it is tried once more."""
         self.failed = False
@@ -43,22 +47,29 @@ class Lanes:
         """Lanes by what the provider calls an answer or a conversation that it keeps."""
 
     def begin(
-        self, call: str, goes_on: str | None, request: Hashable, attempt: int | None, kept: str | None = None
+        self,
+        call: str,
+        goes_on: str | None,
+        request: Hashable,
+        attempt: int | None,
+        kept: str | None = None,
+        results: frozenset[str] = frozenset(),
     ) -> tuple[str, int]:
         """Return the lane of a request and which attempt it is.
 
-        ``goes_on`` is its conversation's lane, ``kept`` names what it goes on with at the provider's.
+        ``goes_on`` is its conversation's lane, ``kept`` names what it goes on with at the provider's,
+        ``results`` are the tool uses whose results it brings.
         """
-        goes_on = self._of_name.get(kept or "", goes_on)
+        goes_on = self._of_name.get(kept or "", goes_on) or self._asked_for(results)
         run_id, here = _in_context.get() or ("", None)
         here = here if run_id == self._run_id else None
         retried = self._retried((goes_on, here), request)
-        name = retried or self._free(goes_on, here)
+        name = retried or self._free(goes_on, here, results)
         lane = self._lanes.setdefault(name, _Lane())
         again = retried is not None or (attempt or 1) > 1
         lane.attempt = attempt or (lane.attempt + 1 if again else 1)
         lane.open.add(call)
-        lane.waiting, lane.failed, lane.last = False, False, request
+        lane.waiting, lane.failed, lane.last, lane.brought = False, False, request, results
         self._of_call[call] = name
         self._remember(kept, name)
         _in_context.set((self._run_id, name))
@@ -66,14 +77,17 @@ class Lanes:
             del self._lanes[next(iter(self._lanes))]
         return name, lane.attempt
 
-    def end(self, call: str, *, failed: bool, asks_for_tools: bool, answer: str | None = None) -> None:
-        """Note how a call ended, and what the provider calls its answer."""
+    def end(
+        self, call: str, *, failed: bool, asked: frozenset[str] | None = None, answer: str | None = None
+    ) -> None:
+        """Note how a call ended: the ids of tools it asked for, None if for none, and the answer's name."""
         name = self._of_call.pop(call, "")
         lane = self._lanes.get(name)
         if lane is not None:
             self._remember(answer, name)
             lane.open.discard(call)
-            lane.failed, lane.waiting = failed, asks_for_tools
+            if not lane.open:  # else it is read to its end only now, and the conversation has gone on
+                lane.failed, lane.waiting, lane.asked = failed, asked is not None, asked or frozenset()
 
     def _remember(self, known_as: str | None, lane: str) -> None:
         if known_as:
@@ -89,13 +103,23 @@ class Lanes:
                 return name
         return None
 
-    def _free(self, goes_on: str | None, here: str | None) -> str:
-        if goes_on is not None and not self._busy(goes_on):
+    def _asked_for(self, results: frozenset[str]) -> str | None:
+        """Return the one lane whose answer waits for these results: another agent may have taken over."""
+        waiting = [name for name, lane in self._lanes.items() if lane.waiting and lane.asked & results]
+        return waiting[0] if len(waiting) == 1 else None
+
+    def _free(self, goes_on: str | None, here: str | None, results: frozenset[str]) -> str:
+        if goes_on is not None and (not self._busy(goes_on) or self._has_gone_on(goes_on, results)):
             return goes_on
         for name in (here, MAIN, *self._lanes) if goes_on is None else self._lanes:
             if name is not None and name != goes_on and not self._busy(name) and not self._waits(name):
                 return name
         return MAIN if MAIN not in self._lanes else f"lane-{len(self._lanes) + 1}"
+
+    def _has_gone_on(self, name: str, results: frozenset[str]) -> bool:
+        """True if a request answers what an open call has asked for: nobody reads that one to its end."""
+        lane = self._lanes.get(name)
+        return lane is not None and bool(results) and results != lane.brought
 
     def _busy(self, name: str) -> bool:
         lane = self._lanes.get(name)

@@ -1,0 +1,88 @@
+"""Whose conversation a request goes on with, where beginnings are alike, prompts change and streams stay unread."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from provider import Provider
+from reenact import Debugger, Tap
+
+PLAN = 'PLAN [[["lookup", {"question": "high?"}]], [["lookup", {"question": "far?"}]]]'
+SYSTEM = {"role": "system", "content": PLAN}
+
+
+class Chat:
+    """A client whose calls are recorded, and the lanes they were recorded in."""
+
+    def __init__(self, provider: Provider, path: Path) -> None:
+        self.url = provider.url("plan", "/v1/chat/completions")
+        self.path = path
+        self.tap = Tap(str(path))
+        self.http = self.tap.wrap(httpx.Client())
+
+    def ask(self, *messages: Any) -> dict[str, Any]:
+        answer = self.http.post(self.url, json={"model": "m", "messages": messages})
+        return dict(answer.raise_for_status().json()["choices"][0]["message"])
+
+    def lanes(self) -> list[str]:
+        self.http.close()
+        self.tap.close()
+        return [call.lane for call in Debugger.load(self.path).calls("model")]
+
+
+@pytest.fixture
+def chat(provider: Provider, tmp_path: Path) -> Chat:
+    return Chat(provider, tmp_path / "run.jsonl")
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def results(message: dict[str, Any]) -> list[dict[str, str]]:
+    return [
+        {"role": "tool", "tool_call_id": use["id"], "content": "very"}
+        for use in message.get("tool_calls", ())
+    ]
+
+
+def test_conversations_with_one_prompt_and_other_questions_are_told_apart(chat: Chat) -> None:
+    talks = [[SYSTEM, user(f"room {number}")] for number in range(3)]
+    for _ in range(2):
+        for talk in talks:
+            said = chat.ask(*talk)
+            talk += [said, *results(said)]
+    assert chat.lanes() == ["main", "lane-2", "lane-3"] * 2
+
+
+def test_an_agent_that_takes_over_with_a_prompt_of_its_own_stays_in_the_lane(chat: Chat) -> None:
+    said = chat.ask(SYSTEM, user("a room"))
+    other = {"role": "system", "content": PLAN.replace("high?", "deep?")}
+    chat.ask(other, user("a room"), said, *results(said))
+    assert chat.lanes() == ["main", "main"]
+
+
+def test_a_request_that_answers_an_unread_stream_goes_on_with_it(chat: Chat) -> None:
+    body = {"model": "m", "messages": [SYSTEM, user("a room")], "stream": True}
+    with chat.http.stream("POST", chat.url, json=body) as stream:
+        pieces = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: {"))
+        asked = next(
+            each["choices"][0]["delta"] for each in pieces if "tool_calls" in each["choices"][0]["delta"]
+        )
+        use = {**asked["tool_calls"][0], "function": {"name": "lookup", "arguments": "{}"}}
+        said = {"role": "assistant", "content": None, "tool_calls": [use]}
+        chat.ask(*body["messages"], said, *results(said))
+    assert chat.lanes() == ["main", "main"]
+
+
+def test_the_same_request_twice_at_once_is_two_agents(chat: Chat) -> None:
+    said = chat.ask(SYSTEM, user("a room"))
+    body = {"model": "m", "messages": [SYSTEM, user("a room"), said, *results(said)], "stream": True}
+    with chat.http.stream("POST", chat.url, json=body), chat.http.stream("POST", chat.url, json=body):
+        pass
+    assert chat.lanes() == ["main", "main", "lane-2"]
