@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.tested
 
-.PHONY: demo test test-long test-pythons test-versions bench check format clean
+.PHONY: demo test test-long test-pythons test-versions test-frameworks test-neighbours bench check format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reenact needs Python 3.11 or newer; try: make PYTHON=python3.11")'
@@ -16,7 +16,7 @@ $(READY): pyproject.toml
 
 # The real SDKs are many; who wants the demo need not wait for them.
 $(TESTED): $(READY)
-	$(BIN)/python -m pip install -q -e . --group test --group check --group sdk
+	$(BIN)/python -m pip install -q -e . --group test --group check --group sdk --group neighbours
 	touch $@
 
 demo: $(READY)
@@ -39,6 +39,21 @@ format: $(TESTED)
 
 test-pythons: $(TESTED)
 	bash tests/pythons.sh
+
+# Agent frameworks, and openai 2.x: three environments, since what they need cannot live together.
+.venvs/%/.ready: pyproject.toml
+	$(PYTHON) -m venv .venvs/$*
+	.venvs/$*/bin/python -m pip install -q --upgrade "pip>=25.1"
+	.venvs/$*/bin/python -m pip install -q -e . --group test --group $*
+	touch $@
+
+test-frameworks: .venvs/frameworks/.ready .venvs/frameworks-newest/.ready .venvs/crewai/.ready
+	REENACT_FRAMEWORKS=openai-2 .venvs/frameworks/bin/python -m pytest -n auto --dist loadgroup tests/frameworks tests/sdk
+	REENACT_FRAMEWORKS=newest .venvs/frameworks-newest/bin/python -m pytest -n auto --dist loadgroup tests/frameworks
+	REENACT_FRAMEWORKS=crewai .venvs/crewai/bin/python -m pytest tests/frameworks
+
+test-neighbours: .venvs/tracers/.ready
+	REENACT_TRACERS=1 .venvs/tracers/bin/python -m pytest tests/neighbours/apart
 
 # Older versions of the SDKs and libraries, each in an environment of its own under .venvs.
 test-versions: $(TESTED)

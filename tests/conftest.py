@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from provider import Provider
 from reenact.capture import announce
+
+collect_ignore = [] if os.environ.get("REENACT_FRAMEWORKS") else ["frameworks"]
+"""Frameworks have environments of their own: `make test-frameworks`."""
 
 
 @pytest.fixture(autouse=True)

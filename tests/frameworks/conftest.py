@@ -16,7 +16,9 @@ from .table import Framework
 
 
 @pytest.fixture(scope="session")
-def played(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Framework, str], Played]:
+def played(
+    provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Framework, str], Played]:
     environment = offline.environment(tmp_path_factory.mktemp("offline"))
 
     @cache

@@ -22,7 +22,9 @@ def openai(url: str, **more: Any) -> Any:
 def anthropic(url: str, **more: Any) -> Any:
     from langchain_anthropic import ChatAnthropic
 
-    return work.hand(ChatAnthropic(model="claude-scripted", base_url=url, api_key="none", max_tokens=99, **more))
+    return work.hand(
+        ChatAnthropic(model="claude-scripted", base_url=url, api_key="none", max_tokens=99, **more)
+    )
 
 
 def agent(model: Any, prompt: str) -> Any:

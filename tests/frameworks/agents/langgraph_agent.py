@@ -54,7 +54,9 @@ def events(url: str) -> str:
     async def run() -> str:
         graph = looping(chat(url), work.PARALLEL, [work.lookup, work.book])
         pieces = graph.astream_events(ASK, version="v2")
-        return "|".join([each["data"]["chunk"].text async for each in pieces if "chat_model_stream" in each["event"]])
+        return "|".join(
+            [each["data"]["chunk"].text async for each in pieces if "chat_model_stream" in each["event"]]
+        )
 
     return asyncio.run(run())
 

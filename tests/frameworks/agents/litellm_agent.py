@@ -11,9 +11,16 @@ import work
 from work import FAILING, LOOP, PARALLEL, QUESTION
 
 litellm.suppress_debug_info = True
-PROPERTIES: dict[str, Any] = {"question": {"type": "string"}, "city": {"type": "string"}, "nights": {"type": "integer"}}
+PROPERTIES: dict[str, Any] = {
+    "question": {"type": "string"},
+    "city": {"type": "string"},
+    "nights": {"type": "integer"},
+}
 TOOLS = [
-    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": PROPERTIES}}}
+    {
+        "type": "function",
+        "function": {"name": name, "parameters": {"type": "object", "properties": PROPERTIES}},
+    }
     for name in ("lookup", "book", "burn")
 ]
 

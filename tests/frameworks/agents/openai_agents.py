@@ -84,7 +84,9 @@ def gathered(url: str) -> str:
 
     async def run() -> str:
         each = agent(chat(url), LOOP)
-        asked = [Runner.run(each, f"{QUESTION} {n}", run_config=RunConfig(workflow_name=str(n))) for n in range(4)]
+        asked = [
+            Runner.run(each, f"{QUESTION} {n}", run_config=RunConfig(workflow_name=str(n))) for n in range(4)
+        ]
         return str([done.final_output for done in await asyncio.gather(*asked)])
 
     return asyncio.run(run())

@@ -26,7 +26,9 @@ def burn(city: str) -> str:
         raise ModelRetry(str(error)) from error
 
 
-def agent(url: str, prompt: str, kind: Any = OpenAIChatModel, tools: Any = (work.lookup, work.book, burn)) -> Any:
+def agent(
+    url: str, prompt: str, kind: Any = OpenAIChatModel, tools: Any = (work.lookup, work.book, burn)
+) -> Any:
     return Agent(kind(work.MODEL, provider=provider(url)), instructions=prompt, tools=tools)
 
 

@@ -35,7 +35,13 @@ def model(url: str) -> Any:
 
 def agent(url: str, prompt: str, **more: Any) -> Any:
     return ToolCallingAgent(
-        **{"tools": TOOLS, "model": model(url), "instructions": prompt, "verbosity_level": LogLevel.OFF, **more}
+        **{
+            "tools": TOOLS,
+            "model": model(url),
+            "instructions": prompt,
+            "verbosity_level": LogLevel.OFF,
+            **more,
+        }
     )
 
 
@@ -64,6 +70,4 @@ def team(url: str) -> str:
 
 
 if __name__ == "__main__":
-    work.main(
-        {"sync": sync, "parallel": parallel, "streamed": streamed, "failing": failing, "team": team}
-    )
+    work.main({"sync": sync, "parallel": parallel, "streamed": streamed, "failing": failing, "team": team})
