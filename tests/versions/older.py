@@ -150,7 +150,9 @@ async def achat_stream(site: Site) -> AsyncIterator[Any]:
 def ollama(site: Site, kind: str) -> Any:
     import ollama
 
-    return site.client(getattr(ollama, kind)(host=site.url, timeout=site.timeout))
+    made = getattr(ollama, kind)(host=site.url, timeout=site.timeout)
+    made._client.base_url = site.url  # it takes a host without a path
+    return site.client(made)
 
 
 @case("ollama", "chat, older")
