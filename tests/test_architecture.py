@@ -36,6 +36,7 @@ MAY_IMPORT = {
         "capture",
         "wire",
         "prices",
+        "_config",
         *ROOT_MODULES,
     },
     "testing": {"capture", "debugger", *ROOT_MODULES},

@@ -1,7 +1,8 @@
 """What has come of a stream so far, on disk: ``<stem>.blobs/<call>.part``, until the answer is recorded.
 
-SIGKILL leaves it there, and the reader shows it. Redacted as it is written; up to 256 bytes are held back,
-so that a secret that arrives in two pieces of a line is seen whole.
+SIGKILL leaves it there, and the reader shows it. Redacted as it is written; up to 512 bytes are held back,
+so that a secret that arrives in two pieces of a line is seen whole, and the events of a word that is not
+over, so that one is seen that is said a few letters at a time. With such a one the file ends.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import errno
 import os
 
 from . import guard
+from .said import Said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .redact import Redactor
 
-HELD_BACK = 256
+LOOKED_AT, LONG, HELD_BACK = 512, 8_192, 256
+"""Bytes that are looked at together; of an event too long to wait for its end; of such a one that wait."""
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 _may_stay_open = [True] * 32
 """One for each descriptor that may be kept: with a thousand streams at once, the agent needs its own."""
@@ -28,6 +31,7 @@ class Spill:
         self.path = os.path.join(folder, f"{call}.part")
         self._redactor = redactor
         self._held = b""
+        self._said = None if redactor is None else Said(redactor)
         self._is_over = False
         self._fd = self._create(folder)
         state = os.fstat(self._fd)
@@ -47,21 +51,25 @@ class Spill:
             return os.open(self.path, flags, 0o600)
 
     def add(self, data: bytes) -> None:
-        """Append what arrived, lines that are whole at once, of an unfinished one all but its end.
+        """Append what arrived, events that are whole; of a long unfinished one all but its end.
 
-        A few pieces are looked at together; what waits for them is never more than is held back anyway.
+        A few pieces are looked at together; what waits for them is little.
         """
         if self._is_over:
             return
         self._held = held = self._held + data if self._held else data
-        if len(held) <= HELD_BACK:
+        if len(held) < LOOKED_AT:
             return
-        upto = held.rfind(b"\n") + 1
-        if len(held) - upto > HELD_BACK:
-            upto = len(held) - HELD_BACK
+        upto = _end_of_events(held)
+        if not upto:
+            return
         self._held = held[upto:]
+        block = held[:upto] if self._said is None else self._said.passes(held[:upto])
         try:
-            self._write(self._clean(held[:upto]))
+            if block:
+                self._write(self._clean(block))
+            elif self._said is not None and self._said.holds_secret:
+                self.close()
         except OSError as exc:
             self.close()
             guard.tell(f"part:{exc.errno}", f"a stream is not kept as it arrives ({guard.explain(exc)}).")
@@ -117,3 +125,11 @@ class Spill:
             os.unlink(self.path)
         except OSError as exc:
             guard.pass_on(exc)
+
+
+def _end_of_events(data: bytes) -> int:
+    """Return where the last whole event ends: a line, or the object in a frame of Bedrock's binary stream."""
+    upto = data.rfind(b"\n") + 1
+    if len(data) - upto > HELD_BACK and (at := data.rfind(b'"}', upto)) >= 0:
+        upto = at + 2
+    return upto if len(data) - upto <= LONG else len(data) - HELD_BACK

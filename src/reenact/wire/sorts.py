@@ -1,4 +1,4 @@
-"""Calls to a model API that ask no model for an answer: what sort they are, told by their path; what they used.
+"""Calls to a model API that ask no model for an answer: their sort, told by the path, and what they used.
 
 Pure. Used by routes.py. They are never turns.
 """
@@ -63,7 +63,7 @@ _BY_MODEL = (("embed", EMBEDDINGS), ("rerank", RERANK), ("stable-", IMAGES), ("s
 
 
 def sort_of(method: str, path: str, served: bool) -> str | None:
-    """Return the sort of a call by its path, None if it is a model's or nobody's; ``served`` by a known host."""
+    """Return a call's sort by its path, None if it is a model's or nobody's; ``served`` at a known host."""
     for ending, sort in ANYWHERE:
         if path.endswith(ending):
             return None if "/organization" in path else sort

@@ -1,0 +1,86 @@
+"""What a stream says, put together from its events: a secret said a few letters at a time is seen in it.
+
+Used by the spill, for every few pieces of a stream. A word waits until it is over and has been looked at;
+with the first secret nothing more is let through.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .redact import Redactor
+
+_TEXT = re.compile(
+    rb'"(?:text|content|arguments|partial_json|delta|thinking|reasoning|reasoning_content|reasoning_text|refusal'
+    rb'|response|input|transcript|tool_plan|diff|code)": ?"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+)
+"""Where the providers put what is said, as it stands in an event."""
+_PACKED = re.compile(rb'"bytes": ?"([A-Za-z0-9+/=]+)"')
+"""Bedrock's invoke: an event inside an event, as base64."""
+_PLAIN = bytes(byte if byte < 128 else 32 for byte in range(256))
+"""A letter beyond ASCII ends a word as a space does; so does a backslash: a line feed, a quote."""
+_BEFORE = 160
+"""Bytes before a word that may say what it is: a name, a URL it ends."""
+_LONGEST_WORD = 4_096
+
+
+class Said:
+    """The text of one stream so far: its end, and the events that say a word which is not over."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._text = b""
+        self._word = 0
+        """Bytes of the word that is not over."""
+        self._waiting = b""
+        self.holds_secret = False
+
+    def passes(self, block: bytes) -> bytes:
+        """Take in whole events; returns what may be written, of these and those before."""
+        found = list(_TEXT.finditer(block))
+        pieces = [piece[1] for piece in found]
+        if b'"bytes":' in block:
+            pieces += [piece for packed in _PACKED.findall(block) for piece in _unpacked(packed)]
+        said = b"".join(pieces).translate(_PLAIN)
+        if not said:
+            return self._let_through(block) if not self._waiting else self._keep(block)
+        text = self._text + said
+        over = max(said.rfind(b" "), said.rfind(b"\\")) + 1
+        if not over and self._word + len(said) < _LONGEST_WORD:
+            self._text, self._word = text, self._word + len(said)
+            return self._keep(block)
+        if self._redactor.may_hold(text) and self._redactor.finds(text.decode("ascii")):
+            self.holds_secret, self._waiting = True, b""
+            return b""
+        self._word = len(said) - over if over else 0
+        self._text = text[-_BEFORE - self._word :]
+        if not self._word:
+            return self._let_through(block)
+        begins = _begins(block, found[-1].start()) if found and self._word <= len(pieces[-1]) else 0
+        before, self._waiting = self._waiting + block[:begins], block[begins:]
+        return before
+
+    def _keep(self, block: bytes) -> bytes:
+        self._waiting += block
+        return b""
+
+    def _let_through(self, block: bytes) -> bytes:
+        before, self._waiting = self._waiting, b""
+        return before + block if before else block
+
+
+def _begins(block: bytes, at: int) -> int:
+    """Return where the event begins that says what is said here."""
+    line = block.rfind(b"\n", 0, at) + 1
+    return line or max(block.rfind(b'"}', 0, at), 0)
+
+
+def _unpacked(packed: bytes) -> list[bytes]:
+    from binascii import Error, a2b_base64
+
+    try:
+        return _TEXT.findall(a2b_base64(packed))
+    except Error:
+        return []
