@@ -93,8 +93,9 @@ CHANGED = {
         "answers that are read in pieces are not recorded: StreamReader has no readany",
     ),
     "aiohttp, off": Changed("aiohttp", {"_request": "_ask"}, AIOHTTP, {}, (), "ClientSession has no _request"),
-    "urllib3, off": Changed(
-        "urllib3", {r"(?<!http\.client import )HTTPConnection": "Connection"}, URLLIB3, {}, (), "no attribute 'HTTPConnection'"
+    "urllib3, by http.client": Changed(
+        "urllib3", {r"(?<!http\.client import )HTTPConnection": "Connection"}, URLLIB3,
+        {"model.request": 1}, ("complete",), "no attribute 'HTTPConnection'",
     ),
     "mcp": Changed("mcp", {"send_request": "put_request"}, MCP, {"tool.called": 1, "tool.result": 1}),
     "websockets, off": Changed(
