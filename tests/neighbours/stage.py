@@ -25,7 +25,8 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
         name: value for name, value in offline.environment(folder).items() if not name.startswith("REENACT_")
     }
     paths = [str(PROGRAMS), kept.get("PYTHONPATH", "")]
-    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **more}
+    # botocore names its features in the order of a set.
+    return {**kept, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(filter(None, paths)), **more}
 
 
 def command(folder: Path, *words: object, **more: str) -> subprocess.CompletedProcess[str]:
