@@ -48,8 +48,9 @@ test-pythons: $(TESTED)
 	touch $@
 
 test-frameworks: .venvs/frameworks/.ready .venvs/frameworks-newest/.ready .venvs/crewai/.ready
-	REENACT_FRAMEWORKS=openai-2 .venvs/frameworks/bin/python -m pytest -n auto --dist loadgroup tests/frameworks tests/sdk
-	REENACT_FRAMEWORKS=newest .venvs/frameworks-newest/bin/python -m pytest -n auto --dist loadgroup tests/frameworks
+	REENACT_FRAMEWORKS=openai-2 .venvs/frameworks/bin/python -m pytest tests/frameworks
+	.venvs/frameworks/bin/python -m pytest -n auto --dist worksteal tests/sdk -k "openai- or cohere- or ollama-"
+	REENACT_FRAMEWORKS=newest .venvs/frameworks-newest/bin/python -m pytest tests/frameworks
 	REENACT_FRAMEWORKS=crewai .venvs/crewai/bin/python -m pytest tests/frameworks
 
 test-neighbours: .venvs/tracers/.ready

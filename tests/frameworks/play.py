@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,14 @@ class Played:
     port: int
     traces: list[Path]
 
+    name: str
+    """Of this play, as it stands in its URLs."""
+
     def requests(self, case: Case) -> list[dict[str, Any]]:
         """What a case sent, as JSON; which connection took it is left to the pool."""
         told = Plain(self.port).requests(self.log[case.name])
         told = [{name: value for name, value in each.items() if name != "connection"} for each in told]
+        told = [{**each, "line": each["line"].replace(self.name, "<play>")} for each in told]
         return sorted(told, key=lambda each: str(each["body"])) if case.at_once else told
 
     def lines(self, case: Case) -> list[str]:
@@ -56,12 +61,15 @@ class Played:
         told = [json.loads(line) for line in self.printed[case.name] if line.startswith('{"tool"')]
         return sorted(told, key=json.dumps) if case.at_once else told
 
+    def is_of(self, case: Case, url: str) -> bool:
+        return f"@{self.name}.{case.name}/" in url
+
 
 def play(
     framework: Framework, way: str, provider: Provider, folder: Path, environment: dict[str, str]
 ) -> Played:
-    provider.reset()
-    words = [f"{case.name}={provider.url(f'{case.words}@{case.name}')}" for case in framework.cases]
+    name = f"{framework.name}.{way}"
+    words = [f"{case.name}={provider.url(f'{case.words}@{name}.{case.name}')}" for case in framework.cases]
     before = {
         BARE: [],
         RUN: ["-m", "reenact", "run", "--strict-coverage", "--out", "runs"],
@@ -76,13 +84,19 @@ def play(
         stdin=subprocess.DEVNULL,
         timeout=200,
     )
-    log: dict[str, list[Received]] = {case.name: [] for case in framework.cases}
-    for received in provider.settled():
-        log[received.target.split("/")[2].partition("@")[2]].append(received)
     traces = sorted((folder / "runs").glob("*.jsonl"))
+    log = {case.name: _received(provider, f"@{name}.{case.name}/") for case in framework.cases}
     return Played(
-        done.returncode, _by_case(done.stdout), done.stderr.splitlines(), log, provider.port, traces
+        done.returncode, _by_case(done.stdout), done.stderr.splitlines(), log, provider.port, traces, name
     )
+
+
+def _received(provider: Provider, mark: str) -> list[Received]:
+    """What came to one case; its answers are over, or will be in a moment."""
+    found = [each for each in provider.log if mark in each.target]
+    while not all(each.over for each in found):
+        time.sleep(0.01)
+    return found
 
 
 def _without_ours(environment: dict[str, str]) -> dict[str, str]:

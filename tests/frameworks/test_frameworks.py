@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,13 +20,12 @@ Play = Callable[[Framework, str], Played]
 STOP = {"end": "end_turn", "tools": "tool_use"}
 SPANS = "/traces/ingest"
 EVERY = [
-    pytest.param(framework, case, way, id=f"{framework}-{case.name}-{way}", marks=pytest.mark.xdist_group(str(framework)))
+    pytest.param(framework, case, way, id=f"{framework}-{case.name}-{way}")
     for framework in HERE
     for way in (RUN, WRAPPED)
     if way == RUN or framework.is_wrapped
     for case in framework.cases
-]  # fmt: skip
-RUNS = [pytest.param(framework, marks=pytest.mark.xdist_group(str(framework)), id=str(framework)) for framework in HERE]  # fmt: skip
+]
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -36,7 +34,7 @@ def test_the_environment_is_the_one_it_is_said_to_be() -> None:
     assert version("openai").split(".")[0] == ("3" if ENVIRONMENT == "newest" else "2")
 
 
-@pytest.mark.parametrize("framework", RUNS)
+@pytest.mark.parametrize("framework", HERE, ids=str)
 def test_a_program_ends_and_speaks_as_without_us(framework: Framework, played: Play) -> None:
     bare, recorded = played(framework, BARE), played(framework, RUN)
     assert bare.exit == recorded.exit == framework.cases[-1].exit, recorded.said
@@ -61,7 +59,7 @@ def test_every_call_is_recorded_once_with_its_answer(
     framework: Framework, case: Case, way: str, played: Play
 ) -> None:
     recorded = played(framework, way)
-    calls = model_calls(recorded.traces[0], case)
+    calls = model_calls(recorded, case)
     asked = [each for each in recorded.log[case.name] if SPANS not in each.target]
     assert Counter(map(canonical, (call.begin.body for call in calls))) == Counter(
         canonical(json.loads(each.body)) for each in asked
@@ -75,7 +73,7 @@ def test_every_call_is_recorded_once_with_its_answer(
 
 @pytest.mark.parametrize(("framework", "case", "way"), EVERY)
 def test_agents_are_told_apart(framework: Framework, case: Case, way: str, played: Play) -> None:
-    calls = model_calls(played(framework, way).traces[0], case)
+    calls = model_calls(played(framework, way), case)
     lanes: dict[str, set[str]] = {}
     for call in calls:
         lanes.setdefault(conversation(call.begin.body), set()).add(call.lane)
@@ -89,7 +87,7 @@ def test_tools_are_told_by_what_went_over_the_wire(
 ) -> None:
     recorded = played(framework, way)
     calls = Debugger.load(recorded.traces[0]).calls()
-    mine = {call.id for call in calls if call.kind == "model" and f"@{case.name}/" in call.begin.url}
+    mine = {call.id for call in calls if call.kind == "model" and recorded.is_of(case, call.begin.url)}
     tools = [call for call in calls if call.kind == "tool" and call.parent in mine]
     turns = [plan.turn(json.loads(each.body)) for each in recorded.log[case.name] if each.status == 200]
     asked = Counter(canonical([use.name, use.args]) for turn in turns for use in turn.tools)
@@ -109,8 +107,9 @@ def test_tools_are_told_by_what_went_over_the_wire(
             assert (call.error is not None) == (case.flags_errors and "error" in did)
 
 
-def model_calls(path: Path, case: Case) -> list[Any]:
-    return [call for call in Debugger.load(path).calls("model") if f"@{case.name}/" in call.begin.url]
+def model_calls(recorded: Played, case: Case) -> list[Any]:
+    calls = Debugger.load(recorded.traces[0]).calls("model")
+    return [call for call in calls if recorded.is_of(case, call.begin.url)]
 
 
 def canonical(value: Any) -> str:

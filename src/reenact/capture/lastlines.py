@@ -47,7 +47,9 @@ class LastLines:
         import json
 
         after: list[dict[str, Any]] = []
-        for line in reversed(lines):
+        earlier = list(lines)
+        while earlier:
+            line = earlier.pop()
             try:
                 fields = json.loads(line)
                 self.step = max(self.step, int(fields["step"]))
@@ -65,7 +67,13 @@ class LastLines:
                 self.totals.add(kind, fields)
             if kind in (schema.RUN_END, schema.PROC_END):
                 self.end = fields
+        if not self.end:  # an answer that nobody had read comes after it
+            self.end = next((json.loads(line) for line in reversed(earlier) if _is_end(line)), {})
         return bool(after) and isinstance(after[-1].get("tot"), dict)
+
+
+def _is_end(line: bytes) -> bool:
+    return any(f', "kind": "{kind}"'.encode() in line[:200] for kind in (schema.RUN_END, schema.PROC_END))
 
 
 def complete_end(
