@@ -69,7 +69,7 @@ def _exec(path: Any, args: Any, env: Any) -> None:
 
 
 def come_first() -> None:
-    """Put our folder before those of launchers that put theirs in front: a sitecustomize hides those after it.
+    """Put our folder before those of launchers that put theirs in front: a sitecustomize hides the others.
 
     Ours runs the next one; opentelemetry-instrument's does not.
     """
