@@ -141,7 +141,7 @@ class Genai:
 
 KINDS: dict[str, Any] = {"anthropic": Anthropic, "openai": OpenAI, "boto3": Boto3, "genai": Genai}
 SCENARIOS = {
-    "stream": "long-4000,drip-1",
+    "stream": "long-6000,drip-4",
     "wait": "silent",
     "tool": "tools-1",
     "mcp": "tools-1",
