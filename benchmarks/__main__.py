@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ from .harness import number, render
 from .rows import NEEDS_ORJSON, ROWS, STDLIB_ONLY
 
 ROOT = Path(__file__).resolve().parents[1]
+LONGEST = 900
+"""Seconds one row may take."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -78,14 +81,21 @@ def _measure_all(names: list[str], quick: bool, out: Path | None) -> int:
 
 def _measure_apart(name: str, quick: bool) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks", name, "--child", *(["--quick"] if quick else [])]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    row = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     try:
-        table: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        out, err = row.communicate(timeout=LONGEST)
+        table: dict[str, Any] = json.loads(out.splitlines()[-1])
         return table
+    except subprocess.TimeoutExpired:
+        os.killpg(row.pid, signal.SIGKILL)  # with the agents and servers it has started
+        row.wait()
+        note = f"not done after {LONGEST} s"
     except (IndexError, ValueError):
-        last = done.stderr.strip().splitlines()[-1:] or ["no output"]
-        note = f"could not be measured (exit {done.returncode}): {last[0]}"
-        return {"title": f"{name}: {ROWS[name]}", "figures": [], "notes": [note], "broken": True}
+        last = err.strip().splitlines()[-1:] or ["no output"]
+        note = f"could not be measured (exit {row.returncode}): {last[0]}"
+    return {"title": f"{name}: {ROWS[name]}", "figures": [], "notes": [note], "broken": True}
 
 
 def _measure_here(name: str, quick: bool) -> int:

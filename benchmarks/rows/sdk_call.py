@@ -23,8 +23,8 @@ def measure(quick: bool, folder: Path) -> Table:
                     what = f"{sdk}, {kb} KB, {'streamed' if stream else 'plain'}"
                     with provider() as url:
                         task = {"sdk": sdk, "url": f"{url}/s/text", "kb": kb, "stream": stream}
-                        ours = team.rounds(3 if quick else 10, OURS, calls=10, **task)
-                        rivals = team.rounds(1 if quick else 3, ["bare", *RIVALS], calls=6, **task)
+                        ours = team.rounds(2 if quick else 5, OURS, calls=12, **task)
+                        rivals = team.rounds(1 if quick else 2, ["bare", *RIVALS], calls=3, **task)
                     _compare(table, what, ours, budget)
                     _compare(table, what, rivals, None)
         table.notes += [*team.notes, *team.failures()]

@@ -19,7 +19,7 @@ from .agent import tool_loop
 from .recording import WAYS
 
 PARAGRAPH = "The tide came in slowly and the boats rose with it, one after another, while nobody looked. "
-WARM_UP = 4
+WARM_UP = 2
 
 
 def main() -> None:
