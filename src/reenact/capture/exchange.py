@@ -7,7 +7,7 @@ kept and counted; it is read when the answer is over.
 from __future__ import annotations
 
 from .. import schema
-from . import guard
+from . import guard, unread
 from .answer import write_answer
 from .arrived import Arrived, as_json
 from .callers import caller_frames
@@ -30,8 +30,7 @@ met: dict[str, int] = {}
 """Every host a seam of this process saw, and how many calls to it were recorded: the proof of coverage."""
 
 COMPLETE, CLOSED, FAILED, CANCELLED, CUT = "complete", "closed", "error", "cancelled", "cut"
-"""How an answer ended: whole, given up by the agent, by an exception, by one that is no error, or in the
-middle without any."""
+"""How an answer ended: whole, given up, by an exception, by one that is no error, in the middle."""
 
 
 def how_raised(exc: BaseException) -> str:
@@ -74,6 +73,7 @@ class Watch:
                         self.others[host] = self.others.get(host, 0) + 1
                     return None
                 route = Route(HTTP, None)
+            unread.record_whole_ones()
             exchange = Exchange(self.recorder(), route.sort, route.provider, method.upper(), url)
             try:
                 exchange.leave(list(headers), body if given is None else given, hash(body))
@@ -103,7 +103,7 @@ class Exchange:
         self._request: Any = None
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []
-        self._arrived = Arrived()
+        self.arrived = Arrived()
         self._stream: str | None = None
         self.sent: Sent | None = None
         """Where a seam tells of a body that is made while it is sent."""
@@ -118,8 +118,7 @@ class Exchange:
         self._request = body
         told = told_headers(headers, request=True)
         kind = next((value for name, value in headers if name.lower() == "content-type"), None)
-        if body is None:
-            self.sent = Sent(kind)
+        self.sent = Sent(kind) if body is None else None
         if self.sort != MODEL:
             self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
             about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
@@ -161,21 +160,22 @@ class Exchange:
             self._status = status
             self._headers = list(headers)
             encoding = self._header("content-encoding")
-            self._arrived.decoded = bool(stream or (encoding and encoding != "identity"))
-            if encoding and self._arrived.decoded and not decoded:
+            self.arrived.decoded = bool(stream or (encoding and encoding != "identity"))
+            if encoding and self.arrived.decoded and not decoded:
                 from ..wire.inflate import inflater
 
-                self._arrived.inflate = inflater(encoding)
-                self._arrived.is_sealed = self._arrived.inflate is None
+                self.arrived.inflate = inflater(encoding)
+                self.arrived.is_sealed = self.arrived.inflate is None
             if status < 400:  # an error is told in one piece
                 kind = self._header("content-type")
                 self._stream = stream or stream_kind(self.provider, self.url, kind, self._request)
+                unread.note(self)
             texts = self.recorder.texts
-            kept = self._stream and not self._arrived.is_sealed
+            kept = self._stream and not self.arrived.is_sealed
             if kept and texts.blob_folder and texts.content() == "full":
                 from .spill import Spill
 
-                self._arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
+                self.arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
         except Exception as exc:
             guard.swallow("record the beginning of an answer", exc)
 
@@ -183,7 +183,7 @@ class Exchange:
         """Take in bytes of the answer as they pass."""
         try:
             if self._w is self.recorder.w:
-                self._arrived.add(data)
+                self.arrived.add(data)
         except Exception as exc:
             guard.swallow("record a piece of an answer", exc)
 
@@ -200,7 +200,7 @@ class Exchange:
             self.recorder.lost += 1
             guard.swallow("record an answer", fault)
         try:
-            self._arrived.forget_spill()
+            self.arrived.forget_spill()
         except Exception as fault:
             guard.swallow("remove what was kept of an answer", fault)
 
@@ -208,10 +208,10 @@ class Exchange:
         from ..wire.routes import MODEL
         from ..wire.shapes import error_of, tool_uses
 
-        data = self._arrived.data()
+        data = self.arrived.data()
         error: Any = exc if how in (FAILED, CANCELLED) else None
         body, first = self._body(data, how)
-        first.update(self._arrived.loss())
+        first.update(self.arrived.loss())
         if isinstance(first.get("error"), tuple):
             kind, said = first.pop("error")
             error = error or {"type": kind, "message": said, "frames": caller_frames()}
@@ -251,7 +251,7 @@ class Exchange:
         """Return the answer, and how it ended."""
         if self._status is None and not data:
             return None, {"ended": how}
-        if self._arrived.is_sealed:
+        if self.arrived.is_sealed:
             why = f"content encoding {self._header('content-encoding')} cannot be read here"
             return None, {"ended": how, "problems": [why]}
         if self._stream is None:
@@ -260,7 +260,7 @@ class Exchange:
         from ..wire.stream import assemble
 
         assembled = assemble(data, self.provider, self._header("content-type"))
-        is_short = how == COMPLETE and not self._arrived.missing
+        is_short = how == COMPLETE and not self.arrived.missing
         ended = COMPLETE if assembled.complete else CUT if is_short else how
         first: dict[str, Any] = {"ttft_ms": self._since_began(assembled.first_content), "ended": ended}
         if assembled.error is not None:
@@ -271,28 +271,27 @@ class Exchange:
 
     def _since_began(self, offset: int | None) -> float | None:
         """Return when the byte at an offset arrived, in milliseconds since the call began."""
-        at = self._arrived.time_of(offset)
+        at = self.arrived.time_of(offset)
         return None if at is None or self._opened is None else round((at - self._opened.began) * 1000, 3)
 
     def _raw(self, data: bytes, body: Any) -> dict[str, Any] | None:
         """Store the stream as it came and return what stands for it in the line."""
         if self._stream is None or not data or self._opened is None:
             return None
-        return self._arrived.store(self.recorder.texts, data, body, self._opened.began)
+        return self.arrived.store(self.recorder.texts, data, body, self._opened.began)
 
     def _end_other(self, body: Any, error: Any) -> None:
         opened = self._calls.end(self._call, schema.HTTP_REQUEST, self.sort)[1] or self._opened
-        about = {"call": self._call, "sort": self.sort}
-        fields = answer_fields(about, opened, self._status, body, error, self.sent)
-        self.recorder.emit(schema.HTTP_RESPONSE, {**fields, **self._arrived.loss()})
+        told = {"call": self._call, "sort": self.sort}
+        fields = answer_fields(told, opened, self._status, body, error, self.sent)
+        self.recorder.emit(schema.HTTP_RESPONSE, {**fields, **self.arrived.loss()})
 
     def _header(self, *names: str) -> str | None:
         wanted = set(names)
         return next((value for name, value in self._headers if name.lower() in wanted), None)
 
     _finalising = False
-    """True in the finaliser: a context variable set by the garbage collector while another one is being
-    set crashes Python 3.11."""
+    """True in the finaliser: setting a context variable while another one is set crashes Python 3.11."""
 
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
