@@ -17,6 +17,8 @@ from .table import Case, Framework
 
 AGENTS = Path(__file__).parent / "agents"
 WRAPPING = Path(__file__).parent / "wrapping.py"
+SPANS = "/traces/ingest"
+"""Where a framework sends reports of its own, full of times."""
 BARE, RUN, WRAPPED = "bare", "run", "wrapped"
 QUIET = {
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
@@ -47,7 +49,7 @@ class Played:
 
     def requests(self, case: Case) -> list[dict[str, Any]]:
         """What a case sent, as JSON; which connection took it is left to the pool."""
-        told = Plain(self.port).requests(self.log[case.name])
+        told = Plain(self.port).requests([each for each in self.log[case.name] if SPANS not in each.target])
         told = [{name: value for name, value in each.items() if name != "connection"} for each in told]
         told = [{**each, "line": each["line"].replace(self.name, "<play>")} for each in told]
         return sorted(told, key=lambda each: str(each["body"])) if case.at_once else told

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from provider import Received, plan
+from provider.script import Turn
 from reenact import Debugger
 
-from .play import BARE, RUN, WRAPPED, Played
+from .play import BARE, RUN, SPANS, WRAPPED, Played
 from .table import ENVIRONMENT, ENVIRONMENTS, HERE, Case, Framework
 
 Play = Callable[[Framework, str], Played]
 STOP = {"end": "end_turn", "tools": "tool_use"}
-SPANS = "/traces/ingest"
 EVERY = [
     pytest.param(framework, case, way, id=f"{framework}-{case.name}-{way}")
     for framework in HERE
@@ -65,7 +65,7 @@ def test_every_call_is_recorded_once_with_its_answer(
         canonical(json.loads(each.body)) for each in asked
     )
     for call in calls:
-        check_answer(call, next(each for each in asked if json.loads(each.body) == call.begin.body))
+        check_answer(case, call, next(each for each in asked if json.loads(each.body) == call.begin.body))
     assert [call.attempt for call in calls] == (
         [1, 2] + [1] * 3 if case.name == "retried" else [1] * len(calls)
     )
@@ -76,7 +76,7 @@ def test_agents_are_told_apart(framework: Framework, case: Case, way: str, playe
     calls = model_calls(played(framework, way), case)
     lanes: dict[str, set[str]] = {}
     for call in calls:
-        lanes.setdefault(conversation(call.begin.body), set()).add(call.lane)
+        lanes.setdefault(turn_of(call.begin.body, case).id[:8], set()).add(call.lane)
     assert all(len(names) == 1 for names in lanes.values()), lanes
     assert len(set().union(*lanes.values())) == case.lanes, lanes
 
@@ -89,7 +89,7 @@ def test_tools_are_told_by_what_went_over_the_wire(
     calls = Debugger.load(recorded.traces[0]).calls()
     mine = {call.id for call in calls if call.kind == "model" and recorded.is_of(case, call.begin.url)}
     tools = [call for call in calls if call.kind == "tool" and call.parent in mine]
-    turns = [plan.turn(json.loads(each.body)) for each in recorded.log[case.name] if each.status == 200]
+    turns = [turn_of(json.loads(each.body), case) for each in recorded.log[case.name] if each.status == 200]
     asked = Counter(canonical([use.name, use.args]) for turn in turns for use in turn.tools)
     assert Counter(canonical([call.tool, call.args]) for call in tools) == asked
     assert all(call.derived for call in tools)
@@ -116,19 +116,16 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def conversation(body: Any) -> str:
-    """Whose conversation a request goes on with: its plan, and what was asked first."""
-    said = body.get("messages") or body["input"]
-    asked = said if isinstance(said, str) else next(each for each in said if each.get("role") == "user")
-    return canonical([plan.turn(body).id[:8], asked])
+def turn_of(body: Any, case: Case) -> Turn:
+    return plan.turn(body, case.name)
 
 
-def check_answer(call: Any, received: Received) -> None:
+def check_answer(case: Case, call: Any, received: Received) -> None:
     told = call.end._raw()
     if call.attempt == 1 and "status-429" in received.target and told["status"] == 429:
         assert told["error"] is not None
         return
-    turn = plan.turn(json.loads(received.body))
+    turn = turn_of(json.loads(received.body), case)
     assert (told["status"], told["error"], told["ended"]) == (200, None, "complete")
     assert told["stop_reason"] == STOP[turn.stop]
     assert turn.usage is not None

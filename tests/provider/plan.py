@@ -19,29 +19,35 @@ PROMPTS = ("instructions", "system", "messages", "input")
 """Where a prompt may stand; what an agent is told comes before what it is asked."""
 
 
-def turn(body: Any) -> Turn:
-    """The model's next answer."""
-    steps = _steps(body)
+def turn(body: Any, where: str = "") -> Turn:
+    """The model's next answer; its ids are those of the conversation, at this place."""
+    plan = _plan(body)
+    key = f"{zlib.crc32(json.dumps([plan, _asked(body), where]).encode()):08x}"
+    steps = [
+        tuple(ToolUse(f"call_{key}_{n}{at}", name, args) for at, (name, args) in enumerate(step))
+        for n, step in enumerate(plan, 1)
+    ]
     said = json.dumps(body)
     done = next((n for n, step in enumerate(steps) if step[0].id not in said), len(steps))
     asked = steps[done] if done < len(steps) else ()
     text = f"Looking, step {done + 1}." if asked else TEXT
     usage = Usage(25 + 40 * done, len(text.split()) + 10 * len(asked))
-    return Turn(f"{_key(steps)}{done + 1:04d}", text, "", asked, "tools" if asked else "end", usage)
+    return Turn(f"{key}{done + 1:04d}", text, "", asked, "tools" if asked else "end", usage)
 
 
-def _steps(body: Any) -> list[tuple[ToolUse, ...]]:
+def _plan(body: Any) -> Any:
     text = next(text for name in PROMPTS for text in _texts(body.get(name)) if MARK in text)
-    plan, _ = json.JSONDecoder().raw_decode(text, text.index(MARK) + len(MARK))
-    key = _key(plan)
-    return [
-        tuple(ToolUse(f"call_{key}_{n}{at}", name, args) for at, (name, args) in enumerate(step))
-        for n, step in enumerate(plan, 1)
-    ]
+    return json.JSONDecoder().raw_decode(text, text.index(MARK) + len(MARK))[0]
 
 
-def _key(plan: Any) -> str:
-    return f"{zlib.crc32(repr(plan).encode()):08x}"
+def _asked(body: Any) -> Any:
+    """What the conversation began with."""
+    said = body.get("messages") or body["input"]
+    return (
+        said
+        if isinstance(said, str)
+        else next(each["content"] for each in said if each.get("role") == "user")
+    )
 
 
 def _texts(value: Any) -> Iterator[str]:

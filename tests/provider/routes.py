@@ -75,8 +75,10 @@ def answer_to(ask: Ask) -> Answer:
     for pattern, dialect, streamed in TALK:
         if re.fullmatch(pattern, ask.path):
             body = ask.json()
-            planned = "plan" in ask.scenario
-            turn = plan.turn(body) if planned else script.turn(ask.scenario, dialect.rounds(body))
+            if "plan" in ask.scenario:
+                turn = plan.turn(body, ask.scenario.path.rpartition(".")[2])
+            else:
+                turn = script.turn(ask.scenario, dialect.rounds(body))
             return refusal(dialect, ask) or speak(dialect, ask, turn, body, streamed=streamed(body))
     for pattern, dialect, handler in OTHER:
         if re.fullmatch(pattern, ask.path):

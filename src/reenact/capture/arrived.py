@@ -69,6 +69,10 @@ class Arrived:
         if self.spill is not None:
             self.spill.remove()
 
+    def tail(self, size: int) -> bytes:
+        """Return the last bytes of it."""
+        return bytes(self._data[-size:])
+
     def data(self) -> bytes:
         """Return all that is kept."""
         return bytes(self._data)

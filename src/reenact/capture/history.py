@@ -210,8 +210,10 @@ class _Request:
         return texts
 
     def _known_elements(self) -> dict[int, Element]:
-        """Every element the file holds, by the hash of its text; asked for only after an edit."""
-        every = {id(element): element for base in self.history.bases for element in base.elements}
+        """Every element that lists of this name hold in the file, by the hash of its text; asked for only
+        after an edit."""
+        bases = [base for base in self.history.bases if base.key == self.key]
+        every = {id(element): element for base in bases for element in base.elements}
         return {hash(dumps(plain_of(element.copy))): element for element in every.values()}
 
     def _one(self, index: int, known: dict[int, Element]) -> tuple[str, str]:

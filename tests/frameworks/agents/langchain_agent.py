@@ -65,7 +65,7 @@ def claude(url: str) -> str:
 def claude_streamed(url: str) -> str:
     async def run() -> str:
         pieces = agent(anthropic(url), PARALLEL).astream(ASK, stream_mode="messages")
-        return "|".join([piece.text async for piece, _ in pieces])
+        return "|".join([piece.text async for piece, _ in pieces if piece.type == "AIMessageChunk"])
 
     return asyncio.run(run())
 

@@ -20,8 +20,13 @@ from work import FAILING, HILLS, LISBON, LOOP, PARALLEL, QUESTION, SEA, plan
 TOOLS: list[Any] = [function_tool(tool) for tool in (work.lookup, work.book, work.burn)]
 
 
+CLIENTS: list[AsyncOpenAI] = []
+"""They live as long as the program; one that is collected earlier complains of the loop it has lost."""
+
+
 def client(url: str) -> AsyncOpenAI:
-    return work.hand(AsyncOpenAI(base_url=f"{url}/v1", api_key="none"))
+    CLIENTS.append(work.hand(AsyncOpenAI(base_url=f"{url}/v1", api_key="none")))
+    return CLIENTS[-1]
 
 
 def responses(url: str) -> Any:

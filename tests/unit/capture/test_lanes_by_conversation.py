@@ -86,3 +86,30 @@ def test_the_same_request_twice_at_once_is_two_agents(chat: Chat) -> None:
     with chat.http.stream("POST", chat.url, json=body), chat.http.stream("POST", chat.url, json=body):
         pass
     assert chat.lanes() == ["main", "main", "lane-2"]
+
+
+def test_a_whole_stream_that_nobody_closes_is_recorded_before_the_next_request(chat: Chat) -> None:
+    ask = {"model": "m", "messages": [SYSTEM, user("a room")], "stream": True}
+    stream = chat.http.send(chat.http.build_request("POST", chat.url, json=ask), stream=True)
+    pieces = stream.iter_bytes()
+    read = b""
+    while b"[DONE]" not in read:
+        read += next(pieces)
+    chat.ask(SYSTEM, user("another room"))
+    kinds = [json.loads(line)["kind"] for line in chat.path.read_text().splitlines()]
+    assert kinds[1:] == ["model.request", "model.response"] * 2
+    assert Debugger.load(chat.path).calls("model")[0].end.ended == "complete"
+    stream.close()
+    assert chat.lanes() == ["main", "lane-2"]
+
+
+def test_a_message_that_another_dialect_has_sent_before_is_written_again(chat: Chat) -> None:
+    """A reference names a request and a place in its list; in the other dialect that list has another name."""
+    place = chat.url.replace("/chat/completions", "/responses")
+    chat.http.post(place, json={"model": "m", "instructions": PLAN, "input": [user("a room")]})
+    said = chat.ask(SYSTEM, user("no room"))
+    chat.ask(SYSTEM, user("no room"), said, *results(said))
+    body = [{**SYSTEM, "content": PLAN + "!"}, user("a room")]
+    chat.ask(*body)
+    chat.lanes()
+    assert Debugger.load(chat.path).calls("model")[-1].begin.body["messages"] == body
