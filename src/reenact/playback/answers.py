@@ -1,0 +1,132 @@
+"""What a recorded call came back with, in the form it can be given again; what of it is not there is said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..tracefile.calls import Call
+from ..tracefile.event import ErrorText, Event
+from ..wire.stream import assemble
+from .fingerprint import TOOL
+from .rawblob import Piece, read_stream
+from .whole import Whole, placeholders
+
+OK, STATUS, EXCEPTION, CUT = "ok", "status", "exception", "cut"
+CANCELLED, CLOSED, IN_FLIGHT = "cancelled", "closed", "in-flight"
+"""How a call ended: with an answer, with a server's error, with an exception, in the middle; or not by
+itself: the agent cancelled it or closed its stream, or the process died first."""
+
+HOSTS_OWN = frozenset({CANCELLED, CLOSED, IN_FLIGHT})
+"""Ends that the agent or its death made: given again as what had come until then, and then nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What may be given to who asks again. ``lossy`` must be empty for it to be the very thing."""
+
+    outcome: str
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    """The few that are recorded, names in lower case; a content type always, no content encoding."""
+    body: Any = None
+    """As parsed; of a stream what it came to. A tool's result."""
+    pieces: list[Piece] | None = None
+    """The bytes to be sent, as they came or as one; None if nothing came, or for a tool."""
+    error: ErrorText | None = None
+    """With ``type`` and ``frames``."""
+    duration_ms: float | None = None
+    lossy: tuple[str, ...] = ()
+    """Why this is not all, or not exactly, what came: ``redacted cut withheld blob-missing blob-damaged
+    no-stream stream-withheld not-recorded``."""
+
+
+def outcome_of(call: Call) -> str:
+    """Return how a call ended."""
+    end = call.end
+    if end is None:
+        return IN_FLIGHT
+    if call.kind == TOOL:
+        return EXCEPTION if end.error is not None and end._raw().get("result") is None else OK
+    ended, status = end.ended, end.status
+    if ended in (CANCELLED, CLOSED, CUT):
+        return str(ended)
+    if ended == "error" or (end.error is not None and status is None):
+        return EXCEPTION
+    return STATUS if type(status) is int and status >= 400 else OK
+
+
+def answer_of(call: Call, is_stream: bool) -> Answer:
+    """Return what a call came back with."""
+    outcome, end = outcome_of(call), call.end
+    if end is None:
+        return Answer(outcome)
+    lossy: list[str] = ["cut"] if end.lossy is True else []
+    if call.kind == TOOL:
+        body = _value(end, "result", lossy)
+        return Answer(outcome, body=body, error=end.error, duration_ms=call.duration_ms, lossy=_unique(lossy))
+    status = end.status if type(end.status) is int else None
+    body = _value(end, "body", lossy)
+    headers = {k: v for k, v in (end.headers or {}).items() if type(v) is str}
+    came_whole = end.raw is None and "json" in headers.get("content-type", "").replace("ndjson", "")
+    if is_stream and not came_whole and (status is None or status < 400):
+        pieces, why = _pieces(end, body, outcome, lossy)
+        if pieces is not None and why is None:
+            lossy = [reason for reason in lossy if reason == "cut"]  # the bytes are all there
+        if outcome == EXCEPTION and pieces and _says_error(pieces, headers.get("content-type")):
+            outcome = OK  # the error came in the stream itself
+        headers.setdefault("content-type", "text/event-stream")
+    else:
+        pieces = _one_piece(body, headers)
+        if body is None and outcome == OK and status not in (None, 204, 304) and call.kind != "model":
+            lossy.append("not-recorded")
+    return Answer(
+        outcome, status, headers, body, pieces, end.error, call.duration_ms, _unique(lossy)
+    )  # fmt: skip
+
+
+def _pieces(end: Event, body: Any, outcome: str, lossy: list[str]) -> tuple[list[Piece] | None, str | None]:
+    if end.raw is None and body is None and outcome != OK:
+        return None, None  # nothing had come
+    pieces, why = read_stream(end.raw, end._shelf.blobs)
+    if why is not None:
+        lossy.append(why)
+    return pieces, why
+
+
+def _one_piece(body: Any, headers: dict[str, str]) -> list[Piece] | None:
+    if body is None:
+        return None
+    if type(body) is str:
+        headers.setdefault("content-type", "text/plain; charset=utf-8")
+        return [(body.encode("utf-8", "surrogatepass"), 0.0)]
+    headers.setdefault("content-type", "application/json")
+    return [(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"), 0.0)]
+
+
+def _value(event: Event, name: str, lossy: list[str]) -> Any:
+    """Return a field of an event, its marks resolved, and say what is missing of it."""
+    stored = event._whole().get(name)
+    whole = Whole(event)
+    value = whole(stored)
+    if whole.missing is not None:
+        lossy.append(_reason(whole.missing))
+        value = event._value(stored)
+    if placeholders(value):
+        lossy.append("redacted")
+    return value
+
+
+def _reason(missing: str) -> str:
+    if "withheld" in missing:
+        return "withheld"
+    return "blob-missing" if "beside the file" in missing else "cut"
+
+
+def _says_error(pieces: list[Piece], content_type: str | None) -> bool:
+    return assemble(b"".join([data for data, _ in pieces]), None, content_type).error is not None
+
+
+def _unique(reasons: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reasons))

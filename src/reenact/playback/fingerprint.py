@@ -1,0 +1,235 @@
+"""Fingerprints of requests: which request of a run that is run again is which request of its recording.
+
+Three levels. L0 is the request as it was sent, L1 what it asks (``rules`` says what makes no difference), L2
+its outline, by which the nearest one is found. Bodies must have been redacted before, as the recording was.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from ..wire.shapes import conversation_key, model_of
+from ..wire.values import mapping, mappings, string
+from . import rules
+from .normal import canonical, exact, pairing, skeleton
+
+MODEL, TOOL, HTTP = "model", "tool", "http"
+"""Kinds of calls. What an MCP session calls is a tool; embeddings, files and the like are ``http``."""
+
+_STREAMING_PATHS = (
+    ":streamGenerateContent",
+    ":streamRawPredict",
+    "/converse-stream",
+    "/invoke-with-response-stream",
+)
+_STREAMING_BY_DEFAULT = ("/api/chat", "/api/generate")
+_MEMO_LIMIT = 50_000
+_memo: dict[bytes, tuple[bytes, tuple[str, ...]]] = {}
+"""Digest of a message as sent -> that of its skeleton, and its ids: messages are sent again every turn."""
+
+
+class Fingerprint(NamedTuple):
+    """Of one request; two are the same request if their ``l1`` is equal."""
+
+    kind: str
+    site: str
+    """What is called, whatever it is asked: ``POST /v1/messages``, ``tool search``."""
+    is_stream: bool
+    content: str
+    """L1 but for the question whether a stream is asked for."""
+    l1: str
+    l0: str
+
+
+class Shape(NamedTuple):
+    """L2: the outline of a request."""
+
+    family: str | None
+    roles: tuple[str, ...]
+    tools: tuple[str, ...]
+    schemas: tuple[str, ...]
+
+
+class Request:
+    """What a call asks for, recorded or now; ``sent`` tells of a body that is no JSON (docs/format.md)."""
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        body: Any = None,
+        *,
+        url: str | None = None,
+        sent: dict[str, Any] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        """The HTTP method, or the tool's name."""
+        self.url = url
+        self.body = body
+        self.sent = sent
+
+    @classmethod
+    def tool(cls, name: str, args: Any) -> Request:
+        """Return the request that a tool's call is."""
+        return cls(TOOL, name, args)
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        if self.kind == TOOL:
+            return _of_tool(self.name, self.body)
+        return fingerprint(self.kind, self.name, self.url, self.body, sent=self.sent)
+
+    @cached_property
+    def shape(self) -> Shape:
+        return shape(self.kind, self.url, self.body)
+
+    @property
+    def size(self) -> int | None:
+        """How many messages are sent, None if it is no conversation."""
+        return conversation_size(self.body) if self.kind == MODEL else None
+
+    def plain(self) -> Any:
+        """Return all that counts as one value, to be compared leaf by leaf."""
+        names: list[str] = []
+        if self.kind == TOOL:
+            return {"tool": self.name, "args": exact(self.body, names)}
+        body = skeleton(self.body, names, top=True) if self.kind == MODEL else exact(self.body, names)
+        whole: dict[str, Any] = {"path": _path(self.url)[0]}
+        if asks_stream(self.url, self.body):
+            whole["stream"] = True
+        if self.sent is not None:
+            whole["sent"] = _sent(self.sent, names)
+        return {**whole, **body} if type(body) is dict else {**whole, "body": body}
+
+
+def fingerprint(
+    sort: str, method: str, url: str | None, body: Any, *, sent: dict[str, Any] | None = None
+) -> Fingerprint:
+    """Return the fingerprint of an HTTP call; any ``sort`` but ``model`` is told by its whole body."""
+    names: list[str] = []
+    path, query = _path(url)
+    kind = MODEL if sort == MODEL else HTTP
+    seen, exactly = blake2b(digest_size=16), blake2b(digest_size=16)
+    seen.update(f"{rules.VERSION}\n{kind}\n{method.upper()}\n{path}?{query}\n".encode())
+    exactly.update(f"{method}\n{url}\n".encode())
+    if kind == MODEL and type(body) is dict:
+        key = conversation_key(body)
+        rest = {name: value for name, value in body.items() if name != key}
+        exactly.update(canonical(rest).encode())
+        seen.update(canonical(skeleton(rest, names, top=True)).encode())
+        seen.update(f"\n{key}\n".encode())
+        for element in body[key] if key is not None else ():
+            _add_element(element, names, seen, exactly)
+    else:
+        exactly.update(canonical(body).encode())
+        seen.update(canonical(exact(body, names)).encode())
+    if sent is not None:
+        exactly.update(canonical(sent).encode())
+        seen.update(canonical(_sent(sent, names)).encode())
+    seen.update(pairing(names).encode())
+    content, streams = seen.hexdigest(), asks_stream(url, body)
+    site = f"{method.upper()} {_without_model(path, url, body)}"
+    return Fingerprint(
+        kind, site, streams, content, f"{content}{'+stream' if streams else ''}", exactly.hexdigest()
+    )
+
+
+def _of_tool(name: str, args: Any) -> Fingerprint:
+    names: list[str] = []
+    whole = canonical([rules.VERSION, TOOL, name, exact(args, names)]) + pairing(names)
+    content = blake2b(whole.encode(), digest_size=16).hexdigest()
+    exactly = blake2b(canonical([name, args]).encode(), digest_size=16).hexdigest()
+    return Fingerprint(TOOL, f"tool {name}", False, content, content, exactly)
+
+
+def _add_element(element: Any, names: list[str], seen: Any, exactly: Any) -> None:
+    digest = blake2b(canonical(element).encode(), digest_size=16).digest()
+    known = _memo.get(digest)
+    if known is None:
+        own: list[str] = []
+        text = canonical(skeleton(element, own))
+        known = blake2b(text.encode(), digest_size=16).digest(), tuple(own)
+        if len(_memo) >= _MEMO_LIMIT:
+            _memo.clear()
+        _memo[digest] = known
+    exactly.update(digest)
+    seen.update(known[0])
+    names += known[1]
+
+
+def asks_stream(url: str | None, body: Any) -> bool:
+    """True if the answer is asked for as a stream."""
+    path = (url or "").partition("?")[0].rstrip("/")
+    if path.endswith(_STREAMING_PATHS):
+        return True
+    wanted = mapping(body).get("stream")
+    return wanted is True or (wanted is None and path.endswith(_STREAMING_BY_DEFAULT))
+
+
+def conversation_size(body: Any) -> int | None:
+    """Return the number of elements of the conversation in a body."""
+    key = conversation_key(body)
+    return len(body[key]) if key is not None else None
+
+
+def shape(kind: str, url: str | None, body: Any) -> Shape:
+    """Return the outline of a request."""
+    if kind != MODEL or type(body) is not dict:
+        return Shape(None, (), tuple(sorted(map(str, body))) if type(body) is dict else (), ())
+    key = conversation_key(body)
+    roles = tuple(_role(element) for element in (body[key] if key is not None else ()))
+    declared = mappings(body.get("tools"))
+    for each in (mapping(body.get("toolConfig")), *declared):
+        declared += mappings(each.get("functionDeclarations")) + mappings(each.get("tools"))
+    tools = tuple(sorted(filter(None, map(_tool_name, declared))))
+    return Shape(_family(model_of(body, url)), roles, tools, _schemas(body))
+
+
+def _schemas(body: dict[str, Any]) -> tuple[str, ...]:
+    asked = (mapping(body.get("response_format")), mapping(mapping(body.get("text")).get("format")))
+    names = [
+        string(mapping(each.get("json_schema")).get("name")) or string(each.get("name")) for each in asked
+    ]
+    return tuple(name for name in names if name)
+
+
+def _role(element: Any) -> str:
+    told = mapping(element)
+    return string(told.get("role")) or string(told.get("type")) or type(element).__name__
+
+
+def _tool_name(tool: dict[str, Any]) -> str | None:
+    inner = mapping(tool.get("function")) or mapping(tool.get("toolSpec"))
+    return string(tool.get("name")) or string(inner.get("name")) or string(tool.get("type"))
+
+
+def _family(model: str | None) -> str | None:
+    words = (model or "").rpartition("/")[2].replace(":", "-").replace(".", "-").split("-")
+    return "-".join(word for word in words if word and not any(char.isdigit() for char in word)) or model
+
+
+def _path(url: str | None) -> tuple[str, str]:
+    """Return path and query of a URL: who serves it, and with which key, is no part of what is asked."""
+    try:
+        parts = urlsplit(url or "")
+        pairs = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return url or "", ""
+    query = urlencode(sorted(pair for pair in pairs if pair[0].lower() not in rules.DROPPED_FROM_QUERY))
+    return unquote(parts.path).rstrip("/"), query
+
+
+def _without_model(path: str, url: str | None, body: Any) -> str:
+    named = mapping(body).get("model")
+    model = None if named else model_of({}, url)
+    return path.replace(model, "*") if model else path
+
+
+def _sent(sent: dict[str, Any], names: list[str]) -> Any:
+    """Return a body that is no JSON without its length, which its boundary is a part of."""
+    kept = {key: value for key, value in sent.items() if not (key == "bytes" and "parts" in sent)}
+    return exact(kept, names)

@@ -1,0 +1,211 @@
+"""Which recorded call answers a request made again: equal in content, in its turn, once; never a guess.
+
+A call may be asked for as soon as all that had ended before it began, in its lane, have been asked for: in
+order where the recording was sequential, in any order where calls overlapped. Thread-safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from threading import Lock
+from typing import Any, NamedTuple
+
+from ..wire.shapes import conversation_key
+from .fingerprint import TOOL, Request
+from .leaves import likeness
+from .remaining import Remaining
+from .tape import RecordedCall
+
+STRICT, KEEP_GOING, REBASE = "strict", "keep-going", "rebase"
+"""After a miss the run is over; or others keep their own answers; or a changed request gets what stood there."""
+
+REORDERED, CHANGED, WRONG_KIND = "reordered", "changed-request", "wrong-kind"
+EXTRA, EXHAUSTED, MISSING_CALL = "extra-call", "exhausted", "missing-call"
+AMBIGUOUS, DRIFT = "ambiguous-duplicate", "drift"
+"""Verdicts; their spelling is stable, so that other programs can go by them."""
+
+ALIKE = 0.5
+"""From here on a request is a changed one rather than a new one."""
+_SAME_QUESTION = 0.3
+"""How alike two conversations must be, whatever the prompt around them, to stand in the same place."""
+_LOOKED_AT = 32
+"""Calls that are compared with a request in search of the nearest."""
+
+
+class Served(NamedTuple):
+    """The recorded call that answers a request."""
+
+    call: RecordedCall
+    notes: tuple[str, ...] = ()
+    """``ambiguous-duplicate``, ``reordered``, ``drift``: it was answered, but not without a doubt."""
+
+
+class Miss(NamedTuple):
+    """A request that nothing in the recording answers."""
+
+    code: str
+    request: Request
+    nearest: RecordedCall | None
+    """The recorded call most like it, or the one it equals but for its turn."""
+    likeness: float
+    number: int
+    """Which request of the run this was, from 1."""
+
+
+class Frontier:
+    """Matches the requests of one execution with the calls of a tape.
+
+    ``calls`` are those that will be answered; what runs live must be left out. ``inside`` tells which calls a
+    tool had made: they need not come where its result is given.
+    """
+
+    def __init__(
+        self,
+        calls: Iterable[RecordedCall],
+        *,
+        mode: str = STRICT,
+        inside: Callable[[RecordedCall], Iterable[RecordedCall]] | None = None,
+    ) -> None:
+        self._remaining = Remaining(calls)
+        self._mode = mode
+        self._inside = inside
+        self._lock = Lock()
+        self._asked = 0
+        self._served: dict[str, int] = {}
+        """How often a request was answered, by its L1."""
+        self.log: list[Served | Miss] = []
+        """What became of every request, in order."""
+
+    def ask(self, request: Request) -> Served | Miss:
+        """Return the call that answers a request and use it up, or why there is none."""
+        print_ = request.fingerprint
+        with self._lock:
+            self._asked += 1
+            found = self._find(request)
+            if isinstance(found, Served):
+                self._use(found.call)
+                self._served[print_.l1] = self._served.get(print_.l1, 0) + 1
+            self.log.append(found)
+            return found
+
+    def missing(self) -> list[RecordedCall]:
+        """Return the recorded calls nobody has asked for; at the end of a run each is a ``missing-call``."""
+        with self._lock:
+            return self._remaining.to_come()
+
+    def to_come_before(self, position: float, given_up: Container[int]) -> RecordedCall | None:
+        """Return the first call nobody has asked for that had begun before a position in the recording.
+
+        ``given_up`` are the numbers of calls that need not be told of.
+        """
+        with self._lock:
+            return self._remaining.to_come_before(position, given_up)
+
+    @property
+    def misses(self) -> list[Miss]:
+        return [found for found in self.log if isinstance(found, Miss)]
+
+    def _find(self, request: Request) -> Served | Miss:
+        eligible = self._remaining.eligible()
+        equal = [call for call in eligible if _equal(call, request)]
+        if equal:
+            return _first(equal, request)
+        later = next((call for call in self._remaining.all() if _equal(call, request)), None)
+        if later is not None:
+            if self._mode == STRICT:
+                return Miss(REORDERED, request, later, 1.0, self._asked)
+            return Served(later, (REORDERED,))
+        if self._mode == REBASE:
+            stood_there = self._drifted(eligible, request)
+            if stood_there is not None:
+                return Served(stood_there, (DRIFT,))
+        return self._miss(eligible, request)
+
+    def _use(self, call: RecordedCall) -> None:
+        self._remaining.serve(call)
+        if call.kind == TOOL and self._inside is not None:
+            for each in self._inside(call):
+                self._remaining.pass_over(each)
+
+    def _drifted(self, eligible: list[RecordedCall], request: Request) -> RecordedCall | None:
+        """Return the call that stood in this place: same site, same course of talk, first in order.
+
+        One that asks something else altogether is a new call, which must not take another's answer.
+        """
+        for call in [*eligible, *self._remaining.all()]:
+            other_size = request.size is not None and call.size not in (None, request.size)
+            if call.kind != request.kind or other_size or not _same_site(call, request):
+                continue
+            if request.kind == TOOL:
+                return call
+            is_same_course = call.shape.roles == request.shape.roles
+            if is_same_course and likeness(_said(call.request), _said(request)) >= _SAME_QUESTION:
+                return call
+        return None
+
+    def _miss(self, eligible: list[RecordedCall], request: Request) -> Miss:
+        wanted = request.fingerprint
+        nearest, score = self._nearest(eligible, request)
+        if nearest is not None and nearest.fingerprint.content == wanted.content:
+            code = WRONG_KIND  # a stream for a plain call, or the other way round
+        elif not self._remaining.to_come():
+            code = EXHAUSTED
+        elif not any(_same_site(call, request) for call in eligible if call.kind == wanted.kind):
+            code = WRONG_KIND if wanted.l1 not in self._served else EXTRA
+        else:
+            code = CHANGED if score >= ALIKE and wanted.l1 not in self._served else EXTRA
+        if code == CHANGED and nearest is not None:
+            self._remaining.pass_over(nearest)  # what follows it must not be held up
+        return Miss(code, request, nearest, score, self._asked)
+
+    def _nearest(self, eligible: list[RecordedCall], request: Request) -> tuple[RecordedCall | None, float]:
+        """Return the call most like a request among those whose turn it is, and a few after them."""
+        kind, size = request.fingerprint.kind, request.size
+        near = [call for call in eligible if call.kind == kind]
+        near += [call for call in self._remaining.all() if call.kind == kind and call not in near][
+            :_LOOKED_AT
+        ]
+        if size is not None:  # of a long conversation only those about as long are worth rebuilding
+            near.sort(key=lambda call: abs((call.size or size) - size))
+        now = request.plain()
+        best: tuple[RecordedCall | None, float] = (None, 0.0)
+        for call in near[:_LOOKED_AT]:
+            alike = likeness(call.request.plain(), now)
+            if best[0] is None or alike > best[1]:
+                best = call, alike
+        return best if best[0] is not None else (eligible[0] if eligible else None, 0.0)
+
+
+def _equal(call: RecordedCall, request: Request) -> bool:
+    """True if a recorded call asked the same; its size tells most apart without rebuilding it."""
+    wanted = request.fingerprint
+    if call.kind != wanted.kind or (call.kind == TOOL and call.tool != request.name):
+        return False
+    if call.size is not None and request.size is not None and call.size != request.size:
+        return False
+    return call.fingerprint.l1 == wanted.l1
+
+
+def _same_site(call: RecordedCall, request: Request) -> bool:
+    if call.kind == TOOL:
+        return call.tool == request.name
+    return (
+        call.fingerprint.site == request.fingerprint.site and call.is_stream == request.fingerprint.is_stream
+    )
+
+
+def _first(equal: list[RecordedCall], request: Request) -> Served:
+    """Return the first of equal calls, in the order they began; before it, one that sent the very same."""
+    exactly = [call for call in equal if call.fingerprint.l0 == request.fingerprint.l0] or equal
+    chosen = exactly[0]
+    rivals = [call for call in exactly[1:] if call.begin < chosen.end and chosen.begin < call.end]
+    if any(call.answer.body != chosen.answer.body for call in rivals):
+        return Served(chosen, (AMBIGUOUS,))
+    return Served(chosen)
+
+
+def _said(request: Request) -> Any:
+    """Return the conversation of a request in its normal form."""
+    whole = request.plain()
+    key = conversation_key(whole)
+    return whole if key is None else whole[key]

@@ -1,0 +1,156 @@
+"""A request's body in its normal form: a skeleton without made-up ids, and the ids in the order they stand.
+
+Two bodies are the same request if their skeletons are equal and their ids pair alike.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from json import encoder as _json
+from typing import Any
+
+from . import rules
+
+ID = "<id>"
+_MAX_DEPTH = 200
+
+
+def canonical(value: Any) -> str:
+    """Return JSON text that does not depend on the order of keys; any value gives some text."""
+    if type(value) is str:
+        return json.dumps(value)
+    try:
+        return "".join(_encode(value, 0))
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, cycles, bottomless nesting
+        return json.dumps(_tamed(value, 0), sort_keys=True, separators=(",", ":"))
+
+
+def skeleton(value: Any, names: list[str], *, key: str | None = None, top: bool = False) -> Any:
+    """Return what stands at ``key`` of a request in its normal form; ids met are added to ``names``."""
+    return _walk(value, names, key, top, 0)
+
+
+def exact(value: Any, names: list[str]) -> Any:
+    """Return what a tool is given in its normal form: all of it counts but how secrets are numbered."""
+    return _opaque(value, names, 0)
+
+
+def pairing(names: list[str]) -> str:
+    """Return ids as numbers, each by where it stood first."""
+    known: dict[str, int] = {}
+    return ",".join([str(known.setdefault(name, len(known))) for name in names])
+
+
+def _walk(value: Any, names: list[str], key: str | None, top: bool, depth: int) -> Any:
+    kind = type(value)
+    if kind is str:
+        return _text(value, names)
+    if kind is dict:
+        return _object(value, names, top, depth + 1) if depth < _MAX_DEPTH else {}
+    if kind is list:
+        items = [
+            _walk(item, names, None, False, depth + 1)
+            for item in value
+            if depth < _MAX_DEPTH and not _dropped(item)
+        ]
+        if len(items) == 1 and key in ("content", "system") and _is_text_part(items[0]):
+            return items[0]["text"]
+        return items
+    return int(value) if kind is float and value.is_integer() else value
+
+
+def _object(value: dict[str, Any], names: list[str], top: bool, depth: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    # In the order of their names: where an id first stands must not depend on who wrote the object.
+    for key in sorted(value, key=str):
+        item = value[key]
+        if key in rules.DROPPED or (top and key in rules.DROPPED_AT_TOP) or rules.is_default(key, item):
+            continue
+        if key in rules.IDS and type(item) is str:
+            names.append(item)
+            found[key] = ID
+        elif key in rules.OPAQUE or (key == "input" and type(item) is dict and not top):
+            found[key] = _opaque(_decoded(item) if key in rules.JSON_TEXTS else item, names, depth)
+        elif key in rules.DROPPED_WITHIN and type(item) is dict:
+            kept = {name: each for name, each in item.items() if name not in rules.DROPPED_WITHIN[key]}
+            if kept:
+                found[key] = _opaque(kept, names, depth)
+        else:
+            found[key] = _walk(item, names, key, False, depth)
+    return found
+
+
+def _opaque(value: Any, names: list[str], depth: int) -> Any:
+    kind = type(value)
+    if kind is str:
+        return _text(value, names)
+    if kind is dict and depth < _MAX_DEPTH:
+        return {key: _opaque(value[key], names, depth + 1) for key in sorted(value, key=str)}
+    if kind in (list, tuple) and depth < _MAX_DEPTH:
+        return [_opaque(item, names, depth + 1) for item in value]
+    return value
+
+
+def _text(value: str, names: list[str]) -> str:
+    if "<redacted:" not in value:
+        return value
+    names += [found[0] for found in rules.PLACEHOLDER.finditer(value)]
+    return rules.PLACEHOLDER.sub(r"<redacted:\1>", value)
+
+
+def _decoded(value: Any) -> Any:
+    if type(value) is not str:
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _dropped(item: Any) -> bool:
+    """True for an element that is nothing but a mark for the provider's cache."""
+    return type(item) is dict and len(item) > 0 and rules.DROPPED.issuperset(item)
+
+
+def _is_text_part(item: Any) -> bool:
+    return (
+        type(item) is dict
+        and item.keys() <= {"type", "text"}
+        and type(item.get("text")) is str
+        and item.get("type", "text") in rules.TEXT_PARTS
+    )
+
+
+def _odd(value: object) -> object:
+    if isinstance(value, bytes | bytearray):
+        return {"$bytes": b64encode(value).decode("ascii"), "bytes": len(value)}
+    if isinstance(value, set | frozenset):
+        return sorted(map(canonical, value))
+    return {"$repr": repr(value)[:4000], "type": type(value).__name__}
+
+
+def _tamed(value: Any, depth: int) -> Any:
+    if depth > _MAX_DEPTH:
+        return "<deeper>"
+    if isinstance(value, dict):
+        return {str(key): _tamed(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_tamed(item, depth + 1) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else _odd(value)
+
+
+def _encoder() -> Callable[[Any, int], Iterable[str]]:
+    """Build the encoder once: ``json.dumps`` builds one for each message otherwise."""
+    make = getattr(_json, "c_make_encoder", None)  # None where the interpreter has no C half of json
+    if make is not None:
+        made: Callable[[Any, int], Iterable[str]] = make(
+            None, _odd, _json.encode_basestring_ascii, None, ":", ",", True, False, True
+        )
+        return made
+    slow = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_odd)
+    return lambda value, _: slow.encode(value)
+
+
+_encode = _encoder()

@@ -1,0 +1,206 @@
+"""When an answer may be given: in the order the recorded ones came, once nothing else goes on.
+
+An answer leaves when it has the earliest recorded end of all that were asked for, the agent has had time to
+act on the one before it, and the calls that had begun by then have been asked for. For these it waits a moment
+only, once for each: code that has changed may never make them. So nothing is ever held up for good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import threading
+import time
+from collections.abc import Callable, Container
+from typing import Protocol
+
+from .tape import RecordedCall
+
+RECORDED = "recorded"
+TICKS = 16
+"""Turns of the event loop without a request, after which a loop counts as idle."""
+QUIET = 0.002
+"""Seconds without a request, after which threads count as idle."""
+PATIENCE = 0.1
+"""Seconds for which a call is waited for that should have been made by now; once for each call."""
+
+
+class Coming(Protocol):
+    """Knows which calls nobody has asked for; ``Frontier`` does."""
+
+    def to_come_before(self, position: float, given_up: Container[int]) -> RecordedCall | None: ...
+
+
+class _Ticket:
+    """One answer that waits to be given."""
+
+    __slots__ = ("call", "not_before", "owner", "poke", "queued")
+
+    def __init__(self, call: RecordedCall, poke: Callable[[], None], pause: float) -> None:
+        self.call = call
+        self.poke = poke
+        """Wakes who waits; may be called by any thread."""
+        self.queued = time.monotonic()
+        self.not_before = self.queued + pause
+        self.owner = _here()
+
+    def __lt__(self, other: _Ticket) -> bool:
+        return (self.call.end, self.call.begin) < (other.call.end, other.call.begin)
+
+
+class Release:
+    """The order in which the answers of one execution are given; for threads, event loops, or both."""
+
+    def __init__(
+        self,
+        coming: Coming,
+        *,
+        pace: str | None = None,
+        ticks: int = TICKS,
+        quiet: float = QUIET,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._coming = coming
+        self._at_recorded_pace = pace == RECORDED
+        self._ticks = ticks
+        self._quiet = quiet
+        self._patience = patience
+        self._most = 20 * patience
+        """However much goes on elsewhere, no answer is held longer for calls that do not come."""
+        self._lock = threading.Lock()
+        self._waiting: list[_Ticket] = []
+        self._activity = 0
+        """Counts requests and answers given: while it changes, something goes on."""
+        self._last = 0.0
+        """When it changed, on the clock of time.monotonic()."""
+        self._last_owner: object = None
+        """To whom the last answer went."""
+        self._threads: set[int] = set()
+        self.given_up: set[int] = set()
+        """Numbers of the calls that were waited for in vain."""
+        self.order: list[str] = []
+        """The ids of calls in the order their answers were given."""
+
+    def asked(self) -> None:
+        """Something was asked for that gets no answer in turn: a miss, or what runs live."""
+        with self._lock:
+            self._changed()
+
+    def wait(self, call: RecordedCall) -> None:
+        """Return when a call's answer may be given to this thread."""
+        event = threading.Event()
+        ticket = self._queue(call, event.set)
+        try:
+            while True:
+                event.clear()
+                pause = self._step(ticket, idle=False)
+                if pause is None:
+                    return
+                event.wait(pause)
+        finally:
+            self._leave(ticket)
+
+    async def wait_async(self, call: RecordedCall) -> None:
+        """Return when a call's answer may be given to this task."""
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+
+        def poke() -> None:
+            try:
+                loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                pass  # its loop is closed, and nobody waits there any more
+
+        ticket = self._queue(call, poke)
+        try:
+            while True:
+                event.clear()
+                idle = await self._ticked(ticket)
+                pause = self._step(ticket, idle=idle)
+                if pause is None:
+                    return
+                if not event.is_set():
+                    # Not wait_for(): it would need several turns of the loop to come back.
+                    timer = loop.call_later(pause, event.set)
+                    try:
+                        await event.wait()
+                    finally:
+                        timer.cancel()
+        finally:
+            self._leave(ticket)
+
+    def _queue(self, call: RecordedCall, poke: Callable[[], None]) -> _Ticket:
+        pause = call.duration if self._at_recorded_pace else 0.0
+        with self._lock:
+            ticket = _Ticket(call, poke, pause)
+            self._threads.add(threading.get_ident())
+            heapq.heappush(self._waiting, ticket)
+            self._changed()
+            return ticket
+
+    def _changed(self) -> None:
+        self._activity += 1
+        self._last = time.monotonic()
+        if self._waiting:
+            self._waiting[0].poke()
+
+    async def _ticked(self, ticket: _Ticket) -> bool:
+        """Let the loop turn; True if nothing happened while it did. Only for who is next."""
+        if self._waiting[0] is not ticket:
+            return False
+        if self._follows_itself(ticket):
+            return True
+        before = self._activity
+        for _ in range(self._ticks):
+            await asyncio.sleep(0)
+            if self._activity != before:
+                return False
+        return True
+
+    def _follows_itself(self, ticket: _Ticket) -> bool:
+        """True if who was answered last is the one who asks now, and the only one: nobody else acts."""
+        return len(self._waiting) == 1 and self._last_owner in (None, ticket.owner)
+
+    def _step(self, ticket: _Ticket, *, idle: bool) -> float | None:
+        """Give the answer and return None if its time has come, else the seconds until another look."""
+        with self._lock:
+            if self._waiting[0] is not ticket:
+                return self._patience  # who is before it wakes it
+            now = time.monotonic()
+            alone = self._follows_itself(ticket)
+            if now < ticket.not_before:
+                return ticket.not_before - now
+            if not idle and not alone:
+                if ticket.owner[1] is not None:
+                    return 0.0
+                if now - self._last < self._quiet:
+                    return self._quiet - (now - self._last)
+            elif not alone and len(self._threads) > 1 and now - self._last < self._quiet:
+                return self._quiet - (now - self._last)
+            missing = self._coming.to_come_before(ticket.call.end, self.given_up)
+            if missing is not None:
+                left = min(self._last + self._patience, ticket.queued + self._most) - now
+                if left > 0:
+                    return left
+                self.given_up.add(missing.number)
+                return 0.0
+            heapq.heappop(self._waiting)
+            self._last_owner = ticket.owner
+            self.order.append(ticket.call.id)
+            self._changed()
+            return None
+
+    def _leave(self, ticket: _Ticket) -> None:
+        """Forget one that was cancelled while it waited."""
+        with self._lock:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+                heapq.heapify(self._waiting)
+                self._changed()
+
+
+def _here() -> tuple[int, object]:
+    """Return who asks: the thread, and the task if there is one."""
+    try:
+        return threading.get_ident(), asyncio.current_task()
+    except RuntimeError:
+        return threading.get_ident(), None
