@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from provider import Provider
 
 from ..stage import Stage
 
+pytestmark = pytest.mark.timeout(
+    900
+)  # seven tours of twelve libraries; a busy machine takes minutes for that
 ALL = (
     *("httpx", "httpx async", "httpx2", "requests", "urllib3", "http.client", "urllib", "aiohttp"),
     *("openai", "openai async", "anthropic", "boto3"),
