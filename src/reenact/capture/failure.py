@@ -86,15 +86,36 @@ def message(exc: BaseException) -> str:
 
 
 def frames(tb: TracebackType | None) -> list[str]:
-    """Return the three innermost frames, innermost first, as ``agent.py:41 in plan``; ours are left out."""
+    """Return the three innermost frames, innermost first, as ``agent.py:41 in plan``; ours are left out.
+
+    If they are all of libraries, the last one gives way to the innermost of the agent's own code.
+    """
     found: list[str] = []
+    own: str | None = None
+    own_ago = 0
     while tb is not None:
         code = tb.tb_frame.f_code
         if not code.co_filename.startswith(_HERE):
             found.append(f"{os.path.basename(code.co_filename)}:{tb.tb_lineno} in {code.co_name}")
             del found[:-MAX_FRAMES]
+            own_ago += 1
+            if is_agents(code.co_filename):
+                own, own_ago = found[-1], 0
         tb = tb.tb_next
+    if own is not None and own_ago >= MAX_FRAMES:
+        found[0] = own
     return found[::-1]
 
 
+def is_agents(filename: str) -> bool:
+    """True for a file that is neither of a library, nor of Python's own, nor ours."""
+    return not filename.startswith((_OURS, "<frozen ")) and not any(part in filename for part in _LIBRARIES)
+
+
 _HERE = os.path.dirname(__file__) + os.sep
+_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_LIBRARIES = (
+    os.sep + "site-packages" + os.sep,
+    os.sep + "dist-packages" + os.sep,
+    os.path.dirname(os.__file__) + os.sep,
+)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact import Tap, read_events
+from reenact.capture.failure import failure
 
 
 def recorded(tmp_path: Path, error: BaseException) -> dict[str, Any]:
@@ -50,3 +51,17 @@ def test_a_bad_status_is_an_error_whatever_the_body_says(tmp_path: Path) -> None
     assert event.error is not None and event.error.type == "http_502"
     assert event.payload["body"] == "<html>502 Bad Gateway</html>"
     assert event.payload["tot"]["err"] == 1
+
+
+def test_an_error_deep_in_libraries_still_names_the_agents_own_line() -> None:
+    def agent() -> None:
+        json.loads("{", cls=json.JSONDecoder)
+
+    try:
+        agent()
+    except ValueError as exc:
+        told = failure(exc)
+    assert told is not None
+    first, second, last = told["frames"]
+    assert first.startswith("decoder.py:") and second.startswith("decoder.py:")
+    assert last.startswith("test_failures.py:") and last.endswith(" in agent")
