@@ -97,6 +97,7 @@ class Exchange:
         self.method = method
         self.url = url
         self.is_over = False
+        self._call = ""
         self.fault: BaseException | None = None
         """What has gone wrong meanwhile, if nobody has asked for the answer since."""
         self._calls = calls_of(recorder)
@@ -107,7 +108,6 @@ class Exchange:
         self._stream: str | None = None
         self.sent: Sent | None = None
         """Where a seam tells of a body that is made while it is sent."""
-        self._call = ""
         self._w = recorder.w  # another one in a forked child, where the answer is still the parent's
         self._opened: OpenCall | None = None
 
