@@ -1,7 +1,7 @@
 """The user's settings: ``reenact.toml``, or ``[tool.reenact]`` in ``pyproject.toml``.
 
-The nearest one counts, looked for from the working directory upwards. Read at the desk and by ``reenact run``,
-never by what records inside a program.
+The nearest one counts, looked for from the working directory upwards. Read at the desk and by
+``reenact run``, never by what records inside a program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every Python and shell block of README and docs does what the page says, run as a reader would run it.
 
 Blocks of a page run from top to bottom in one temporary folder: Python in one fresh interpreter,
-``$ commands`` in a shell. Output is compared line by line; runs of spaces count as one, ``…`` stands for
+``$ commands`` in a shell, with a model that answers from a script. Output is compared line by line; runs of spaces count as one, ``…`` stands for
 anything, a line of only ``…`` for any number of lines.
 """
 
@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from pages import PAGES, Block, blocks, name_of
 
+from provider import Provider
+
 HERE = Path(__file__).parent
 RUN = ("python", "console")
 SHOWN = ("text", "json", "toml", "diff", "")
@@ -24,8 +26,10 @@ MARK = "--- end of block 5d1f ---"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_the_code_on_the_page_runs_and_prints_what_it_says(page: Path, tmp_path: Path) -> None:
-    reader = Reader(page, tmp_path)
+def test_the_code_on_the_page_runs_and_prints_what_it_says(
+    page: Path, tmp_path: Path, provider: Provider
+) -> None:
+    reader = Reader(page, tmp_path, provider)
     try:
         for block in blocks(page):
             reader.follow(block)
@@ -46,7 +50,7 @@ def test_a_block_is_left_out_only_with_a_reason(page: Path) -> None:
 class Reader:
     """Someone who types what the page says."""
 
-    def __init__(self, page: Path, folder: Path) -> None:
+    def __init__(self, page: Path, folder: Path, provider: Provider) -> None:
         self.page = page
         self.folder = folder
         self.printed: list[str] | None = None
@@ -62,6 +66,8 @@ class Reader:
             "COLUMNS": "100",
         }
         self.env |= {"HOME": str(folder), "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1", "TZ": "UTC"}
+        model = provider.url("tools-2")  # asks for the tool "lookup" twice
+        self.env |= {"ANTHROPIC_BASE_URL": model, "ANTHROPIC_API_KEY": "none"}
         self.python: subprocess.Popen[str] | None = None
 
     def follow(self, block: Block) -> None:

@@ -23,7 +23,7 @@ class Sent:
         self.restart(content_type)
 
     def restart(self, content_type: str | None = None) -> None:
-        """Forget what has passed: the body is sent from the beginning, by somebody who may know what it is."""
+        """Forget what has passed: the body is sent from the beginning, by one who may know what it is."""
         self._type = content_type or self._type
         boundary = boundary_of(self._type)
         self._parts = Parts(boundary) if boundary else None

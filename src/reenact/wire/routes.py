@@ -57,7 +57,8 @@ _NEEDS_HOST = (
 
 HOSTS = (
     "api.anthropic.com", "api.openai.com", "openai.azure.com", "generativelanguage.googleapis.com",
-    "aiplatform.googleapis.com", "bedrock-runtime", "bedrock-runtime-fips", "api.mistral.ai", "api.cohere.com", "api.cohere.ai",
+    "aiplatform.googleapis.com", "bedrock-runtime", "bedrock-runtime-fips", "api.mistral.ai",
+    "api.cohere.com", "api.cohere.ai",
     "openrouter.ai", "api.groq.com", "api.deepseek.com", "api.x.ai", "api.together.xyz", "api.fireworks.ai",
     "api.perplexity.ai", "api.cerebras.ai", "api.sambanova.ai", "inference.ai.azure.com",
     "services.ai.azure.com", "router.huggingface.co", "api-inference.huggingface.co",

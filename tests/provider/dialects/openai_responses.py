@@ -23,11 +23,19 @@ def _items(turn: Turn) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     if turn.thinking:
         summary = [{"type": "summary_text", "text": turn.thinking}]
-        items.append({"id": f"rs_{turn.id}", "type": "reasoning", "summary": summary, "encrypted_content": None})
+        items.append(
+            {"id": f"rs_{turn.id}", "type": "reasoning", "summary": summary, "encrypted_content": None}
+        )
     if turn.text:
         part = {"type": "output_text", "text": turn.text, "annotations": [], "logprobs": []}
         items.append(
-            {"id": f"msg_{turn.id}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+            {
+                "id": f"msg_{turn.id}",
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": [part],
+            }
         )
     for tool in turn.tools:
         items.append(

@@ -1,8 +1,8 @@
 """What goes out through a connection of http.client: bodies made while they are sent, and requests put
 together by hand with ``putrequest``, ``putheader``, ``endheaders`` and ``send``.
 
-Nothing is read ahead: what ``send`` is given is told of as it goes. A request by hand is recorded when its head
-leaves; if its body follows in one piece, just before that, and with it.
+Nothing is read ahead: what ``send`` is given is told of as it goes. A request by hand is recorded when its
+head leaves; if its body follows in one piece, just before that, and with it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Outgoing:
 
     def take_head(self, lines: list[bytes]) -> None:
         """Take in what the head says, its first line too."""
-        method, target = (lines[0].decode("latin-1").split(" ") + [""])[:2]
+        method, target = [*lines[0].decode("latin-1").split(" "), ""][:2]
         told = [line.decode("latin-1").partition(":") for line in lines[1:]]
         headers = [(name.strip(), value.strip()) for name, _, value in told]
         self._head = method, target, headers
@@ -67,7 +67,7 @@ class Outgoing:
             self._begin = None
 
     def failed(self, how: str, exc: BaseException) -> None:
-        """The request could not be sent. One that the server hung up on may have been answered all the same."""
+        """The request could not be sent. One that the server hung up on may have been answered even so."""
         if self.exchange is None:
             return
         if isinstance(exc, BrokenPipeError):

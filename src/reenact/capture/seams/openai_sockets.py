@@ -1,4 +1,4 @@
-"""openai's ``responses.connect()`` and ``realtime.connect()`` for ``tap.wrap``: sockets a client opens by itself.
+"""openai's ``responses.connect()`` and ``realtime.connect()`` for ``tap.wrap``: sockets a client opens.
 
 What opens them knows its client, and a wrapped client, or a copy of one, is told by its tapped transport. So
 it is asked when a socket is there. What is not imported yet is waited for; nothing is imported for our sake.
