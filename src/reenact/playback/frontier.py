@@ -17,7 +17,7 @@ from .remaining import Remaining
 from .tape import RecordedCall
 
 STRICT, KEEP_GOING, REBASE = "strict", "keep-going", "rebase"
-"""After a miss the run is over; or others keep their own answers; or a changed request gets what stood there."""
+"""After a miss: the run is over; others keep their answers; a changed request gets what stood there."""
 
 REORDERED, CHANGED, WRONG_KIND = "reordered", "changed-request", "wrong-kind"
 EXTRA, EXHAUSTED, MISSING_CALL = "extra-call", "exhausted", "missing-call"

@@ -1,8 +1,8 @@
 """When an answer may be given: in the order the recorded ones came, once nothing else goes on.
 
 An answer leaves when it has the earliest recorded end of all that were asked for, the agent has had time to
-act on the one before it, and the calls that had begun by then have been asked for. For these it waits a moment
-only, once for each: code that has changed may never make them. So nothing is ever held up for good.
+act on the one before it, and the calls that had begun by then have been asked for. It waits a moment for
+these, once for each: code that has changed may never make them. So nothing is ever held up for good.
 """
 
 from __future__ import annotations

@@ -1,0 +1,111 @@
+"""Why two texts may differ although nobody meant them to: clocks, random ids, addresses, the order of a set.
+
+Hints, not verdicts; what is ranked first is most likely. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .leaves import MISSING, Difference
+from .normal import canonical
+
+CLOCK, RANDOM_ID, ORDER, ADDRESS, TEMP_PATH = "clock", "random-id", "order", "address", "temp-path"
+MODEL, FIELD, PROMPT, SDK, RACE = "model", "field", "prompt", "sdk", "race"
+ANSWER, LOSSY, STREAM = "answer", "lossy", "stream"
+
+WORDS = {
+    CLOCK: "a time or date is in the text: use reenact.now(), or freeze the clock",
+    RANDOM_ID: "a random id is in the text: use reenact.uuid() or reenact.random()",
+    ORDER: "the same things in another order: a set, or a dict built in another order; sort it",
+    ADDRESS: "the address of an object is in the text: its repr() was formatted into it",
+    TEMP_PATH: "the path of a temporary file is in the text",
+    MODEL: "another model is asked for",
+    FIELD: "a field stands on one side only: a setting was changed, or another SDK version sends it",
+    PROMPT: "the text is your code's own: a prompt or its template was changed",
+    SDK: "the SDK is not the version that was recorded",
+    RACE: "the calls are the recorded ones in another order: steps were swapped, or they race",
+    ANSWER: "what differs came out of an earlier answer: look for the first difference before this one",
+    LOSSY: "the recording holds this request only in part, so nothing can be found equal to it",
+    STREAM: "one side asks for a stream, the other for a plain answer",
+}
+
+_PATTERNS = (
+    (CLOCK, re.compile(r"\d{4}-\d\d-\d\d|\b\d{1,2}:\d\d(:\d\d)?\b|\b\d{1,2} [A-Z][a-z]{2,8} \d{4}")),
+    (CLOCK, re.compile(r"\b1[5-9]\d{8}(\d{3}|\.\d+)?\b")),
+    (RANDOM_ID, re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")),
+    (RANDOM_ID, re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{12,}\b")),
+    (ADDRESS, re.compile(r"\b0x[0-9a-fA-F]{6,}\b")),
+    (TEMP_PATH, re.compile(r"/(?:tmp|var/folders|private/tmp)/\S+|\\Temp\\\S+")),
+)
+_AROUND = 24
+
+
+def changed_part(recorded: str, now: str) -> tuple[str, str]:
+    """Return what two texts do not share at their ends, whole words."""
+    begin, most = 0, min(len(recorded), len(now))
+    while begin < most and recorded[begin] == now[begin]:
+        begin += 1
+    end = 0
+    while end < most - begin and recorded[-1 - end] == now[-1 - end]:
+        end += 1
+    while begin and not recorded[begin - 1].isspace():
+        begin -= 1
+    while end and not recorded[len(recorded) - end].isspace():
+        end -= 1
+    return recorded[begin : len(recorded) - end], now[begin : len(now) - end]
+
+
+def suspects(difference: Difference, recorded_whole: Any, now_whole: Any) -> list[str]:
+    """Return hints for the first difference of two requests, the likeliest first."""
+    path, recorded, now = difference
+    found: list[str] = []
+    if path[:1] == ("stream",):
+        found.append(STREAM)
+    if path[:1] == ("model",):
+        found.append(MODEL)
+    if _in_other_order(path, recorded_whole, now_whole):
+        found.append(ORDER)
+    elif type(recorded) is str and type(now) is str:
+        found += _of_texts(recorded, now)
+    elif recorded is MISSING or now is MISSING:
+        found.append(FIELD if len(path) == 1 else PROMPT)
+    return list(dict.fromkeys(found))
+
+
+def _of_texts(recorded: str, now: str) -> list[str]:
+    before, after = changed_part(recorded, now)
+    found = [name for name, pattern in _PATTERNS if pattern.search(before) and pattern.search(after)]
+    words, others = re.findall(r"\w+", before), re.findall(r"\w+", after)
+    if len(words) > 1 and sorted(words) == sorted(others):
+        found.append(ORDER)
+    return found
+
+
+def _in_other_order(path: tuple[str | int, ...], recorded: Any, now: Any) -> bool:
+    """True if a list on the way holds the same elements on both sides."""
+    for part in path:
+        if type(recorded) is list and type(now) is list and recorded != now:
+            if sorted(map(canonical, recorded)) == sorted(map(canonical, now)):
+                return True
+        try:
+            recorded, now = recorded[part], now[part]
+        except (LookupError, TypeError):
+            return False
+    return False
+
+
+def excerpt(value: Any, other: Any) -> str:
+    """Return a value as a line for a person: of a long text, the part where it differs from the other."""
+    if value is MISSING:
+        return "(absent)"
+    if type(value) is not str:
+        text = canonical(value)
+        return text if len(text) <= 160 else text[:157] + "…"
+    if len(value) <= 160 or type(other) is not str:
+        return repr(value if len(value) <= 160 else value[:157] + "…")
+    part = changed_part(value, other)[0] or value
+    at = max(0, value.find(part) - _AROUND)
+    shown = value[at : at + 150]
+    return repr(("…" if at else "") + shown + ("…" if at + 150 < len(value) else ""))
