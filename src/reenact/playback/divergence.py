@@ -1,7 +1,7 @@
 """The report of a run that went another way than its recording, as data and as text.
 
-It tells what was recorded and what is asked now, the first difference, where the differing text came from, what
-may be the cause, and what to do.
+It tells what was recorded and what is asked now, the first difference, where the differing text came from,
+what may be the cause, and what to do.
 """
 
 from __future__ import annotations

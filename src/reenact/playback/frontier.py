@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..wire.shapes import conversation_key
 from .fingerprint import TOOL, Request
@@ -125,7 +125,7 @@ class Frontier:
         self._remaining.serve(call)
         if call.kind == TOOL and self._inside is not None:
             for each in self._inside(call):
-                self._remaining.pass_over(each)
+                self._remaining.excuse(each)
 
     def _drifted(self, eligible: list[RecordedCall], request: Request) -> RecordedCall | None:
         """Return the call that stood in this place: same site, same course of talk, first in order.
@@ -139,7 +139,7 @@ class Frontier:
             if request.kind == TOOL:
                 return call
             is_same_course = call.shape.roles == request.shape.roles
-            if is_same_course and likeness(_said(call.request), _said(request)) >= _SAME_QUESTION:
+            if is_same_course and _likeness(call.request, request)[0] >= _SAME_QUESTION:
                 return call
         return None
 
@@ -155,7 +155,7 @@ class Frontier:
         else:
             code = CHANGED if score >= ALIKE and wanted.l1 not in self._served else EXTRA
         if code == CHANGED and nearest is not None:
-            self._remaining.pass_over(nearest)  # what follows it must not be held up
+            self._remaining.displace(nearest)  # what follows it must not be held up
         return Miss(code, request, nearest, score, self._asked)
 
     def _nearest(self, eligible: list[RecordedCall], request: Request) -> tuple[RecordedCall | None, float]:
@@ -167,13 +167,11 @@ class Frontier:
         ]
         if size is not None:  # of a long conversation only those about as long are worth rebuilding
             near.sort(key=lambda call: abs((call.size or size) - size))
-        now = request.plain()
-        best: tuple[RecordedCall | None, float] = (None, 0.0)
-        for call in near[:_LOOKED_AT]:
-            alike = likeness(call.request.plain(), now)
-            if best[0] is None or alike > best[1]:
-                best = call, alike
-        return best if best[0] is not None else (eligible[0] if eligible else None, 0.0)
+        if not near:
+            return (eligible[0] if eligible else None), 0.0
+        scores = [(_likeness(call.request, request), -at, call) for at, call in enumerate(near[:_LOOKED_AT])]
+        best = max(scores, key=lambda score: score[:2])
+        return best[2], best[0][0]
 
 
 def _equal(call: RecordedCall, request: Request) -> bool:
@@ -204,8 +202,9 @@ def _first(equal: list[RecordedCall], request: Request) -> Served:
     return Served(chosen)
 
 
-def _said(request: Request) -> Any:
-    """Return the conversation of a request in its normal form."""
-    whole = request.plain()
-    key = conversation_key(whole)
-    return whole if key is None else whole[key]
+def _likeness(recorded: Request, now: Request) -> tuple[float, float]:
+    """Return how alike the conversations of two requests are, and how alike all of them is."""
+    one, other = recorded.plain(), now.plain()
+    key = conversation_key(other)
+    whole = likeness(one, other)
+    return (whole if key is None else likeness(one.get(key), other[key])), whole

@@ -10,8 +10,9 @@ from collections.abc import Container, Iterable, Iterator
 
 from .tape import NEVER, RecordedCall
 
-OPEN, PASSED, SERVED = 0, 1, 2
-"""To come; may still come, but nothing waits for it; over."""
+OPEN, DISPLACED, OPTIONAL, SERVED = 0, 1, 2, 3
+"""To come; to come, but another request seems to have come in its place, so nothing waits for it; may come or
+not; over."""
 
 
 class _Lane:
@@ -67,10 +68,15 @@ class Remaining:
         """It is over: no second time."""
         self._state[call.number] = SERVED
 
-    def pass_over(self, call: RecordedCall) -> None:
-        """Let nothing wait for a call any more; it may still be asked for."""
+    def displace(self, call: RecordedCall) -> None:
+        """Let nothing wait for a call any more; it may still be asked for, and is missed if it is not."""
         if self.state(call) == OPEN:
-            self._state[call.number] = PASSED
+            self._state[call.number] = DISPLACED
+
+    def excuse(self, call: RecordedCall) -> None:
+        """A call need not come any more."""
+        if self.state(call) in (OPEN, DISPLACED):
+            self._state[call.number] = OPTIONAL
 
     def eligible(self) -> list[RecordedCall]:
         """Return the calls that may be asked for now without leaving out any before them."""
@@ -88,7 +94,7 @@ class Remaining:
 
     def to_come(self) -> list[RecordedCall]:
         """Return all that has to be asked for yet."""
-        return [call for call in self.calls[self._over() :] if self._state[call.number] == OPEN]
+        return [call for call in self.calls[self._over() :] if self._state[call.number] <= DISPLACED]
 
     def to_come_before(self, position: float, given_up: Container[int] = ()) -> RecordedCall | None:
         """Return the first call to come that had begun before a position in the recording."""
