@@ -49,7 +49,7 @@ test-pythons: $(TESTED)
 
 test-frameworks: .venvs/frameworks/.ready .venvs/frameworks-newest/.ready .venvs/crewai/.ready
 	REENACT_FRAMEWORKS=openai-2 .venvs/frameworks/bin/python -m pytest tests/frameworks
-	.venvs/frameworks/bin/python -m pytest -n auto --dist worksteal tests/sdk -k "openai- or cohere- or ollama-"
+	REENACT_LONG=1 .venvs/frameworks/bin/python -m pytest -n auto --dist worksteal tests/sdk -k "openai- or cohere- or ollama-"
 	REENACT_FRAMEWORKS=newest .venvs/frameworks-newest/bin/python -m pytest tests/frameworks
 	REENACT_FRAMEWORKS=crewai .venvs/crewai/bin/python -m pytest tests/frameworks
 

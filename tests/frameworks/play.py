@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from provider import Provider, Received
+from reenact import Debugger
 from sdk.observe import Plain
 
 from .table import Case, Framework
@@ -62,6 +64,11 @@ class Played:
         """What the tools of a case say they did."""
         told = [json.loads(line) for line in self.printed[case.name] if line.startswith('{"tool"')]
         return sorted(told, key=json.dumps) if case.at_once else told
+
+    @cached_property
+    def calls(self) -> list[Any]:
+        """Every call of its trace."""
+        return Debugger.load(self.traces[0]).calls()
 
     def is_of(self, case: Case, url: str) -> bool:
         return f"@{self.name}.{case.name}/" in url

@@ -15,7 +15,8 @@ ASK: dict[str, Any] = {
     "messages": [{"role": "user", "content": "Which city has seven hills?"}],
 }
 PARAMETERS = {"type": "object", "properties": {"question": {"type": "string"}}}
-TOOLS: list[Any] = [{"type": "function", "function": {"name": "lookup", "parameters": PARAMETERS}}]
+FUNCTION = {"name": "lookup", "strict": True, "parameters": PARAMETERS}  # openai 2.x streams no others
+TOOLS: list[Any] = [{"type": "function", "function": FUNCTION}]
 
 
 def options(site: Site) -> dict[str, Any]:
