@@ -40,6 +40,12 @@ class Served(NamedTuple):
     """``ambiguous-duplicate``, ``reordered``, ``drift``: it was answered, but not without a doubt."""
 
 
+class Early(NamedTuple):
+    """A request whose turn has not come: others have to be made before it, which may be under way."""
+
+    call: RecordedCall
+
+
 class Miss(NamedTuple):
     """A request that nothing in the recording answers."""
 
@@ -78,13 +84,21 @@ class Frontier:
 
     def ask(self, request: Request) -> Served | Miss:
         """Return the call that answers a request and use it up, or why there is none."""
-        print_ = request.fingerprint
+        found = self.ask_patiently(request, patient=False)
+        assert not isinstance(found, Early)
+        return found
+
+    def ask_patiently(self, request: Request, *, patient: bool = True) -> Served | Miss | Early:
+        """Return the same, or that it is too early to say; then nothing is changed and it may ask again."""
+        seen = request.fingerprint.l1
         with self._lock:
+            found = self._find(request, patient)
+            if isinstance(found, Early):
+                return found
             self._asked += 1
-            found = self._find(request)
             if isinstance(found, Served):
                 self._use(found.call)
-                self._served[print_.l1] = self._served.get(print_.l1, 0) + 1
+                self._served[seen] = self._served.get(seen, 0) + 1
             self.log.append(found)
             return found
 
@@ -105,15 +119,18 @@ class Frontier:
     def misses(self) -> list[Miss]:
         return [found for found in self.log if isinstance(found, Miss)]
 
-    def _find(self, request: Request) -> Served | Miss:
+    def _find(self, request: Request, patient: bool) -> Served | Miss | Early:
         eligible = self._remaining.eligible()
         equal = [call for call in eligible if _equal(call, request)]
         if equal:
             return _first(equal, request)
         later = next((call for call in self._remaining.all() if _equal(call, request)), None)
         if later is not None:
+            if patient:
+                return Early(later)
             if self._mode == STRICT:
-                return Miss(REORDERED, request, later, 1.0, self._asked)
+                return Miss(REORDERED, request, later, 1.0, self._asked + 1)
+            self._remaining.displace_before(later)
             return Served(later, (REORDERED,))
         if self._mode == REBASE:
             stood_there = self._drifted(eligible, request)
@@ -156,7 +173,7 @@ class Frontier:
             code = CHANGED if score >= ALIKE and wanted.l1 not in self._served else EXTRA
         if code == CHANGED and nearest is not None:
             self._remaining.displace(nearest)  # what follows it must not be held up
-        return Miss(code, request, nearest, score, self._asked)
+        return Miss(code, request, nearest, score, self._asked + 1)
 
     def _nearest(self, eligible: list[RecordedCall], request: Request) -> tuple[RecordedCall | None, float]:
         """Return the call most like a request among those whose turn it is, and a few after them."""

@@ -19,10 +19,10 @@ from .tape import RecordedCall
 RECORDED = "recorded"
 TICKS = 16
 """Turns of the event loop without a request, after which a loop counts as idle."""
-QUIET = 0.002
-"""Seconds without a request, after which threads count as idle."""
+QUIET = 0.01
+"""Seconds without a request, after which threads count as idle: twice what Python lets one of them run on."""
 PATIENCE = 0.1
-"""Seconds for which a call is waited for that should have been made by now; once for each call."""
+"""Seconds without a request, after which a call that should have been made by now is no more waited for."""
 
 
 class Coming(Protocol):
@@ -75,6 +75,8 @@ class Release:
         """When it changed, on the clock of time.monotonic()."""
         self._last_owner: object = None
         """To whom the last answer went."""
+        self._acted = True
+        """True once that one has asked again, so that it must have acted on the answer."""
         self._threads: set[int] = set()
         self.given_up: set[int] = set()
         """Numbers of the calls that were waited for in vain."""
@@ -133,6 +135,7 @@ class Release:
         with self._lock:
             ticket = _Ticket(call, poke, pause)
             self._threads.add(threading.get_ident())
+            self._acted = self._acted or ticket.owner == self._last_owner
             heapq.heappush(self._waiting, ticket)
             self._changed()
             return ticket
@@ -147,7 +150,7 @@ class Release:
         """Let the loop turn; True if nothing happened while it did. Only for who is next."""
         if self._waiting[0] is not ticket:
             return False
-        if self._follows_itself(ticket):
+        if self._acted:
             return True
         before = self._activity
         for _ in range(self._ticks):
@@ -156,26 +159,20 @@ class Release:
                 return False
         return True
 
-    def _follows_itself(self, ticket: _Ticket) -> bool:
-        """True if who was answered last is the one who asks now, and the only one: nobody else acts."""
-        return len(self._waiting) == 1 and self._last_owner in (None, ticket.owner)
-
     def _step(self, ticket: _Ticket, *, idle: bool) -> float | None:
         """Give the answer and return None if its time has come, else the seconds until another look."""
         with self._lock:
             if self._waiting[0] is not ticket:
                 return self._patience  # who is before it wakes it
             now = time.monotonic()
-            alone = self._follows_itself(ticket)
             if now < ticket.not_before:
                 return ticket.not_before - now
-            if not idle and not alone:
-                if ticket.owner[1] is not None:
+            if not self._acted:
+                if ticket.owner[1] is not None and not idle:
                     return 0.0
-                if now - self._last < self._quiet:
-                    return self._quiet - (now - self._last)
-            elif not alone and len(self._threads) > 1 and now - self._last < self._quiet:
-                return self._quiet - (now - self._last)
+                left = self._last + self._quiet - now
+                if left > 0 and (ticket.owner[1] is None or len(self._threads) > 1):
+                    return left
             missing = self._coming.to_come_before(ticket.call.end, self.given_up)
             if missing is not None:
                 left = min(self._last + self._patience, ticket.queued + self._most) - now
@@ -184,7 +181,7 @@ class Release:
                 self.given_up.add(missing.number)
                 return 0.0
             heapq.heappop(self._waiting)
-            self._last_owner = ticket.owner
+            self._last_owner, self._acted = ticket.owner, False
             self.order.append(ticket.call.id)
             self._changed()
             return None

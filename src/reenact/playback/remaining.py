@@ -73,6 +73,14 @@ class Remaining:
         if self.state(call) == OPEN:
             self._state[call.number] = DISPLACED
 
+    def displace_before(self, call: RecordedCall) -> None:
+        """The same for all that should have been asked for before a call, so that each is waited for once."""
+        for each in self._lanes[call.lane].rest():
+            if each.begin >= call.begin:
+                break
+            if each.end < call.begin:
+                self.displace(each)
+
     def excuse(self, call: RecordedCall) -> None:
         """A call need not come any more."""
         if self.state(call) in (OPEN, DISPLACED):

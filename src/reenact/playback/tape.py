@@ -82,12 +82,20 @@ class RecordedCall:
     def outcome(self) -> str:
         """How it ended: see ``answers``."""
         with self._lock:
-            return outcome_of(self._call)
+            try:
+                return outcome_of(self._call)
+            finally:
+                self._forget()
 
     @property
     def ends_by_itself(self) -> bool:
-        """False if the agent, or its death, ended it: its end is nothing that could be given again."""
+        """False if the agent, or its death, ended it: what had come is given again, and then nothing more."""
         return self.end != NEVER and self.outcome not in HOSTS_OWN
+
+    @property
+    def comes_to_something(self) -> bool:
+        """False if nothing had come when the agent gave it up or died: nobody may wait for its turn."""
+        return self.ends_by_itself or bool(self.answer.pieces)
 
     @property
     def answer(self) -> Answer:

@@ -15,9 +15,9 @@ from typing import Any
 
 from reenact import Tap
 from reenact.playback.fingerprint import MODEL, Request
-from reenact.playback.frontier import Frontier, Miss, Served
-from reenact.playback.release import Release
-from reenact.playback.tape import RecordedCall, Tape
+from reenact.playback.frontier import Miss, Served
+from reenact.playback.player import Player
+from reenact.playback.tape import Tape
 
 URL = "https://api.anthropic.com/v1/messages"
 NO_ANSWER = {"content": [{"type": "text", "text": "no answer recorded"}], "found": None}
@@ -96,38 +96,25 @@ class Again:
         return await self.rule.answer(Request.tool(name, args))
 
 
-class Ours:
-    """Frontier and release together; a miss raises, or is told to the agent where it is to keep going."""
+class Ours(Player):
+    """A player whose misses raise, or are told to the agent where it is to keep going."""
 
-    def __init__(self, tape: Tape, mode: str = "strict", *, release: bool = True, **options: Any) -> None:
-        self.frontier = Frontier(tape.calls, mode=mode, inside=tape.inside)
-        self.release = Release(self.frontier, **options) if release else None
+    def __init__(self, tape: Tape, mode: str = "strict", **options: Any) -> None:
+        super().__init__(tape, mode=mode, **options)
         self.mode = mode
 
     async def answer(self, request: Request) -> Any:
-        call = self.found(request)
-        if call is None:
-            return dict(NO_ANSWER)
-        if self.release is not None:
-            await self.release.wait_async(call)
-        return call.answer.body
+        return self.told(await self.ask_async(request))
 
     def answer_in_thread(self, request: Request) -> Any:
-        call = self.found(request)
-        if call is None:
-            return dict(NO_ANSWER)
-        self.release.wait(call)
-        return call.answer.body
+        return self.told(self.ask(request))
 
-    def found(self, request: Request) -> RecordedCall | None:
-        found = self.frontier.ask(request)
+    def told(self, found: Served | Miss) -> Any:
         if isinstance(found, Served):
-            return found.call
-        if self.release is not None:
-            self.release.asked()
+            return found.call.answer.body
         if self.mode == "strict":
             raise Diverged(found)
-        return None
+        return dict(NO_ANSWER)
 
 
 def said(answer: dict[str, Any]) -> str:

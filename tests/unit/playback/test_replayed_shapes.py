@@ -89,7 +89,7 @@ def test_swapped_steps_are_caught(tmp_path: Path) -> None:
     for seed in SEEDS:
         _, tape = record(steps(), tmp_path, seed)
         with pytest.raises(Diverged) as caught:
-            replay(steps(swapped=True), Ours(tape))
+            replay(steps(swapped=True), Ours(tape, patience=0.01))
         assert caught.value.found.code == f.REORDERED
         assert caught.value.found.nearest.tool == "open"
 
@@ -151,7 +151,7 @@ def test_in_keep_going_others_keep_their_own_answers(shape: str, tmp_path: Path)
     agent = SHAPES[shape]
     for seed in SEEDS:
         _, tape = record(agent, tmp_path, seed)
-        rule = Ours(tape, f.KEEP_GOING)
+        rule = Ours(tape, f.KEEP_GOING, patience=0.005)
         replay(edited(agent, 1), rule)
         assert rule.frontier.misses
         served = [found for found in rule.frontier.log if isinstance(found, f.Served)]

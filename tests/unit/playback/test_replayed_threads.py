@@ -19,8 +19,8 @@ from reenact.playback.fingerprint import MODEL, Request
 from reenact.playback.tape import Tape
 
 SEEDS = range(6)
-STEP = 0.006
-"""Between two answers of a recording."""
+STEP = 0.01
+"""Seconds between two answers of a recording: enough for a thread to be seen to have one."""
 
 
 class RecordedInThreads:
@@ -28,6 +28,7 @@ class RecordedInThreads:
 
     def __init__(self, tap: Tap, seed: int) -> None:
         self.tap, self.rng, self.lock = tap, random.Random(seed), threading.Lock()
+        self.turn, self.last = threading.Lock(), 0.0
 
     def ask(self, text: str, lane: str = "main") -> str:
         call = self.tap.record_model_request(body([user(text)]), lane=lane, url=URL)
@@ -35,9 +36,11 @@ class RecordedInThreads:
             late, found = self.rng.randrange(1, 5) * STEP, self.rng.getrandbits(48)
         time.sleep(late)
         answer = {"role": "assistant", "content": [{"type": "text", "text": f"{text} -> {found}"}]}
-        with self.lock:  # the next one comes when this one has been seen
+        with self.turn:  # the next one comes when this one has been seen
+            wait = self.last + STEP - time.monotonic()
+            time.sleep(max(0.0, wait))
             self.tap.record_model_response(answer, call=call, status=200)
-            time.sleep(STEP / 4)
+            self.last = time.monotonic()
         return said(answer)
 
 

@@ -1,0 +1,74 @@
+"""A recording that answers: what is asked is matched with it, and gets its answer when its turn has come.
+
+What a seam, a tool's decorator or a test talks to; for threads and event loops alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+
+from .divergence import Divergence, explain, never_made
+from .fingerprint import Request
+from .frontier import STRICT, Early, Frontier, Miss, Served
+from .release import PATIENCE, Release
+from .tape import RecordedCall, Tape
+
+_LOOK = 0.002
+"""Seconds between two looks whether a request's turn has come."""
+
+
+class Player:
+    """Answers the requests of one execution from a tape.
+
+    ``calls`` are those to be answered: what will run live must not be among them. ``mode`` says what follows
+    a miss, ``pace="recorded"`` keeps the recorded durations.
+    """
+
+    def __init__(
+        self,
+        tape: Tape,
+        *,
+        calls: Iterable[RecordedCall] | None = None,
+        mode: str = STRICT,
+        pace: str | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.tape = tape
+        self.frontier = Frontier(tape.calls if calls is None else calls, mode=mode, inside=tape.inside)
+        self.release = Release(self.frontier, pace=pace, patience=patience)
+        self._patience = patience
+
+    def ask(self, request: Request) -> Served | Miss:
+        """Return the recorded call that answers a request, when this thread may have it; or a miss."""
+        until = time.monotonic() + self._patience
+        while isinstance(found := self._find(request, until), Early):
+            time.sleep(_LOOK)
+        if isinstance(found, Served) and found.call.comes_to_something:
+            self.release.wait(found.call)
+        return found
+
+    async def ask_async(self, request: Request) -> Served | Miss:
+        """Return the same, when this task may have it."""
+        until = time.monotonic() + self._patience
+        while isinstance(found := self._find(request, until), Early):
+            await asyncio.sleep(_LOOK)
+        if isinstance(found, Served) and found.call.comes_to_something:
+            await self.release.wait_async(found.call)
+        return found
+
+    def _find(self, request: Request, until: float) -> Served | Miss | Early:
+        found = self.frontier.ask_patiently(request, patient=time.monotonic() < until)
+        if isinstance(found, Miss):
+            self.release.asked()
+        return found
+
+    def explain(self, miss: Miss, *, user_agent: str | None = None) -> Divergence:
+        """Return the report of a miss."""
+        return explain(miss, self.tape, self.frontier.log, user_agent=user_agent)
+
+    def report(self) -> list[Divergence]:
+        """Return all misses, and what was recorded and never asked for; empty if the run was the same."""
+        misses = [self.explain(miss) for miss in self.frontier.misses]
+        return misses + never_made(self.frontier, self.tape)
