@@ -62,7 +62,7 @@ def suspects(difference: Difference, recorded_whole: Any, now_whole: Any) -> lis
     path, recorded, now = difference
     found: list[str] = []
     if path[:1] == ("stream",):
-        found.append(STREAM)
+        return [STREAM]
     if path[:1] == ("model",):
         found.append(MODEL)
     if _in_other_order(path, recorded_whole, now_whole):
