@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import get_ident
 from importlib import import_module
 
 from .. import guard
@@ -60,6 +61,8 @@ class Installed:
     def patch(self, name: str, module: ModuleType) -> None:
         """Listen to one module."""
         try:
+            if name in self.undo:  # it is loaded again
+                self.undo.pop(name)()
             seam: Any = import_module(f".{SEAMS[name]}", __package__)
             self.undo[name] = seam.patch(module, self.watch)
             why = seam.shortfall(module) if hasattr(seam, "shortfall") else ""
@@ -106,13 +109,15 @@ class AfterImport:
     """A finder that finds nothing by itself: it sees a module come in, and patches it once it is there."""
 
     def __init__(self, names: Sequence[str], patch: Callable[[str, ModuleType], None]) -> None:
-        self._names = set(names)
+        self._names = frozenset(names)
         self._patch = patch
+        self._asked: set[tuple[str, int]] = set()
+        """What the finders after us are asked for just now, and in which thread."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in self._names:
+        if name not in self._names or (name, get_ident()) in self._asked:
             return None
-        self._names.discard(name)  # asked once: the finders after us answer
+        self._asked.add((name, get_ident()))
         try:
             from importlib.util import find_spec
 
@@ -123,6 +128,8 @@ class AfterImport:
         except Exception as exc:
             guard.swallow(f"wait for {name}", exc)
             return None
+        finally:
+            self._asked.discard((name, get_ident()))
 
 
 def _tell_when_loaded(spec: ModuleSpec, then: Callable[[ModuleType], None]) -> None:
@@ -135,6 +142,7 @@ def _tell_when_loaded(spec: ModuleSpec, then: Callable[[ModuleType], None]) -> N
         except AttributeError:
             pass
         execute(module)
-        then(module)
+        if module.__name__ == spec.name:  # a zip file has one loader for all of its modules
+            then(module)
 
     loader.exec_module = exec_module
