@@ -15,6 +15,7 @@ from ..wire.shapes import conversation_key, model_of
 from ..wire.values import mapping, mappings, string
 from . import rules
 from .normal import canonical, exact, pairing, skeleton
+from .parts import Part, element_part, key_part
 
 MODEL, TOOL, HTTP = "model", "tool", "http"
 """Kinds of calls. What an MCP session calls is a tool; embeddings, files and the like are ``http``."""
@@ -26,9 +27,8 @@ _STREAMING_PATHS = (
     "/invoke-with-response-stream",
 )
 _STREAMING_BY_DEFAULT = ("/api/chat", "/api/generate")
-_MEMO_LIMIT = 50_000
-_memo: dict[bytes, tuple[bytes, tuple[str, ...]]] = {}
-"""Digest of a message as sent -> that of its skeleton, and its ids: messages are sent again every turn."""
+_NOTHING = key_part("", None).seen
+"""Of a key that makes no difference: it may as well not be there."""
 
 
 class Fingerprint(NamedTuple):
@@ -110,55 +110,68 @@ def fingerprint(
     sort: str, method: str, url: str | None, body: Any, *, sent: dict[str, Any] | None = None
 ) -> Fingerprint:
     """Return the fingerprint of an HTTP call; any ``sort`` but ``model`` is told by its whole body."""
+    if sort == MODEL and type(body) is dict:
+        key = conversation_key(body)
+        elements = [element_part(element) for element in body[key]] if key is not None else []
+        rest = {name: value for name, value in body.items() if name != key}
+        return of_parts(method, url, rest, key, elements, sent=sent)
     names: list[str] = []
+    seen = canonical(exact(body, names))
+    return _print(sort, method, url, body, [seen.encode()], [canonical(body).encode()], names, sent)
+
+
+def of_parts(
+    method: str,
+    url: str | None,
+    rest: dict[str, Any],
+    key: str | None,
+    elements: list[Part],
+    *,
+    sent: dict[str, Any] | None = None,
+) -> Fingerprint:
+    """Return the fingerprint of a model call by its conversation, the list at ``key``, and the rest."""
+    parts = [key_part(name, rest[name]) for name in sorted(rest, key=str)] + elements
+    mark = f"\n{key}:{len(elements)}\n".encode()
+    names = [name for part in parts for name in part.ids]
+    seen = [part.seen for part in parts if part.seen != _NOTHING]
+    return _print(MODEL, method, url, rest, [mark, *seen], [mark, *[p.exactly for p in parts]], names, sent)
+
+
+def _print(
+    sort: str,
+    method: str,
+    url: str | None,
+    body: Any,
+    seen: list[bytes],
+    exactly: list[bytes],
+    names: list[str],
+    sent: dict[str, Any] | None,
+) -> Fingerprint:
     path, query = _path(url)
     kind = MODEL if sort == MODEL else HTTP
-    seen, exactly = blake2b(digest_size=16), blake2b(digest_size=16)
-    seen.update(f"{rules.VERSION}\n{kind}\n{method.upper()}\n{path}?{query}\n".encode())
-    exactly.update(f"{method}\n{url}\n".encode())
-    if kind == MODEL and type(body) is dict:
-        key = conversation_key(body)
-        rest = {name: value for name, value in body.items() if name != key}
-        exactly.update(canonical(rest).encode())
-        seen.update(canonical(skeleton(rest, names, top=True)).encode())
-        seen.update(f"\n{key}\n".encode())
-        for element in body[key] if key is not None else ():
-            _add_element(element, names, seen, exactly)
-    else:
-        exactly.update(canonical(body).encode())
-        seen.update(canonical(exact(body, names)).encode())
+    seen.insert(0, f"{rules.VERSION}\n{kind}\n{method.upper()}\n{path}?{query}\n".encode())
+    exactly.insert(0, f"{method}\n{url}\n".encode())
     if sent is not None:
-        exactly.update(canonical(sent).encode())
-        seen.update(canonical(_sent(sent, names)).encode())
-    seen.update(pairing(names).encode())
-    content, streams = seen.hexdigest(), asks_stream(url, body)
+        exactly.append(canonical(sent).encode())
+        seen.append(canonical(_sent(sent, names)).encode())
+    seen.append(pairing(names).encode())
+    content, streams = _digest(seen), asks_stream(url, body)
     site = f"{method.upper()} {_without_model(path, url, body)}"
-    return Fingerprint(
-        kind, site, streams, content, f"{content}{'+stream' if streams else ''}", exactly.hexdigest()
-    )
+    l1 = f"{content}+stream" if streams else content
+    return Fingerprint(kind, site, streams, content, l1, _digest(exactly))
 
 
 def _of_tool(name: str, args: Any) -> Fingerprint:
     names: list[str] = []
     whole = canonical([rules.VERSION, TOOL, name, exact(args, names)]) + pairing(names)
-    content = blake2b(whole.encode(), digest_size=16).hexdigest()
-    exactly = blake2b(canonical([name, args]).encode(), digest_size=16).hexdigest()
-    return Fingerprint(TOOL, f"tool {name}", False, content, content, exactly)
+    content = _digest([whole.encode()])
+    return Fingerprint(
+        TOOL, f"tool {name}", False, content, content, _digest([canonical([name, args]).encode()])
+    )
 
 
-def _add_element(element: Any, names: list[str], seen: Any, exactly: Any) -> None:
-    digest = blake2b(canonical(element).encode(), digest_size=16).digest()
-    known = _memo.get(digest)
-    if known is None:
-        own: list[str] = []
-        text = canonical(skeleton(element, own))
-        known = blake2b(text.encode(), digest_size=16).digest(), tuple(own)
-        if len(_memo) >= _MEMO_LIMIT:
-            _memo.clear()
-        _memo[digest] = known
-    exactly.update(digest)
-    seen.update(known[0])
-    names += known[1]
+def _digest(pieces: list[bytes]) -> str:
+    return blake2b(b"".join(pieces), digest_size=16).hexdigest()
 
 
 def asks_stream(url: str | None, body: Any) -> bool:

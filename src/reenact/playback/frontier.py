@@ -24,7 +24,7 @@ EXTRA, EXHAUSTED, MISSING_CALL = "extra-call", "exhausted", "missing-call"
 AMBIGUOUS, DRIFT = "ambiguous-duplicate", "drift"
 """Verdicts; their spelling is stable, so that other programs can go by them."""
 
-ALIKE = 0.5
+ALIKE = 0.6
 """From here on a request is a changed one rather than a new one."""
 _SAME_QUESTION = 0.3
 """How alike two conversations must be, whatever the prompt around them, to stand in the same place."""
@@ -171,7 +171,7 @@ class Frontier:
             code = WRONG_KIND if wanted.l1 not in self._served else EXTRA
         else:
             code = CHANGED if score >= ALIKE and wanted.l1 not in self._served else EXTRA
-        if code == CHANGED and nearest is not None:
+        if code == CHANGED and nearest is not None and self._mode != STRICT:
             self._remaining.displace(nearest)  # what follows it must not be held up
         return Miss(code, request, nearest, score, self._asked + 1)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import protocols
+from ..errors import Diverged
 from ..tracefile.recording import Recording
 from .frontier import STRICT
 from .player import Player
@@ -25,14 +27,30 @@ VARIABLE = "REENACT_REPLAY"
 """The plan, as JSON: ``path run mode report``."""
 
 
-def begin(plan: str, *, is_first: bool) -> None:
-    """Answer every call of this process from the recording that a plan names."""
-    told: dict[str, Any] = json.loads(plan)
+def begin_here() -> None:
+    """Answer every call of this process from the recording that its plan names, and let none go elsewhere."""
+    from ..capture.places import is_main_process
+
+    told: dict[str, Any] = json.loads(os.environ[VARIABLE])
+    _answer(told, is_first=is_main_process())
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, args: tuple[Any, ...]) -> None:
+    """Let no connection leave this machine: what the recording does not answer must not happen."""
+    if event != "socket.connect" or not isinstance(args[1], tuple):
+        return
+    host = str(args[1][0])
+    if not host.startswith("127.") and host not in ("::1", "localhost", "0.0.0.0"):  # noqa: S104
+        raise Diverged(f"a connection to {host} was refused: a run that is re-enacted calls nobody")
+
+
+def _answer(told: dict[str, Any], *, is_first: bool) -> None:
     tape = Tape(Recording.load(told["path"], told["run"]))
     root = next(iter(tape.recording.writers), None)
     calls = [call for call in tape.calls if (call.writer == root) == is_first and call.kind != "tool"]
     mode = told.get("mode", STRICT)
-    report = Report(told["report"])
+    report = Report(told["report"], mode)
     responder = TapeResponder(Player(tape, calls=calls, mode=mode), mode=mode, tell=report.diverged)
     protocols.responder = responder
     atexit.register(report.end, responder)
@@ -41,8 +59,9 @@ def begin(plan: str, *, is_first: bool) -> None:
 class Report:
     """A file of JSON lines that the supervisor reads when all is over."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, mode: str) -> None:
         self._path = path
+        self._mode = mode
         self._told = 0
 
     def diverged(self, divergence: Divergence) -> None:
@@ -52,7 +71,8 @@ class Report:
 
     def end(self, responder: TapeResponder) -> None:
         """Tell how many calls were answered, and which were never made."""
-        for divergence in responder.player.report()[self._told :]:
+        is_over = self._told and self._mode == STRICT  # what was to come after it could not
+        for divergence in [] if is_over else responder.player.report()[self._told :]:
             self.diverged(divergence)
         self._write({"answered": responder.given})
 

@@ -19,7 +19,7 @@ from .frontier import STRICT, Miss, Served
 from .player import Player
 
 if TYPE_CHECKING:
-    from ..capture.exchange import Exchange
+    from ..protocols import Asked
     from .divergence import Divergence
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: STAYS_OPEN}
@@ -41,15 +41,15 @@ class TapeResponder:
         self.given = 0
         """How many calls were answered."""
 
-    def reply(self, exchange: Exchange) -> Reply:
+    def reply(self, exchange: Asked) -> Reply:
         """Return what a call gets, when this thread may have it."""
         return self._made(self.player.ask(asked_by(exchange)), exchange)
 
-    async def reply_async(self, exchange: Exchange) -> Reply:
+    async def reply_async(self, exchange: Asked) -> Reply:
         """Return the same, when this task may have it."""
         return self._made(await self.player.ask_async(asked_by(exchange)), exchange)
 
-    def _made(self, found: Served | Miss, exchange: Exchange) -> Reply:
+    def _made(self, found: Served | Miss, exchange: Asked) -> Reply:
         if isinstance(found, Served):
             self.given += 1
             return reply_of(found.call.answer)
@@ -57,13 +57,15 @@ class TapeResponder:
         if self._tell is not None:
             self._tell(divergence)
         if self._mode == STRICT:
-            raise Diverged(divergence.text())
+            raise Diverged(divergence.text().partition("\n")[0])  # the report has the rest
         error = {"type": "reenact_diverged", "message": divergence.text()}
         body = json.dumps({"type": "error", "error": error}).encode()
-        return Reply(REFUSED, [("content-type", "application/json"), ("x-should-retry", "false")], [(body, 0)])
+        return Reply(
+            REFUSED, [("content-type", "application/json"), ("x-should-retry", "false")], [(body, 0)]
+        )
 
 
-def asked_by(exchange: Exchange) -> Request:
+def asked_by(exchange: Asked) -> Request:
     """Return what a call asks, redacted as it is recorded."""
     clean = exchange.recorder.texts.clean
     kind = MODEL if exchange.sort == MODEL else HTTP

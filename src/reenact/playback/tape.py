@@ -6,6 +6,7 @@ and forgotten again. Thread-safe.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from threading import RLock
 from typing import Any
@@ -13,18 +14,39 @@ from typing import Any
 from ..tracefile.calls import Call
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
+from ..wire.shapes import conversation_key
 from .answers import HOSTS_OWN, Answer, answer_of, outcome_of
-from .fingerprint import HTTP, MODEL, TOOL, Fingerprint, Request, Shape
+from .fingerprint import HTTP, MODEL, TOOL, Fingerprint, Request, Shape, of_parts
+from .parts import Part, element_part
 from .whole import is_mark
 
 NEVER = float("inf")
+_MOST_PARTS = 20_000
+
+
+class _Parts:
+    """Digests of recorded messages; requests rebuilt one after the other share the messages themselves."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Part]] = {}
+
+    def of(self, element: Any, restored: Callable[[Any], Any]) -> Part:
+        known = self._known.get(id(element))
+        if known is not None and known[0] is element:
+            return known[1]
+        part = element_part(restored(element))
+        if len(self._known) >= _MOST_PARTS:
+            self._known.clear()
+        self._known[id(element)] = element, part
+        return part
 
 
 class RecordedCall:
     """One call of a recording."""
 
-    def __init__(self, call: Call, begin: Event, number: int, lock: RLock) -> None:
+    def __init__(self, call: Call, begin: Event, number: int, lock: RLock, parts: _Parts) -> None:
         self._call = call
+        self._parts = parts
         self._begin = begin
         self._lock = lock
         self.id = call.id or f"{begin.writer}:{begin.step}"
@@ -68,7 +90,23 @@ class RecordedCall:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        return self.request.fingerprint
+        if self.kind != MODEL:
+            return self.request.fingerprint
+        with self._lock:
+            try:
+                return self._of_stored()
+            finally:
+                self._forget()
+
+    def _of_stored(self) -> Fingerprint:
+        """Take the fingerprint without a copy of the whole conversation, most of which is known by now."""
+        body, url = self._begin._body(), self._begin.url
+        key = conversation_key(body)
+        if key is None or self._sent() is not None:
+            return self.request.fingerprint
+        elements = [self._parts.of(element, self._begin._value) for element in body[key]]
+        rest = self._begin._value({name: value for name, value in body.items() if name != key})
+        return of_parts(self._method(), url if type(url) is str else None, rest, key, elements)
 
     @cached_property
     def shape(self) -> Shape:
@@ -126,6 +164,17 @@ class RecordedCall:
         what = f"tool {self.tool}" if self.kind == TOOL else f"{self.kind} {self.fingerprint.site}"
         return f"step {self._begin.step}: {what}"
 
+    def _method(self) -> str:
+        method = self._begin.method
+        return method if type(method) is str else "POST"
+
+    def _sent(self) -> dict[str, Any] | None:
+        """What is told of a body that is no JSON: in the answer's event if it was made while it was sent."""
+        sent = self._begin.sent
+        if sent is None and self._call.end is not None and self._begin._raw().get("body") is None:
+            sent = self._call.end.sent
+        return sent if type(sent) is dict else None
+
     def _forget(self) -> None:
         for event in (self._begin, self._call.end):
             if event is not None:
@@ -141,6 +190,7 @@ class Tape:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.lock = RLock()
+        parts = _Parts()
         self.calls: list[RecordedCall] = []
         self.unusable: list[Call] = []
         """Calls whose begin or request is not recorded: nothing can be told to equal them."""
@@ -149,7 +199,7 @@ class Tape:
             if begin is None or begin is call.end or begin.index is None:
                 self.unusable.append(call)
             else:
-                self.calls.append(RecordedCall(call, begin, len(self.calls), self.lock))
+                self.calls.append(RecordedCall(call, begin, len(self.calls), self.lock, parts))
         self._by_id = {call.id: call for call in self.calls}
 
     @classmethod
