@@ -12,7 +12,17 @@ import pytest
 import reenact
 
 ROOT = Path(reenact.__file__).parent
-ROOT_MODULES = {"schema", "lines", "errors", "summary", "_extras", "_version", "__init__", "__main__"}
+ROOT_MODULES = {
+    "schema",
+    "lines",
+    "errors",
+    "summary",
+    "protocols",
+    "_extras",
+    "_version",
+    "__init__",
+    "__main__",
+}
 MONEY = {"prices", "_billable", "_config", "_pricetable", "_ratecards"}
 """Root modules of the desk: they read providers' shapes, and recording never loads them."""
 MAY_IMPORT = {
@@ -22,7 +32,7 @@ MAY_IMPORT = {
     "money": {"wire", *MONEY, *ROOT_MODULES},
     "figures": {"figures", "tracefile", "wire", "prices", *ROOT_MODULES},
     "debugger": {"debugger", "figures", "tracefile", "wire", "prices", *ROOT_MODULES},
-    "playback": {"playback", "debugger", "tracefile", "wire", "prices", *ROOT_MODULES},
+    "playback": {"playback", "debugger", "tracefile", "capture", "wire", "prices", *ROOT_MODULES},
     "fleet": {"fleet", "debugger", "figures", "tracefile", "wire", "prices", *ROOT_MODULES},
     "demo": {"demo", *ROOT_MODULES},
     "cli": {

@@ -8,6 +8,7 @@ ReenactError               .hint: what to do, on its own line
 ├─ NoSuchRun               .asked
 ├─ NoSuchEvent             .asked
 └─ MissingExtra            .extra; also an ImportError
+Diverged                   a BaseException, so that nothing takes it for a failed call and tries again
 """
 
 from __future__ import annotations
@@ -74,3 +75,7 @@ class MissingExtra(ReenactError, ImportError):
             hint=f'pip install "reenact[{extra}]"' if extra else f"pip install {module}",
         )
         self.extra = extra
+
+
+class Diverged(BaseException):
+    """A run that is re-enacted asked for something that its recording does not answer."""

@@ -101,7 +101,7 @@ class Exchange:
         self.fault: BaseException | None = None
         """What has gone wrong meanwhile, if nobody has asked for the answer since."""
         self._calls = calls_of(recorder)
-        self._request: Any = None
+        self.request: Any = None
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []
         self.arrived = Arrived()
@@ -115,7 +115,7 @@ class Exchange:
         """Write the request."""
         from ..wire.routes import MODEL
 
-        self._request = body
+        self.request = body
         told = told_headers(headers, request=True)
         kind = next((value for name, value in headers if name.lower() == "content-type"), None)
         self.sent = Sent(kind) if body is None else None
@@ -168,7 +168,7 @@ class Exchange:
                 self.arrived.is_sealed = self.arrived.inflate is None
             if status < 400:  # an error is told in one piece
                 kind = self._header("content-type")
-                self._stream = stream or stream_kind(self.provider, self.url, kind, self._request)
+                self._stream = stream or stream_kind(self.provider, self.url, kind, self.request)
                 unread.note(self)
             texts = self.recorder.texts
             kept = self._stream and not self.arrived.is_sealed

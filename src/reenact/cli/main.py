@@ -24,6 +24,7 @@ COMMANDS = {
     "show": "how a run ended, and what happened in it",
     "messages": "what the model saw, as a list that can be sent again",
     "debug": "step through a run, forward and back, with pdb's verbs",
+    "replay": "run an agent again, its model calls answered by the recording",
     "cat": "print a run's events, as written or whole",
     "tail": "print a run's events as they are written",
     "grep": "search the events and long texts of runs",

@@ -31,8 +31,13 @@ if os.environ.get("REENACT_OFF") != "1" and sys.version_info >= (3, 11):
         from reenact.capture.install import wait_for_libraries
 
         wait_for_libraries(_HERE)
+        if "REENACT_REPLAY" in os.environ:
+            __import__("reenact.playback.reenacting").playback.reenacting.begin_here()
     except Exception as exc:
         why = type(exc).__name__ + ": " + str(exc)
+        if "REENACT_REPLAY" in os.environ:  # unanswered, it would call models and tools for real
+            sys.stderr.write("reenact: the recording cannot answer here (" + why + "); nothing was run.\n")
+            os._exit(2)
         sys.stderr.write("reenact: nothing is recorded in this process (" + why + ").\n")
 
 _ours = sys.modules.pop("sitecustomize")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from ... import protocols
 from .. import guard
 from ..exchange import how_raised
 from . import httpx_send, httpx_sending, inside
@@ -144,7 +145,12 @@ def _make_sync(module: Any) -> type:
             body = httpx_sending.listen(module, request, exchange.sent)
             token = inside.enter()
             try:
-                response = transport.handle_request(request)
+                if protocols.responder is None:
+                    response = transport.handle_request(request)
+                else:
+                    from .httpx_serve import response_of
+
+                    response = response_of(module, protocols.responder.reply(exchange), request)
             except BaseException as exc:
                 exchange.end(how_raised(exc), exc)
                 raise
@@ -188,7 +194,13 @@ def _make_async(module: Any) -> type:
             body = httpx_sending.listen(module, request, exchange.sent)
             token = inside.enter()
             try:
-                response = await transport.handle_async_request(request)
+                if protocols.responder is None:
+                    response = await transport.handle_async_request(request)
+                else:
+                    from .httpx_serve import response_of
+
+                    reply = await protocols.responder.reply_async(exchange)
+                    response = response_of(module, reply, request, is_async=True)
             except BaseException as exc:
                 exchange.end(how_raised(exc), exc)
                 raise

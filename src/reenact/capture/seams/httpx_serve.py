@@ -1,0 +1,72 @@
+"""Answers of a recording as httpx and httpx2 have them from a server: genuine responses, made per module."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from ...protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from typing import Any
+
+    from ...protocols import Reply
+
+_streams: dict[str, tuple[type, type]] = {}
+
+
+def response_of(module: Any, reply: Reply, request: Any, *, is_async: bool = False) -> Any:
+    """Return the response, or raise what the transport raised then."""
+    if reply.then == RAISES:
+        raise _error(module, reply, request)
+    kinds = _streams.get(module.__name__)
+    if kinds is None:
+        kinds = _streams[module.__name__] = _make_streams(module)
+    stream = kinds[is_async](reply, request)
+    return module.Response(reply.status, headers=list(reply.headers), stream=stream, request=request)
+
+
+def _make_streams(module: Any) -> tuple[type, type]:
+    class Stream(module.SyncByteStream):  # type: ignore[misc]
+        """The recorded bytes, cut as they came."""
+
+        def __init__(self, reply: Reply, request: Any) -> None:
+            self._reply = reply
+            self._request = request
+
+        def __iter__(self) -> Iterator[bytes]:
+            for data, pause in self._reply.pieces:
+                if pause:
+                    time.sleep(pause)
+                yield data
+            if self._reply.then != COMPLETE:
+                raise _error(module, self._reply, self._request)
+
+    class AsyncStream(module.AsyncByteStream):  # type: ignore[misc]
+        """The same."""
+
+        def __init__(self, reply: Reply, request: Any) -> None:
+            self._reply = reply
+            self._request = request
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for data, pause in self._reply.pieces:
+                await asyncio.sleep(pause)  # others have their turn, as while one waits for a socket
+                yield data
+            if self._reply.then == STAYS_OPEN:
+                await asyncio.Event().wait()  # the agent gave it up, and will again
+            if self._reply.then == BREAKS:
+                raise _error(module, self._reply, self._request)
+
+    return Stream, AsyncStream
+
+
+def _error(module: Any, reply: Reply, request: Any) -> Exception:
+    """Return the exception that a transport of the module raised."""
+    known: Any = getattr(module, getattr(reply.error, "type", None) or "", None)
+    is_one = isinstance(known, type) and issubclass(known, module.TransportError)
+    kind: Any = known if is_one else module.RemoteProtocolError
+    error: Exception = kind(str(reply.error or "the connection ended"), request=request)
+    return error

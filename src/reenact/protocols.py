@@ -1,0 +1,56 @@
+"""What one room asks of another that it must not import: the answers of a recording, for the seams."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Protocol
+
+    class Asked(Protocol):
+        """A call as a seam has it before it leaves; ``Exchange`` of capture is one."""
+
+        sort: str
+        method: str
+        url: str
+        request: Any
+        """The body, as parsed where it is JSON."""
+        sent: Any
+        recorder: Any
+
+    class Responder(Protocol):
+        """Answers calls in the place of the network; raises for one that it has no answer to."""
+
+        def reply(self, exchange: Asked) -> Reply: ...
+        async def reply_async(self, exchange: Asked) -> Reply: ...
+
+
+COMPLETE, BREAKS, STAYS_OPEN, RAISES = "complete", "breaks", "stays-open", "raises"
+"""After its pieces an answer is over; or its connection breaks; or nothing more comes, because it was the
+agent that went no further; or there is no answer at all but an exception of the HTTP library."""
+
+
+class Reply:
+    """What a seam gives back instead of what a server would."""
+
+    __slots__ = ("error", "headers", "pieces", "status", "then")
+
+    def __init__(
+        self,
+        status: int = 200,
+        headers: Sequence[tuple[str, str]] = (),
+        pieces: Sequence[tuple[bytes, float]] = (),
+        then: str = COMPLETE,
+        error: Any = None,
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self.pieces = pieces
+        """Bytes, and the seconds to wait before them."""
+        self.then = then
+        self.error = error
+        """The recorded error, where it raises or breaks: a text with its ``type``."""
+
+
+responder: Responder | None = None
+"""Who answers all calls of this process; None but where a run is re-enacted."""

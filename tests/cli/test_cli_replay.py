@@ -1,0 +1,102 @@
+"""reenact replay: an agent run again with its model gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from provider import Provider
+
+AGENT = """
+import asyncio, os, sys
+import anthropic, openai
+
+QUESTION = "Which city has seven hills?"
+url = os.environ["MODEL_URL"]
+
+def loop():
+    client, messages = anthropic.Anthropic(base_url=url), [{"role": "user", "content": QUESTION}]
+    tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
+    while True:
+        with client.messages.stream(model="m", max_tokens=9, messages=messages, tools=tools) as stream:
+            answer = stream.get_final_message()
+        messages.append({"role": "assistant", "content": answer.content})
+        uses = [block for block in answer.content if block.type == "tool_use"]
+        if not uses:
+            return answer.content[0].text
+        results = [{"type": "tool_result", "tool_use_id": use.id, "content": "42"} for use in uses]
+        messages.append({"role": "user", "content": results})
+
+async def many():
+    client = openai.AsyncOpenAI(base_url=url + "/v1")
+    async def one(number):
+        ask = [{"role": "user", "content": f"Question {number}"}]
+        done = await client.chat.completions.create(model="m", messages=ask)
+        return number, done.choices[0].message.content, done.id
+    return [await done for done in asyncio.as_completed([one(n) for n in range(5)])]
+
+print(loop())
+print(asyncio.run(many()))
+sys.exit(7)
+"""
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, provider: Provider):
+    (tmp_path / "agent.py").write_text(AGENT)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env |= {"MODEL_URL": provider.url("tools-2"), "ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
+
+    def typed(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "reenact", *words]
+        return subprocess.run(
+            command, cwd=tmp_path, env=env | more, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    typed.first = typed("run", "--name", "first", "agent.py")  # type: ignore[attr-defined]
+    return typed
+
+
+def test_the_same_code_does_the_same_without_its_model(recorded, provider: Provider) -> None:
+    before = len(provider.settled())
+    again = recorded("replay", "first")
+    assert (again.stdout, again.returncode) == (recorded.first.stdout, 7)
+    assert again.stderr.strip() == "reenact: went as recorded; 8 calls answered, none live"
+    assert len(provider.settled()) == before
+
+
+def test_a_changed_prompt_ends_the_run_and_is_explained(recorded, provider: Provider, tmp_path: Path) -> None:
+    before = len(provider.settled())
+    agent = tmp_path / "agent.py"
+    agent.write_text(agent.read_text().replace("seven hills", "eight hills"))
+    other = recorded("replay", "first")
+    assert other.returncode == 3 and other.stdout == ""
+    assert "messages[0].content" in other.stderr and "eight hills" in other.stderr
+    assert "went as recorded" not in other.stderr and len(provider.settled()) == before
+    told = json.loads(recorded("replay", "first", "--json").stderr.splitlines()[-1])
+    assert told["answered"] == 0 and [each["code"] for each in told["diverged"]] == ["changed-request"]
+    rebased = recorded("replay", "first", "--rebase")
+    assert rebased.stdout == recorded.first.stdout
+
+
+def test_one_more_call_is_named_and_takes_no_other_ones_answer(recorded, tmp_path: Path) -> None:
+    agent = tmp_path / "agent.py"
+    more = 'c = anthropic.Anthropic(base_url=url)\ntry:\n    c.messages.create(model="m", max_tokens=1, '
+    more += 'messages=[{"role": "user", "content": "new"}])\nexcept anthropic.APIStatusError as e:\n    print(e.status_code)\n'
+    agent.write_text(agent.read_text().replace("print(loop())", more + "print(loop())"))
+    again = recorded("replay", "first", "--keep-going")
+    assert again.returncode == 3 and again.stdout == "418\n" + recorded.first.stdout
+    assert "left its recording in 1 place; 8 calls answered" in again.stderr
+
+
+def test_what_cannot_be_run_again_is_said(recorded, tmp_path: Path) -> None:
+    made = "from reenact import Tap\nwith Tap('by_hand.jsonl') as tap: tap.record_tool_call('x', {})"
+    subprocess.run([sys.executable, "-c", made], cwd=tmp_path, check=True)
+    refused = recorded("replay", "by_hand.jsonl")
+    assert refused.returncode == 2 and "say it after --" in refused.stderr
+    assert "Traceback" not in refused.stderr
