@@ -170,7 +170,10 @@ class Frontier:
         elif not any(_same_site(call, request) for call in eligible if call.kind == wanted.kind):
             code = WRONG_KIND if wanted.l1 not in self._served else EXTRA
         else:
-            code = CHANGED if score >= ALIKE and wanted.l1 not in self._served else EXTRA
+            is_like = (
+                score >= ALIKE or request.kind == TOOL
+            )  # arguments are short: one word may be all of them
+            code = CHANGED if is_like and wanted.l1 not in self._served else EXTRA
         if code == CHANGED and nearest is not None and self._mode != STRICT:
             self._remaining.displace(nearest)  # what follows it must not be held up
         return Miss(code, request, nearest, score, self._asked + 1)
