@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
@@ -45,6 +46,8 @@ class Gatherer:
         self._start: tuple[dict[str, Any], float | None] | None = None
         self._end: dict[str, Any] | None = None
         self._empty = True
+        self._event: Callable[[], Event]
+        """Makes the event that is being counted."""
 
     def take(self, event: Event) -> None:
         """Count the next event of an open recording."""
@@ -77,6 +80,7 @@ class Gatherer:
                 return
         self._others.tool_error = None  # it stands right before the call it belongs to
         if joins is not None:
+            self._event = partial(Event, envelope, fields, place, shelf, None)
             joins(self, call, envelope.w, fields)
 
     def _book(self, kind: str, envelope: Envelope, fields: dict[str, Any]) -> None:
@@ -103,7 +107,7 @@ class Gatherer:
 
     def _asks(self, call: str, writer: str, fields: dict[str, Any]) -> None:
         self._begins(call, Begun(MODEL, fields, self._sums.request(call, fields)))
-        self._deriver.asked(call, (writer, lane_of(fields)), fields, None)
+        self._deriver.asked(call, (writer, lane_of(fields)), fields, None, lambda: self._event().body)
 
     def _begins(self, call: str, begun: Begun) -> None:
         before = self._open.setdefault(call, begun)

@@ -42,11 +42,13 @@ class Asked:
 class _Answer:
     """The uses of one answer that still wait."""
 
-    __slots__ = ("call", "lane", "uses")
+    __slots__ = ("call", "lane", "length", "uses")
 
-    def __init__(self, call: str | None, lane: Lane, uses: list[Asked]) -> None:
+    def __init__(self, call: str | None, lane: Lane, length: int, uses: list[Asked]) -> None:
         self.call = call
         self.lane = lane
+        self.length = length
+        """Of the conversation it answers, in messages."""
         self.uses = uses
 
 
@@ -60,18 +62,18 @@ class Deriver:
         """Oldest first, as in each lane."""
         self._in_lane: dict[Lane, dict[_Answer, None]] = {}
         self._by_call: dict[str, _Answer] = {}
-        self._providers: dict[str, str] = {}
-        """Of requests that have no answer yet."""
+        self._requests: dict[str, tuple[str | None, int]] = {}
+        """Provider and length of those that have no answer yet."""
 
     def answered(self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any) -> None:
         """Take in an answer as it stands in its line."""
         body = fields.get("body")
         if type(body) is not dict or fields.get("error") is not None:
             return
-        provider = self._providers.pop(call or "", None) or string(fields.get("provider"))
-        uses = shapes.tool_uses(body, provider)
+        provider, length = self._requests.pop(call or "", (None, 0))
+        uses = shapes.tool_uses(body, provider or string(fields.get("provider")))
         if uses:
-            answer = _Answer(call, lane, [Asked(use, order, at) for order, use in enumerate(uses)])
+            answer = _Answer(call, lane, length, [Asked(use, order, at) for order, use in enumerate(uses)])
             self._waiting[answer] = self._in_lane.setdefault(lane, {})[answer] = None
             if call is not None:
                 self._by_call[call] = answer
@@ -94,14 +96,24 @@ class Deriver:
         if tool_id is None and answers and (answers[0] is asker or answers[0].lane == lane):
             self._take(answers[:1], lambda use: use.name == name)
 
-    def asked(self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any) -> None:
-        """Take in a request as it stands in its line: what it holds of new results."""
-        provider = string(fields.get("provider"))
-        if provider is not None and call is not None and len(self._providers) < _MOST_WAITING:
-            self._providers[call] = provider
+    def asked(
+        self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any, whole: Callable[[], Any]
+    ) -> None:
+        """Take in a request as it stands in its line: what it holds of new results.
+
+        ``whole`` rebuilds its body.
+        """
+        length, kept = fields.get("n"), _kept(fields)
+        if call is not None and len(self._requests) < _MOST_WAITING:
+            size = length if type(length) is int else 0
+            self._requests[call] = string(fields.get("provider")), size
         if not self._waiting:
             return
-        elements = _new_elements(fields)
+        elements = _elements(fields.get("body"))
+        last = next(reversed(self._in_lane.get(lane, {})), None)
+        if last is not None and kept > last.length > 0:
+            # A conversation had word for word before: its results stand in what is kept from then.
+            elements = _elements(whole())[last.length :]
         said = max((at for at, element in enumerate(elements) if _is_said(element)), default=-1)
         answers = self._line_of(lane, fields, elements)
         for result in (result for element in elements[said + 1 :] for result in tool_results(element)):
@@ -161,8 +173,18 @@ class Deriver:
         return list(dict.fromkeys((*linked, *near)))
 
 
-def _new_elements(fields: dict[str, Any]) -> list[Any]:
-    body = fields.get("body")
+def _kept(fields: dict[str, Any]) -> int:
+    """Return how many messages of another request a request begins with."""
+    keep, length = fields.get("keep"), fields.get("n")
+    for name in schema.LISTS if type(keep) is dict else ():
+        told = keep.get(name)
+        told = length if told is True else told
+        if type(told) is int:
+            return told
+    return 0
+
+
+def _elements(body: Any) -> list[Any]:
     found = [body.get(name) for name in schema.LISTS] if type(body) is dict else []
     return next((elements for elements in found if type(elements) is list), [])
 

@@ -6,6 +6,7 @@ They are no events: no count, index or address changes by them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from ..wire.shapes import tool_uses
@@ -71,7 +72,7 @@ def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
         elif event is call.end:
             deriver.answered(call.id, lane, event._raw(), call)
         else:
-            deriver.asked(call.id, lane, event._raw(), event)
+            deriver.asked(call.id, lane, event._raw(), event, partial(getattr, event, "body"))
         event._forget()
     deriver.finish()
     return sorted(found, key=lambda call: (call.event.index or 0, call.order))

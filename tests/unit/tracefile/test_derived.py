@@ -282,3 +282,18 @@ def test_long_values_come_back_whole(tap):
     agent.ask()
     (call,) = read(tap).calls("tool")
     assert call.args == {"text": long, "$blob": "a key of the tool's own"} and call.result == long
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_conversation_that_is_had_twice_has_its_results_twice(tap, dialect):
+    for _ in range(2):
+        agent = Agent(tap, dialect)
+        for number in range(2):
+            agent.ask((f"t{number}", "search", {"q": number}))
+            agent.give((f"t{number}", "search", f"found {number}"))
+        agent.ask()
+    run = read(tap)
+    calls = run.calls("tool")
+    assert [call.args["q"] for call in calls] == [0, 1, 0, 1]
+    assert all(not call.is_open and f"found {call.args['q']}" in str(call.result) for call in calls)
+    assert run.summary().tools["search"].open == 0
