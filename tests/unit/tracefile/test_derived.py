@@ -8,7 +8,7 @@ import time
 import pytest
 
 from reenact import Debugger, Tap
-from reenact.testing import assert_tools, tools_of
+from reenact.testing import assert_tools, tools_of, write_trace
 
 ARGS = {"q": "hotels"}
 
@@ -284,16 +284,32 @@ def test_long_values_come_back_whole(tap):
     assert call.args == {"text": long, "$blob": "a key of the tool's own"} and call.result == long
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
-def test_a_conversation_that_is_had_twice_has_its_results_twice(tap, dialect):
-    for _ in range(2):
-        agent = Agent(tap, dialect)
-        for number in range(2):
-            agent.ask((f"t{number}", "search", {"q": number}))
-            agent.give((f"t{number}", "search", f"found {number}"))
-        agent.ask()
-    run = read(tap)
-    calls = run.calls("tool")
-    assert [call.args["q"] for call in calls] == [0, 1, 0, 1]
-    assert all(not call.is_open and f"found {call.args['q']}" in str(call.result) for call in calls)
+def test_a_conversation_that_is_had_twice_has_its_results_twice(tmp_path):
+    """The second time its request may be stored as the first one's: nothing new is in it."""
+    use = {"type": "tool_use", "id": "t0", "name": "search", "input": ARGS}
+    answer = {"role": "assistant", "content": [use]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t0", "content": "82"}]}
+    first = {"model": "m", "messages": [{"role": "user", "content": "Go"}]}
+    more = {"messages": [{"$answer": "a1", "keys": ["role", "content"]}, result]}
+    kept = {"model": True, "messages": 1}
+
+    def asked(call, **fields):
+        return "model.request", {"call": call, "lane": call[0], "provider": "anthropic", **fields}
+
+    def answered(call, body):
+        return "model.response", {"call": call, "error": None, "body": body}
+
+    path = tmp_path / "twice.jsonl"
+    done = {"role": "assistant", "content": [{"type": "text", "text": "ok"}]}
+    write_trace(
+        path,
+        [
+            asked("a1", n=1, body=first), answered("a1", answer),
+            asked("a2", n=3, base="a1", keep=kept, body=more), answered("a2", done),
+            asked("b1", n=1, base="a1", keep=kept, body={}), answered("b1", answer),
+            asked("b2", n=3, base="a2", keep={"model": True, "messages": 3}, body={}), answered("b2", done),
+        ],
+    )  # fmt: skip
+    run = Debugger.load(path)
+    assert [(call.lane, call.result) for call in run.calls("tool")] == [("a", "82"), ("b", "82")]
     assert run.summary().tools["search"].open == 0
