@@ -109,19 +109,20 @@ class Deriver:
             self._requests[call] = string(fields.get("provider")), size
         if not self._waiting:
             return
-        elements = _elements(fields.get("body"))
+        written = _elements(fields.get("body"))
         last = next(reversed(self._in_lane.get(lane, {})), None)
         if last is not None and kept > last.length > 0:
             # A conversation had word for word before: its results stand in what is kept from then.
-            elements = _elements(whole())[last.length :]
+            written = _elements(whole())[last.length :]
+        answers = self._line_of(lane, fields, written)
+        elements = _spelled_out(written, whole)
         said = max((at for at, element in enumerate(elements) if _is_said(element)), default=-1)
-        answers = self._line_of(lane, fields, elements)
         for result in (result for element in elements[said + 1 :] for result in tool_results(element)):
             self._give(answers, result, at)
-        # Of those further back the last one with an id is the newest.
-        for result in reversed(
-            [result for element in elements[: said + 1] for result in tool_results(element)]
-        ):
+        # Of those further back the last one with an id is the newest; what is word for word as before is old.
+        before = zip(written[: said + 1], elements, strict=False)
+        further = [found for line, element in before if not _is_old(line) for found in tool_results(element)]
+        for result in reversed(further):
             if result.id is not None:
                 self._give(answers, result, at)
 
@@ -187,6 +188,18 @@ def _kept(fields: dict[str, Any]) -> int:
 def _elements(body: Any) -> list[Any]:
     found = [body.get(name) for name in schema.LISTS] if type(body) is dict else []
     return next((elements for elements in found if type(elements) is list), [])
+
+
+def _spelled_out(written: list[Any], whole: Callable[[], Any]) -> list[Any]:
+    """Return messages with those that are told as another one, with small changes, in full."""
+    if not any(type(element) is dict and "$same" in element for element in written):
+        return written
+    full = _elements(whole())
+    return full[-len(written) :] if len(full) >= len(written) else written
+
+
+def _is_old(line: Any) -> bool:
+    return type(line) is dict and "$same" in line and "set" not in line
 
 
 def _is_said(element: Any) -> bool:

@@ -233,3 +233,22 @@ def test_a_closed_client_and_a_class_stay_what_they_are(
             tap.wrap(client).get("http://127.0.0.1:1/")
         assert str(bare.value) == str(recorded.value)
     assert "model.request" not in (tmp_path / "run.jsonl").read_text()
+
+
+@pytest.mark.parametrize("module", ["httpx", "httpx2"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_a_transport_of_the_agents_own_has_made_is_recorded_whole(
+    module: str, packed: bool, tmp_path: Path
+) -> None:
+    library: Any = import_module(module)
+    head = {"content-type": JSON} | ({"content-encoding": "gzip"} if packed else {})
+
+    def answer(_: Any) -> Any:
+        return library.Response(200, headers=head, content=gzip.compress(GOOD) if packed else GOOD)
+
+    path = tmp_path / "run.jsonl"
+    with Tap(str(path)) as tap, tap.wrap(library.Client(transport=library.MockTransport(answer))) as client:
+        assert client.post("https://api.anthropic.com/v1/messages", json=BODY).json() == json.loads(GOOD)
+        (call,) = Debugger.load(path).calls("model")  # before anybody lets go of the answer
+        assert call.end is not None
+        assert (call.end.ended, call.end.body) == ("complete", json.loads(GOOD))

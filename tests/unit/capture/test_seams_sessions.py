@@ -244,3 +244,24 @@ def test_wrapping_does_nothing_where_recording_is_off(
     with Tap(str(path)) as tap, httpx.Client() as client:
         before = client._transport
         assert tap.wrap(client)._transport is before
+
+
+@pytest.mark.parametrize("way", ["wrap", "install"])
+def test_a_session_that_raises_for_a_status_has_told_it(provider: Provider, path: Path, way: str) -> None:
+    aiohttp = import_module("aiohttp")
+
+    async def ask(tap: Tap) -> None:
+        async with aiohttp.ClientSession(raise_for_status=True) as session:
+            if way == "wrap":
+                tap.wrap(session)
+            with pytest.raises(aiohttp.ClientResponseError, match="529"):
+                await session.post(provider.url("status-529", PATH), json=ASK)
+
+    if way == "install":
+        with listening(path) as tap:
+            asyncio.run(ask(tap))
+    else:
+        with Tap(str(path)) as tap:
+            asyncio.run(ask(tap))
+    (answer,) = lines(path, "model.response")
+    assert (answer["status"], answer["error"]["type"]) == (529, "ClientResponseError")

@@ -197,6 +197,34 @@ def test_ids_that_repeat_go_with_the_nearest_answer_of_their_lane(tap):
     assert all(call.result == f"{call.args['by']} saw {call.args['n']}" for call in calls)
 
 
+def test_a_result_that_is_told_as_a_small_change_of_another_is_one(tap):
+    agent = Agent(tap)
+    beginning = agent.history
+    for number in range(4):
+        agent.ask(("t1", "look", {"n": number}))
+        agent.history = [
+            *beginning,
+            *agent.dialect.goes_on(agent.body, [("t1", "look", f"saw {number}", False)]),
+        ]
+    agent.ask()
+    with open(tap.path) as file:
+        assert '"set"' in file.read()
+    assert [call.result for call in read(tap).calls("tool")] == [f"saw {number}" for number in range(4)]
+
+
+def test_one_prompt_and_one_id_in_two_agents_that_take_turns(tap):
+    agents = [Agent(tap), Agent(tap)]
+    for name, agent in zip("AB", agents, strict=True):
+        agent.ask(("call_1", "look", {"by": name}))
+    for name, agent in zip("AB", agents, strict=True):
+        agent.give(("call_1", "look", f"{name} saw"))
+        agent.ask()
+    assert [(call.args["by"], call.result) for call in read(tap).calls("tool")] == [
+        ("A", "A saw"),
+        ("B", "B saw"),
+    ]
+
+
 def test_a_history_told_anew_in_full_gives_each_its_own_result(tap):
     agent = Agent(tap, Chat())
     for number in range(3):

@@ -118,6 +118,7 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
     try:
         response = await original(session, *args, **given)
     except BaseException as exc:
+        _refused(exchange, exc)
         exchange.end(how_raised(exc), exc)
         raise
     finally:
@@ -140,6 +141,15 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
     except Exception as exc:
         guard.swallow("listen to an answer", exc)
     return response
+
+
+def _refused(exchange: Exchange, exc: BaseException) -> None:
+    """Take in status and headers where the session raises for them: ``raise_for_status=True``."""
+    try:
+        if isinstance(exc, sys.modules["aiohttp"].ClientResponseError) and exc.status >= 400:
+            exchange.answered(exc.status, list((exc.headers or {}).items()))
+    except Exception as fault:
+        guard.swallow("look at a refusal", fault)
 
 
 def _begin(watch: Watch, session: Any, args: Any, given: Any) -> Exchange | None:

@@ -34,10 +34,25 @@ def begin(watch: Watch, request: Any) -> Exchange | None:
 def answered(exchange: Exchange, response: Any, tee: type) -> None:
     """Listen to what comes back."""
     try:
-        exchange.answered(response.status_code, response.headers.multi_items())
-        response.stream = tee(response.stream, exchange)
+        whole = _content(response)
+        exchange.answered(response.status_code, response.headers.multi_items(), decoded=whole is not None)
+        if whole is None:
+            response.stream = tee(response.stream, exchange)
+        else:
+            exchange.chunk(whole)
+            exchange.end()
     except Exception as exc:
         guard.swallow("listen to an answer", exc)
+
+
+def _content(response: Any) -> bytes | None:
+    """Return what a transport that asks no server has made of bytes: nobody will read its stream."""
+    if not response.is_closed:
+        return None
+    try:
+        return bytes(response.content)
+    except Exception:  # closed before it was read
+        return None
 
 
 def make_tee(module: Any) -> type:
