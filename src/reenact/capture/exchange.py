@@ -76,7 +76,7 @@ class Watch:
             unread.record_whole_ones()
             exchange = Exchange(self.recorder(), route.sort, route.provider, method.upper(), url)
             try:
-                exchange.leave(list(headers), body if given is None else given, hash(body))
+                exchange.leave(list(headers), body if given is None else given, hash((url, body)))
             except BaseException:  # an interrupt, too
                 exchange.is_over = True  # no answer to a request that is not there
                 raise

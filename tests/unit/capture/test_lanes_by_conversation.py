@@ -113,3 +113,12 @@ def test_a_message_that_another_dialect_has_sent_before_is_written_again(chat: C
     chat.ask(*body)
     chat.lanes()
     assert Debugger.load(chat.path).calls("model")[-1].begin.body["messages"] == body
+
+
+def test_another_attempt_goes_to_the_same_address(chat: Chat) -> None:
+    question = {"model": "m", "messages": [user("hi")]}
+    for url in (chat.url.replace("plan", "status-500"),) * 2 + (chat.url,):
+        chat.http.post(url, json=question)
+    chat.lanes()
+    requests = [call.begin for call in Debugger.load(chat.path).calls("model")]
+    assert [request.attempt for request in requests if request] == [None, 2, None]
