@@ -48,7 +48,9 @@ def outcome_of(call: Call) -> str:
     if end is None:
         return IN_FLIGHT
     if call.kind == TOOL:
-        return EXCEPTION if end.error is not None and end._raw().get("result") is None else OK
+        if end.error is None or end._raw().get("result") is not None:
+            return OK
+        return CANCELLED if end.error.type == "CancelledError" else EXCEPTION
     ended, status = end.ended, end.status
     if ended in (CANCELLED, CLOSED, CUT):
         return str(ended)

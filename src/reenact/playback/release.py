@@ -21,6 +21,8 @@ TICKS = 16
 """Turns of the event loop without a request, after which a loop counts as idle."""
 QUIET = 0.01
 """Seconds without a request, after which threads count as idle: twice what Python lets one of them run on."""
+TOGETHER = 0.001
+"""Seconds between two recorded ends within which an agent may have seen both before it acted on either."""
 PATIENCE = 0.1
 """Seconds without a request, after which a call that should have been made by now is no more waited for."""
 
@@ -34,12 +36,14 @@ class Coming(Protocol):
 class _Ticket:
     """One answer that waits to be given."""
 
-    __slots__ = ("call", "not_before", "owner", "poke", "queued")
+    __slots__ = ("call", "granted", "not_before", "owner", "poke", "queued")
 
     def __init__(self, call: RecordedCall, poke: Callable[[], None], pause: float) -> None:
         self.call = call
         self.poke = poke
         """Wakes who waits; may be called by any thread."""
+        self.granted = False
+        """True once the answer may be given."""
         self.queued = time.monotonic()
         self.not_before = self.queued + pause
         self.owner = _here()
@@ -106,7 +110,12 @@ class Release:
         """Return when a call's answer may be given to this task."""
         loop, event = asyncio.get_running_loop(), asyncio.Event()
 
+        here = threading.get_ident()
+
         def poke() -> None:
+            if threading.get_ident() == here:
+                event.set()  # at once: what the loop does first is in the order we say it
+                return
             try:
                 loop.call_soon_threadsafe(event.set)
             except RuntimeError:
@@ -148,7 +157,7 @@ class Release:
 
     async def _ticked(self, ticket: _Ticket) -> bool:
         """Let the loop turn; True if nothing happened while it did. Only for who is next."""
-        if self._waiting[0] is not ticket:
+        if ticket.granted or self._waiting[0] is not ticket:
             return False
         if self._acted:
             return True
@@ -162,6 +171,8 @@ class Release:
     def _step(self, ticket: _Ticket, *, idle: bool) -> float | None:
         """Give the answer and return None if its time has come, else the seconds until another look."""
         with self._lock:
+            if ticket.granted:
+                return None
             if self._waiting[0] is not ticket:
                 return self._patience  # who is before it wakes it
             now = time.monotonic()
@@ -180,11 +191,23 @@ class Release:
                     return left
                 self.given_up.add(missing.number)
                 return 0.0
-            heapq.heappop(self._waiting)
+            self._grant(now)
+            return None
+
+    def _grant(self, now: float) -> None:
+        """Let the first of those that wait go, and all that came together with it."""
+        while True:
+            ticket = heapq.heappop(self._waiting)
+            ticket.granted = True
+            ticket.poke()
             self._last_owner, self._acted = ticket.owner, False
             self.order.append(ticket.call.id)
-            self._changed()
-            return None
+            following = self._waiting[0] if self._waiting else None
+            if following is None or not following.call.ended_at - ticket.call.ended_at <= TOGETHER:
+                break
+            if now < following.not_before or self._coming.to_come_before(following.call.end, self.given_up):
+                break
+        self._changed()
 
     def _leave(self, ticket: _Ticket) -> None:
         """Forget one that was cancelled while it waited."""

@@ -8,18 +8,19 @@ kind of refusal.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Diverged
-from ..protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN, Reply
+from ..errors import Diverged, NotRecorded
+from ..protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN, Reply, ToolReply
 from .answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
 from .fingerprint import HTTP, MODEL, Request
 from .frontier import STRICT, Miss, Served
 from .player import Player
+from .tools import asked_of, reasons, reply_of_tool
 
 if TYPE_CHECKING:
-    from ..protocols import Asked
+    from ..protocols import Asked, AskedTool
     from .divergence import Divergence
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: STAYS_OPEN}
@@ -30,14 +31,25 @@ REFUSED = 418
 
 
 class TapeResponder:
-    """Answers the calls of one process from a player; ``tell`` hears of each divergence."""
+    """Answers the calls of one process from a player; ``tell`` hears of each divergence.
+
+    ``live`` names tools that run; they must not be among the player's calls.
+    """
 
     def __init__(
-        self, player: Player, *, mode: str = STRICT, tell: Callable[[Divergence], None] | None = None
+        self,
+        player: Player,
+        *,
+        mode: str = STRICT,
+        live: Container[str] = (),
+        tell: Callable[[Divergence], None] | None = None,
     ) -> None:
         self.player = player
         self._mode = mode
+        self._live = live
         self._tell = tell
+        self.stand_ins: list[dict[str, Any]] = []
+        """Tools whose results were given, but not as they were."""
         self.given = 0
         """How many calls were answered."""
 
@@ -49,20 +61,51 @@ class TapeResponder:
         """Return the same, when this task may have it."""
         return self._made(await self.player.ask_async(asked_by(exchange)), exchange)
 
+    def tool(self, asked: AskedTool) -> ToolReply | None:
+        """Return what a tool gave, when this thread may have it; None if it is to run."""
+        if asked.name in self._live:
+            self.player.release.asked()
+            return None
+        return self._made_of_tool(self.player.ask(asked_of(asked)), asked)
+
+    async def tool_async(self, asked: AskedTool) -> ToolReply | None:
+        """Return the same, when this task may have it."""
+        if asked.name in self._live:
+            self.player.release.asked()
+            return None
+        return self._made_of_tool(await self.player.ask_async(asked_of(asked)), asked)
+
+    def _made_of_tool(self, found: Served | Miss, asked: AskedTool) -> ToolReply:
+        if isinstance(found, Miss):
+            raise NotRecorded(self._missed(found))
+        answer = found.call.answer
+        if answer.outcome == IN_FLIGHT:
+            raise Diverged(f"the recording ends in {found.call.label()}: what it gave is not known")
+        self.given += 1
+        why = reasons(answer)
+        if why:
+            self.stand_ins.append({"tool": asked.name, "call": found.call.id, "why": list(why)})
+        return reply_of_tool(answer, asked.function)
+
     def _made(self, found: Served | Miss, exchange: Asked) -> Reply:
         if isinstance(found, Served):
             self.given += 1
             return reply_of(found.call.answer)
-        divergence = self.player.explain(found)
-        if self._tell is not None:
-            self._tell(divergence)
-        if self._mode == STRICT:
-            raise Diverged(divergence.text().partition("\n")[0])  # the report has the rest
-        error = {"type": "reenact_diverged", "message": divergence.text()}
+        error = {"type": "reenact_diverged", "message": self._missed(found)}
         body = json.dumps({"type": "error", "error": error}).encode()
         return Reply(
             REFUSED, [("content-type", "application/json"), ("x-should-retry", "false")], [(body, 0)]
         )
+
+    def _missed(self, found: Miss) -> str:
+        """Tell of a miss, and return its report if the run is to go on."""
+        divergence = self.player.explain(found)
+        if self._tell is not None:
+            self._tell(divergence)
+        text = divergence.text()
+        if self._mode == STRICT:
+            raise Diverged(text.partition("\n")[0])  # the report has the rest
+        return text
 
 
 def asked_by(exchange: Asked) -> Request:

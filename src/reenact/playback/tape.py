@@ -57,6 +57,8 @@ class RecordedCall:
         end = call.end.index if call.end is not None else None
         self.end: float = NEVER if end is None else end
         """Positions among the recording's events: whose end is less than another's begin was over by then."""
+        self.ended_at: float = (call.end.timestamp or NEVER) if call.end is not None else NEVER
+        """When, in seconds since the epoch."""
         self.parent = call.parent
         self.attempt = call.attempt
         self.tool = call.tool

@@ -1,0 +1,149 @@
+"""Recorded results of tools as values and exceptions that can be given to an agent again.
+
+Nothing is imported or evaluated because a recording names it: an exception's class is looked for among those
+the agent has loaded. What the recording holds only in part is given as a ``StandIn``.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from ..protocols import AskedTool, ToolReply
+from ..tracefile.event import ErrorText
+from ..tracefile.values import restore
+from .answers import CANCELLED, EXCEPTION, Answer
+from .fingerprint import Request
+from .whole import is_mark
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class StandIn:
+    """In the place of a value that is not recorded whole; its text is what is known of it."""
+
+    def __init__(self, mark: dict[str, Any]) -> None:
+        self.mark = mark
+        """As it stands in the recording (docs/format.md)."""
+
+    def __repr__(self) -> str:
+        told = self.mark.get("$repr")
+        return told if type(told) is str else f"<not recorded: {self.mark}>"
+
+
+def asked_of(asked: AskedTool) -> Request:
+    """Return what a tool is asked for, redacted as it is recorded."""
+    args = asked.recorder.texts.clean("args", asked.args, "full")
+    return Request.tool(asked.name, restore(args, lambda reference: None))
+
+
+def reply_of_tool(answer: Answer, function: Callable[..., Any] | None) -> ToolReply:
+    """Return a recorded result as it is given."""
+    if answer.outcome == CANCELLED:
+        return ToolReply(is_given_up=True, error=exception_of(answer.error, function))
+    is_raised = answer.outcome == EXCEPTION or (answer.error is not None and _is_of_generator(answer.body))
+    error = exception_of(answer.error, function) if is_raised else None
+    return ToolReply(stood_in(answer.body) if answer.lossy else answer.body, error)
+
+
+def _is_of_generator(body: Any) -> bool:
+    return type(body) is dict and "yielded" in body and "count" in body
+
+
+def reasons(answer: Answer) -> tuple[str, ...]:
+    """Return why a result is not the very thing; of a generator only so many items are kept."""
+    body = answer.body
+    if _is_of_generator(body) and type(body["count"]) is int and body["count"] > len(body["yielded"]):
+        return (*answer.lossy, "cut")
+    return answer.lossy
+
+
+def stood_in(value: Any, depth: int = 0) -> Any:
+    """Return a value with a StandIn for every part that is not recorded."""
+    if type(value) is dict:
+        if any(is_mark(str(key)) for key in value):
+            return StandIn(value)
+        return {key: stood_in(item, depth + 1) for key, item in value.items()} if depth < 200 else value
+    return [stood_in(item, depth + 1) for item in value] if type(value) is list and depth < 200 else value
+
+
+def without_addresses(args: Any) -> Any:
+    """Return arguments in which objects are told by their type, not by where in memory they were."""
+    if type(args) is dict:
+        return {
+            key: _ADDRESS.sub("", item)
+            if key == "$repr" and type(item) is str
+            else without_addresses(item)
+            for key, item in args.items()
+        }
+    return [without_addresses(item) for item in args] if type(args) is list else args
+
+
+def exception_of(error: ErrorText | None, function: Callable[..., Any] | None) -> BaseException:
+    """Return an exception of the recorded type and text."""
+    name = (error.type if error is not None else None) or "Exception"
+    message = str(error or "")
+    kind = _class_named(name, function)
+    if kind is None:
+        return type(name, (Exception,), {"__doc__": "Stands in for a class that is not loaded."})(message)
+    for text in _spellings(message):
+        made = _made(kind, text)
+        if made is not None and _text_of(made) == message:
+            return made
+    alike = type(kind.__name__, (kind,), {"__str__": lambda self: message, "__module__": kind.__module__})
+    return _bare(alike, message) or type(name, (Exception,), {})(message)
+
+
+def _spellings(message: str) -> Iterator[Any]:
+    yield message
+    try:
+        yield ast.literal_eval(message)  # a KeyError shows the repr of its key; only literals are read
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return
+
+
+def _made(kind: type[BaseException], text: Any) -> BaseException | None:
+    try:
+        return kind(text)
+    except Exception:  # it wants other arguments
+        return _bare(kind, text)
+
+
+def _bare(kind: type[BaseException], text: Any) -> BaseException | None:
+    try:
+        made = kind.__new__(kind, text)
+        made.args = (text,)
+        return made
+    except Exception:
+        return None
+
+
+def _text_of(exc: BaseException) -> str | None:
+    try:
+        return str(exc)
+    except Exception:
+        return None
+
+
+def _class_named(name: str, function: Callable[..., Any] | None) -> type[BaseException] | None:
+    """Return the class of a name: as the tool's own module knows it, Python's, or the only one loaded."""
+    known: dict[str, Any] = getattr(function, "__globals__", {})
+    modules = [value for value in known.values() if isinstance(value, ModuleType)]
+    near = [known.get(name), *[vars(module).get(name) for module in modules], getattr(builtins, name, None)]
+    for found in near:
+        if isinstance(found, type) and issubclass(found, BaseException):
+            return found
+    loaded = {each for each in _loaded(BaseException, set()) if each.__name__ == name}
+    return loaded.pop() if len(loaded) == 1 else None
+
+
+def _loaded(kind: type[BaseException], seen: set[type[BaseException]]) -> set[type[BaseException]]:
+    for each in type.__subclasses__(kind):
+        if each not in seen:
+            seen.add(each)
+            _loaded(each, seen)
+    return seen
