@@ -31,10 +31,10 @@ def write_answer(
     last: dict[str, Any] | None = None,
     frames: Any = None,
     raw: dict[str, Any] | None = None,
-    is_cause: bool = True,
+    given_up: bool = False,
 ) -> None:
     """Record a model.response; ``first`` and ``last`` are further fields, ``frames`` tells who asked,
-    ``raw`` is the reference to the stream it came in; what follows is caused by it if ``is_cause``."""
+    ``raw`` is the reference to the stream it came in; one that was ``given_up`` is not read to its end."""
     from ..wire import shapes
 
     provider = opened.provider if opened is not None else None
@@ -62,8 +62,7 @@ def write_answer(
         recorder.emit(schema.MODEL_RESPONSE, fields)
         return
     recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and plain else [], raw)
-    if is_cause:
-        calls.answered(call, shapes.tool_uses(body, provider))
+    calls.answered(call, opened, shapes.tool_uses(body, provider), given_up)
 
 
 def _refusal(body: Any, provider: str | None, status: int | None, frames: Any) -> dict[str, Any] | None:

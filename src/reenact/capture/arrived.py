@@ -69,6 +69,11 @@ class Arrived:
         if self.spill is not None:
             self.spill.remove()
 
+    def close_spill(self) -> None:
+        """In a forked child: what is on disk is the parent's, the descriptor ours."""
+        if self.spill is not None:
+            self.spill.close()
+
     def tail(self, size: int) -> bytes:
         """Return the last bytes of it."""
         return bytes(self._data[-size:])
@@ -86,17 +91,19 @@ class Arrived:
             "lossy": True,
         }
 
-    def time_of(self, offset: int | None) -> float | None:
-        """Return when the byte at an offset arrived, on the clock of time.monotonic()."""
+    def ms_until(self, offset: int | None, began: float) -> float | None:
+        """Return when the byte at an offset arrived, in milliseconds since the call began."""
         upto = 0
         for size, at in zip(self._sizes, self._times, strict=True):
             upto += size
             if offset is not None and upto >= offset:
-                return at
+                return round((at - began) * 1000, 3)
         return None
 
     def store(self, texts: Texts, data: bytes, body: Any, began: float) -> dict[str, Any] | None:
         """Keep the stream as it came, and ``body`` came of it; returns what stands for it in the line."""
+        if not data:
+            return None
         from .rawstream import store
 
         chunks = [(size, at - began) for size, at in zip(self._sizes, self._times, strict=True)]

@@ -25,8 +25,9 @@ _MINE = 32
 
 _begun: ContextVar[tuple[str, ...]] = ContextVar("reenact_begun", default=())
 """The latest calls begun in this context; some may be over."""
-_answered: ContextVar[tuple[str, str] | None] = ContextVar("reenact_answered", default=None)
-"""Run and call of the latest answer in this context, which may have been in another run before."""
+_answered: dict[str, tuple[str, float]] = {}
+"""The latest calls that were answered: in which run, and when. No context variable: an answer may come to its
+end in a finaliser, or where somebody else's request begins."""
 
 
 class OpenCall:
@@ -56,7 +57,7 @@ class Calls:
         self.run_id = run_id
         self.numbers = count(1)  # atomic: two threads never share a number
         self.open: dict[str, OpenCall] = {}
-        self.answered_in_thread: dict[int, str] = {}
+        self.answered_in_thread: dict[int, tuple[float, str]] = {}
         self.wanted: dict[str, list[tuple[str | None, str, str]]] = {}
         """Per answer: (tool id, name, arguments as text) of every tool use not claimed yet."""
         self.lanes = Lanes(run_id)
@@ -66,7 +67,9 @@ class Calls:
         self.open[call] = opened = OpenCall(kind, name)
         if len(self.open) > MAX_OPEN:
             self.open.pop(next(iter(self.open)), None)
-        _begun.set((*[each for each in _begun.get() if each in self.open][-_MINE:], call))
+        cause = self._cause()
+        mine = [each for each in _begun.get() if each in self.open or each == cause]
+        _begun.set((*mine[-_MINE:], call))
         return call, opened
 
     def end(self, call: str | None, kind: str, name: str | None) -> tuple[str | None, OpenCall | None]:
@@ -86,21 +89,32 @@ class Calls:
                 return call
         return None
 
-    def answered(self, call: str, tool_uses: list[tuple[str | None, str, Any]]) -> None:
-        """Remember an answer as the cause of the tool calls that follow it."""
-        _answered.set((self.run_id, call))
-        self.answered_in_thread[get_ident()] = call
-        if len(self.answered_in_thread) > MAX_OPEN:
-            self.answered_in_thread.pop(next(iter(self.answered_in_thread)), None)
+    def answered(
+        self, call: str, opened: OpenCall | None, tool_uses: list[tuple[str | None, str, Any]], given_up: bool
+    ) -> None:
+        """Remember an answer as the cause of the tool calls that follow it where it was asked for.
+
+        One that was ``given_up`` counts from its beginning: the collector may have closed it only now.
+        """
+        when = opened.began if opened is not None and given_up else time.monotonic()
+        thread = opened.thread if opened is not None else get_ident()
+        _add(_answered, call, (self.run_id, when), MAX_OPEN)
+        latest = max((when, call), self.answered_in_thread.get(thread, (0.0, "")))
+        _add(self.answered_in_thread, thread, latest, MAX_OPEN)
         if tool_uses:
-            self.wanted[call] = [(id_, name, to_json(args)) for id_, name, args in tool_uses]
-            if len(self.wanted) > MAX_ANSWERS:
-                self.wanted.pop(next(iter(self.wanted)), None)
+            _add(
+                self.wanted, call, [(id_, name, to_json(args)) for id_, name, args in tool_uses], MAX_ANSWERS
+            )
 
     def parent(self) -> str | None:
         """Return the answer that the code at hand acts upon."""
-        run_id, call = _answered.get() or ("", None)
-        return call if run_id == self.run_id else self.answered_in_thread.get(get_ident())
+        return self._cause() or self.answered_in_thread.get(get_ident(), (0.0, None))[1]
+
+    def _cause(self) -> str | None:
+        """Return the latest answer to a call of this context."""
+        known = [(*_answered[call], call) for call in _begun.get() if call in _answered]
+        mine = [(when, call) for run_id, when, call in known if run_id == self.run_id]
+        return max(mine)[1] if mine else None
 
     def open_tool(self) -> str | None:
         """Return the tool call that the code at hand runs inside of."""
@@ -124,6 +138,12 @@ class Calls:
                     continue
                 return each[0]
         return None
+
+
+def _add(known: dict[Any, Any], key: Any, value: Any, most: int) -> None:
+    known[key] = value
+    if len(known) > most:
+        known.pop(next(iter(known)), None)
 
 
 def _equal(one: str, other: str) -> bool:

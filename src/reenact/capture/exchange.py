@@ -78,9 +78,10 @@ class Watch:
             try:
                 exchange.leave(list(headers), body if given is None else given, hash((url, body)))
             except BaseException:  # an interrupt, too
-                exchange.is_over = True  # no answer to a request that is not there
+                exchange.forget()  # no answer to a request that is not there
                 raise
-            met[host] = met.get(host, 0) + 1
+            if host in met:
+                met[host] += 1
             return exchange
         except Exception as exc:
             guard.swallow("record a request", exc)
@@ -89,6 +90,8 @@ class Watch:
 
 class Exchange:
     """A call that has begun; a seam tells it what comes back."""
+
+    _opened: OpenCall
 
     def __init__(self, recorder: Recorder, sort: str, provider: str | None, method: str, url: str) -> None:
         self.recorder = recorder
@@ -109,7 +112,6 @@ class Exchange:
         self.sent: Sent | None = None
         """Where a seam tells of a body that is made while it is sent."""
         self._w = recorder.w  # another one in a forked child, where the answer is still the parent's
-        self._opened: OpenCall | None = None
 
     def leave(self, headers: list[tuple[str, str]], body: Any, fingerprint: int) -> None:
         """Write the request."""
@@ -135,7 +137,7 @@ class Exchange:
         def choose(goes_on: str | None) -> dict[str, Any]:
             kept, results = kept_conversation(body), brought_results(body)
             lane, attempt = lanes.begin(call, goes_on, fingerprint, tried, kept, results)
-            self._opened.lane = lane  # type: ignore[union-attr]
+            self._opened.lane = lane
             return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
 
         fields: dict[str, Any] = {"provider": self.provider, "url": self.url, "parent": parent}
@@ -145,6 +147,12 @@ class Exchange:
             as_text(body) if isinstance(body, bytes) else body,
             choose,
         )
+
+    def forget(self) -> None:
+        """No answer will be told of: the call keeps no lane busy."""
+        self.is_over = True
+        self._calls.open.pop(self._call, None)
+        self._calls.lanes.end(self._call, failed=False)
 
     def answered(
         self, status: int, headers: Headers, *, decoded: bool = False, stream: str | None = None
@@ -169,7 +177,8 @@ class Exchange:
             if status < 400:  # an error is told in one piece
                 kind = self._header("content-type")
                 self._stream = stream or stream_kind(self.provider, self.url, kind, self.request)
-                unread.note(self)
+                if self._stream:
+                    unread.note(self)
             texts = self.recorder.texts
             kept = self._stream and not self.arrived.is_sealed
             if kept and texts.blob_folder and texts.content() == "full":
@@ -191,13 +200,15 @@ class Exchange:
         """Record the answer; called once, later calls change nothing. Never raises."""
         if self.is_over:
             return
-        self.is_over = True
+        self.is_over, self.fault = True, None  # whose frames may hold us
         if self._w is not self.recorder.w:
+            self.arrived.close_spill()
             return
         try:
             self._end(how, exc)
         except Exception as fault:
             self.recorder.lost += 1
+            self.forget()
             guard.swallow("record an answer", fault)
         try:
             self.arrived.forget_spill()
@@ -221,10 +232,10 @@ class Exchange:
         elif error is None and (named := self._header("x-amzn-errortype")):
             said = (error_of(body, self.provider) or (None, ""))[1]
             error = {"type": named.partition(":")[0], "message": said, "frames": caller_frames()}
+        self._calls.open.pop(self._call, None)
         if self.sort != MODEL:
             self._end_other(body, error)
             return
-        opened = self._calls.end(self._call, schema.MODEL_REQUEST, None)[1] or self._opened
         first["request_id"] = self._header(*REQUEST_ID)
         last = {"headers": told_headers(self._headers), "sent": self.sent and self.sent.told()}
         write_answer(
@@ -232,20 +243,23 @@ class Exchange:
             self._calls,
             body,
             self._call,
-            opened,
+            self._opened,
             error=error,
             status=self._status,
             first=first,
             last={name: value for name, value in last.items() if value},
             frames=caller_frames,
-            raw=self._raw(data, body),
-            is_cause=not self._finalising,
+            raw=self._stored(data, body) if self._stream else None,
+            given_up=first["ended"] == CLOSED,
         )
         failed = error is not None or (self._status or 0) >= 400
         asked = None if failed else frozenset(str(use[0]) for use in tool_uses(body, self.provider)) or None
         name = body.get("id") if isinstance(body, dict) else None
         named = name if isinstance(name, str) else None
         self._calls.lanes.end(self._call, failed=failed, asked=asked, answer=named)
+
+    def _stored(self, data: bytes, body: Any) -> dict[str, Any] | None:
+        return self.arrived.store(self.recorder.texts, data, body, self._opened.began)
 
     def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
         """Return the answer, and how it ended."""
@@ -262,38 +276,23 @@ class Exchange:
         assembled = assemble(data, self.provider, self._header("content-type"))
         is_short = how == COMPLETE and not self.arrived.missing
         ended = COMPLETE if assembled.complete else CUT if is_short else how
-        first: dict[str, Any] = {"ttft_ms": self._since_began(assembled.first_content), "ended": ended}
+        ttft_ms = self.arrived.ms_until(assembled.first_content, self._opened.began)
+        first: dict[str, Any] = {"ttft_ms": ttft_ms, "ended": ended}
         if assembled.error is not None:
             first["ended"], first["error"] = FAILED, assembled.error
         if assembled.problems:
             first["problems"] = assembled.problems[:8]
         return assembled.body, first
 
-    def _since_began(self, offset: int | None) -> float | None:
-        """Return when the byte at an offset arrived, in milliseconds since the call began."""
-        at = self.arrived.time_of(offset)
-        return None if at is None or self._opened is None else round((at - self._opened.began) * 1000, 3)
-
-    def _raw(self, data: bytes, body: Any) -> dict[str, Any] | None:
-        """Store the stream as it came and return what stands for it in the line."""
-        if self._stream is None or not data or self._opened is None:
-            return None
-        return self.arrived.store(self.recorder.texts, data, body, self._opened.began)
-
     def _end_other(self, body: Any, error: Any) -> None:
-        opened = self._calls.end(self._call, schema.HTTP_REQUEST, self.sort)[1] or self._opened
         told = {"call": self._call, "sort": self.sort}
-        fields = answer_fields(told, opened, self._status, body, error, self.sent)
+        fields = answer_fields(told, self._opened, self._status, body, error, self.sent)
         self.recorder.emit(schema.HTTP_RESPONSE, {**fields, **self.arrived.loss()})
 
     def _header(self, *names: str) -> str | None:
         wanted = set(names)
         return next((value for name, value in self._headers if name.lower() in wanted), None)
 
-    _finalising = False
-    """True in the finaliser: setting a context variable while another one is set crashes Python 3.11."""
-
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
-            self._finalising = True
             self.end(CLOSED if self.fault is None else FAILED, self.fault)

@@ -24,7 +24,7 @@ def request_fields(about: dict[str, Any], body: Any, content_type: str | None) -
 
 def answer_fields(
     about: dict[str, Any],
-    opened: OpenCall | None,
+    opened: OpenCall,
     status: int | None,
     body: Any,
     error: Any,
@@ -36,7 +36,7 @@ def answer_fields(
     fields = {
         **about,
         "status": status,
-        "duration_ms": opened.duration_ms() if opened is not None else None,
+        "duration_ms": opened.duration_ms(),
         **_spent(about["sort"], body),
         "error": failure(error),
     }

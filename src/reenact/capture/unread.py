@@ -6,8 +6,8 @@ gone on. Such an answer is recorded before the next request of its thread, so th
 
 from __future__ import annotations
 
-import weakref
-from _thread import get_ident
+from _thread import _local
+from weakref import ref
 
 from . import guard
 
@@ -17,28 +17,26 @@ if TYPE_CHECKING:
 
 LAST_EVENTS = (b"[DONE]", b'"message_stop"', b'"response.completed"')
 _TAIL, _HEAD = 4_096, 100
-_MOST_THREADS, _MOST_STREAMS = 1_000, 16
+_MOST_STREAMS = 16
 """What is noted; a server with a thousand streams at once must not look at each of them for each request."""
 
-_streams: dict[int, list[weakref.ref[Exchange]]] = {}
-"""By thread: another one may be reading its stream at this moment."""
+_here = _local()
+"""``streams`` of a thread: another one may be reading its own at this moment."""
 
 
 def note(exchange: Exchange) -> None:
-    """An answer begins that may be a stream."""
-    if len(_streams) < _MOST_THREADS:
-        mine = _streams.setdefault(get_ident(), [])
-        mine.append(weakref.ref(exchange))
-        del mine[:-_MOST_STREAMS]
+    """The answer to this is a stream."""
+    _here.streams = [*getattr(_here, "streams", ()), ref(exchange)][-_MOST_STREAMS:]
 
 
 def record_whole_ones() -> None:
     """Record what has come to its last event in this thread. Never raises."""
-    mine = _streams.pop(get_ident(), None)
-    if mine is None:
+    streams = getattr(_here, "streams", ())
+    if not streams:
         return
+    _here.streams = []
     try:
-        for each in mine:
+        for each in streams:
             exchange = each()
             if exchange is None or exchange.is_over:
                 continue
