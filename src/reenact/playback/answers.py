@@ -10,7 +10,7 @@ from ..tracefile.calls import Call
 from ..tracefile.event import ErrorText, Event
 from ..wire.stream import assemble
 from .fingerprint import TOOL
-from .rawblob import Piece, read_stream
+from .rawblob import Piece, read_part, read_stream
 from .whole import Whole, placeholders
 
 OK, STATUS, EXCEPTION, CUT = "ok", "status", "exception", "cut"
@@ -63,7 +63,7 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
     """Return what a call came back with."""
     outcome, end = outcome_of(call), call.end
     if end is None:
-        return Answer(outcome)
+        return _unfinished(call) if is_stream else Answer(outcome)
     lossy: list[str] = ["cut"] if end.lossy is True else []
     if call.kind == TOOL:
         body = _value(end, "result", lossy)
@@ -86,6 +86,14 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
     return Answer(
         outcome, status, headers, body, pieces, end.error, call.duration_ms, _unique(lossy)
     )  # fmt: skip
+
+
+def _unfinished(call: Call) -> Answer:
+    """Return what was kept of a stream the process died in; its last bytes were not."""
+    pieces = read_part(call.id, call.event._shelf.blobs)
+    if pieces is None:
+        return Answer(IN_FLIGHT)
+    return Answer(IN_FLIGHT, 200, {"content-type": "text/event-stream"}, pieces=pieces, lossy=("cut",))
 
 
 def _pieces(end: Event, body: Any, outcome: str, lossy: list[str]) -> tuple[list[Piece] | None, str | None]:

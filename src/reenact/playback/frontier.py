@@ -7,6 +7,7 @@ order where the recording was sequential, in any order where calls overlapped. T
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
+from itertools import islice
 from threading import Lock
 from typing import NamedTuple
 
@@ -181,10 +182,9 @@ class Frontier:
     def _nearest(self, eligible: list[RecordedCall], request: Request) -> tuple[RecordedCall | None, float]:
         """Return the call most like a request among those whose turn it is, and a few after them."""
         kind, size = request.fingerprint.kind, request.size
-        near = [call for call in eligible if call.kind == kind]
-        near += [call for call in self._remaining.all() if call.kind == kind and call not in near][
-            :_LOOKED_AT
-        ]
+        its_turn = {call.number for call in eligible}
+        others = (each for each in self._remaining.all() if each.kind == kind and each.number not in its_turn)
+        near = [call for call in eligible if call.kind == kind] + list(islice(others, _LOOKED_AT))
         if size is not None:  # of a long conversation only those about as long are worth rebuilding
             near.sort(key=lambda call: abs((call.size or size) - size))
         if not near:

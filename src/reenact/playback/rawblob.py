@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import zlib
 from typing import Any
 
@@ -12,6 +13,8 @@ from ..tracefile.blobs import Blobs
 
 MAX_STREAM = 256 << 20
 """Bytes of one stream that are put back; a blob from elsewhere may be a bomb."""
+
+_CALL = re.compile(r"[0-9a-f]{16}\Z")
 
 Piece = tuple[bytes, float]
 """Bytes, and when they came: milliseconds after the call began."""
@@ -42,6 +45,20 @@ def read_stream(raw: Any, blobs: Blobs) -> tuple[list[Piece] | None, str | None]
     if raw.get("form") == "rebuilt":
         return pieces, "redacted"
     return pieces, "cut" if raw.get("lossy") else None
+
+
+def read_part(call: str | None, blobs: Blobs) -> list[Piece] | None:
+    """Return what had come of a stream when the process died, None if nothing is there."""
+    if call is None or _CALL.match(call) is None:  # a call id from a trace is no path
+        return None
+    for folder in blobs.folders:
+        try:
+            with open(os.path.join(folder, f"{call}.part"), "rb") as file:
+                data = file.read(MAX_STREAM)
+        except OSError:
+            continue
+        return [(data, 0.0)] if data else None
+    return None
 
 
 def _cut(data: bytes, chunks: list[list[float]]) -> list[Piece]:

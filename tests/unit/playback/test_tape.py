@@ -13,6 +13,7 @@ import pytest
 
 from provider import Provider
 from reenact import Tap
+from reenact.capture.exchange import Watch
 from reenact.playback.fingerprint import HTTP, MODEL, Request
 from reenact.playback.frontier import Miss, Served
 from reenact.playback.player import Player
@@ -213,6 +214,20 @@ def test_what_is_not_there_is_said(provider: Provider, tmp_path: Path) -> None:
         tap.record_tool_call("look", {})
     told = [call.answer.lossy for call in Tape.load(str(tmp_path / "other.jsonl")).calls]
     assert told == [("no-stream",), ("redacted",), ("cut",), ()]
+
+
+def test_a_stream_the_process_died_in(tmp_path: Path) -> None:
+    asked = json.dumps({"model": "m", "stream": True, "messages": QUESTION}).encode()
+    with Tap(tmp_path / "run.jsonl") as tap:
+        exchange = Watch(tap._recorder).begin("POST", "https://api.anthropic.com/v1/messages", [], asked)
+        exchange.answered(200, [("content-type", "text/event-stream")])
+        for number in range(300):
+            exchange.chunk(b"event: ping\ndata: {}\n\n: %d\n\n" % number)
+        (call,) = Tape.load(str(tmp_path / "run.jsonl")).calls
+        answer = call.answer
+        assert (call.outcome, call.ends_by_itself, call.comes_to_something) == ("in-flight", False, True)
+        exchange.end()
+    assert answer.pieces[0][0].startswith(b"event: ping\n") and answer.lossy == ("cut",)
 
 
 def test_a_killed_run_and_lost_begins(tmp_path: Path) -> None:
