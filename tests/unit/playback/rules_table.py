@@ -139,15 +139,17 @@ def swapped(in_order: bool) -> simulated.Agent:
 def outcome(agent: simulated.Agent, rule: Any, seen: Any) -> str:
     try:
         again = replay(agent, rule)
-    except (Diverged, Exception):
+    except Diverged:
         return "alarm"
+    except Exception:  # it got what it cannot use
+        return "crash"
     return "same" if again == seen else "silently wrong"
 
 
 def counts(rule: Callable[[Tape], Any], seeds: int) -> list[str]:
     row, noticed = [], 0
     for agent in SHAPES.values():
-        found = {"same": 0, "alarm": 0, "silently wrong": 0}
+        found = {"same": 0, "alarm": 0, "crash": 0, "silently wrong": 0}
         for seed in range(seeds):
             with tempfile.TemporaryDirectory() as folder:
                 seen, tape = record(agent, Path(folder), seed)
