@@ -7,7 +7,7 @@ kept and counted; it is read when the answer is over.
 from __future__ import annotations
 
 from .. import schema
-from . import guard, unread
+from . import guard, inside, unread
 from .answer import write_answer
 from .arrived import Arrived, as_json
 from .callers import caller_frames
@@ -34,8 +34,15 @@ COMPLETE, CLOSED, FAILED, CANCELLED, CUT = "complete", "closed", "error", "cance
 
 
 def how_raised(exc: BaseException) -> str:
-    """Say how a call ended that raised this."""
+    """Say how a call ended that raised this; what reads a body raises at its end, too."""
+    if isinstance(exc, StopIteration | StopAsyncIteration):
+        return COMPLETE
     return FAILED if isinstance(exc, Exception) else CANCELLED
+
+
+def _count(hosts: dict[str, int], host: str, calls: int = 1) -> None:
+    if host in hosts or len(hosts) < 1_000:
+        hosts[host] = hosts.get(host, 0) + calls
 
 
 class Watch:
@@ -56,7 +63,7 @@ class Watch:
 
     def begin(self, method: str, url: str, headers: Headers, body: bytes | None) -> Exchange | None:
         """Record that a request is about to leave; None if it is not to be recorded. Never raises."""
-        if self.is_off:
+        if self.is_off or inside.is_further_down(method, body):
             return None
         try:
             from ..wire.routes import HTTP, Route, host_of, may_be_model, route_of
@@ -64,24 +71,22 @@ class Watch:
             url = url.partition("#")[0]  # never sent
             host = host_of(url)
             given = as_json(body) if self.everything or may_be_model(url, self.hosts) else None
-            if len(met) < 1_000:
-                met.setdefault(host, 0)
+            _count(met, host, 0)
             route = route_of(method.upper(), url, given, self.hosts)
             if route is None:
                 if not self.everything:
-                    if host in self.others or len(self.others) < 1_000:
-                        self.others[host] = self.others.get(host, 0) + 1
+                    _count(self.others, host)
                     return None
                 route = Route(HTTP, None)
             unread.record_whole_ones()
             exchange = Exchange(self.recorder(), route.sort, route.provider, method.upper(), url)
+            exchange.body_hash = hash(body)
             try:
                 exchange.leave(list(headers), body if given is None else given, hash((url, body)))
             except BaseException:  # an interrupt, too
                 exchange.forget()  # no answer to a request that is not there
                 raise
-            if host in met:
-                met[host] += 1
+            _count(met, host)
             return exchange
         except Exception as exc:
             guard.swallow("record a request", exc)
@@ -105,6 +110,7 @@ class Exchange:
         """What has gone wrong meanwhile, if nobody has asked for the answer since."""
         self._calls = calls_of(recorder)
         self.request: Any = None
+        self.body_hash = 0
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []
         self.arrived = Arrived()
@@ -140,13 +146,9 @@ class Exchange:
             self._opened.lane = lane
             return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
 
-        fields: dict[str, Any] = {"provider": self.provider, "url": self.url, "parent": parent}
-        fields["headers"] = told or None
-        self.recorder.emit_request(
-            {name: value for name, value in fields.items() if value is not None},
-            as_text(body) if isinstance(body, bytes) else body,
-            choose,
-        )
+        fields = {"provider": self.provider, "url": self.url, "parent": parent, "headers": told or None}
+        fields = {name: value for name, value in fields.items() if value is not None}
+        self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)
 
     def forget(self) -> None:
         """No answer will be told of: the call keeps no lane busy."""
@@ -177,11 +179,11 @@ class Exchange:
             if status < 400:  # an error is told in one piece
                 kind = self._header("content-type")
                 self._stream = stream or stream_kind(self.provider, self.url, kind, self.request)
-                if self._stream:
-                    unread.note(self)
-            texts = self.recorder.texts
-            kept = self._stream and not self.arrived.is_sealed
-            if kept and texts.blob_folder and texts.content() == "full":
+            if not self._stream:
+                return
+            unread.note(self)
+            texts, is_read = self.recorder.texts, not self.arrived.is_sealed
+            if is_read and texts.blob_folder and texts.content() == "full":
                 from .spill import Spill
 
                 self.arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
@@ -195,6 +197,10 @@ class Exchange:
                 self.arrived.add(data)
         except Exception as exc:
             guard.swallow("record a piece of an answer", exc)
+
+    def raised(self, exc: BaseException) -> None:
+        """The library raised this. Never raises."""
+        self.end(how_raised(exc), exc)
 
     def end(self, how: str = COMPLETE, exc: BaseException | None = None) -> None:
         """Record the answer; called once, later calls change nothing. Never raises."""
@@ -210,14 +216,12 @@ class Exchange:
             self.recorder.lost += 1
             self.forget()
             guard.swallow("record an answer", fault)
-        try:
-            self.arrived.forget_spill()
-        except Exception as fault:
-            guard.swallow("remove what was kept of an answer", fault)
+        self.arrived.forget_spill()
 
     def _end(self, how: str, exc: BaseException | None) -> None:
         from ..wire.routes import MODEL
         from ..wire.shapes import error_of, tool_uses
+        from ..wire.values import mapping, string
 
         data = self.arrived.data()
         error: Any = exc if how in (FAILED, CANCELLED) else None
@@ -234,9 +238,13 @@ class Exchange:
             error = {"type": named.partition(":")[0], "message": said, "frames": caller_frames()}
         self._calls.open.pop(self._call, None)
         if self.sort != MODEL:
-            self._end_other(body, error)
+            told = {"call": self._call, "sort": self.sort}
+            fields = answer_fields(told, self._opened, self._status, body, error, self.sent)
+            self.recorder.emit(schema.HTTP_RESPONSE, {**fields, **self.arrived.loss()})
             return
         first["request_id"] = self._header(*REQUEST_ID)
+        began, texts = self._opened.began, self.recorder.texts
+        raw = self.arrived.store(texts, data, body, began) if self._stream else None
         last = {"headers": told_headers(self._headers), "sent": self.sent and self.sent.told()}
         write_answer(
             self.recorder,
@@ -249,17 +257,13 @@ class Exchange:
             first=first,
             last={name: value for name, value in last.items() if value},
             frames=caller_frames,
-            raw=self._stored(data, body) if self._stream else None,
+            raw=raw,
             given_up=first["ended"] == CLOSED,
         )
         failed = error is not None or (self._status or 0) >= 400
         asked = None if failed else frozenset(str(use[0]) for use in tool_uses(body, self.provider)) or None
-        name = body.get("id") if isinstance(body, dict) else None
-        named = name if isinstance(name, str) else None
-        self._calls.lanes.end(self._call, failed=failed, asked=asked, answer=named)
-
-    def _stored(self, data: bytes, body: Any) -> dict[str, Any] | None:
-        return self.arrived.store(self.recorder.texts, data, body, self._opened.began)
+        name = string(mapping(body).get("id"))
+        self._calls.lanes.end(self._call, failed=failed, asked=asked, answer=name)
 
     def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
         """Return the answer, and how it ended."""
@@ -283,11 +287,6 @@ class Exchange:
         if assembled.problems:
             first["problems"] = assembled.problems[:8]
         return assembled.body, first
-
-    def _end_other(self, body: Any, error: Any) -> None:
-        told = {"call": self._call, "sort": self.sort}
-        fields = answer_fields(told, self._opened, self._status, body, error, self.sent)
-        self.recorder.emit(schema.HTTP_RESPONSE, {**fields, **self.arrived.loss()})
 
     def _header(self, *names: str) -> str | None:
         wanted = set(names)

@@ -120,8 +120,8 @@ class Spill:
 
     def remove(self) -> None:
         """The answer is recorded: this is no longer needed."""
-        self.close()
         try:
+            self.close()
             os.unlink(self.path)
         except OSError as exc:
             guard.pass_on(exc)

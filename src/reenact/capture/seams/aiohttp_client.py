@@ -12,7 +12,8 @@ from collections import deque
 
 from .. import guard
 from ..exchange import CLOSED, how_raised
-from . import aiohttp_sending, inside
+from ..inside import HandedOn
+from . import aiohttp_sending
 from .instance import override, restore
 from .methods import replace
 from .selftest import Unlike, need, need_asked, need_held
@@ -114,16 +115,13 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
     exchange = _begin(watch, session, args, given)
     if exchange is None:
         return await original(session, *args, **given)
-    token, sending = inside.enter(), aiohttp_sending.enter(exchange)
-    try:
-        response = await original(session, *args, **given)
-    except BaseException as exc:
-        _refused(exchange, exc)
-        exchange.end(how_raised(exc), exc)
-        raise
-    finally:
-        inside.leave(token)
-        aiohttp_sending.leave(sending)
+    with HandedOn(exchange) as handed_on:
+        handed_on.reads_body = True
+        try:
+            response = await original(session, *args, **given)
+        except BaseException as exc:
+            _refused(exchange, exc)
+            raise
     try:
         unpacks = given.get("auto_decompress")
         exchange.answered(
@@ -153,8 +151,6 @@ def _refused(exchange: Exchange, exc: BaseException) -> None:
 
 
 def _begin(watch: Watch, session: Any, args: Any, given: Any) -> Exchange | None:
-    if inside.is_inside():
-        return None
     try:
         method, url = args
         whole = session._build_url(url)

@@ -1,40 +1,22 @@
 """A body of aiohttp that is made while it is sent: a form, a file, a generator; told of by its writer.
 
-The writer works in a task of its own; a context variable, which that task inherits, says whose body it is.
+The writer works in a task of its own, which inherits the context that says whose body it is.
 """
 
 from __future__ import annotations
 
-from _contextvars import ContextVar
-
 from .. import guard
-from . import inside
+from ..inside import AgentsOwn, current
 from .methods import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextvars import Token
     from typing import Any
 
-    from ..exchange import Exchange
     from ..sent import Sent
 
-_sending: ContextVar[Sent | None] = ContextVar("reenact_sending", default=None)
 _tapped: dict[type, type] = {}
-
-
-def enter(exchange: Exchange) -> Token[Sent | None]:
-    """A request is about to be sent; give the token back to ``leave``."""
-    return _sending.set(exchange.sent)
-
-
-def leave(token: Token[Sent | None]) -> None:
-    """It has been answered, or has failed."""
-    try:
-        _sending.reset(token)
-    except ValueError:  # closed in another context
-        _sending.set(None)
 
 
 def patch(module: Any) -> Callable[[], None]:
@@ -63,19 +45,17 @@ def untap(session: Any) -> None:
 
 def _reading_along(original: Any) -> Any:
     async def write_bytes(self: Any, writer: Any, *args: Any, **given: Any) -> Any:
-        sent = _sending.get()
+        handed_on = current()
+        exchange = handed_on.exchange if handed_on is not None and handed_on.reads_body else None
+        sent = exchange.sent if exchange is not None else None
         if sent is None:
             return await original(self, writer, *args, **given)
-        token, within = _sending.set(None), inside.step_out()
-        try:
+        with AgentsOwn():
             _listen(writer, sent, self)
             done = await original(self, writer, *args, **given)
             if getattr(writer, "_eof", False):
                 sent.all()
             return done
-        finally:
-            inside.leave(within)
-            leave(token)
 
     return write_bytes
 

@@ -11,7 +11,7 @@ from weakref import ref
 
 from .. import guard
 from ..exchange import CLOSED, how_raised
-from . import http_sending, inside
+from . import http_sending
 from .http_sending import Outgoing, outgoing, put
 from .instance import override, restore
 from .methods import replace
@@ -83,7 +83,7 @@ def _request(
     watch: Watch, connection: Any, original: Any, method: Any, url: Any, args: Any, given: Any
 ) -> Any:
     out = outgoing(connection)
-    if inside.is_inside() or (out is not None and not out.has_head):  # the call of a seam further out
+    if out is not None and not out.has_head:  # urllib3's, upon http.client's
         return original(connection, method, url, *args, **given)
     exchange = _begin(watch, connection, method, url, args, given)
     put(connection, Outgoing(exchange))
@@ -110,8 +110,6 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, given: 
     """The head of a request leaves: one of ``request``, or of somebody who puts it together by hand."""
     out = outgoing(connection)
     by_hand = out is None or out.has_head  # what is left of a request that was given up
-    if inside.is_inside():
-        return original(connection, *args, **given)
     try:
         out = _by_hand(watch, connection) if out is None or by_hand else out
         out.take_head(connection._buffer)
@@ -133,7 +131,11 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, given: 
 
 def _by_hand(watch: Watch, connection: Any) -> Outgoing:
     def begin(method: str, target: str, headers: Any, body: bytes | None) -> Exchange | None:
-        exchange = watch.begin(method, _address(connection, target), headers, body)
+        try:
+            exchange = watch.begin(method, _address(connection, target), headers, body)
+        except Exception as exc:
+            guard.swallow("look at a request", exc)
+            return None
         if exchange is not None:
             _await_answer(connection, exchange)
         return exchange

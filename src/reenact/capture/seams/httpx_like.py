@@ -10,8 +10,8 @@ import sys
 
 from ... import protocols
 from .. import guard
-from ..exchange import how_raised
-from . import httpx_send, httpx_sending, inside
+from ..inside import HandedOn
+from . import httpx_send, httpx_sending
 from .httpx_stream import answered, begin, make_async_tee, make_tee
 from .instance import restore
 from .methods import replace
@@ -143,19 +143,15 @@ def _make_sync(module: Any) -> type:
             if exchange is None:
                 return transport.handle_request(request)
             body = httpx_sending.listen(module, request, exchange.sent)
-            token = inside.enter()
             try:
-                if protocols.responder is None:
-                    response = transport.handle_request(request)
-                else:
-                    from .httpx_serve import response_of
+                with HandedOn(exchange):
+                    if protocols.responder is None:
+                        response = transport.handle_request(request)
+                    else:
+                        from .httpx_serve import answer
 
-                    response = response_of(module, protocols.responder.reply(exchange), request)
-            except BaseException as exc:
-                exchange.end(how_raised(exc), exc)
-                raise
+                        response = answer(module, exchange, request)
             finally:
-                inside.leave(token)
                 httpx_sending.let_go(request, body)
             answered(exchange, response, tee)
             return response
@@ -192,20 +188,15 @@ def _make_async(module: Any) -> type:
             if exchange is None:
                 return await transport.handle_async_request(request)
             body = httpx_sending.listen(module, request, exchange.sent)
-            token = inside.enter()
             try:
-                if protocols.responder is None:
-                    response = await transport.handle_async_request(request)
-                else:
-                    from .httpx_serve import response_of
+                with HandedOn(exchange):
+                    if protocols.responder is None:
+                        response = await transport.handle_async_request(request)
+                    else:
+                        from .httpx_serve import answer_async
 
-                    reply = await protocols.responder.reply_async(exchange)
-                    response = response_of(module, reply, request, is_async=True)
-            except BaseException as exc:
-                exchange.end(how_raised(exc), exc)
-                raise
+                        response = await answer_async(module, exchange, request)
             finally:
-                inside.leave(token)
                 httpx_sending.let_go(request, body)
             answered(exchange, response, tee)
             return response

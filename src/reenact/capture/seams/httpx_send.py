@@ -5,9 +5,7 @@ A redirect and what follows it are one call then, as they are for whoever called
 
 from __future__ import annotations
 
-from .. import guard
-from ..exchange import how_raised
-from . import inside
+from ..inside import HandedOn
 from .httpx_stream import answered, begin, make_async_tee, make_tee
 from .instance import override
 from .methods import replace
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..exchange import Exchange, Watch
+    from ..exchange import Watch
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
@@ -57,16 +55,9 @@ def _tapped(module: Any, watch: Watch) -> Any:
         exchange = begin(watch, request)
         if exchange is None:
             return original(client, request, stream=stream, **given)
-        token = inside.enter()
-        try:
+        with HandedOn(exchange):
             response = original(client, request, stream=True, **given)
-        except BaseException as exc:
-            exchange.end(how_raised(exc), exc)
-            raise
-        finally:
-            inside.leave(token)
-        if not _was_read(exchange, response):
-            answered(exchange, response, tee)
+        answered(exchange, response, tee)
         if not stream:
             try:
                 response.read()
@@ -85,16 +76,9 @@ def _async_tapped(module: Any, watch: Watch) -> Any:
         exchange = begin(watch, request)
         if exchange is None:
             return await original(client, request, stream=stream, **given)
-        token = inside.enter()
-        try:
+        with HandedOn(exchange):
             response = await original(client, request, stream=True, **given)
-        except BaseException as exc:
-            exchange.end(how_raised(exc), exc)
-            raise
-        finally:
-            inside.leave(token)
-        if not _was_read(exchange, response):
-            answered(exchange, response, tee)
+        answered(exchange, response, tee)
         if not stream:
             try:
                 await response.aread()
@@ -104,16 +88,3 @@ def _async_tapped(module: Any, watch: Watch) -> Any:
         return response
 
     return send
-
-
-def _was_read(exchange: Exchange, response: Any) -> bool:
-    """True if the answer is here whole: an event hook of the client has read it."""
-    try:
-        if not response.is_stream_consumed:
-            return False
-        exchange.answered(response.status_code, response.headers.multi_items(), decoded=True)
-        exchange.chunk(response.content)
-        exchange.end()
-    except Exception as exc:
-        guard.swallow("listen to an answer", exc)
-    return True

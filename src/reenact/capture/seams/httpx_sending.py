@@ -6,7 +6,7 @@ In the request's place only while the transport has it, so that a redirect or a 
 from __future__ import annotations
 
 from .. import guard
-from . import inside
+from ..inside import AgentsOwn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class _AsyncAlong:
     _reenact_sent: Sent
 
     def __aiter__(self) -> Any:
-        return _AsyncPieces(self._reenact_stream.__aiter__(), self._reenact_sent)
+        return _Pieces(self._reenact_stream.__aiter__(), self._reenact_sent)
 
     async def aclose(self) -> None:
         await self._reenact_stream.aclose()
@@ -90,35 +90,24 @@ class _Pieces:
         return self
 
     def __next__(self) -> bytes:
-        token = inside.step_out()
         try:
-            piece: bytes = next(self._pieces)
+            with AgentsOwn():
+                piece: bytes = next(self._pieces)
         except StopIteration:
             self._sent.all()
             raise
-        finally:
-            inside.leave(token)
         self._sent.add(piece)
         return piece
 
-
-class _AsyncPieces:
-    def __init__(self, pieces: Any, sent: Sent) -> None:
-        self._pieces = pieces
-        self._sent = sent
-        sent.restart()
-
-    def __aiter__(self) -> _AsyncPieces:
+    def __aiter__(self) -> _Pieces:
         return self
 
     async def __anext__(self) -> bytes:
-        token = inside.step_out()
         try:
-            piece: bytes = await self._pieces.__anext__()
+            with AgentsOwn():
+                piece: bytes = await self._pieces.__anext__()
         except StopAsyncIteration:
             self._sent.all()
             raise
-        finally:
-            inside.leave(token)
         self._sent.add(piece)
         return piece

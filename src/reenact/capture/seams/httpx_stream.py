@@ -6,8 +6,7 @@ The classes are made per module, because each insists on its own base classes.
 from __future__ import annotations
 
 from .. import guard
-from ..exchange import CLOSED, how_raised
-from . import inside
+from ..exchange import CLOSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 def begin(watch: Watch, request: Any) -> Exchange | None:
     """Return the exchange of a request, None if it is not to be recorded."""
-    if inside.is_inside():
-        return None
     try:
         try:
             body = request.content
@@ -75,8 +72,28 @@ def make_tee(module: Any) -> type:
     return Tee
 
 
+def make_async_tee(module: Any) -> type:
+    class AsyncTee(module.AsyncByteStream):  # type: ignore[misc]
+        """The answer's bytes, passed on as they come."""
+
+        def __init__(self, stream: Any, exchange: Exchange) -> None:
+            self._stream = stream
+            self._exchange = exchange
+
+        def __aiter__(self) -> Any:
+            return _Pieces(self._stream.__aiter__(), self._exchange)
+
+        async def aclose(self) -> None:
+            try:
+                await self._stream.aclose()
+            finally:
+                self._exchange.end(CLOSED)
+
+    return AsyncTee
+
+
 class _Pieces:
-    """An iterator that passes each piece on at once and tells the exchange of it."""
+    """Passes each piece on at once and tells the exchange of it; for either kind of stream."""
 
     def __init__(self, pieces: Any, exchange: Exchange) -> None:
         self._pieces = pieces
@@ -88,52 +105,20 @@ class _Pieces:
     def __next__(self) -> bytes:
         try:
             piece: bytes = next(self._pieces)
-        except StopIteration:
-            self._exchange.end()
-            raise
         except BaseException as exc:
-            self._exchange.end(how_raised(exc), exc)
+            self._exchange.raised(exc)
             raise
         self._exchange.chunk(piece)
         return piece
 
-
-def make_async_tee(module: Any) -> type:
-    class AsyncTee(module.AsyncByteStream):  # type: ignore[misc]
-        """The answer's bytes, passed on as they come."""
-
-        def __init__(self, stream: Any, exchange: Exchange) -> None:
-            self._stream = stream
-            self._exchange = exchange
-
-        def __aiter__(self) -> Any:
-            return _AsyncPieces(self._stream.__aiter__(), self._exchange)
-
-        async def aclose(self) -> None:
-            try:
-                await self._stream.aclose()
-            finally:
-                self._exchange.end(CLOSED)
-
-    return AsyncTee
-
-
-class _AsyncPieces:
-    def __init__(self, pieces: Any, exchange: Exchange) -> None:
-        self._pieces = pieces
-        self._exchange = exchange
-
-    def __aiter__(self) -> _AsyncPieces:
+    def __aiter__(self) -> _Pieces:
         return self
 
     async def __anext__(self) -> bytes:
         try:
             piece: bytes = await self._pieces.__anext__()
-        except StopAsyncIteration:
-            self._exchange.end()
-            raise
         except BaseException as exc:
-            self._exchange.end(how_raised(exc), exc)
+            self._exchange.raised(exc)
             raise
         self._exchange.chunk(piece)
         return piece
