@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -201,6 +202,35 @@ os.waitpid(pid, 0); trace.close()
     address = line.split()[0]
     assert address.startswith("p") and ":" in address
     assert typed("show", tmp_path / "a.jsonl", "--event", address, "--json").rows[0]["who"] == "child"
+
+
+def test_a_program_that_joined_is_named(tmp_path):
+    (tmp_path / "helper.py").write_text("import reenact\nreenact.Trace().step('note', who='child')\n")
+    code = """
+import subprocess, sys, reenact
+with reenact.run("trip") as run:
+    subprocess.run([sys.executable, "helper.py", "--fast"], check=True, cwd=sys.argv[1])
+    print(run.path)
+"""
+    agent(code, tmp_path, REENACT_DIR=str(tmp_path / "runs"))
+    out = typed("show", next(tmp_path.rglob("*-trip-*.jsonl"))).out
+    assert re.search(r"^  p[0-9a-f]{4} is python\S* helper.py --fast$", out, re.MULTILINE), out
+
+
+def test_the_time_of_a_call_the_process_died_in_is_the_models(tmp_path):
+    code = """
+import os, sys, time, reenact
+tap = reenact.Tap(sys.argv[1])
+tap.record_model_request({"model": "m", "messages": []})
+time.sleep(0.3)
+tap.record_model_request({"model": "m", "messages": []})
+os._exit(1)
+"""
+    agent(code, tmp_path / "a.jsonl")
+    (line,) = [
+        line for line in typed("show", tmp_path / "a.jsonl").out.splitlines() if line.startswith("time")
+    ]
+    assert re.match(r"time  model (\d{3,} ms|\d)", line), line
 
 
 def test_a_child_killed_inside_a_tool_is_told_of_though_the_run_ended_well(tmp_path):

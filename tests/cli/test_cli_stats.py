@@ -235,3 +235,11 @@ def test_on_a_terminal_of_80_columns(folder):
     lines = shown.decode().splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("3 runs")
+
+
+def test_a_model_that_only_the_url_names(tmp_path):
+    with reenact.Tap(tmp_path / "a.jsonl") as tap:
+        url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.nova-lite-v1%3A0/converse"
+        call = tap.record_model_request({"messages": []}, provider="bedrock", url=url)
+        tap.record_model_response({"output": {"message": {"role": "assistant", "content": []}}}, call=call)
+    assert "amazon.nova-lite-v1:0" in typed("stats", tmp_path, "--by", "model").out

@@ -229,7 +229,7 @@ class Writer:
         self.step = 1
         if self.parent_w is not None:
             proc = {"v": schema.VERSION, "pid": self.pid, "parent_w": self.parent_w}
-            self._line(schema.PROC_START, proc, step=1)
+            self._line(schema.PROC_START, {**proc, "command": [w[:200] for w in sys.orig_argv[:20]]}, step=1)
             return
         head = {"v": schema.VERSION, **self.head, "pid": self.pid}
         if self.texts.redactor is not None:

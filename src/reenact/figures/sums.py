@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .. import schema
 from ..tracefile import dialects
 from ..tracefile.calls import MODEL, TOOL
+from ..wire import shapes
 from .rows import UNTOLD, CallStats, RunStats
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class Sums:
         """Return what of a request tells its price, the model put in where it is kept from an earlier one."""
         asked: dict[str, Any] = {key: fields[key] for key in ("provider", "url", "model") if key in fields}
         body = fields.get("body")
-        model = body.get("model") if type(body) is dict else None
-        if type(model) is not str and "model" not in asked:
+        model = shapes.model_of(body, asked.get("url"))
+        if model is None and "model" not in asked:
             model = self._models.get(str(fields.get("base")))
         if type(model) is str:
             asked["model"] = model

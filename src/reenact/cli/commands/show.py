@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Sequence
 
@@ -30,6 +31,8 @@ EXAMPLES = """\
   reenact show @failed --event @error  the event that failed, in full
   reenact show --events                one line per event
 """
+
+_MOST_PROCESSES, _MOST_LOOKED_AT = 6, 64
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -125,13 +128,29 @@ def _show_identity(recording: Recording, out: Output) -> None:
     stamp = moment(recording.started)
     when = f"{stamp} ({age(recording.started, time.time())} ago)" if stamp else ""
     parts = [plain(recording.name, 60), plain(recording.run_id or "", 40), when]
-    out.line("  " + "  ".join(part for part in parts if part))
+    out.paragraph([("  ", ""), ("  ".join(part for part in parts if part), "")])
     if recording.meta:
         out.line(out.paint("  " + arguments(recording.meta, out.width - 2), "dim"))
     if recording.input is not None:
         out.line(out.paint(f"  input {short_json(recording.input, out.width - 8)}", "dim"))
     if recording.parent_run:
         out.line(out.paint(f"  parent run {plain(recording.parent_run, 60)}", "dim"))
+    _show_processes(recording, out)
+
+
+def _show_processes(recording: Recording, out: Output) -> None:
+    """Say which program each further process was, where it was another one than the first."""
+    first = recording.start.payload.get("command") if recording.start is not None else None
+    others = [(writer, recording.at_step(1, writer)) for writer in recording.writers[1:]]
+    known = [(writer, head.payload.get("command")) for writer, head in others[:_MOST_LOOKED_AT] if head]
+    named = [
+        (writer, words) for writer, words in known if words != first and isinstance(words, list) and words
+    ]
+    for writer, words in named[:_MOST_PROCESSES]:
+        program = " ".join([os.path.basename(str(words[0])), *map(str, words[1:])])
+        out.line(out.paint(f"  p{writer[:4]} is {plain(program, out.width - 11)}", "dim"))
+    if len(named) > _MOST_PROCESSES:
+        out.line(out.paint(f"  … and {len(named) - _MOST_PROCESSES} more", "dim"))
 
 
 def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> None:

@@ -146,8 +146,7 @@ class Turns:
             self._failed(call, attempt)
             return
         if end is None:
-            self._open(call, "no answer was recorded", attempt)
-            self._partial(call)
+            self._unanswered(call, attempt)
             return
         where = address(end, self.root)
         if is_huge(end):
@@ -174,12 +173,13 @@ class Turns:
         self._untold = where
         end._forget()
 
-    def _partial(self, call: Call) -> None:
-        """Draw what had come of an answer when the process died."""
+    def _unanswered(self, call: Call, attempt: str) -> None:
+        """Draw a call without an end, and what had come of its answer when the process died."""
         from ...tracefile.partial import partial_answer
         from ...wire.shapes import text
 
         found = partial_answer(self.recording, call.id)
+        self._open(call, "no answer was recorded" if found is None else "the answer had not ended", attempt)
         if found is not None:
             assembled, size = found
             self._answers(

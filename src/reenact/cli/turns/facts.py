@@ -113,11 +113,18 @@ def time_spent(calls: Iterable[Call], started: float | None, ended: float | None
         return None
     sorts: dict[bool, list[Interval]] = {True: [], False: []}
     for call in calls:
-        if (when := interval(call)) is not None:
+        when = interval(call) if call.end is not None else _until_the_end(call, ended)
+        if when is not None:
             sorts[call.kind == MODEL].append(when)
     model, busy = _covered(sorts[True]), _covered(sorts[True] + sorts[False])
     total = max(ended - started, busy)
     return {"model": model, "tools": _covered(sorts[False]), "elsewhere": total - busy}
+
+
+def _until_the_end(call: Call, ended: float) -> Interval | None:
+    """Return the time of a recorded call that the run died inside of."""
+    begin = None if call.derived else call.event.timestamp
+    return None if begin is None or begin > ended else (begin, ended)
 
 
 def _covered(intervals: list[Interval]) -> float:

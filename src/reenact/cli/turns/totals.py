@@ -81,7 +81,7 @@ def _show_time(recording: Recording, story: Story, out: Output) -> None:
     if spent is None or not story.calls:
         return
     parts = [f"{name} {milliseconds(value * 1000)}" for name, value in spent.items() if value > 0]
-    out.line(out.cells([("time  ", "bold"), (", ".join(parts) or "none that was measured", "")]))
+    out.paragraph([("time  ", "bold"), (", ".join(parts) or "none that was measured", "")])
 
 
 def totals_dict(recording: Recording, story: Story | None, ledger: Ledger) -> dict[str, Any]:
