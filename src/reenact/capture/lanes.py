@@ -42,6 +42,7 @@ class Lanes:
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
         self._lanes: dict[str, _Lane] = {}
+        self._made = 0
         self._of_call: dict[str, str] = {}
         self._of_name: dict[str, str] = {}
         """Lanes by what the provider calls an answer or a conversation that it keeps."""
@@ -65,7 +66,7 @@ class Lanes:
         here = here if run_id == self._run_id else None
         retried = self._retried((goes_on, here), request)
         name = retried or self._free(goes_on, here, results)
-        lane = self._lanes.setdefault(name, _Lane())
+        lane = self._lanes.get(name) or self._make(name)
         again = retried is not None or (attempt or 1) > 1
         lane.attempt = attempt or (lane.attempt + 1 if again else 1)
         lane.open.add(call)
@@ -73,9 +74,15 @@ class Lanes:
         self._of_call[call] = name
         self._remember(kept, name)
         _in_context.set((self._run_id, name))
-        if len(self._lanes) > MAX_LANES:
-            del self._lanes[next(iter(self._lanes))]
         return name, lane.attempt
+
+    def _make(self, name: str) -> _Lane:
+        if len(self._lanes) >= MAX_LANES:
+            idle = next((each for each in self._lanes if not self._busy(each)), None)
+            self._lanes.pop(idle or "", None)
+        self._made += 1
+        self._lanes[name] = made = _Lane()
+        return made
 
     def end(
         self, call: str, *, failed: bool, asked: frozenset[str] | None = None, answer: str | None = None
@@ -114,7 +121,7 @@ class Lanes:
         for name in (here, MAIN, *self._lanes) if goes_on is None else self._lanes:
             if name is not None and name != goes_on and not self._busy(name) and not self._waits(name):
                 return name
-        return MAIN if MAIN not in self._lanes else f"lane-{len(self._lanes) + 1}"
+        return MAIN if not self._made else f"lane-{self._made + 1}"
 
     def _has_gone_on(self, name: str, results: frozenset[str]) -> bool:
         """True if a request answers what an open call has asked for: nobody reads that one to its end."""

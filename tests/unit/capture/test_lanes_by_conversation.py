@@ -11,6 +11,7 @@ import pytest
 
 from provider import Provider
 from reenact import Debugger, Tap
+from reenact.capture.lanes import MAX_LANES, Lanes
 
 PLAN = 'PLAN [[["lookup", {"question": "high?"}]], [["lookup", {"question": "far?"}]]]'
 SYSTEM = {"role": "system", "content": PLAN}
@@ -122,3 +123,12 @@ def test_another_attempt_goes_to_the_same_address(chat: Chat) -> None:
     chat.lanes()
     requests = [call.begin for call in Debugger.load(chat.path).calls("model")]
     assert [request.attempt for request in requests if request] == [None, 2, None]
+
+
+def test_more_agents_at_once_than_lanes_are_kept_are_still_told_apart() -> None:
+    lanes = Lanes("run")
+    taken = [lanes.begin(f"call-{number}", None, number, None)[0] for number in range(2 * MAX_LANES)]
+    assert taken[0] == "main" and len(set(taken)) == len(taken)
+    for number in range(len(taken)):
+        lanes.end(f"call-{number}", failed=False)
+    assert lanes.begin("later", None, "later", None)[0] in taken

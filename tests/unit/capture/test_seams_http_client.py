@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from array import array
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,22 @@ def test_a_body_that_is_made_while_it_is_sent_arrives_whole(
     assert connection.getresponse().read()
     assert [received.body for received in provider.settled()] == [ASK, ASK]
     assert len(lines(path, "model.response")) == 2
+
+
+@pytest.mark.parametrize("holder", [bytes, bytearray, memoryview, lambda data: array("B", data)])
+def test_a_body_is_sent_and_told_whatever_holds_it(
+    connection: Any, tap: Tap, path: Path, holder: Any
+) -> None:
+    tap.wrap(connection)
+    connection.request("POST", f"/s/text{PATH}", holder(ASK), JSON)
+    assert connection.getresponse().read()
+    connection.putrequest("POST", f"/s/text{PATH}")
+    connection.putheader("Content-Length", str(len(ASK)))
+    connection.endheaders()
+    connection.send(holder(ASK))
+    assert connection.getresponse().read()
+    assert [line["status"] for line in lines(path, "model.response")] == [200, 200]
+    assert not any("sent" in line for line in lines(path, "model.response"))
 
 
 def test_what_is_left_unread_in_an_error_is_told_when_it_goes(

@@ -150,3 +150,29 @@ def test_a_realtime_session_asks_with_the_items_before(tmp_path: Path) -> None:
     assert request.body == {"instructions": "Briefly.", "input": [item]}
     (told,) = lines(path, "model.response")
     assert (told["ended"], told["usage"]) == ("complete", {"input": 3, "output": 2})
+
+
+def test_a_socket_that_breaks_while_two_threads_use_it_raises_its_own_error(tmp_path: Path) -> None:
+    """One receives, the other one sends: the first to see the end has told of what was open."""
+
+    from websockets.exceptions import ConnectionClosedError
+
+    from reenact.capture.seams.websockets_client import _OPEN, _broken, tap
+
+    with Tap(str(tmp_path / "run.jsonl")) as recorded, server() as url:
+        from websockets.sync.client import connect
+
+        with connect(url.replace("http", "ws") + "/responses") as socket:
+            tap(socket, Watch(recorded._recorder, ("127.0.0.1",)))
+
+            def broken(message: str) -> None:
+                _broken(socket, ConnectionClosedError(None, None))  # the thread that receives
+                raise ConnectionClosedError(None, None)
+
+            vars(socket)["send"]._before = broken
+            with pytest.raises(ConnectionClosedError):
+                socket.send(json.dumps({"type": "response.create", "model": "m", "input": "hi"}))
+            assert _OPEN not in vars(socket)
+            vars(socket)["send"]._before = None
+    (call,) = Debugger.load(tmp_path / "run.jsonl").calls("model")
+    assert call.end is not None and call.end.ended == "error"

@@ -12,7 +12,7 @@ from weakref import ref
 from .. import guard
 from ..exchange import CLOSED, how_raised
 from . import http_sending
-from .http_sending import Outgoing, outgoing, put
+from .http_sending import Outgoing, as_bytes, outgoing, put
 from .instance import override, restore
 from .methods import replace
 from .readalong import ReadAlong
@@ -164,10 +164,7 @@ def _text(value: Any) -> str:
 
 
 def _bytes(body: Any) -> bytes | None:
-    """Return a body that is there already; a file or a generator is left to be sent."""
-    if isinstance(body, str):
-        return body.encode("utf-8", "surrogateescape")
-    return bytes(body) if isinstance(body, (bytes, bytearray, memoryview)) else None
+    return body.encode("utf-8", "surrogateescape") if isinstance(body, str) else as_bytes(body)
 
 
 def _address(connection: Any, url: str) -> str:

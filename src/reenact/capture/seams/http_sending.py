@@ -82,12 +82,12 @@ class Outgoing:
         if not self._head_is_out:
             self._head_is_out = True
             return data
-        is_bytes = isinstance(data, (bytes, bytearray, memoryview))
-        self.begin(bytes(data) if is_bytes and len(data) == self._length else None)
+        held = as_bytes(data)
+        self.begin(held if held is not None and len(held) == self._length else None)
         if self.exchange is None or self.exchange.sent is None:
             return data
-        if is_bytes:
-            self.add(data)
+        if held is not None:
+            self.add(held)
             return data
         if hasattr(data, "read"):
             return (_TextAlong if isinstance(data, io.TextIOBase) else _Along)(data, self.add)
@@ -104,6 +104,14 @@ class Outgoing:
                     sent.all()
         except Exception as exc:
             guard.swallow("read a body along", exc)
+
+
+def as_bytes(data: Any) -> bytes | None:
+    """Return a body that is there already, whatever holds it; a file or a generator is left to be sent."""
+    try:
+        return None if hasattr(data, "read") else data if type(data) is bytes else bytes(memoryview(data))
+    except TypeError:
+        return None
 
 
 def outgoing(connection: Any) -> Outgoing | None:

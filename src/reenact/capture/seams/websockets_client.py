@@ -8,7 +8,7 @@ of ours. ``patch`` listens to all sockets (``install``), ``tap`` to one (``tap.w
 from __future__ import annotations
 
 from .. import guard
-from ..exchange import CLOSED, how_raised
+from ..exchange import CLOSED
 from .instance import override
 from .methods import replace
 from .selftest import need
@@ -167,16 +167,19 @@ def _received(connection: Any, message: Any) -> None:
 
 
 def _failed(connection: Any, exchange: Exchange | None, exc: BaseException) -> None:
-    if exchange is not None:
-        exchange.end(how_raised(exc), exc)
-        vars(connection)[_OPEN].remove(exchange)
+    if exchange is None:
+        return
+    exchange.raised(exc)
+    waiting = vars(connection).get(_OPEN, ())
+    if exchange in waiting:  # else another thread, which was receiving, has seen it end
+        waiting.remove(exchange)
 
 
 def _broken(connection: Any, exc: BaseException) -> None:
     """The connection is gone; waiting in vain or being cancelled while waiting loses nothing."""
     if type(exc).__name__.startswith("ConnectionClosed"):
         for exchange in vars(connection).pop(_OPEN, ()):
-            exchange.end(how_raised(exc), exc)
+            exchange.raised(exc)
 
 
 def _closed(connection: Any) -> None:
