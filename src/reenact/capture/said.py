@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from .redact import Redactor
 
 _TEXT = re.compile(
-    rb'"(?:text|content|arguments|partial_json|delta|thinking|reasoning|reasoning_content|reasoning_text|refusal'
-    rb'|response|input|transcript|tool_plan|diff|code)": ?"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+    rb'"(?:t(?:ext|hinking|ranscript|ool_plan)|c(?:ontent|ode)|d(?:elta|iff)|arguments|partial_json|input'
+    rb'|re(?:asoning(?:_content|_text)?|fusal|sponse))": ?"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 )
-"""Where the providers put what is said, as it stands in an event."""
+"""Where the providers put what is said, as it stands in an event; names by their first letters, for speed."""
 _PACKED = re.compile(rb'"bytes": ?"([A-Za-z0-9+/=]+)"')
 """Bedrock's invoke: an event inside an event, as base64."""
 _PLAIN = bytes(byte if byte < 128 else 32 for byte in range(256))
@@ -34,7 +34,7 @@ class Said:
         self._text = b""
         self._word = 0
         """Bytes of the word that is not over."""
-        self._waiting = b""
+        self._waiting = bytearray()
         self.holds_secret = False
 
     def passes(self, block: bytes) -> bytes:
@@ -52,14 +52,15 @@ class Said:
             self._text, self._word = text, self._word + len(said)
             return self._keep(block)
         if self._redactor.may_hold(text) and self._redactor.finds(text.decode("ascii")):
-            self.holds_secret, self._waiting = True, b""
+            self.holds_secret = True
+            self._waiting.clear()
             return b""
         self._word = len(said) - over if over else 0
         self._text = text[-_BEFORE - self._word :]
         if not self._word:
             return self._let_through(block)
         begins = _begins(block, found[-1].start()) if found and self._word <= len(pieces[-1]) else 0
-        before, self._waiting = self._waiting + block[:begins], block[begins:]
+        before, self._waiting = self._let_through(block[:begins]), bytearray(block[begins:])
         return before
 
     def _keep(self, block: bytes) -> bytes:
@@ -67,8 +68,11 @@ class Said:
         return b""
 
     def _let_through(self, block: bytes) -> bytes:
-        before, self._waiting = self._waiting, b""
-        return before + block if before else block
+        if not self._waiting:
+            return block
+        before = bytes(self._waiting)
+        self._waiting.clear()
+        return before + block
 
 
 def _begins(block: bytes, at: int) -> int:
