@@ -9,7 +9,7 @@ from . import guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from .spill import Spill
@@ -82,14 +82,12 @@ class Arrived:
         """Return all that is kept."""
         return bytes(self._data)
 
-    def loss(self) -> dict[str, Any]:
-        """Return the fields that say what was not kept."""
+    def loss(self, problems: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the fields that say what was not kept, beside the problems there are."""
         if not self.missing:
             return {}
-        return {
-            "problems": [f"{self.missing} bytes more had come than are kept of one answer"],
-            "lossy": True,
-        }
+        said = f"{self.missing} bytes more had come than are kept of one answer"
+        return {"problems": [*problems, said], "lossy": True}
 
     def ms_until(self, offset: int | None, began: float) -> float | None:
         """Return when the byte at an offset arrived, in milliseconds since the call began."""

@@ -226,7 +226,7 @@ class Exchange:
         data = self.arrived.data()
         error: Any = exc if how in (FAILED, CANCELLED) else None
         body, first = self._body(data, how)
-        first.update(self.arrived.loss())
+        first.update(self.arrived.loss(first.get("problems", ())))
         if isinstance(first.get("error"), tuple):
             kind, said = first.pop("error")
             error = error or {"type": kind, "message": said, "frames": caller_frames()}

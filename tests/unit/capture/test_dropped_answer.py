@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from reenact import Debugger, Tap
-from reenact.capture import spill
+from reenact.capture import arrived, spill
 from reenact.capture.exchange import CLOSED, Exchange, Watch
 
 URL = "https://api.openai.com/v1/chat/completions"
@@ -151,3 +151,15 @@ def test_a_forked_child_gives_the_descriptor_of_its_parents_answer_back(tap: Tap
     free = len(spill._may_stay_open)
     exchange.end()
     assert len(spill._may_stay_open) == free + 1
+
+
+def test_an_answer_longer_than_is_kept_still_says_what_else_was_wrong(
+    tap: Tap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange = begun(tap)
+    monkeypatch.setattr(arrived, "MAX_HELD", len(EVENT) + 20)
+    exchange.chunk(b"no event at all\n\n" + EVENT % 2)
+    exchange.end()
+    (call,) = calls(tap)
+    problems = call.end.payload["problems"]
+    assert "no event" in problems[0] and problems[-1].endswith("than are kept of one answer")
