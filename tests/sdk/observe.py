@@ -31,18 +31,20 @@ def play(
 
     `hand` gets every client the case makes and gives it back, wrapped or not.
     """
-    assert cell.play is not None
     provider.reset()
-    url = provider.url(cell.scenario)
+    plain = Plain(provider.port)
+    site = cell.site(provider.url(cell.scenario), hand, patience)
+    told = play_at(cell, site, plain, lambda: bool(provider.log))
+    return {**told, "requests": plain.requests(provider.settled())}
+
+
+def play_at(cell: Cell, site: Site, plain: Plain, arrived: Callable[[], bool]) -> dict[str, Any]:
+    """What is seen, raised and printed where somebody answers; `arrived` says whether a request is there."""
+    assert cell.play is not None
     printed = io.StringIO()
     with offline.guarded(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        seen = _watch(cell, cell.site(url, hand, patience), lambda: bool(provider.log))
-    plain = Plain(provider.port)
-    return {
-        **plain.value(seen),
-        "printed": plain.text(printed.getvalue()),
-        "requests": plain.requests(provider.settled()),
-    }
+        seen = _watch(cell, site, arrived)
+    return {**plain.value(seen), "printed": plain.text(printed.getvalue())}
 
 
 def play_both(
@@ -115,11 +117,13 @@ async def _await(call: Coroutine[Any, Any, Any], outcome: str, arrived: Callable
 class Plain:
     """Any value as JSON, without what differs from run to run."""
 
-    def __init__(self, port: int) -> None:
-        self._port = f":{port}"
+    def __init__(self, *ports: int) -> None:
+        self._ports = [str(port) for port in ports]
 
     def text(self, text: str) -> str:
-        return VOLATILE.sub("<volatile>", text.replace(self._port, ":<port>"))
+        for port in self._ports:
+            text = text.replace(f":{port}", ":<port>").replace(f"port={port}", "port=<port>")
+        return VOLATILE.sub("<volatile>", text)
 
     def value(self, value: Any) -> Any:
         if value is None or isinstance(value, bool | int | float):

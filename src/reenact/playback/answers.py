@@ -21,6 +21,10 @@ itself: the agent cancelled it or closed its stream, or the process died first."
 HOSTS_OWN = frozenset({CANCELLED, CLOSED, IN_FLIGHT})
 """Ends that the agent or its death made: given again as what had come until then, and then nothing more."""
 
+_NO_ERROR = ("CancelledError", "GeneratorExit", "KeyboardInterrupt")
+_REQUEST_ID = {"anthropic": "request-id", "bedrock": "x-amzn-requestid", "google": "x-goog-request-id"}
+"""The header in which a provider names a request; the recording has the name alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -54,6 +58,9 @@ def outcome_of(call: Call) -> str:
     ended, status = end.ended, end.status
     if ended in (CANCELLED, CLOSED, CUT):
         return str(ended)
+    if ended is None and end.error is not None and (status or 0) < 400:
+        # A call to no model, of which it is not said how it ended: an answer in its place is no error of one.
+        return CANCELLED if end.error.type in _NO_ERROR else EXCEPTION
     if ended == "error" or (end.error is not None and status is None):
         return EXCEPTION
     return STATUS if type(status) is int and status >= 400 else OK
@@ -71,6 +78,9 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
     status = end.status if type(end.status) is int else None
     body = _value(end, "body", lossy)
     headers = {k: v for k, v in (end.headers or {}).items() if type(v) is str}
+    if type(end.request_id) is str:
+        provider = call.begin.provider if call.begin is not None else None
+        headers.setdefault(_REQUEST_ID.get(str(provider), "x-request-id"), end.request_id)
     came_whole = end.raw is None and "json" in headers.get("content-type", "").replace("ndjson", "")
     if is_stream and not came_whole and (status is None or status < 400):
         pieces, why = _pieces(end, body, outcome, lossy)
@@ -112,7 +122,9 @@ def _one_piece(body: Any, headers: dict[str, str]) -> list[Piece] | None:
         headers.setdefault("content-type", "text/plain; charset=utf-8")
         return [(body.encode("utf-8", "surrogatepass"), 0.0)]
     headers.setdefault("content-type", "application/json")
-    return [(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"), 0.0)]
+    return [
+        (json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"), 0.0)
+    ]
 
 
 def _value(event: Event, name: str, lossy: list[str]) -> Any:

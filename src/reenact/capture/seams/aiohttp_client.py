@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 
+from ... import protocols
 from .. import guard
 from ..exchange import CLOSED, how_raised
 from ..inside import HandedOn
@@ -118,7 +119,12 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
     with HandedOn(exchange) as handed_on:
         handed_on.reads_body = True
         try:
-            response = await original(session, *args, **given)
+            if protocols.responder is None:
+                response = await original(session, *args, **given)
+            else:
+                from .aiohttp_serve import answered
+
+                response = await answered(exchange, session, original, args, given)
         except BaseException as exc:
             _refused(exchange, exc)
             raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from weakref import ref
 
+from ... import protocols
 from .. import guard
 from ..exchange import CLOSED, how_raised
 from . import http_sending
@@ -36,7 +37,20 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     owner = genuine(module.HTTPConnection)
     _check(owner)
     taps = {name: tap for name, tap in _taps(watch).items() if name in vars(owner)}
-    return replace(owner, {name: _as_method(tap, vars(owner)[name]) for name, tap in taps.items()})
+    undo = replace(owner, {name: _as_method(tap, vars(owner)[name]) for name, tap in taps.items()})
+    return undo if protocols.responder is None else _with_answers(module, undo)
+
+
+def _with_answers(module: Any, undo: Callable[[], None]) -> Callable[[], None]:
+    from . import http_serve
+
+    undo_connecting = http_serve.patch(module)
+
+    def undo_both() -> None:
+        undo_connecting()
+        undo()
+
+    return undo_both
 
 
 def _as_method(tap: Any, original: Any) -> Any:
@@ -88,7 +102,13 @@ def _request(
     exchange = _begin(watch, connection, method, url, args, given)
     put(connection, Outgoing(exchange))
     try:
+        if protocols.responder is not None:
+            from . import http_serve
+
+            http_serve.lead(connection, nowhere=exchange is not None)
         done = original(connection, method, url, *args, **given)
+        if protocols.responder is not None and exchange is not None:
+            http_serve.ask(connection, exchange)
     except BaseException as exc:
         if exchange is None:
             raise
@@ -121,6 +141,10 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, given: 
     except Exception as exc:
         guard.swallow("look at a request", exc)
     try:
+        if by_hand and protocols.responder is not None:
+            from . import http_serve
+
+            http_serve.lead(connection, nowhere=out is None or out.expects_body or out.exchange is not None)
         return original(connection, *args, **given)
     except BaseException as exc:
         if by_hand and out is not None:
@@ -201,6 +225,10 @@ class _NextResponse:
         self._was_own = "response_class" in vars(connection)
 
     def __call__(self, *args: Any, **given: Any) -> Any:
+        if protocols.responder is not None:
+            from .http_serve import answering
+
+            args = (answering(self._connection(), self.exchange), *args[1:])
         response = self.make(*args, **given)
         try:
             self._step_back()

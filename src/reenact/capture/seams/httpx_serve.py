@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
+from ... import protocols
 from ...protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN
+from .raw_reply import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,11 +15,30 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...protocols import Reply
+    from ..exchange import Exchange
 
 _streams: dict[str, tuple[type, type]] = {}
 
 
-def response_of(module: Any, reply: Reply, request: Any, *, is_async: bool = False) -> Any:
+def answer(module: Any, exchange: Exchange, request: Any) -> Any:
+    """Return the response to a request, whose body is made first if it is made while it is sent."""
+    assert protocols.responder is not None
+    if exchange.sent is not None:
+        for _ in request.stream:
+            pass
+    return _response(module, protocols.responder.reply(exchange), request)
+
+
+async def answer_async(module: Any, exchange: Exchange, request: Any) -> Any:
+    """Return the same."""
+    assert protocols.responder is not None
+    if exchange.sent is not None:
+        async for _ in request.stream:
+            pass
+    return _response(module, await protocols.responder.reply_async(exchange), request, is_async=True)
+
+
+def _response(module: Any, reply: Reply, request: Any, *, is_async: bool = False) -> Any:
     """Return the response, or raise what the transport raised then."""
     if reply.then == RAISES:
         raise _error(module, reply, request)
@@ -68,5 +89,5 @@ def _error(module: Any, reply: Reply, request: Any) -> Exception:
     known: Any = getattr(module, getattr(reply.error, "type", None) or "", None)
     is_one = isinstance(known, type) and issubclass(known, module.TransportError)
     kind: Any = known if is_one else module.RemoteProtocolError
-    error: Exception = kind(str(reply.error or "the connection ended"), request=request)
+    error: Exception = kind(text_of(reply.error), request=request)
     return error

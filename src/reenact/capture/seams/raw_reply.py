@@ -1,0 +1,87 @@
+"""Answers of a recording as bytes of HTTP/1.1: for libraries that are to read them with their own parser."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+from ...protocols import COMPLETE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ...protocols import Reply
+
+_STREAMS = ("event-stream", "eventstream", "ndjson", "stream+json")
+_BODILESS = (204, 304)
+
+
+class Raw:
+    """A reply as a server would put it on the wire, its pieces cut as they came."""
+
+    def __init__(self, reply: Reply, method: str) -> None:
+        self._reply = reply
+        self._has_body = method.upper() != "HEAD" and reply.status not in _BODILESS
+        kind = next((value for name, value in reply.headers if name.lower() == "content-type"), "")
+        self._is_chunked = len(reply.pieces) > 1 or any(each in kind for each in _STREAMS)
+
+    def head(self) -> bytes:
+        """Return the first line and the headers."""
+        from http import HTTPStatus
+
+        reply = self._reply
+        known = {status.value: status.phrase for status in HTTPStatus}
+        lines = [f"HTTP/1.1 {reply.status} {known.get(reply.status, '')}"]
+        lines += [f"{name}: {_one_line(value)}" for name, value in reply.headers]
+        if self._has_body:
+            lines.append(
+                "transfer-encoding: chunked" if self._is_chunked else f"content-length: {self._size()}"
+            )
+        return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+    def _size(self) -> int:
+        """Return the length of a body; of one that was cut more than there is, how much nobody knows."""
+        return sum(len(data) for data, _ in self._reply.pieces) + (self._reply.then != COMPLETE)
+
+    def pieces(self) -> Iterator[tuple[bytes, float]]:
+        """Return the body in pieces, each with the seconds to wait before it; its end only if it came."""
+        if not self._has_body:
+            return
+        for data, pause in self._reply.pieces:
+            if data:
+                yield b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data, pause
+        if self._is_chunked and self._reply.then == COMPLETE:
+            yield b"0\r\n\r\n", 0.0
+
+
+def _one_line(value: str) -> str:
+    return value.replace("\r", " ").replace("\n", " ")
+
+
+def text_of(error: Any) -> str:
+    """Return what a recorded exception said; of one that said nothing its kind is recorded."""
+    text = "the connection ended" if error is None else str(error)
+    return "" if text == getattr(error, "type", None) else text
+
+
+def os_error(text: str) -> OSError | None:
+    """Return the system's error that a recorded text tells of."""
+    found = re.search(r"\[Errno (-?\d+)\] ([^\])'\"]*)", text) or re.search(
+        r"\w+\((-?\d+), ['\"](.*?)['\"]\)", text
+    )
+    if found is None:
+        return None
+    number, said = int(found[1]), found[2]
+    return socket.gaierror(number, said) if number < 0 else OSError(number, said)
+
+
+def named(error: Any, *places: Any) -> type[Exception] | None:
+    """Return the kind of exception that a recorded error was, if one of these modules has it."""
+    name = getattr(error, "type", None) or ""
+    for place in places:
+        kind: Any = getattr(place, name, None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            return kind
+    return None
