@@ -20,6 +20,8 @@ class ReenactError(Exception):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # for tracebacks; commands print it by themselves
 
 
 class UsageError(ReenactError, ValueError):

@@ -93,8 +93,9 @@ def test_switched_off_it_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     "given", [{"hosts": "one.example"}, {"hosts": [""]}, {"hosts": [1]}, {"record_http": "some"}]
 )
 def test_a_wrong_argument_is_told(given: dict[str, Any]) -> None:
-    with pytest.raises(reenact.UsageError):
+    with pytest.raises(reenact.UsageError) as raised:
         reenact.install(**given)
+    assert raised.value.__notes__ == [f"hint: {raised.value.hint}"]  # a traceback shows it
 
 
 def test_other_hosts_and_other_traffic_if_asked(tmp_path: Path, provider: Provider) -> None:

@@ -131,6 +131,8 @@ def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
 
 def _asked(connection: Any, message: Any) -> bytes | None:
     """Return the request a message carries, None if it carries none."""
+    if type(message) in (list, tuple) and all(type(part) is str for part in message):  # fragments
+        message = "".join(message)
     data = message.encode() if isinstance(message, str) else message
     if not isinstance(data, bytes) or (ASK.encode() not in data and ITEM.encode() not in data):
         return None
