@@ -112,3 +112,11 @@ def test_wrong_settings_are_named_and_nothing_is_started(project: Path, text: st
     assert said in done.stderr and "reenact.toml" in done.stderr and "Traceback" not in done.stderr
     off = run(project, "-c", "print('started')", REENACT_OFF="1")
     assert (off.returncode, off.stdout, off.stderr) == (0, "started\n", "")
+
+
+def test_a_library_that_nobody_listens_to_cannot_be_left_out(project: Path) -> None:
+    done = run(project, "-c", "print('started')", REENACT_SEAMS="-httpx,-htpx2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "REENACT_SEAMS: -htpx2 is nothing to leave out" in done.stderr and "-httpx2" in done.stderr
+    done = run(project, "-c", "print('started')", REENACT_SEAMS="-urllib3, -http.client,")
+    assert (done.returncode, done.stdout) == (0, "started\n")

@@ -176,7 +176,8 @@ class Deriver:
 
 def _kept(fields: dict[str, Any]) -> int:
     """Return how many messages of another request a request begins with."""
-    keep, length = fields.get("keep"), fields.get("n")
+    keep: Any = fields.get("keep")
+    length = fields.get("n")
     for name in schema.LISTS if type(keep) is dict else ():
         told = keep.get(name)
         told = length if told is True else told

@@ -11,7 +11,7 @@ from typing import Any
 from ..._config import run_settings
 from ...capture.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.options import CONTENT_VARIABLE
-from ...capture.seams.table import SEAMS_VARIABLE
+from ...capture.seams.table import SEAMS, SEAMS_VARIABLE
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
 from ..output import Output
@@ -145,11 +145,22 @@ def _variables(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, 
         wanted[HOSTS_VARIABLE] = args.host
     if args.record_http is not None:
         wanted[HTTP_VARIABLE] = args.record_http
-    return {
+    told = {
         name: value if isinstance(value, str) else ",".join(each.strip().lower() for each in value)
         for name, value in wanted.items()
         if value
     }
+    _check_seams(told.get(SEAMS_VARIABLE, os.environ.get(SEAMS_VARIABLE, "")))
+    return told
+
+
+def _check_seams(text: str) -> None:
+    """Raise for a library that nobody listens to: what was to be left out would be recorded."""
+    known = sorted({name if name == "http.client" else name.partition(".")[0] for name in SEAMS})
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        if word[0] != "-" or not any(f"{name}.".startswith(f"{word[1:]}.") for name in SEAMS):
+            hint = "known are -" + ", -".join(known)
+            raise UsageError(f"{SEAMS_VARIABLE}: {word} is nothing to leave out", hint=hint)
 
 
 def _unseen(agent: Supervised) -> list[str]:
