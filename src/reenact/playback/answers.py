@@ -23,7 +23,6 @@ HOSTS_OWN = frozenset({CANCELLED, CLOSED, IN_FLIGHT})
 
 _NO_ERROR = ("CancelledError", "GeneratorExit", "KeyboardInterrupt")
 _REQUEST_ID = {"anthropic": "request-id", "bedrock": "x-amzn-requestid", "google": "x-goog-request-id"}
-"""The header in which a provider names a request; the recording has the name alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
     body = _value(end, "body", lossy)
     headers = {k: v for k, v in (end.headers or {}).items() if type(v) is str}
     if type(end.request_id) is str:
-        provider = call.begin.provider if call.begin is not None else None
-        headers.setdefault(_REQUEST_ID.get(str(provider), "x-request-id"), end.request_id)
+        headers.setdefault(_request_id(call), end.request_id)
     came_whole = end.raw is None and "json" in headers.get("content-type", "").replace("ndjson", "")
     if is_stream and not came_whole and (status is None or status < 400):
         pieces, why = _pieces(end, body, outcome, lossy)
@@ -96,6 +94,14 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
     return Answer(
         outcome, status, headers, body, pieces, end.error, call.duration_ms, _unique(lossy)
     )  # fmt: skip
+
+
+def _request_id(call: Call) -> str:
+    """Return the header in which a call's provider names it; the recording has the name alone."""
+    asked = call.begin
+    if asked is not None and "/model/" in str(asked.url):  # whoever's model it is, Bedrock serves it
+        return _REQUEST_ID["bedrock"]
+    return _REQUEST_ID.get(str(asked.provider), "x-request-id") if asked is not None else "x-request-id"
 
 
 def _unfinished(call: Call) -> Answer:
