@@ -87,7 +87,7 @@ class Arrived:
         if not self.missing:
             return {}
         said = f"{self.missing} bytes more had come than are kept of one answer"
-        return {"problems": [*problems, said], "lossy": True}
+        return {"problems": [said, *problems], "lossy": True}
 
     def ms_until(self, offset: int | None, began: float) -> float | None:
         """Return when the byte at an offset arrived, in milliseconds since the call began."""

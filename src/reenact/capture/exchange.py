@@ -151,7 +151,7 @@ class Exchange:
         self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)
 
     def forget(self) -> None:
-        """No answer will be told of: the call keeps no lane busy."""
+        """No answer will be told of any more: the call keeps no lane busy."""
         self.is_over = True
         self._calls.open.pop(self._call, None)
         self._calls.lanes.end(self._call, failed=False)
@@ -214,9 +214,12 @@ class Exchange:
             self._end(how, exc)
         except Exception as fault:
             self.recorder.lost += 1
-            self.forget()
             guard.swallow("record an answer", fault)
-        self.arrived.forget_spill()
+        try:
+            self.forget()
+            self.arrived.forget_spill()
+        except Exception as fault:
+            guard.swallow("let go of an answer", fault)
 
     def _end(self, how: str, exc: BaseException | None) -> None:
         from ..wire.routes import MODEL
