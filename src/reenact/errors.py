@@ -7,6 +7,7 @@ ReenactError               .hint: what to do, on its own line
 │  └─ NewerSchema          .found, .supported
 ├─ NoSuchRun               .asked
 ├─ NoSuchEvent             .asked
+├─ NotRecorded             in place of a tool's result, where a run goes on without it
 └─ MissingExtra            .extra; also an ImportError
 Diverged                   a BaseException, so that nothing takes it for a failed call and tries again
 """
@@ -66,6 +67,10 @@ class NoSuchEvent(ReenactError):
     def __init__(self, message: str, *, asked: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.asked = asked
+
+
+class NotRecorded(ReenactError):
+    """A tool was called that the recording has no result of; only where a run goes on after that."""
 
 
 class MissingExtra(ReenactError, ImportError):

@@ -23,6 +23,38 @@ if TYPE_CHECKING:
 
         def reply(self, exchange: Asked) -> Reply: ...
         async def reply_async(self, exchange: Asked) -> Reply: ...
+        def tool(self, asked: AskedTool) -> ToolReply | None: ...
+        async def tool_async(self, asked: AskedTool) -> ToolReply | None: ...
+
+
+class AskedTool:
+    """A tool's call before its body runs."""
+
+    __slots__ = ("args", "function", "name", "recorder")
+
+    def __init__(self, name: str, args: Any, recorder: Any, function: Any = None) -> None:
+        self.name = name
+        self.args = args
+        self.recorder = recorder
+        self.function = function
+        """The tool itself, None if it is not a function of this process."""
+
+
+class ToolReply:
+    """What a tool gave: a value, what it raised, or nothing any more, since the agent gave it up.
+
+    In the place of the reply itself None stands for a tool that is to run.
+    """
+
+    __slots__ = ("error", "is_given_up", "value")
+
+    def __init__(
+        self, value: Any = None, error: BaseException | None = None, is_given_up: bool = False
+    ) -> None:
+        self.value = value
+        """Of a generator ``{"yielded", "count", "returned"}``, as it is recorded."""
+        self.error = error
+        self.is_given_up = is_given_up
 
 
 COMPLETE, BREAKS, STAYS_OPEN, RAISES = "complete", "breaks", "stays-open", "raises"

@@ -45,6 +45,9 @@ print(asyncio.run(many()))
 sys.exit(7)
 """
 
+LIVE = ("--live-tools", "lookup")
+"""Its tool is a part of the loop, which the recording knows from the wire only."""
+
 
 @pytest.fixture
 def recorded(tmp_path: Path, provider: Provider):
@@ -64,9 +67,9 @@ def recorded(tmp_path: Path, provider: Provider):
 
 def test_the_same_code_does_the_same_without_its_model(recorded, provider: Provider) -> None:
     before = len(provider.settled())
-    again = recorded("replay", "first")
+    again = recorded("replay", "first", *LIVE)
     assert (again.stdout, again.returncode) == (recorded.first.stdout, 7)
-    assert again.stderr.strip() == "reenact: went as recorded; 8 calls answered, none live"
+    assert again.stderr.strip() == "reenact: went as recorded; 8 calls answered, tools that ran: lookup"
     assert len(provider.settled()) == before
 
 
@@ -74,13 +77,13 @@ def test_a_changed_prompt_ends_the_run_and_is_explained(recorded, provider: Prov
     before = len(provider.settled())
     agent = tmp_path / "agent.py"
     agent.write_text(agent.read_text().replace("seven hills", "eight hills"))
-    other = recorded("replay", "first")
+    other = recorded("replay", "first", *LIVE)
     assert other.returncode == 3 and other.stdout == ""
     assert "messages[0].content" in other.stderr and "eight hills" in other.stderr
     assert "went as recorded" not in other.stderr and len(provider.settled()) == before
-    told = json.loads(recorded("replay", "first", "--json").stderr.splitlines()[-1])
+    told = json.loads(recorded("replay", "first", *LIVE, "--json").stderr.splitlines()[-1])
     assert told["answered"] == 0 and [each["code"] for each in told["diverged"]] == ["changed-request"]
-    rebased = recorded("replay", "first", "--rebase")
+    rebased = recorded("replay", "first", *LIVE, "--rebase")
     assert rebased.stdout == recorded.first.stdout
 
 
@@ -89,7 +92,7 @@ def test_one_more_call_is_named_and_takes_no_other_ones_answer(recorded, tmp_pat
     more = 'c = anthropic.Anthropic(base_url=url)\ntry:\n    c.messages.create(model="m", max_tokens=1, '
     more += 'messages=[{"role": "user", "content": "new"}])\nexcept anthropic.APIStatusError as e:\n    print(e.status_code)\n'
     agent.write_text(agent.read_text().replace("print(loop())", more + "print(loop())"))
-    again = recorded("replay", "first", "--keep-going")
+    again = recorded("replay", "first", *LIVE, "--keep-going")
     assert again.returncode == 3 and again.stdout == "418\n" + recorded.first.stdout
     assert "left its recording in 1 place; 8 calls answered" in again.stderr
 

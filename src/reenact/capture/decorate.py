@@ -25,6 +25,10 @@ class Watch(Protocol):
 
     def end(self, token: Any, result: Any, exc: BaseException | None) -> None: ...
 
+    def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
+        """Return what does the work of one call: the function, unless a recording stands in for it."""
+        return function
+
     def pause(self, token: Any) -> None:
         """A generator hands control back to its caller."""
         return
@@ -46,9 +50,10 @@ def watched(function: F, watch: Watch) -> F:
 
     @functools.wraps(function)
     def plain(*args: Any, **kwargs: Any) -> Any:
-        token = watch.begin(bound(args, kwargs))
+        given = bound(args, kwargs)
+        token = watch.begin(given)
         try:
-            result = function(*args, **kwargs)
+            result = watch.body(function, given)(*args, **kwargs)
         except BaseException as exc:
             watch.end(token, None, exc)
             raise
@@ -61,9 +66,10 @@ def watched(function: F, watch: Watch) -> F:
 def _coroutine(function: Any, watch: Watch, bound: Any) -> Any:
     @functools.wraps(function)
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        token = watch.begin(bound(args, kwargs))
+        given = bound(args, kwargs)
+        token = watch.begin(given)
         try:
-            result = await function(*args, **kwargs)
+            result = await watch.body(function, given)(*args, **kwargs)
         except BaseException as exc:  # cancellation too
             watch.end(token, None, exc)
             raise
@@ -76,10 +82,11 @@ def _coroutine(function: Any, watch: Watch, bound: Any) -> Any:
 def _generator(function: Any, watch: Watch, bound: Any) -> Any:
     @functools.wraps(function)
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        token = watch.begin(bound(args, kwargs))
+        given = bound(args, kwargs)
+        token = watch.begin(given)
         items = _Items(watch, token)
         try:
-            result = yield from items.watch_generator(function(*args, **kwargs))
+            result = yield from items.watch_generator(watch.body(function, given)(*args, **kwargs))
         except BaseException as exc:
             watch.end(token, items.value(), None if isinstance(exc, GeneratorExit) else exc)
             raise
@@ -92,9 +99,10 @@ def _generator(function: Any, watch: Watch, bound: Any) -> Any:
 def _async_generator(function: Any, watch: Watch, bound: Any) -> Any:
     @functools.wraps(function)
     async def generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        token = watch.begin(bound(args, kwargs))
+        given = bound(args, kwargs)
+        token = watch.begin(given)
         items = _Items(watch, token)
-        source = function(*args, **kwargs)
+        source = watch.body(function, given)(*args, **kwargs)
         try:
             item = await anext(source)
             while True:

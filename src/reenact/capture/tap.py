@@ -97,6 +97,7 @@ class Tap(FrontEnd):
         try:
             recorder = self._recorder()
             calls = calls_of(recorder)
+            outer = calls.open_tool()
             call, opened = calls.begin(schema.TOOL_CALLED, tool_name)
             parent = calls.parent()
             opened.tool_id = tool_id or calls.claim(parent, tool_name, args)
@@ -109,6 +110,8 @@ class Tap(FrontEnd):
             }
             if effect is not None:
                 fields["effect"] = effect
+            if outer is not None:
+                fields["within"] = outer
             recorder.emit(schema.TOOL_CALLED, fields)
             return call
         except Exception as exc:

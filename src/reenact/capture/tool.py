@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import protocols
 from ..errors import UsageError
 from .decorate import Watch, watched
 
@@ -30,6 +31,15 @@ class _ToolWatch(Watch):
 
     def begin(self, args: dict[str, Any]) -> Any:
         return self.tap.record_tool_call(self.name, args, effect=self.effect)
+
+    def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
+        responder = protocols.responder
+        if responder is None:
+            return function
+        from .standin_tool import standing_in
+
+        asked = protocols.AskedTool(self.name, args, self.tap._recorder(), function)
+        return standing_in(function, asked, responder)
 
     def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
         self.tap.record_tool_result(self.name, result, exc, call=token)

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from ..wire.shapes import conversation_key, model_of
 from ..wire.values import mapping, mappings, string
 from . import rules
-from .normal import canonical, exact, pairing, skeleton
+from .normal import canonical, exact, pairing, skeleton, without_addresses
 from .parts import Part, element_part, key_part
 
 MODEL, TOOL, HTTP = "model", "tool", "http"
@@ -75,7 +75,7 @@ class Request:
     @classmethod
     def tool(cls, name: str, args: Any) -> Request:
         """Return the request that a tool's call is."""
-        return cls(TOOL, name, args)
+        return cls(TOOL, name, without_addresses(args))
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

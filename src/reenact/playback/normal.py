@@ -6,6 +6,7 @@ Two bodies are the same request if their skeletons are equal and their ids pair 
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from json import encoder as _json
@@ -15,6 +16,7 @@ from . import rules
 
 ID = "<id>"
 _MAX_DEPTH = 200
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def canonical(value: Any) -> str:
@@ -35,6 +37,18 @@ def skeleton(value: Any, names: list[str], *, key: str | None = None, top: bool 
 def exact(value: Any, names: list[str]) -> Any:
     """Return what a tool is given in its normal form: all of it counts but how secrets are numbered."""
     return _opaque(value, names, 0)
+
+
+def without_addresses(args: Any, depth: int = 0) -> Any:
+    """Return arguments in which objects are told by their text, but not by where in memory they were."""
+    if type(args) not in (list, dict) or depth > _MAX_DEPTH:
+        return args
+    if type(args) is list:
+        return [without_addresses(item, depth + 1) for item in args]
+    told = args.get("$repr")
+    if type(told) is str:
+        return {**args, "$repr": _ADDRESS.sub("", told)}
+    return {key: without_addresses(item, depth + 1) for key, item in args.items()}
 
 
 def pairing(names: list[str]) -> str:

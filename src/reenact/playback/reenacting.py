@@ -9,13 +9,12 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import protocols
-from ..errors import Diverged
 from ..tracefile.recording import Recording
 from .frontier import STRICT
+from .guard import Guard
 from .player import Player
 from .responder import TapeResponder
 from .tape import Tape
@@ -24,34 +23,34 @@ if TYPE_CHECKING:
     from .divergence import Divergence
 
 VARIABLE = "REENACT_REPLAY"
-"""The plan, as JSON: ``path run mode report``."""
+"""The plan, as JSON: ``path run mode report scratch live relaxed``."""
 
 
 def begin_here() -> None:
     """Answer every call of this process from the recording that its plan names, and let none go elsewhere."""
-    from ..capture.places import is_main_process
+    from ..capture.places import is_main_process, parent_run
 
     told: dict[str, Any] = json.loads(os.environ[VARIABLE])
-    _answer(told, is_first=is_main_process())
-    sys.addaudithook(_refuse)
+    report = Report(told["report"], told.get("mode", STRICT))
+    _answer(told, report, is_first=is_main_process())
+    stem = parent_run()[2]
+    traces = [os.path.dirname(stem)] if stem else []
+    guard = Guard(
+        [told["scratch"], *traces],
+        is_relaxed=bool(told.get("relaxed")),
+        tell=lambda refused: report.note("refused", refused),
+    )
+    guard.begin()
 
 
-def _refuse(event: str, args: tuple[Any, ...]) -> None:
-    """Let no connection leave this machine: what the recording does not answer must not happen."""
-    if event != "socket.connect" or not isinstance(args[1], tuple):
-        return
-    host = str(args[1][0])
-    if not host.startswith("127.") and host not in ("::1", "localhost", "0.0.0.0"):  # noqa: S104
-        raise Diverged(f"a connection to {host} was refused: a run that is re-enacted calls nobody")
-
-
-def _answer(told: dict[str, Any], *, is_first: bool) -> None:
+def _answer(told: dict[str, Any], report: Report, *, is_first: bool) -> None:
     tape = Tape(Recording.load(told["path"], told["run"]))
     root = next(iter(tape.recording.writers), None)
-    calls = [call for call in tape.calls if (call.writer == root) == is_first and call.kind != "tool"]
+    live = frozenset(told.get("live", ()))
+    calls = [call for call in tape.calls if (call.writer == root) == is_first and call.tool not in live]
     mode = told.get("mode", STRICT)
-    report = Report(told["report"], mode)
-    responder = TapeResponder(Player(tape, calls=calls, mode=mode), mode=mode, tell=report.diverged)
+    player = Player(tape, calls=calls, mode=mode)
+    responder = TapeResponder(player, mode=mode, live=live, tell=report.diverged, note=report.note)
     protocols.responder = responder
     atexit.register(report.end, responder)
 
@@ -68,6 +67,10 @@ class Report:
         """Write it down at once: what raises now may end the process."""
         self._told += 1
         self._write({"diverged": divergence.as_dict(), "text": divergence.text()})
+
+    def note(self, name: str, told: Any) -> None:
+        """Write down what else is to be told: ``refused``, ``stand_in``, ``unknown``."""
+        self._write({name: told})
 
     def end(self, responder: TapeResponder) -> None:
         """Tell how many calls were answered, and which were never made."""

@@ -33,7 +33,8 @@ REFUSED = 418
 class TapeResponder:
     """Answers the calls of one process from a player; ``tell`` hears of each divergence.
 
-    ``live`` names tools that run; they must not be among the player's calls.
+    ``live`` names tools that run; they must not be among the player's calls. ``note`` hears of a
+    ``stand_in``, a result that was given but not as it was, and of an ``unknown`` one.
     """
 
     def __init__(
@@ -43,13 +44,13 @@ class TapeResponder:
         mode: str = STRICT,
         live: Container[str] = (),
         tell: Callable[[Divergence], None] | None = None,
+        note: Callable[[str, Any], None] | None = None,
     ) -> None:
         self.player = player
         self._mode = mode
         self._live = live
         self._tell = tell
-        self.stand_ins: list[dict[str, Any]] = []
-        """Tools whose results were given, but not as they were."""
+        self._note = note or (lambda name, told: None)
         self.given = 0
         """How many calls were answered."""
 
@@ -80,11 +81,13 @@ class TapeResponder:
             raise NotRecorded(self._missed(found))
         answer = found.call.answer
         if answer.outcome == IN_FLIGHT:
-            raise Diverged(f"the recording ends in {found.call.label()}: what it gave is not known")
+            why_not = f"{found.call.label()} never ended in the recording: what it gives is not known"
+            self._note("unknown", why_not)
+            raise Diverged(why_not)
         self.given += 1
         why = reasons(answer)
         if why:
-            self.stand_ins.append({"tool": asked.name, "call": found.call.id, "why": list(why)})
+            self._note("stand_in", {"tool": asked.name, "call": found.call.id, "why": list(why)})
         return reply_of_tool(answer, asked.function)
 
     def _made(self, found: Served | Miss, exchange: Asked) -> Reply:
@@ -114,7 +117,7 @@ def asked_by(exchange: Asked) -> Request:
     kind = MODEL if exchange.sort == MODEL else HTTP
     body: Any = exchange.request
     if isinstance(body, bytes):
-        body = body.decode("utf-8", "replace")
+        body = body.decode("utf-8", "replace") or None
     sent = exchange.sent.told() if exchange.sent is not None else None
     return Request(
         kind,

@@ -60,6 +60,8 @@ class RecordedCall:
         self.ended_at: float = (call.end.timestamp or NEVER) if call.end is not None else NEVER
         """When, in seconds since the epoch."""
         self.parent = call.parent
+        self.within = begin._raw().get("within") if call.kind == TOOL else None
+        """The tool that called this one."""
         self.attempt = call.attempt
         self.tool = call.tool
         self.writer = begin.writer
@@ -223,7 +225,7 @@ class Tape:
         for call in self.calls[tool.number + 1 :]:
             if call.begin > tool.end:
                 break
-            by_link = call.parent in ids
+            by_link = call.parent in ids or call.within in ids
             if by_link:
                 ids.add(call.id)
             if by_link or (call.kind == HTTP and call.writer == tool.writer and call.end < tool.end):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -19,8 +18,6 @@ from ..tracefile.values import restore
 from .answers import CANCELLED, EXCEPTION, Answer
 from .fingerprint import Request
 from .whole import is_mark
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class StandIn:
@@ -71,31 +68,25 @@ def stood_in(value: Any, depth: int = 0) -> Any:
     return [stood_in(item, depth + 1) for item in value] if type(value) is list and depth < 200 else value
 
 
-def without_addresses(args: Any) -> Any:
-    """Return arguments in which objects are told by their type, not by where in memory they were."""
-    if type(args) is dict:
-        return {
-            key: _ADDRESS.sub("", item)
-            if key == "$repr" and type(item) is str
-            else without_addresses(item)
-            for key, item in args.items()
-        }
-    return [without_addresses(item) for item in args] if type(args) is list else args
-
-
 def exception_of(error: ErrorText | None, function: Callable[..., Any] | None) -> BaseException:
     """Return an exception of the recorded type and text."""
     name = (error.type if error is not None else None) or "Exception"
     message = str(error or "")
     kind = _class_named(name, function)
     if kind is None:
-        return type(name, (Exception,), {"__doc__": "Stands in for a class that is not loaded."})(message)
+        return _unknown(name, message)
     for text in _spellings(message):
         made = _made(kind, text)
         if made is not None and _text_of(made) == message:
             return made
     alike = type(kind.__name__, (kind,), {"__str__": lambda self: message, "__module__": kind.__module__})
-    return _bare(alike, message) or type(name, (Exception,), {})(message)
+    return _bare(alike, message) or _unknown(name, message)
+
+
+def _unknown(name: str, message: str) -> Exception:
+    """Return a stand-in for an exception whose class is not loaded, or cannot be made."""
+    made: Exception = type(name, (Exception,), {})(message)
+    return made
 
 
 def _spellings(message: str) -> Iterator[Any]:

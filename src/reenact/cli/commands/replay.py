@@ -6,11 +6,11 @@ import argparse
 import json
 import os
 import tempfile
-from typing import Any
 
 from ...capture.install import HOSTS_VARIABLE
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
+from ...playback import preflight
 from ...playback.frontier import KEEP_GOING, REBASE, STRICT
 from ...playback.reenacting import VARIABLE
 from ...tracefile.calls import MODEL
@@ -18,19 +18,23 @@ from ...tracefile.recording import Recording
 from ...wire.routes import host_of
 from .. import runs
 from ..output import Output
-from ..text import clean, count, dump
+from ..replayed import Outcome, read_report
+from ..text import clean, dump
 from .run import command_line
 
 DESCRIPTION = """\
 Run the recorded command again, or COMMAND after --. Every model call is compared with the recording and gets
-the answer that came then: no model is called, and no connection leaves this machine. A call that was not
-recorded ends the program where it is made; the report says what differs and where the text came from.
-Tools are the program's own code and run again, except that they can reach nobody. Exit code: 3 if the run
-went another way than the recording, else the program's own."""
+the answer that came then: no model is called, and no connection leaves this machine. So do tools decorated
+with @tap.tool and those of MCP sessions: their bodies do not run. A call that was not recorded ends the
+program where it is made; the report says what differs and where the text came from. Other tools are code that
+would run again: they are listed, and nothing starts unless --live-tools allows them. Without it, to write
+files outside a scratch folder or to start programs is refused. Exit code: 3 if the run went another way than
+the recording or was refused something, else the program's own."""
 EXAMPLES = """\
   reenact replay @failed                       the same again
   reenact replay trip.jsonl -- agent.py --fast   with other code
   reenact replay @last --keep-going            all differences, not only the first
+  reenact replay @last --live-tools search     a tool that is not answered may run
 """
 
 DIVERGED = 3
@@ -52,6 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rebase", dest="mode", action="store_const", const=REBASE,
         help="a changed request gets the answer that stood in its place, and is told of",
     )  # fmt: skip
+    parser.add_argument(
+        "--live-tools", metavar="NAME,…", type=_names, default=(),
+        help="tools that run, or all that are not answered; files and programs are then open to them",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the report on stderr as one JSON object")
     runs.add_run_options(parser)
 
@@ -67,29 +75,26 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Nam
 def run(args: argparse.Namespace, out: Output) -> int:
     recording = runs.load(args.run_address, run=args.run, blobs=args.blobs)
     command, folder = _command(recording, args.command)
+    live = preflight.live_tools(recording, args.live_tools)
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
-        report = os.path.join(scratch, "report.jsonl")
+        report, temporary = os.path.join(scratch, "report.jsonl"), os.path.join(scratch, "tmp")
+        os.mkdir(temporary)
         plan = {"path": os.path.abspath(recording.path), "run": recording.run_id, "mode": args.mode}
-        variables = {VARIABLE: json.dumps({**plan, "report": report}), HOSTS_VARIABLE: _hosts(recording)}
+        plan |= {"report": report, "scratch": scratch, "live": live, "relaxed": bool(args.live_tools)}
+        variables = {VARIABLE: json.dumps(plan), HOSTS_VARIABLE: _hosts(recording), "TMPDIR": temporary}
         variables |= {name: "none" for name in _KEYS if name not in os.environ}
         agent = Supervised(command, f"{recording.name}-replay", {"replay_of": recording.run_id}, variables)
         if folder is not None:
             os.chdir(folder)
         agent.run()
-        told = _read(report)
-    diverged = [each for each in told if "diverged" in each]
-    answered = sum(each.get("answered", 0) for each in told)
+        told = read_report(report)
+    outcome = Outcome(told, live)
     if args.json:
-        differences = [each["diverged"] for each in diverged]
-        out.say(
-            dump({"answered": answered, "diverged": differences, "exit": agent.exit, "run": agent.run_id})
-        )
+        out.say(dump({**outcome.as_dict(), "exit": agent.exit, "run": agent.run_id}))
     else:
-        for each in diverged:
-            out.say(clean(each["text"]) + "\n")
-        how = f"left its recording in {count(len(diverged), 'place')}" if diverged else "went as recorded"
-        out.say(f"reenact: {how}; {count(answered, 'call')} answered, none live")
-    return DIVERGED if diverged or not told else end_like(agent.exit)
+        for line in outcome.lines():
+            out.say(clean(line))
+    return DIVERGED if outcome.is_other else end_like(agent.exit)
 
 
 def _command(recording: Recording, given: list[str]) -> tuple[list[str], str | None]:
@@ -118,9 +123,5 @@ def _hosts(recording: Recording) -> str:
     return ",".join(sorted({host_of(url) for url in urls if type(url) is str}))
 
 
-def _read(report: str) -> list[dict[str, Any]]:
-    try:
-        with open(report, encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
-    except FileNotFoundError:
-        return []
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,215 @@
+"""Nothing happens twice: what a re-enacted agent would do to the world outside is refused, and told.
+
+An audit hook: it sees what Python code asks of the interpreter. What a C extension does by itself, and what
+a program does that was started before, it cannot see. Connections end the run, since clients would try them
+again; files and programs are refused as on a read-only system, with a PermissionError.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+from ..capture.failure import is_agents
+from ..errors import Diverged
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_DEVICES = ("/dev/null", "/dev/tty", "/dev/ptmx", "/dev/std", "/dev/fd/", "/dev/pts/")
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARIES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+_PYTHONS = ("python", "pypy")
+_LONGEST = 200
+_CHANGES = {
+    "os.remove": "remove", "os.rmdir": "remove", "os.mkdir": "make", "os.chmod": "change",
+    "os.chown": "change", "os.truncate": "change", "os.utime": "change", "os.setxattr": "change",
+    "os.rename": "rename", "os.link": "link", "os.symlink": "link",
+    "shutil.rmtree": "remove", "sqlite3.connect": "open",
+}  # fmt: skip
+_TO_A_SECOND = ("os.rename", "os.link", "os.symlink")
+_FOLDER_DESCRIPTOR = {
+    "os.remove": 1,
+    "os.rmdir": 1,
+    "os.mkdir": 2,
+    "os.chmod": 2,
+    "os.chown": 3,
+    "os.utime": 3,
+}
+"""At which place of its arguments an event has the descriptor of the folder that a path is told from."""
+_PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
+
+
+class Guard:
+    """The audit hook of one process. ``tell`` hears of what was refused: ``what``, ``where``, ``by``."""
+
+    def __init__(
+        self, folders: Iterable[str], *, is_relaxed: bool, tell: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._folders = tuple(os.path.realpath(folder) + os.sep for folder in folders)
+        self._tell = tell
+        checks: dict[str, Callable[[str, tuple[Any, ...]], None]] = {
+            "socket.connect": self._connects, "socket.sendto": self._connects,
+            "socket.sendmsg": self._connects, "socket.getaddrinfo": self._looks_up,
+        }  # fmt: skip
+        if not is_relaxed:
+            checks |= dict.fromkeys(_CHANGES, self._changes) | dict.fromkeys(_PROGRAMS, self._starts)
+            checks["open"] = self._opens
+        self._checks = checks
+
+    def begin(self) -> None:
+        """Watch over this process from now on, for good."""
+        checks = self._checks
+
+        def hook(event: str, args: tuple[Any, ...]) -> None:
+            check = checks.get(event)
+            if check is not None:
+                check(event, args)
+
+        sys.addaudithook(hook)
+
+    def _connects(self, event: str, args: tuple[Any, ...]) -> None:
+        address = args[1] if len(args) > 1 else None
+        if isinstance(address, tuple) and address and not is_here(address[0]):
+            self._refuse_connection(str(address[0]))
+
+    def _looks_up(self, event: str, args: tuple[Any, ...]) -> None:
+        host = args[0].decode("ascii", "replace") if isinstance(args[0], bytes) else args[0]
+        is_name = type(host) is str and any(char.isalpha() for char in host) and ":" not in host
+        if is_name and not is_here(host) and host != os.uname().nodename:
+            self._refuse_connection(host)
+
+    def _refuse_connection(self, host: str) -> None:
+        raise Diverged(self._refused(f"connect to {host}") + ": a run that is re-enacted calls nobody")
+
+    def _opens(self, event: str, args: tuple[Any, ...]) -> None:
+        path, _, flags = args
+        if type(flags) is int and flags & _WRITING and not self._may_change(path, None):
+            self._refuse(f"write {_shown(path)}")
+
+    def _changes(self, event: str, args: tuple[Any, ...]) -> None:
+        path = args[1] if event in _TO_A_SECOND else args[0]
+        at = _FOLDER_DESCRIPTOR.get(event)
+        folder = args[at] if at is not None and len(args) > at else None
+        both = [path, args[0]] if event == "os.rename" else [path]
+        if event == "sqlite3.connect" and _is_no_file(path):
+            return
+        if event == "os.mkdir" and type(path) is str and os.path.isdir(path):
+            return  # it is there: the answer will be that
+        for each in both:
+            if not self._may_change(each, folder):
+                self._refuse(f"{_CHANGES[event]} {_shown(each)}")
+
+    def _starts(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "subprocess.Popen" and (_is_guarded_python(args) or _is_mcp_server()):
+            return
+        if event in ("os.exec", "os.posix_spawn") and _is_guarded_python((args[0], args[1], None, args[2])):
+            return
+        command = args[1] if len(args) > 1 and event != "os.system" else args[0]
+        self._refuse(f"run {_shown(command)}")
+
+    def _may_change(self, path: Any, folder: Any) -> bool:
+        if type(path) is int:
+            return True  # a descriptor: its opening was looked at
+        try:
+            text = os.fsdecode(path)
+            if type(folder) is int and folder >= 0 and not os.path.isabs(text):
+                text = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), text)
+            text = os.path.abspath(text)
+            parent = os.path.realpath(os.path.dirname(text))
+        except (TypeError, ValueError, OSError):
+            return False
+        whole = os.path.join(parent, os.path.basename(text))
+        if text.startswith(_DEVICES) or whole.startswith(self._folders) or whole + os.sep in self._folders:
+            return True
+        return "__pycache__" in whole or whole.endswith(".pyc") or _nearest().startswith(_OURS)
+
+    def _refuse(self, what: str) -> None:
+        raise PermissionError(
+            self._refused(what) + ": a run that is re-enacted changes nothing. Decorate what does it with"
+            " @tap.tool to have it answered, or allow tools to act with --live-tools"
+        )
+
+    def _refused(self, what: str) -> str:
+        """Tell of what is refused, and return the beginning of the message."""
+        where = _agents_place()
+        self._tell({"what": what, "where": where, "by": "agent" if is_agents(_nearest()) else "library"})
+        return f"reenact replay refused to {what}" + (f" ({where})" if where else "")
+
+
+def is_here(host: object) -> bool:
+    """True for an address of this very machine."""
+    text = str(host)
+    return text.startswith("127.") or text in ("::1", "localhost", "0.0.0.0", "", "::", "::ffff:127.0.0.1")  # noqa: S104
+
+
+def _frames() -> Iterable[FrameType]:
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename != __file__:
+            yield frame
+        frame = frame.f_back
+
+
+def _nearest() -> str:
+    """Return the file of who asks, past Python's own modules: the agent's, a library's or ours."""
+    for frame in _frames():
+        name = frame.f_code.co_filename
+        if name.startswith(_OURS) or is_agents(name) or any(part in name for part in _LIBRARIES):
+            return name
+    return ""
+
+
+def _agents_place() -> str | None:
+    """Return where in the agent's own code this comes from: ``agent.py:41 in save``."""
+    for frame in _frames():
+        code = frame.f_code
+        if is_agents(code.co_filename) and not code.co_filename.startswith("<"):
+            return f"{os.path.basename(code.co_filename)}:{frame.f_lineno} in {code.co_name}"
+    return None
+
+
+def _is_no_file(database: Any) -> bool:
+    text = os.fsdecode(database) if isinstance(database, str | bytes | os.PathLike) else ""
+    return text in (":memory:", "") or (
+        text.startswith("file:") and ("mode=ro" in text or "mode=memory" in text)
+    )
+
+
+def _is_guarded_python(args: tuple[Any, ...]) -> bool:
+    """True if a Python is started that begins as this one did: it is answered and guarded itself."""
+    program, words, _, env = args
+    try:
+        name = os.path.basename(os.fsdecode(program))
+        options = [os.fsdecode(word) for word in words[1:]] if isinstance(words, list | tuple) else []
+    except TypeError:
+        return False
+    first = next((word for word in options if not word.startswith("-")), None)
+    own = options[: options.index(first)] if first is not None else options
+    if not name.startswith(_PYTHONS) or any(set(word) & set("SIE") for word in own if word[:2] != "--"):
+        return False
+    known = os.environ if env is None else env
+    return "REENACT_REPLAY" in known and known.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
+
+
+def _is_mcp_server() -> bool:
+    """True if a session of the MCP library starts its server: what is asked of that is answered here."""
+    place = os.path.join("mcp", "client", "stdio")
+    return any(place in frame.f_code.co_filename for frame in _frames())
+
+
+def _shown(value: Any) -> str:
+    text = (
+        value
+        if type(value) is str
+        else " ".join(map(_shown, value))
+        if type(value) in (list, tuple)
+        else None
+    )
+    if text is None:
+        try:
+            text = os.fsdecode(value)
+        except TypeError:
+            text = repr(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -1,0 +1,42 @@
+"""Before a run is re-enacted: which tools the recording answers, and which are code that runs again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ..errors import UsageError
+from ..tracefile.calls import TOOL
+from ..tracefile.recording import Recording
+
+ALL = "all"
+
+
+def unanswered(recording: Recording) -> dict[str, int]:
+    """Return the tools that only the wire tells of, and how often the model asked for them."""
+    calls = recording.calls(derived=True)
+    return dict(Counter(call.tool or "?" for call in calls if call.kind == TOOL and call.derived))
+
+
+def live_tools(recording: Recording, allowed: Sequence[str]) -> list[str]:
+    """Return the tools that will run; UsageError names those that would without being allowed to."""
+    would_run = unanswered(recording)
+    known = {call.tool for call in recording.calls() if call.tool is not None} | set(would_run)
+    unknown = [name for name in allowed if name not in known and name != ALL]
+    if unknown:
+        names = ", ".join(sorted(known)) or "none"
+        raise UsageError(
+            f"no tool {unknown[0]!r} was called in {recording.name}", hint=f"its tools: {names}; or {ALL}"
+        )
+    if ALL in allowed:
+        return sorted({*would_run, *allowed} - {ALL})
+    refused = {name: times for name, times in would_run.items() if name not in allowed}
+    if refused:
+        listed = ", ".join(f"{name} ({times}×)" for name, times in refused.items())
+        raise UsageError(
+            f"the recording cannot answer for these tools, so they would run again: {listed}",
+            hint="they are functions of the program, and only what the model was told of them is recorded."
+            " Decorate them with @tap.tool and record again to have them answered,"
+            f" or let them run: --live-tools {','.join([*allowed, *refused])}",
+        )
+    return sorted(allowed)
