@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,11 @@ from reenact.capture import announce
 
 collect_ignore = [] if os.environ.get("REENACT_FRAMEWORKS") else ["frameworks"]
 """Frameworks have environments of their own: `make test-frameworks`."""
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background of a shell: what we start would never hear a Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
