@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,23 +47,38 @@ sys.exit(7)
 """
 
 LIVE = ("--live-tools", "lookup")
+HERE = ("--", "agent.py")
 """Its tool is a part of the loop, which the recording knows from the wire only."""
 
 
-@pytest.fixture
-def recorded(tmp_path: Path, provider: Provider):
-    (tmp_path / "agent.py").write_text(AGENT)
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory, provider: Provider):
+    """The agent's folder, its environment, and what it printed when it was recorded."""
+    folder = tmp_path_factory.mktemp("original")
+    (folder / "agent.py").write_text(AGENT)
     env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
     env |= {"MODEL_URL": provider.url("tools-2"), "ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
+    return folder, env, typed(folder, env, "run", "--name", "first", "agent.py")
 
-    def typed(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reenact", *words]
-        return subprocess.run(
-            command, cwd=tmp_path, env=env | more, capture_output=True, text=True, timeout=120, check=False
-        )
 
-    typed.first = typed("run", "--name", "first", "agent.py")  # type: ignore[attr-defined]
-    return typed
+def typed(folder: Path, env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "reenact", *words]
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def recorded(original, tmp_path: Path):
+    """Types commands in a copy of the folder."""
+    folder, env, first = original
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+
+    def here(*words: str) -> subprocess.CompletedProcess[str]:
+        return typed(tmp_path, env, *words)
+
+    here.first = first  # type: ignore[attr-defined]
+    return here
 
 
 def test_the_same_code_does_the_same_without_its_model(recorded, provider: Provider) -> None:
@@ -77,13 +93,13 @@ def test_a_changed_prompt_ends_the_run_and_is_explained(recorded, provider: Prov
     before = len(provider.settled())
     agent = tmp_path / "agent.py"
     agent.write_text(agent.read_text().replace("seven hills", "eight hills"))
-    other = recorded("replay", "first", *LIVE)
+    other = recorded("replay", "first", *LIVE, *HERE)
     assert other.returncode == 3 and other.stdout == ""
     assert "messages[0].content" in other.stderr and "eight hills" in other.stderr
     assert "went as recorded" not in other.stderr and len(provider.settled()) == before
-    told = json.loads(recorded("replay", "first", *LIVE, "--json").stderr.splitlines()[-1])
+    told = json.loads(recorded("replay", "first", *LIVE, "--json", *HERE).stderr.splitlines()[-1])
     assert told["answered"] == 0 and [each["code"] for each in told["diverged"]] == ["changed-request"]
-    rebased = recorded("replay", "first", *LIVE, "--rebase")
+    rebased = recorded("replay", "first", *LIVE, "--rebase", *HERE)
     assert rebased.stdout == recorded.first.stdout
 
 
@@ -92,7 +108,7 @@ def test_one_more_call_is_named_and_takes_no_other_ones_answer(recorded, tmp_pat
     more = 'c = anthropic.Anthropic(base_url=url)\ntry:\n    c.messages.create(model="m", max_tokens=1, '
     more += 'messages=[{"role": "user", "content": "new"}])\nexcept anthropic.APIStatusError as e:\n    print(e.status_code)\n'
     agent.write_text(agent.read_text().replace("print(loop())", more + "print(loop())"))
-    again = recorded("replay", "first", *LIVE, "--keep-going")
+    again = recorded("replay", "first", *LIVE, "--keep-going", *HERE)
     assert again.returncode == 3 and again.stdout == "418\n" + recorded.first.stdout
     assert "left its recording in 1 place; 8 calls answered" in again.stderr
 

@@ -19,7 +19,7 @@ client = Tap(sys.argv[2]).wrap(httpx.Client())
 body = {"model": "claude-sonnet-4-5", "max_tokens": 99, "stream": True, "messages": [{"role": "user", "content": "go"}]}
 with client.stream("POST", sys.argv[1] + "/v1/messages", json=body) as answer:
     for number, _ in enumerate(answer.iter_bytes()):
-        if number == 30:
+        if number == 90:
             os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -41,8 +41,7 @@ def test_a_stream_is_there_as_far_as_it_came(provider: Provider, tmp_path: Path)
     shown = subprocess.run(
         [sys.executable, "-m", "reenact", "show", str(path)], capture_output=True, text=True, check=True
     ).stdout
-    assert "died waiting for" in shown or "no answer was recorded" in shown
-    assert "bytes had come" in shown
+    assert "the answer had not ended" in shown and "bytes had come" in shown
 
 
 def test_an_id_that_is_a_path_is_none(tmp_path: Path) -> None:
