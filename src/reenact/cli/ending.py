@@ -57,7 +57,7 @@ def _asked_last(calls: Sequence[Call]) -> list[DerivedCall]:
     for call in calls:
         if call.kind == MODEL:
             last[call.event.writer, call.lane] = call.end or call.event
-    return [tool for tool in derived_tools(calls) if last[tool.event.writer, tool.lane] == tool.event]
+    return [tool for tool in derived_tools(calls) if last.get((tool.event.writer, tool.lane)) == tool.event]
 
 
 def died_without_a_word(recording: Recording) -> bool:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from .. import schema
+from ..tracefile.calls import Call
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
 from .heads import is_tool_begin, links_of
@@ -31,14 +32,14 @@ class ToolsAt:
             return [(event.tool_name or "", _canonical(event.args))]
         return [(call.tool or "", _canonical(call.args)) for call in self._derived_at(event)]
 
-    def _derived_at(self, event: Event) -> list[Any]:
+    def _derived_at(self, event: Event) -> list[Call]:
         if event.kind != schema.MODEL_RESPONSE or event.index is None:
             return []
         return self._derived.get(event.index, [])
 
     @cached_property
-    def _derived(self) -> dict[int, list[Any]]:
-        found: dict[int, list[Any]] = {}
+    def _derived(self) -> dict[int, list[Call]]:
+        found: dict[int, list[Call]] = {}
         for call in self._recording.calls(derived=True):
             if call.derived:
                 found.setdefault(call.event.index or 0, []).append(call)

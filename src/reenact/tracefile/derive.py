@@ -29,12 +29,15 @@ _NEAR = 16
 class Asked:
     """A tool use that waits for its result."""
 
-    __slots__ = ("args", "at", "id", "name", "order")
+    __slots__ = ("args", "at", "id", "name", "order", "provider")
 
-    def __init__(self, use: tuple[str | None, str, object], order: int, at: Any) -> None:
+    def __init__(
+        self, use: tuple[str | None, str, object], order: int, provider: str | None, at: Any
+    ) -> None:
         self.id, self.name, self.args = use
         self.order = order
-        """Among the uses of its answer."""
+        """Among the uses of its answer, as this provider spells them."""
+        self.provider = provider
         self.at = at
         """What came with the answer."""
 
@@ -71,9 +74,11 @@ class Deriver:
         if type(body) is not dict or fields.get("error") is not None:
             return
         provider, length = self._requests.pop(call or "", (None, 0))
-        uses = shapes.tool_uses(body, provider or string(fields.get("provider")))
+        provider = provider or string(fields.get("provider"))
+        uses = shapes.tool_uses(body, provider)
         if uses:
-            answer = _Answer(call, lane, length, [Asked(use, order, at) for order, use in enumerate(uses)])
+            asked = [Asked(use, order, provider, at) for order, use in enumerate(uses)]
+            answer = _Answer(call, lane, length, asked)
             self._waiting[answer] = self._in_lane.setdefault(lane, {})[answer] = None
             if call is not None:
                 self._by_call[call] = answer

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..wire.shapes import tool_uses
 from ..wire.toolresults import ToolResult
-from ..wire.values import as_text, string
+from ..wire.values import as_text
 from .calls import MODEL, TOOL, Call, Turn, group_turns
 from .derive import Asked, Deriver
 from .event import ErrorText, Event
@@ -24,7 +24,7 @@ class DerivedCall(Call):
     model, None if that never happened. ``duration_ms`` is the time between, so no more than an upper bound.
     """
 
-    __slots__ = ("_result", "_tool_id", "order")
+    __slots__ = ("_provider", "_result", "_tool_id", "order")
 
     derived = True
 
@@ -33,6 +33,7 @@ class DerivedCall(Call):
         super().__init__(TOOL, by.end, {"parent": by.id, "lane": by.lane})
         self.tool = asked.name or None
         self.order = asked.order
+        self._provider = asked.provider
         self._tool_id = asked.id
         self._result = None if result is None else result.value
         self.end = told
@@ -45,8 +46,7 @@ class DerivedCall(Call):
 
     @property
     def args(self) -> Any:
-        answer = self.event
-        return tool_uses(answer.body, string(answer.provider))[self.order][2]
+        return tool_uses(self.event.body, self._provider)[self.order][2]
 
     @property
     def result(self) -> Any:

@@ -6,6 +6,8 @@ decoded JSON value and never raises.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -80,7 +82,7 @@ def _joined(pieces: list[str]) -> str:
     return text
 
 
-class Assembler:
+class Assembler(ABC):
     """Base of the dialects: takes the events of one stream in order, then gives the answer."""
 
     def __init__(self, problems: Problems) -> None:
@@ -91,19 +93,19 @@ class Assembler:
         self.failure: dict[str, Any] | None = None
         self.aborted: list[dict[str, Any]] = []
 
+    @abstractmethod
     def add(self, event: dict[str, Any]) -> bool:
         """Take in one event; True if the model said something in it."""
-        raise NotImplementedError
 
-    def done(self) -> None:
+    def done(self) -> None:  # noqa: B027  most dialects have no such word
         """Take in ``[DONE]``, which only Chat Completions mean by it."""
 
+    @abstractmethod
     def body(self) -> dict[str, Any] | None:
         """Return the answer as it would be without streaming, None if nothing of it came; called last.
 
         Only then ``complete`` is certain: some dialects end when all of their choices have.
         """
-        raise NotImplementedError
 
     def fail(self, error: tuple[str | None, str] | None, event: dict[str, Any]) -> None:
         """Note an error that came in the stream; the first one is the cause."""

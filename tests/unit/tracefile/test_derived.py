@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 
 import pytest
@@ -341,3 +343,23 @@ def test_a_conversation_that_is_had_twice_has_its_results_twice(tmp_path):
     run = Debugger.load(path)
     assert [(call.lane, call.result) for call in run.calls("tool")] == [("a", "82"), ("b", "82")]
     assert run.summary().tools["search"].open == 0
+
+
+def test_a_call_whose_two_ends_are_of_two_writers_is_shown(tmp_path):
+    asks = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "x", "input": {}}]}
+    lines = [
+        {"ts": 1.0, "run": "r", "w": "aaaaaaaa", "step": 1, "kind": "model.request", "call": "c", "body": {}},
+        {
+            "ts": 2.0,
+            "run": "r",
+            "w": "bbbbbbbb",
+            "step": 1,
+            "kind": "model.response",
+            "call": "c",
+            "body": asks,
+        },
+    ]
+    path = tmp_path / "two.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = subprocess.run([sys.executable, "-m", "reenact", "show", path], capture_output=True, text=True)
+    assert done.returncode == 0 and "x()" in done.stdout, done.stderr
