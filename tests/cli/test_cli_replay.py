@@ -85,7 +85,9 @@ def test_the_same_code_does_the_same_without_its_model(recorded, provider: Provi
     before = len(provider.settled())
     again = recorded("replay", "first", *LIVE)
     assert (again.stdout, again.returncode) == (recorded.first.stdout, 7)
-    assert again.stderr.strip() == "reenact: went as recorded; 8 calls answered, tools that ran: lookup"
+    runs, went = again.stderr.strip().splitlines()
+    assert runs.startswith("reenact: runs ") and "agent.py" in runs  # a trace says what is executed: be told
+    assert went == "reenact: went as recorded; 8 calls answered, tools that ran: lookup"
     assert len(provider.settled()) == before
 
 
@@ -101,6 +103,8 @@ def test_a_changed_prompt_ends_the_run_and_is_explained(recorded, provider: Prov
     assert told["answered"] == 0 and [each["code"] for each in told["diverged"]] == ["changed-request"]
     rebased = recorded("replay", "first", *LIVE, "--rebase", *HERE)
     assert rebased.stdout == recorded.first.stdout
+    assert "with a doubt: drift" in rebased.stderr and "went on with 3 doubts" in rebased.stderr
+    assert "went as recorded" not in rebased.stderr
 
 
 def test_one_more_call_is_named_and_takes_no_other_ones_answer(recorded, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ class Outcome:
         self._refused = [each["refused"] for each in told if "refused" in each]
         self._stand_ins = [each["stand_in"] for each in told if "stand_in" in each]
         self._unknown = [each["unknown"] for each in told if "unknown" in each]
+        self._doubts = [each["doubt"] for each in told if "doubt" in each]
         self._live = list(live)
         self._began = bool(told)
 
@@ -35,6 +36,7 @@ class Outcome:
             "refused": self._refused,
             "stand_ins": self._stand_ins,
             "unknown": self._unknown,
+            "doubts": self._doubts,
             "live": self._live,
         }
 
@@ -48,6 +50,9 @@ class Outcome:
         told = [{**each, "why": ", ".join(each["why"])} for each in self._stand_ins]
         for (tool, why), times in _counted(told, "tool", "why").items():
             lines.append(f"reenact: {count(times, 'result')} of tool {tool} not given as it was: {why}")
+        lines += [
+            f"reenact: {each['call']} was answered with a doubt: {each['why']}" for each in self._doubts
+        ]
         lines += [f"reenact: {each}" for each in self._unknown]
         live = f"tools that ran: {', '.join(self._live)}" if self._live else "none live"
         return [*lines, f"reenact: {self._verdict()}; {count(self._answered, 'call')} answered, {live}"]
@@ -59,7 +64,10 @@ class Outcome:
             return f"left its recording in {count(len(self._diverged), 'place')}"
         if self._unknown:
             return "went as recorded as far as the recording goes"
-        return "was refused what it did then" if self._by_agent() else "went as recorded"
+        if self._by_agent():
+            return "was refused what it did then"
+        doubts = count(len(self._doubts), "doubt")
+        return f"went on with {doubts}" if self._doubts else "went as recorded"
 
     def _by_agent(self) -> bool:
         return any(each.get("by") == "agent" for each in self._refused)

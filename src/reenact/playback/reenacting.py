@@ -69,7 +69,7 @@ class Report:
         self._write({"diverged": divergence.as_dict(), "text": divergence.text()})
 
     def note(self, name: str, told: Any) -> None:
-        """Write down what else is to be told: ``refused``, ``stand_in``, ``unknown``."""
+        """Write down what else is to be told: ``refused``, ``stand_in``, ``unknown``, ``doubt``."""
         self._write({name: told})
 
     def end(self, responder: TapeResponder) -> None:

@@ -34,7 +34,8 @@ class TapeResponder:
     """Answers the calls of one process from a player; ``tell`` hears of each divergence.
 
     ``live`` names tools that run; they must not be among the player's calls. ``note`` hears of a
-    ``stand_in``, a result that was given but not as it was, and of an ``unknown`` one.
+    ``stand_in``, a result that was given but not as it was, of an ``unknown`` one, and of a ``doubt``: an
+    answer that may be another call's (``drift``, ``reordered``, ``ambiguous-duplicate``).
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class TapeResponder:
             why_not = f"{found.call.label()} never ended in the recording: what it gives is not known"
             self._note("unknown", why_not)
             raise Diverged(why_not)
-        self.given += 1
+        self._served(found)
         why = reasons(answer)
         if why:
             self._note("stand_in", {"tool": asked.name, "call": found.call.id, "why": list(why)})
@@ -92,13 +93,18 @@ class TapeResponder:
 
     def _made(self, found: Served | Miss, exchange: Asked) -> Reply:
         if isinstance(found, Served):
-            self.given += 1
+            self._served(found)
             return reply_of(found.call.answer)
         error = {"type": "reenact_diverged", "message": self._missed(found)}
         body = json.dumps({"type": "error", "error": error}).encode()
         return Reply(
             REFUSED, [("content-type", "application/json"), ("x-should-retry", "false")], [(body, 0)]
         )
+
+    def _served(self, found: Served) -> None:
+        self.given += 1
+        if found.notes:  # an answer, but not without a doubt
+            self._note("doubt", {"call": found.call.label(), "why": ", ".join(found.notes)})
 
     def _missed(self, found: Miss) -> str:
         """Tell of a miss, and return its report if the run is to go on."""

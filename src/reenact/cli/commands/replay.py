@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import tempfile
 
 from ...capture.install import HOSTS_VARIABLE
@@ -86,6 +87,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         agent = Supervised(command, f"{recording.name}-replay", {"replay_of": recording.run_id}, variables)
         if folder is not None:
             os.chdir(folder)
+            out.say(clean(f"reenact: runs {shlex.join(command)} in {folder}, as the recording says"))
         agent.run()
         told = read_report(report)
     outcome = Outcome(told, live)
