@@ -213,7 +213,8 @@ with reenact.run("trip") as run:
     print(run.path)
 """
     agent(code, tmp_path, REENACT_DIR=str(tmp_path / "runs"))
-    out = typed("show", next(tmp_path.rglob("*-trip-*.jsonl"))).out
+    [whole] = (path for path in tmp_path.rglob("*-trip-*.jsonl") if ".p" not in path.name)
+    out = typed("show", whole).out
     assert re.search(r"^  p[0-9a-f]{4} is python\S* helper.py --fast$", out, re.MULTILINE), out
 
 
