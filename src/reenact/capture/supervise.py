@@ -42,12 +42,19 @@ class Supervised:
     """One agent: what to start, and the run it is recorded as."""
 
     def __init__(
-        self, command: list[str], name: str, meta: dict[str, Any], variables: dict[str, str]
+        self,
+        command: list[str],
+        name: str,
+        meta: dict[str, Any],
+        variables: dict[str, str],
+        head: dict[str, Any] | None = None,
     ) -> None:
         self.command = command
         self.name = name
         self.meta = meta
         self.variables = variables
+        self.head = head or {}
+        """What else its first line tells."""
         self.run_id = new_id(16)
         self.w = new_id(4)
         self.path = in_folder(default_folder(), name, self.run_id)
@@ -123,6 +130,7 @@ class Supervised:
             command=self.command,
             cwd=os.getcwd(),
             git=git_commit(),
+            **self.head,
         )
         # Kept: a recorder that is dropped ends its run.
         recorder = self._recorder = Recorder(self.path, Options(), run_id=self.run_id, head=head)

@@ -15,6 +15,7 @@ from .. import protocols
 from ..tracefile.recording import Recording
 from .frontier import STRICT
 from .guard import Guard
+from .plan import Plan
 from .player import Player
 from .responder import TapeResponder
 from .tape import Tape
@@ -22,35 +23,30 @@ from .tape import Tape
 if TYPE_CHECKING:
     from .divergence import Divergence
 
-VARIABLE = "REENACT_REPLAY"
-"""The plan, as JSON: ``path run mode report scratch live relaxed``."""
-
 
 def begin_here() -> None:
     """Answer every call of this process from the recording that its plan names, and let none go elsewhere."""
     from ..capture.places import is_main_process, parent_run
 
-    told: dict[str, Any] = json.loads(os.environ[VARIABLE])
-    report = Report(told["report"], told.get("mode", STRICT))
-    _answer(told, report, is_first=is_main_process())
+    plan = Plan.here()
+    report = Report(plan.report, plan.mode)
+    _answer(plan, report, is_first=is_main_process())
     stem = parent_run()[2]
     traces = [os.path.dirname(stem)] if stem else []
     guard = Guard(
-        [told["scratch"], *traces],
-        is_relaxed=bool(told.get("relaxed")),
+        [plan.scratch, *traces],
+        is_relaxed=plan.relaxed,
         tell=lambda refused: report.note("refused", refused),
     )
     guard.begin()
 
 
-def _answer(told: dict[str, Any], report: Report, *, is_first: bool) -> None:
-    tape = Tape(Recording.load(told["path"], told["run"]))
+def _answer(plan: Plan, report: Report, *, is_first: bool) -> None:
+    tape = Tape(Recording.load(plan.path, plan.run, blobs=plan.blobs))
     root = next(iter(tape.recording.writers), None)
-    live = frozenset(told.get("live", ()))
-    calls = [call for call in tape.calls if (call.writer == root) == is_first and call.tool not in live]
-    mode = told.get("mode", STRICT)
-    player = Player(tape, calls=calls, mode=mode)
-    responder = TapeResponder(player, mode=mode, live=live, tell=report.diverged, note=report.note)
+    calls = [call for call in tape.calls if (call.writer == root) == is_first and call.tool not in plan.live]
+    player = Player(tape, calls=calls, mode=plan.mode)
+    responder = TapeResponder(player, mode=plan.mode, live=plan.live, tell=report.diverged, note=report.note)
     protocols.responder = responder
     atexit.register(report.end, responder)
 

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shlex
-import tempfile
 
-from ...capture.install import HOSTS_VARIABLE
-from ...capture.supervise import Supervised, end_like
-from ...errors import UsageError
+from ...capture.supervise import end_like
 from ...playback import preflight
 from ...playback.frontier import KEEP_GOING, REBASE, STRICT
-from ...playback.reenacting import VARIABLE
-from ...tracefile.calls import MODEL
-from ...tracefile.recording import Recording
-from ...wire.routes import host_of
 from .. import runs
 from ..output import Output
-from ..replayed import Outcome, read_report
+from ..reenacted import Reenacted
+from ..starting import start_of
 from ..text import clean, dump
-from .run import command_line
 
 DESCRIPTION = """\
 Run the recorded command again, or COMMAND after --. Every model call is compared with the recording and gets
@@ -39,8 +29,6 @@ EXAMPLES = """\
 """
 
 DIVERGED = 3
-_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "CO_API_KEY")
-"""SDKs want one even though nobody will see it."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,54 +63,23 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Nam
 
 def run(args: argparse.Namespace, out: Output) -> int:
     recording = runs.load(args.run_address, run=args.run, blobs=args.blobs)
-    command, folder = _command(recording, args.command)
-    live = preflight.live_tools(recording, args.live_tools)
-    with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
-        report, temporary = os.path.join(scratch, "report.jsonl"), os.path.join(scratch, "tmp")
-        os.mkdir(temporary)
-        plan = {"path": os.path.abspath(recording.path), "run": recording.run_id, "mode": args.mode}
-        plan |= {"report": report, "scratch": scratch, "live": live, "relaxed": bool(args.live_tools)}
-        variables = {VARIABLE: json.dumps(plan), HOSTS_VARIABLE: _hosts(recording), "TMPDIR": temporary}
-        variables |= {name: "none" for name in _KEYS if name not in os.environ}
-        agent = Supervised(command, f"{recording.name}-replay", {"replay_of": recording.run_id}, variables)
-        if folder is not None:
-            os.chdir(folder)
-            out.say(clean(f"reenact: runs {shlex.join(command)} in {folder}, as the recording says"))
-        agent.run()
-        told = read_report(report)
-    outcome = Outcome(told, live)
+    agent, outcome = Reenacted(
+        recording,
+        start_of(recording, args.command, "replay"),
+        out,
+        name=f"{recording.name}-replay",
+        live=tuple(preflight.live_tools(recording, args.live_tools)),
+        mode=args.mode,
+        relaxed=bool(args.live_tools),
+        blobs=args.blobs,
+        meta={"replay_of": recording.run_id},
+    ).run()
     if args.json:
         out.say(dump({**outcome.as_dict(), "exit": agent.exit, "run": agent.run_id}))
     else:
         for line in outcome.lines():
             out.say(clean(line))
     return DIVERGED if outcome.is_other else end_like(agent.exit)
-
-
-def _command(recording: Recording, given: list[str]) -> tuple[list[str], str | None]:
-    """Return what to run, and the folder to run it in."""
-    start = recording.start._raw() if recording.start is not None else {}
-    if given:
-        return command_line(given), None
-    command, folder = start.get("command"), start.get("cwd")
-    if type(command) is not list or not all(type(word) is str for word in command) or not command:
-        raise UsageError(
-            f"{recording.name} was not recorded by reenact run, so how to start it is not known",
-            hint="say it after --: reenact replay RUN -- agent.py",
-        )
-    if type(folder) is not str or not os.path.isdir(folder):
-        raise UsageError(
-            f"its folder {folder} is not here", hint="say what to run: reenact replay RUN -- agent.py"
-        )
-    if not os.path.exists(command[0]):
-        raise UsageError(f"{command[0]} is not here", hint="say what to run: reenact replay RUN -- agent.py")
-    return command, folder
-
-
-def _hosts(recording: Recording) -> str:
-    """Return where the recorded model calls went, so that they are known again."""
-    urls = [call.begin.url for call in recording.calls() if call.kind == MODEL and call.begin is not None]
-    return ",".join(sorted({host_of(url) for url in urls if type(url) is str}))
 
 
 def _names(text: str) -> tuple[str, ...]:
