@@ -15,16 +15,48 @@ if TYPE_CHECKING:
         url: str
         request: Any
         """The body, as parsed where it is JSON."""
+        content_type: str | None
         sent: Any
         recorder: Any
 
     class Responder(Protocol):
         """Answers calls in the place of the network; raises for one that it has no answer to."""
 
+        def live(self, leaving: Leaving) -> Live | None:
+            """Return what leaves in place of a request that is to be sent; None if it gets a ``reply``."""
+
         def reply(self, exchange: Asked) -> Reply: ...
         async def reply_async(self, exchange: Asked) -> Reply: ...
         def tool(self, asked: AskedTool) -> ToolReply | None: ...
         async def tool_async(self, asked: AskedTool) -> ToolReply | None: ...
+
+
+class Leaving:
+    """An HTTP request before anything was done about it."""
+
+    __slots__ = ("body", "headers", "method", "recorder", "sort", "url")
+
+    def __init__(
+        self, sort: str, method: str, url: str, headers: Sequence[tuple[str, str]], body: Any, recorder: Any
+    ) -> None:
+        self.sort = sort
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        """As parsed where it is JSON, None if it is made while it is sent."""
+        self.recorder = recorder
+
+
+class Live:
+    """A request that is sent although a recording is there: as it is, or changed."""
+
+    __slots__ = ("body", "url")
+
+    def __init__(self, url: str | None = None, body: bytes | None = None) -> None:
+        self.url = url
+        """None for its own."""
+        self.body = body
 
 
 class AskedTool:

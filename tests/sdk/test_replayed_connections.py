@@ -19,8 +19,8 @@ import urllib3
 
 from provider import Provider
 from reenact import Tap, protocols
-from reenact.capture.exchange import Watch
 from reenact.capture.seams.table import Installed
+from reenact.capture.watch import Watch
 from reenact.errors import Diverged
 from reenact.playback.player import Player
 from reenact.playback.responder import TapeResponder

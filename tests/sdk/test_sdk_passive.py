@@ -13,10 +13,11 @@ from provider import Provider
 from reenact import Tap
 from reenact.capture import guard
 from reenact.capture.arrived import Arrived
-from reenact.capture.exchange import Exchange, Watch
+from reenact.capture.exchange import Exchange
 from reenact.capture.lanes import Lanes
 from reenact.capture.recorder import Recorder
 from reenact.capture.spill import Spill
+from reenact.capture.watch import Watch
 from reenact.wire import routes, stream
 
 from .observe import play

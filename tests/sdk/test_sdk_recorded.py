@@ -12,8 +12,8 @@ import pytest
 
 from provider import Provider, Received
 from reenact import Tap
-from reenact.capture.exchange import Watch
 from reenact.capture.seams.table import Installed
+from reenact.capture.watch import Watch
 from reenact.wire.routes import route_of
 
 from . import cases  # noqa: F401  (cases fill the table)

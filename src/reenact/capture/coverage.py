@@ -107,8 +107,8 @@ _NOTED: dict[str, Callable[..., None]] = {
 
 def unseen(seams: Seams) -> list[dict[str, Any]]:
     """Return what was not seen in this process, each with ``what``: ``host process sdk seam``."""
-    exchange: Any = sys.modules.get("reenact.capture.exchange")
-    met: dict[str, int] = exchange.met if exchange is not None else {}
+    watch: Any = sys.modules.get("reenact.capture.watch")
+    met: dict[str, int] = watch.met if watch is not None else {}
     found: list[dict[str, Any]] = [
         {"what": "host", "host": host} for host in _model_hosts(_contacted.difference(met), seams.hosts)
     ]

@@ -38,7 +38,7 @@ class Seams(Installed):
         """Listen to one module."""
         if not self._has_watch:
             from .current import current_recorder
-            from .exchange import Watch
+            from .watch import Watch
 
             self.watch = Watch(current_recorder, self.hosts, everything=self.everything)
             self._has_watch = True
@@ -80,6 +80,19 @@ def uninstall() -> None:
         seams.uninstall()
         seams = None
         registry.unseen = None
+
+
+def swap(other: Seams | None) -> Seams | None:
+    """Have other seams in the place of those there are, which are returned: given back, they go on."""
+    global seams
+    before = seams
+    if before is not None:
+        before.uninstall()
+    seams = other
+    if other is not None:
+        other.install()
+    registry.unseen = _unseen if other is not None else None
+    return before
 
 
 def wait_for_libraries(bootstrap: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from . import guard
-from .exchange import Watch
 from .locate import carriers
 from .seams import aiohttp_client, httpx_like, openai_sockets, pools
+from .watch import Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

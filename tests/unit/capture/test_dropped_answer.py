@@ -18,7 +18,8 @@ import pytest
 
 from reenact import Debugger, Tap
 from reenact.capture import arrived, spill
-from reenact.capture.exchange import CLOSED, Exchange, Watch
+from reenact.capture.exchange import CLOSED, Exchange
+from reenact.capture.watch import Watch
 
 URL = "https://api.openai.com/v1/chat/completions"
 EVENT = b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c%d","function":{"name":"dig",'

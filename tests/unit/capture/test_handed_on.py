@@ -17,8 +17,8 @@ import requests
 
 from provider import Provider
 from reenact import Tap
-from reenact.capture.exchange import Watch
 from reenact.capture.seams.table import Installed
+from reenact.capture.watch import Watch
 
 ASK = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}
 OTHER = {**ASK, "messages": [{"role": "user", "content": "Rivers?"}]}

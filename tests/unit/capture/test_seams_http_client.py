@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from provider import Provider
 from reenact import Tap
-from reenact.capture.exchange import Watch
 from reenact.capture.seams.readalong import ReadAlong
 from reenact.capture.seams.table import Installed
 from reenact.capture.seams.transfer import Transfer
+from reenact.capture.watch import Watch
 
 ASK = json.dumps(
     {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}
@@ -194,7 +194,7 @@ def test_requests_through_a_session_with_adapters_made_later(
 LATER = """
 import json, sys
 from reenact import Tap
-from reenact.capture.exchange import Watch
+from reenact.capture.watch import Watch
 from reenact.capture.seams.table import Installed
 
 path, url = sys.argv[1:]

@@ -16,8 +16,8 @@ import pytest
 from provider import Provider
 from reenact import Debugger, Tap
 from reenact.capture import guard
-from reenact.capture.exchange import Watch
 from reenact.capture.seams.table import Installed
+from reenact.capture.watch import Watch
 
 ASK = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}
 PATH = "/v1/messages"

@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 from reenact import Tap
-from reenact.capture.exchange import Watch
 from reenact.capture.seams import httpx_like
 from reenact.capture.seams.table import Installed
 from reenact.capture.spill import Spill
+from reenact.capture.watch import Watch
 from reenact.wire.stream import assemble
 
 pytestmark = pytest.mark.filterwarnings("ignore")

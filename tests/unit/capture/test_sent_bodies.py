@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from provider import Provider, Received
 from reenact import Tap
-from reenact.capture.exchange import Watch
 from reenact.capture.seams import aiohttp_client, httpx_like, pools
 from reenact.capture.seams.table import Installed
+from reenact.capture.watch import Watch
 from reenact.wire.multipart import Parts, boundary_of
 
 TEXT = "Sete colinas, Graça é a mais alta.\n" * 40

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from reenact import Debugger, Tap
-from reenact.capture.exchange import Watch
 from reenact.capture.seams.table import Installed
+from reenact.capture.watch import Watch
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 USAGE = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}

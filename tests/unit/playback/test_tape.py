@@ -13,7 +13,7 @@ import pytest
 
 from provider import Provider
 from reenact import Tap
-from reenact.capture.exchange import Watch
+from reenact.capture.watch import Watch
 from reenact.playback.fingerprint import HTTP, MODEL, Request
 from reenact.playback.frontier import Miss, Served
 from reenact.playback.player import Player

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..exchange import Exchange, Watch
+    from ..exchange import Exchange
+    from ..watch import Watch
 
 _GENAI = "google.genai._api_client"
 _READER = ("_buffer", "_eof", "readany", "readuntil", "readchunk", "read", "feed_data", "set_exception")
@@ -120,6 +121,11 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
         handed_on.reads_body = True
         try:
             if protocols.responder is None:
+                response = await original(session, *args, **given)
+            elif exchange.live is not None:
+                from .aiohttp_serve import changed
+
+                args, given = changed(exchange.live, args, given)
                 response = await original(session, *args, **given)
             else:
                 from .aiohttp_serve import answered

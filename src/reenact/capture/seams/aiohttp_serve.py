@@ -15,18 +15,35 @@ from errno import ECONNREFUSED
 from ... import protocols
 from ...protocols import BREAKS, RAISES
 from .instance import override
-from .raw_reply import Raw, named, os_error, text_of
+from .raw_reply import ABOUT_LENGTH, Raw, named, os_error, text_of
 from .transfer import Transfer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ...protocols import Reply
+    from ...protocols import Live, Reply
     from ..exchange import Exchange
 
 _exchange: ContextVar[Exchange | None] = ContextVar("reenact_answered", default=None)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def changed(live: Live, args: Any, given: Any) -> tuple[Any, Any]:
+    """Return the arguments of a request that leaves in the place of another."""
+    if live.url is not None:
+        args, given = (args[0], live.url), {**given, "params": None}
+    if live.body is None:
+        return args, given
+    headers = [pair for pair in _pairs(given.get("headers")) if pair[0].lower() not in ABOUT_LENGTH]
+    if not any(name.lower() == "content-type" for name, _ in headers):
+        headers.append(("content-type", "application/json"))
+    return args, {**given, "json": None, "data": live.body, "headers": headers}
+
+
+def _pairs(headers: Any) -> list[tuple[str, str]]:
+    held = headers.items() if hasattr(headers, "items") else headers or ()
+    return [(str(name), str(value)) for name, value in held]
 
 
 async def answered(exchange: Exchange, session: Any, original: Any, args: Any, given: Any) -> Any:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..exchange import Exchange, Watch
+    from ..exchange import Exchange
+    from ..watch import Watch
 
 
 _checked: set[type] = set()
@@ -105,9 +106,11 @@ def _request(
         if protocols.responder is not None:
             from . import http_serve
 
-            http_serve.lead(connection, nowhere=exchange is not None)
+            http_serve.lead(connection, nowhere=exchange is not None and exchange.live is None)
+            if exchange is not None and exchange.live is not None:
+                url, args, given = http_serve.changed(exchange.live, url, args, given)
         done = original(connection, method, url, *args, **given)
-        if protocols.responder is not None and exchange is not None:
+        if protocols.responder is not None and exchange is not None and exchange.live is None:
             http_serve.ask(connection, exchange)
     except BaseException as exc:
         if exchange is None:
@@ -144,7 +147,7 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, given: 
         if by_hand and protocols.responder is not None:
             from . import http_serve
 
-            http_serve.lead(connection, nowhere=out is None or out.expects_body or out.exchange is not None)
+            http_serve.lead_by_hand(connection, out)
         return original(connection, *args, **given)
     except BaseException as exc:
         if by_hand and out is not None:
@@ -225,7 +228,7 @@ class _NextResponse:
         self._was_own = "response_class" in vars(connection)
 
     def __call__(self, *args: Any, **given: Any) -> Any:
-        if protocols.responder is not None:
+        if protocols.responder is not None and self.exchange.live is None:
             from .http_serve import answering
 
             args = (answering(self._connection(), self.exchange), *args[1:])

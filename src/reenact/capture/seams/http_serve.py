@@ -11,6 +11,7 @@ import io
 import socket
 import sys
 import time
+from urllib.parse import urlsplit, urlunsplit
 
 from ... import protocols
 from ...errors import Diverged
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from ...protocols import Reply
+    from ...protocols import Live, Reply
     from ..exchange import Exchange
+    from .http_sending import Outgoing
 
 _LIVE, _REPLY = "_reenact_live", "_reenact_reply"
 """Attributes of a connection: it is to be a real one; the answer it has been given and not yet read."""
@@ -103,6 +105,35 @@ def lead(connection: Any, *, nowhere: bool) -> None:
         vars(connection)[_LIVE] = True
         if is_sunk:
             connection.sock = None  # the library makes one when it sends
+
+
+def lead_by_hand(connection: Any, out: Outgoing | None) -> None:
+    """The same for a request whose head is written already."""
+    exchange = out.exchange if out is not None else None
+    if exchange is not None and exchange.live is not None:
+        if exchange.live.body is not None or exchange.live.url is not None:
+            raise Diverged("a request that is put together by hand cannot be changed")
+        lead(connection, nowhere=False)
+    else:
+        lead(connection, nowhere=out is None or out.expects_body or exchange is not None)
+
+
+def changed(live: Live, url: Any, args: Any, given: Any) -> tuple[Any, Any, Any]:
+    """Return the arguments of ``request`` with which another request leaves in the place of one."""
+    if live.url is not None:
+        where = urlsplit(live.url)
+        url = live.url if "://" in str(url)[:16] else urlunsplit(("", "", where.path, where.query, ""))
+    if live.body is None:
+        return url, args, given
+    headers = dict((args[1] if len(args) > 1 else given.get("headers")) or {})
+    for name in [name for name in headers if _name(name) == "content-length"]:
+        headers[name] = str(len(live.body))
+    told = {"body": live.body, "headers": headers}
+    return url, args[2:], {**{name: value for name, value in given.items() if name not in told}, **told}
+
+
+def _name(header: Any) -> str:
+    return header.decode("latin-1").lower() if isinstance(header, bytes) else str(header).lower()
 
 
 def ask(connection: Any, exchange: Exchange) -> None:

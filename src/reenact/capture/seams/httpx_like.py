@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..exchange import Watch
+    from ..watch import Watch
 
 MODULES = ("httpx", "httpx2")
 _MARK = "_reenact_inner"
@@ -147,6 +147,11 @@ def _make_sync(module: Any) -> type:
                 with HandedOn(exchange):
                     if protocols.responder is None:
                         response = transport.handle_request(request)
+                    elif exchange.live is not None:
+                        from .httpx_serve import changed
+
+                        sent = changed(module, exchange.live, request)
+                        response = transport.handle_request(sent)
                     else:
                         from .httpx_serve import answer
 
@@ -192,6 +197,12 @@ def _make_async(module: Any) -> type:
                 with HandedOn(exchange):
                     if protocols.responder is None:
                         response = await transport.handle_async_request(request)
+                    elif exchange.live is not None:
+                        from .httpx_serve import changed
+
+                        response = await transport.handle_async_request(
+                            changed(module, exchange.live, request)
+                        )
                     else:
                         from .httpx_serve import answer_async
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..exchange import Watch
+    from ..watch import Watch
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:

@@ -7,17 +7,30 @@ import time
 
 from ... import protocols
 from ...protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN
-from .raw_reply import text_of
+from .raw_reply import ABOUT_LENGTH, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from typing import Any
 
-    from ...protocols import Reply
+    from ...protocols import Live, Reply
     from ..exchange import Exchange
 
 _streams: dict[str, tuple[type, type]] = {}
+
+
+def changed(module: Any, live: Live, request: Any) -> Any:
+    """Return the request that leaves in the place of another."""
+    if live.body is None and live.url is None:
+        return request
+    made = {"content": live.body, "extensions": request.extensions}
+    kept = [
+        pair for pair in request.headers.multi_items() if live.body is None or pair[0] not in ABOUT_LENGTH
+    ]
+    if live.body is None:
+        made = {"stream": request.stream, "extensions": request.extensions}
+    return module.Request(request.method, live.url or request.url, headers=kept, **made)
 
 
 def answer(module: Any, exchange: Exchange, request: Any) -> Any:

@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..exchange import Exchange, Watch
+    from ..exchange import Exchange
+    from ..watch import Watch
 
 
 def begin(watch: Watch, request: Any) -> Exchange | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..exchange import Watch
+    from ..watch import Watch
 
 CALL = "tools/call"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from ..exchange import Watch
+    from ..watch import Watch
 
 MODULES = ("openai.resources.responses.responses", "openai.resources.realtime.realtime")
 _OPENERS = (

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..exchange import Watch
+    from ..watch import Watch
 
 MAKERS = (
     ("http.client", "HTTPConnection", ""),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _STREAMS = ("event-stream", "eventstream", "ndjson", "stream+json")
 _BODILESS = (204, 304)
+ABOUT_LENGTH = ("content-length", "transfer-encoding")
+"""Headers of a request that its body decides."""
 
 
 class Raw:

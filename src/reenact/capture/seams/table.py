@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from ..exchange import Watch
+    from ..watch import Watch
 
 SEAMS_VARIABLE = "REENACT_SEAMS"
 SEAMS = {
@@ -50,6 +50,8 @@ class Installed:
 
     def install(self) -> None:
         """Listen to every module of the table, now or once it is imported. Never raises."""
+        if self.watch is not None:
+            self.watch.is_off = False
         wanted = wanted_modules()
         for name in wanted:
             if name in sys.modules and name not in self.undo:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..exchange import Exchange, Watch
+    from ..exchange import Exchange
+    from ..watch import Watch
 
 ASK = "response.create"
 ITEM = "conversation.item.create"
