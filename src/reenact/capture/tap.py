@@ -10,6 +10,8 @@ from .failure import failure
 from .frontend import FrontEnd
 from .jsonable import snapshot
 from .step_log import rounded
+from .workspace import tree_now
+from .unread import record_whole_ones
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,9 +61,11 @@ class Tap(FrontEnd):
                 except Exception as exc:  # an object in the conversation that cannot be looked at
                     guard.pass_on(exc)
             calls = calls_of(recorder)
+            tree = tree_now(recorder)
             call, opened = calls.begin(schema.MODEL_REQUEST, None)
             opened.provider, opened.lane = provider, lane
             fields = {"call": call, "lane": lane, "provider": provider, "url": url, "attempt": attempt}
+            fields["workspace"] = tree
             recorder.emit_request(
                 {name: value for name, value in fields.items() if value is not None}, body, lane
             )
@@ -95,6 +99,7 @@ class Tap(FrontEnd):
     ) -> str:
         """Record that a tool is about to run; returns the call id that its result takes. Never raises."""
         try:
+            record_whole_ones()  # the answer that asks for this tool, if its client has not closed it yet
             recorder = self._recorder()
             calls = calls_of(recorder)
             outer = calls.open_tool()
@@ -131,9 +136,10 @@ class Tap(FrontEnd):
                 "tool_id": opened.tool_id if opened is not None else None,
                 "duration_ms": opened.duration_ms() if opened is not None else None,
                 "error": failure(error),
-                "result": result,
             }
-            recorder.emit(schema.TOOL_RESULT, fields)
+            if (tree := tree_now(recorder)) is not None:
+                fields["workspace"] = tree
+            recorder.emit(schema.TOOL_RESULT, {**fields, "result": result})
         except Exception as exc:
             self._swallow("record a tool result", exc)
 

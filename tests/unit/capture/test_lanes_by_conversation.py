@@ -104,6 +104,21 @@ def test_a_whole_stream_that_nobody_closes_is_recorded_before_the_next_request(c
     assert chat.lanes() == ["main", "lane-2"]
 
 
+def test_a_whole_stream_that_nobody_closes_is_recorded_before_the_tool_it_asks_for(chat: Chat) -> None:
+    ask = {"model": "m", "messages": [SYSTEM, user("a room")], "stream": True}
+    stream = chat.http.send(chat.http.build_request("POST", chat.url, json=ask), stream=True)
+    pieces = stream.iter_bytes()
+    read = b""
+    while b"[DONE]" not in read:
+        read += next(pieces)
+    done = chat.tap.record_tool_call("lookup", {"question": "high?"})
+    chat.tap.record_tool_result("lookup", "very", call=done)
+    stream.close()
+    chat.tap.close()
+    model, tool = Debugger.load(chat.path).calls()
+    assert (tool.parent, tool.derived) == (model.id, False)
+
+
 def test_a_message_that_another_dialect_has_sent_before_is_written_again(chat: Chat) -> None:
     """A reference names a request and a place in its list; in the other dialect that list has another name."""
     place = chat.url.replace("/chat/completions", "/responses")
