@@ -10,8 +10,8 @@ from .failure import failure
 from .frontend import FrontEnd
 from .jsonable import snapshot
 from .step_log import rounded
-from .workspace import tree_now
 from .unread import record_whole_ones
+from .workspace import tree_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
