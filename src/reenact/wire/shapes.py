@@ -94,6 +94,12 @@ def _object(body: object) -> dict[str, Any]:
     return mapping(body)
 
 
+def whose_answer(body: object, provider: str | None = None) -> str | None:
+    """Return the provider whose answer this is: the named one if it fits, else told by shape."""
+    module = _module(_object(body), provider)
+    return module.NAME if module is not None else None
+
+
 def _module(body: dict[str, Any], provider: str | None) -> Provider | None:
     """Return the provider file that reads the answer; a name that does not fit it gives way to shape."""
     named = _BY_NAME.get(provider) if isinstance(provider, str) else None

@@ -172,3 +172,8 @@ def parts_of(content: object, part: Callable[[dict[str, Any]], tuple[str, str]])
     """Return (sort, text) of every part of a content: a string, a list of parts, or one part."""
     items = content if isinstance(content, list) else [content]
     return [part(item) if isinstance(item, dict) else (TEXT, words(item)) for item in items]
+
+
+def pieces_of(text: object, size: int = 40) -> list[str]:
+    """Return a text as a stream would hand it out; nothing for what is no text."""
+    return [text[at : at + size] for at in range(0, len(text), size)] if isinstance(text, str) else []
