@@ -17,6 +17,7 @@ from ..lines import envelope, new_id, quote
 from ..summary import Totals
 from . import guard, registry
 from .files import FileSink
+from .started import how_started
 from .texts import Texts
 
 TYPE_CHECKING = False
@@ -229,7 +230,7 @@ class Writer:
         self.step = 1
         if self.parent_w is not None:
             proc = {"v": schema.VERSION, "pid": self.pid, "parent_w": self.parent_w}
-            self._line(schema.PROC_START, {**proc, "command": [w[:200] for w in sys.orig_argv[:20]]}, step=1)
+            self._line(schema.PROC_START, {**proc, **how_started()}, step=1)
             return
         head = {"v": schema.VERSION, **self.head, "pid": self.pid}
         if self.texts.redactor is not None:

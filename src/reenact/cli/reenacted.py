@@ -7,20 +7,17 @@ import shlex
 import tempfile
 from typing import Any
 
-from ..capture.install import HOSTS_VARIABLE
+from ..capture.install import HOSTS_VARIABLE, HTTP_VARIABLE
 from ..capture.supervise import Supervised
+from ..playback import preflight
 from ..playback.frontier import STRICT
 from ..playback.plan import VARIABLE, Plan
-from ..tracefile.calls import MODEL
+from ..playback.processes import what_was_made
 from ..tracefile.recording import Recording
-from ..wire.routes import host_of
 from .output import Output
 from .replayed import Outcome, read_report
 from .starting import Start
 from .text import clean
-
-_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "CO_API_KEY")
-"""SDKs want one even though nobody will see it."""
 
 
 class Reenacted:
@@ -60,6 +57,7 @@ class Reenacted:
                 report=os.path.join(scratch, "report.jsonl"),
                 scratch=scratch,
                 live=self._live,
+                models=preflight.model_ports(recording),
                 **self._plan,
             )
             agent = Supervised(start.command, self._name, self._meta, self._variables(plan), self._head)
@@ -69,18 +67,27 @@ class Reenacted:
                 self._out.say(clean(f"reenact: runs {words}, as the recording says"))
             agent.run()
             told = read_report(plan.report)
+            if told:
+                told += self._in_the_end(plan, told)
         return agent, Outcome(told, self._live)
+
+    def _in_the_end(self, plan: Plan, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what no process could tell by itself: what all were given, and what none has asked for."""
+        answered, missing = what_was_made(self._recording, plan.scratch, plan.live)
+        is_over = plan.mode == STRICT and any("diverged" in each for each in told)
+        if is_over or plan.fork:  # what was to come after it could not
+            missing = []
+        return [
+            *({"diverged": each.as_dict(), "text": each.text()} for each in missing),
+            {"answered": answered},
+        ]
 
     def _variables(self, plan: Plan) -> dict[str, str]:
         temporary = os.path.join(plan.scratch, "tmp")
         os.mkdir(temporary)
-        made = {VARIABLE: plan.text(), HOSTS_VARIABLE: _hosts(self._recording), "TMPDIR": temporary}
+        hosts = ",".join(preflight.model_hosts(self._recording))
+        made = {VARIABLE: plan.text(), HOSTS_VARIABLE: hosts, "TMPDIR": temporary}
+        made[HTTP_VARIABLE] = preflight.recorded_http(self._recording)
         if not plan.fork:
-            made |= {name: "none" for name in _KEYS if name not in os.environ}
+            made |= {name: "none" for name in preflight.KEYS if name not in os.environ}
         return made
-
-
-def _hosts(recording: Recording) -> str:
-    """Return where the recorded model calls went, so that they are known again."""
-    urls = [call.begin.url for call in recording.calls() if call.kind == MODEL and call.begin is not None]
-    return ",".join(sorted({host_of(url) for url in urls if type(url) is str}))

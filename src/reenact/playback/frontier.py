@@ -7,15 +7,19 @@ order where the recording was sequential, in any order where calls overlapped. T
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
+from contextlib import nullcontext
 from itertools import islice
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..wire.shapes import conversation_key
 from .fingerprint import TOOL, Request
 from .leaves import likeness
 from .remaining import Remaining
 from .tape import RecordedCall
+
+if TYPE_CHECKING:
+    from .sharing import Shared
 
 STRICT, KEEP_GOING, REBASE = "strict", "keep-going", "rebase"
 """After a miss: the run is over; others keep their answers; a changed request gets what stood there."""
@@ -63,7 +67,8 @@ class Frontier:
     """Matches the requests of one execution with the calls of a tape.
 
     ``calls`` are those that will be answered; what runs live must be left out. ``inside`` tells which calls a
-    tool had made: they need not come where its result is given.
+    tool had made: they need not come where its result is given. ``shared`` tells of other processes that make
+    calls of the same tape.
     """
 
     def __init__(
@@ -72,8 +77,10 @@ class Frontier:
         *,
         mode: str = STRICT,
         inside: Callable[[RecordedCall], Iterable[RecordedCall]] | None = None,
+        shared: Shared | None = None,
     ) -> None:
         self._remaining = Remaining(calls)
+        self._shared = shared
         self._mode = mode
         self._inside = inside
         self._lock = Lock()
@@ -92,20 +99,32 @@ class Frontier:
     def ask_patiently(self, request: Request, *, patient: bool = True) -> Served | Miss | Early:
         """Return the same, or that it is too early to say; then nothing is changed and it may ask again."""
         seen = request.fingerprint.l1
-        with self._lock:
+        with self._lock, self._news():
             found = self._find(request, patient)
             if isinstance(found, Early):
                 return found
             self._asked += 1
             if isinstance(found, Served):
                 self._use(found.call)
+                if self._shared is not None:
+                    self._shared.take(found.call)
                 self._served[seen] = self._served.get(seen, 0) + 1
             self.log.append(found)
             return found
 
+    def first_equal(self, request: Request) -> RecordedCall | None:
+        """Return the first call that is not over and asks what a request asks."""
+        with self._lock:
+            return next((call for call in self._remaining.all() if asks_the_same(call, request)), None)
+
+    def count_equal(self, request: Request) -> int:
+        """Return how many calls that are not over ask what a request asks."""
+        with self._lock:
+            return sum(asks_the_same(call, request) for call in self._remaining.all())
+
     def missing(self) -> list[RecordedCall]:
         """Return the recorded calls nobody has asked for; at the end of a run each is a ``missing-call``."""
-        with self._lock:
+        with self._lock, self._news():
             return self._remaining.to_come()
 
     def to_come_before(self, position: float, given_up: Container[int]) -> RecordedCall | None:
@@ -114,7 +133,22 @@ class Frontier:
         ``given_up`` are the numbers of calls that need not be told of.
         """
         with self._lock:
-            return self._remaining.to_come_before(position, given_up)
+            if self._shared is None:
+                return self._remaining.to_come_before(position, given_up)
+            ours = self._shared.is_alone_with
+            found = self._remaining.to_come_before(position, given_up, ours)
+            if found is not None:
+                with self._news():
+                    found = self._remaining.to_come_before(position, given_up, ours)
+            return found
+
+    def has_company(self) -> bool:
+        """True if another process may yet make a call that has to come before one of this process."""
+        return self._shared is not None and self._shared.may_come()
+
+    def _news(self) -> Any:
+        """Return what is to be held while the calls that others have made may not change."""
+        return nullcontext() if self._shared is None else self._shared.held(self._use)
 
     @property
     def misses(self) -> list[Miss]:
@@ -122,10 +156,10 @@ class Frontier:
 
     def _find(self, request: Request, patient: bool) -> Served | Miss | Early:
         eligible = self._remaining.eligible()
-        equal = [call for call in eligible if _equal(call, request)]
+        equal = [call for call in eligible if asks_the_same(call, request)]
         if equal:
-            return _first(equal, request)
-        later = next((call for call in self._remaining.all() if _equal(call, request)), None)
+            return _first(equal if self._shared is None else self._shared.nearest(equal), request)
+        later = next((call for call in self._remaining.all() if asks_the_same(call, request)), None)
         if later is not None:
             if patient:
                 return Early(later)
@@ -152,7 +186,7 @@ class Frontier:
         """
         for call in [*eligible, *self._remaining.all()]:
             other_size = request.size is not None and call.size not in (None, request.size)
-            if call.kind != request.kind or other_size or not _same_site(call, request):
+            if call.kind != request.kind or other_size or not same_site(call, request):
                 continue
             if request.kind == TOOL:
                 return call
@@ -168,7 +202,7 @@ class Frontier:
             code = WRONG_KIND  # a stream for a plain call, or the other way round
         elif not self._remaining.to_come():
             code = EXHAUSTED
-        elif not any(_same_site(call, request) for call in eligible if call.kind == wanted.kind):
+        elif not any(same_site(call, request) for call in eligible if call.kind == wanted.kind):
             code = WRONG_KIND if wanted.l1 not in self._served else EXTRA
         else:
             is_like = (
@@ -194,7 +228,7 @@ class Frontier:
         return best[2], best[0][0]
 
 
-def _equal(call: RecordedCall, request: Request) -> bool:
+def asks_the_same(call: RecordedCall, request: Request) -> bool:
     """True if a recorded call asked the same; its size tells most apart without rebuilding it."""
     wanted = request.fingerprint
     if call.kind != wanted.kind or (call.kind == TOOL and call.tool != request.name):
@@ -204,7 +238,7 @@ def _equal(call: RecordedCall, request: Request) -> bool:
     return call.fingerprint.l1 == wanted.l1
 
 
-def _same_site(call: RecordedCall, request: Request) -> bool:
+def same_site(call: RecordedCall, request: Request) -> bool:
     if call.kind == TOOL:
         return call.tool == request.name
     return (

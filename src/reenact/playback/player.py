@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from .divergence import Divergence, explain, never_made
 from .fingerprint import Request
@@ -15,15 +16,20 @@ from .frontier import STRICT, Early, Frontier, Miss, Served
 from .release import PATIENCE, Release
 from .tape import RecordedCall, Tape
 
+if TYPE_CHECKING:
+    from .sharing import Shared
+
 _LOOK = 0.002
 """Seconds between two looks whether a request's turn has come."""
+_FOR_OTHERS = 10.0
+"""Seconds that a request's turn is waited for while other processes are there: they may only be starting."""
 
 
 class Player:
     """Answers the requests of one execution from a tape.
 
     ``calls`` are those to be answered: what will run live must not be among them. ``mode`` says what follows
-    a miss, ``pace="recorded"`` keeps the recorded durations.
+    a miss, ``pace="recorded"`` keeps the recorded durations, ``shared`` tells of other processes on the tape.
     """
 
     def __init__(
@@ -34,9 +40,11 @@ class Player:
         mode: str = STRICT,
         pace: str | None = None,
         patience: float = PATIENCE,
+        shared: Shared | None = None,
     ) -> None:
         self.tape = tape
-        self.frontier = Frontier(tape.calls if calls is None else calls, mode=mode, inside=tape.inside)
+        calls = tape.calls if calls is None else calls
+        self.frontier = Frontier(calls, mode=mode, inside=tape.inside, shared=shared)
         self.release = Release(self.frontier, pace=pace, patience=patience)
         self._patience = patience
 
@@ -59,7 +67,9 @@ class Player:
         return found
 
     def _find(self, request: Request, until: float) -> Served | Miss | Early:
-        found = self.frontier.ask_patiently(request, patient=time.monotonic() < until)
+        past = time.monotonic() - until
+        patient = past < 0 or (past < _FOR_OTHERS and self.frontier.has_company())
+        found = self.frontier.ask_patiently(request, patient=patient)
         if isinstance(found, Miss):
             self.release.asked()
         return found

@@ -1,22 +1,22 @@
-"""In the agent's process: its calls are answered by a recording, and what became of it is told at the end.
+"""In the agent's processes: their calls are answered by a recording, and what became of it is told.
 
 ``reenact replay`` starts the agent with a plan; the first process of the run takes the calls of the first
-process that was recorded, every other one those of all others.
+process that was recorded, all others share the rest.
 """
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import protocols
 from ..tracefile.recording import Recording
-from .frontier import STRICT
 from .guard import Guard
 from .plan import Plan
 from .player import Player
+from .processes import Later, calls_of, claims_of, shared_by
 from .responder import TapeResponder
 from .tape import Tape
 
@@ -26,54 +26,73 @@ if TYPE_CHECKING:
 
 def begin_here() -> None:
     """Answer every call of this process from the recording that its plan names, and let none go elsewhere."""
-    from ..capture.places import is_main_process, parent_run
+    from ..capture.places import is_begun_for_us, parent_run
 
     plan = Plan.here()
-    report = Report(plan.report, plan.mode)
-    _answer(plan, report, is_first=is_main_process())
     stem = parent_run()[2]
-    traces = [os.path.dirname(stem)] if stem else []
+    report = Report(plan.report)
     guard = Guard(
-        [plan.scratch, *traces],
+        [plan.scratch, *([os.path.dirname(stem)] if stem else [])],
         is_relaxed=plan.relaxed,
         tell=lambda refused: report.note("refused", refused),
+        models=() if plan.fork else plan.models,
     )
+    if is_begun_for_us(f"{stem}.jsonl"):
+        _answer(plan, guard, is_first=True)
+    else:
+        _answer_later(plan, guard)
+    os.register_at_fork(after_in_child=lambda: _answer_later(plan, guard))
+    report.note("began", os.getpid())
     guard.begin()
 
 
-def _answer(plan: Plan, report: Report, *, is_first: bool) -> None:
+def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
     tape = Tape(Recording.load(plan.path, plan.run, blobs=plan.blobs))
-    root = next(iter(tape.recording.writers), None)
-    calls = [call for call in tape.calls if (call.writer == root) == is_first and call.tool not in plan.live]
-    player = Player(tape, calls=calls, mode=plan.mode)
-    responder = TapeResponder(player, mode=plan.mode, live=plan.live, tell=report.diverged, note=report.note)
-    protocols.responder = responder
-    atexit.register(report.end, responder)
+    calls = calls_of(tape, is_first=is_first, live=plan.live)
+    report = Report(plan.report, process=None if is_first else " ".join(sys.orig_argv[1:]))
+    told: dict[str, Any] = {"tell": report.diverged, "note": report.note}
+    cut = None
+    if plan.fork:
+        from .forking import cut_of, fork_responder
+
+        cut = cut_of(plan, tape)
+        kept = {call.number for call in cut.kept}
+        calls = [call for call in calls if call.number in kept]
+    shared = shared_by(tape, calls, claims_of(plan.scratch), is_first=is_first)
+    if cut is not None:
+        protocols.responder = fork_responder(plan, cut, tape, calls, guard, shared, **told)
+        return
+    player = Player(tape, calls=calls, mode=plan.mode, shared=shared)
+    protocols.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **told)
+
+
+def _answer_later(plan: Plan, guard: Guard) -> None:
+    """Answer a further process, if it should ask: nothing of what a forked one has from its parent is used."""
+    claims_of(plan.scratch).here()
+    protocols.responder = Later(lambda: _answer(plan, guard, is_first=False))
 
 
 class Report:
     """A file of JSON lines that the supervisor reads when all is over."""
 
-    def __init__(self, path: str, mode: str) -> None:
+    def __init__(self, path: str, process: str | None = None) -> None:
         self._path = path
-        self._mode = mode
-        self._told = 0
+        self._process = process
+        """The command of this process, None for the first."""
 
     def diverged(self, divergence: Divergence) -> None:
         """Write it down at once: what raises now may end the process."""
-        self._told += 1
-        self._write({"diverged": divergence.as_dict(), "text": divergence.text()})
+        told, text = divergence.as_dict(), divergence.text()
+        if self._process is not None:
+            told["process"] = self._process
+            first, newline, rest = text.partition("\n")
+            text = f"{first}\n  process   {self._process}{newline}{rest}"
+        self._write({"diverged": told, "text": text})
 
     def note(self, name: str, told: Any) -> None:
-        """Write down what else is to be told: ``refused``, ``stand_in``, ``unknown``, ``doubt``."""
+        """Write down what else is to be told: ``began``, ``refused``, ``stand_in``, ``unknown``, ``doubt``,
+        ``inexact``."""
         self._write({name: told})
-
-    def end(self, responder: TapeResponder) -> None:
-        """Tell how many calls were answered, and which were never made."""
-        is_over = self._told and self._mode == STRICT  # what was to come after it could not
-        for divergence in [] if is_over else responder.player.report()[self._told :]:
-            self.diverged(divergence)
-        self._write({"answered": responder.given})
 
     def _write(self, line: dict[str, Any]) -> None:
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -6,7 +6,7 @@ Not thread-safe; ``frontier`` holds the lock.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from .tape import NEVER, RecordedCall
 
@@ -104,14 +104,20 @@ class Remaining:
         """Return all that has to be asked for yet."""
         return [call for call in self.calls[self._over() :] if self._state[call.number] <= DISPLACED]
 
-    def to_come_before(self, position: float, given_up: Container[int] = ()) -> RecordedCall | None:
-        """Return the first call to come that had begun before a position in the recording."""
+    def to_come_before(
+        self,
+        position: float,
+        given_up: Container[int] = (),
+        counts: Callable[[RecordedCall], bool] | None = None,
+    ) -> RecordedCall | None:
+        """Return the first call to come that had begun before a position in the recording, of those that count."""
         for at in range(self._over(), len(self.calls)):
             if self.calls[at].begin >= position:
                 return None
             call = self.calls[at]
             if self._state[call.number] == OPEN and call.number not in given_up:
-                return call
+                if counts is None or counts(call):
+                    return call
         return None
 
     def _over(self) -> int:
