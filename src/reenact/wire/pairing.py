@@ -117,6 +117,31 @@ def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: boo
     return Prefix(safe, list(waiting.values()), [])
 
 
+class Pair(NamedTuple):
+    """A tool use and its result, by the places of their messages; None for one that is not there."""
+
+    use: int | None
+    result: int | None
+    name: str
+
+
+def pairs(messages: list[Any], provider: str | None) -> list[Pair]:
+    """Return every tool use with its result, and what of them stands alone."""
+    waiting: dict[object, Use] = {}
+    asked: dict[object, int] = {}
+    found: list[Pair] = []
+    for position, message in enumerate(messages):
+        for id_, name in results(message):
+            key = _match(waiting, id_, name)
+            use = waiting.pop(key, None)
+            told = use.name if use is not None else name or id_ or "a tool"
+            found.append(Pair(asked.get(key) if use is not None else None, position, told))
+        for number, use in enumerate(uses(message, provider)):
+            key = use.id if use.id is not None and use.id not in waiting else (position, number)
+            waiting[key], asked[key] = use, position
+    return found + [Pair(asked[key], None, use.name) for key, use in waiting.items()]
+
+
 def _match(waiting: dict[object, Use], id_: str | None, name: str | None) -> object:
     """Return the key of the use a result answers: by id, else, where one has none, by name and order."""
     if id_ is not None and id_ in waiting:

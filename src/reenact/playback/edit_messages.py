@@ -1,0 +1,186 @@
+"""Changes in a conversation: a message dropped, one put in, a tool's result replaced, a field set.
+
+They are told by places in the conversation at the cut. Later requests carry that conversation on, so each
+change is made in them at the same place; where that is gone, nothing is done and it is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..errors import UsageError
+from ..wire.pairing import is_models, pairs
+from ..wire.toolresults import tool_results
+from ..wire.values import mapping
+from .edit_cut import CutRequest, common_start, is_same
+from .edit_paths import with_path
+
+DROP, REPLACE, AFTER = "drop", "replace", "after"
+_USER_FIRST = ("anthropic", "bedrock", "gemini")
+_ALTERNATING = "bedrock"
+
+
+class Change(NamedTuple):
+    """One change, at a message of the conversation at the cut (from 0)."""
+
+    what: str
+    at: int
+    made: Callable[[Any], Any] | None = None
+    """The message that takes its place, or the one that goes after it."""
+
+
+def drops(numbers: list[int], cut: CutRequest) -> list[Change]:
+    """Return the changes that leave out messages by their numbers, from 1, or from the end if negative."""
+    count = len(cut.messages)
+    places = set()
+    for number in numbers:
+        place = number - 1 if number > 0 else count + number
+        if number == 0 or not 0 <= place < count:
+            raise UsageError(
+                f"--drop {number}: the request at the cut has {count} messages",
+                hint="numbers are from 1, or from the end: -1 is the last",
+            )
+        places.add(place)
+    if cut.kept_elsewhere:
+        raise UsageError(
+            "--drop: the provider keeps this conversation, the request only adds to it",
+            hint="only what the request itself brings can be changed: --tool-result, --inject-user, --set",
+        )
+    _check_pairs(places, cut)
+    return [Change(DROP, place) for place in sorted(places)]
+
+
+def _check_pairs(places: set[int], cut: CutRequest) -> None:
+    kept = [message for place, message in enumerate(cut.messages) if place not in places]
+    if not kept:
+        raise UsageError("--drop leaves no message", hint="a model needs at least one")
+    for use, result, name in pairs(cut.messages, cut.provider):
+        if use is None or result is None or (use in places) == (result in places):
+            continue
+        here, partner = (use, result) if use in places else (result, use)
+        what = "the result of" if partner == result else "the request for"
+        raise UsageError(
+            f"--drop {here + 1} would leave {what} {name} in message {partner + 1} without its partner",
+            hint=f"drop both: --drop {here + 1} --drop {partner + 1}",
+        )
+    if cut.provider in _USER_FIRST and is_models(kept[0], cut.provider):
+        first = next(place for place in range(len(cut.messages)) if place not in places)
+        raise UsageError(
+            f"--drop leaves message {first + 1}, the model's, as the first one",
+            hint=f"{cut.provider} wants a user's first: --drop {first + 1} as well",
+        )
+
+
+def injection(text: str, cut: CutRequest, dropped: set[int]) -> Change:
+    """Return the change that has a user say something at the end of the conversation at the cut."""
+    kept = [place for place in range(len(cut.messages)) if place not in dropped]
+    if cut.key is None or not kept:
+        raise UsageError(
+            "--inject-user: the request at the cut has no list of messages",
+            hint="--set prompt=… changes a bare prompt",
+        )
+    last = cut.messages[kept[-1]]
+    if cut.provider == "anthropic" and mapping(last).get("role") == "user" and tool_results(last):
+        return Change(REPLACE, kept[-1], lambda message: _with_block(message, {"type": "text", "text": text}))
+    return Change(AFTER, len(cut.messages) - 1, lambda message: _said(text, cut.provider))
+
+
+def _with_block(message: Any, block: Any) -> Any:
+    content = message["content"]
+    return {**message, "content": content if content[-1:] == [block] else [*content, block]}
+
+
+def _said(text: str, provider: str | None) -> dict[str, Any]:
+    if provider == "gemini":
+        return {"role": "user", "parts": [{"text": text}]}
+    return {"role": "user", "content": [{"text": text}] if provider == "bedrock" else text}
+
+
+def field_change(steps: list[str], value: Any, cut: CutRequest) -> Change:
+    """Return the change that sets a field of one message: ``messages.0.content``."""
+    if type(cut.body.get(cut.key or "")) is str:  # a bare text, which is all there is
+        if len(steps) > 1 or type(value) is not str:
+            raise UsageError(
+                f"{cut.key} is a text, not a list of messages", hint=f"--set {cut.key}=… replaces it"
+            )
+        return Change(REPLACE, 0, lambda message: {**message, "content": value})
+    if len(steps) < 3:
+        raise UsageError(
+            f"--set {'.'.join(steps)}: messages are not replaced as a whole",
+            hint="--drop leaves one out, --inject-user adds one,"
+            f" --set {cut.key}.0.content=… changes a part of one",
+        )
+    with_path(cut.messages, steps[1:], value)  # UsageError if it is not there
+    place = int(steps[1])
+    at = place if place >= 0 else len(cut.messages) + place
+    return Change(REPLACE, at, lambda message: with_path(message, steps[2:], value))
+
+
+def changed(messages: list[Any], changes: list[Change], places: list[int], provider: str | None) -> list[Any]:
+    """Return the messages with every change made at its place."""
+    by_place = list(zip(places, changes, strict=True))
+    found: list[Any] = []
+    for place, message in enumerate(messages):
+        here = [change for at, change in by_place if at == place]
+        for change in here:
+            if change.what == REPLACE and change.made is not None:
+                message = change.made(message)
+        if not any(change.what == DROP for change in here):
+            found.append(message)
+        found += [change.made(message) for change in here if change.what == AFTER and change.made]
+    return _alternating(found) if provider == _ALTERNATING else found
+
+
+def _alternating(messages: list[Any]) -> list[Any]:
+    """Return the messages with neighbours of one role made one, as Bedrock wants it."""
+    found: list[Any] = []
+    for message in messages:
+        last = found[-1] if found else None
+        if last is not None and last.get("role") == message.get("role"):
+            found[-1] = {**last, "content": [*last["content"], *message["content"]]}
+        else:
+            found.append(message)
+    return found
+
+
+def made_in(
+    messages: list[Any], changes: list[Change], cut: CutRequest, *, carries: bool
+) -> tuple[list[Any], list[str]]:
+    """Return the messages of a request with the changes told at the cut, and what is to be said."""
+    before = cut.messages
+    after = changed(before, changes, [change.at for change in changes], cut.provider)
+    if common_start(after, messages) == len(after) and not (carries and len(before) >= len(after)):
+        return messages, []  # made already
+    if carries:
+        return changed(messages, changes, [change.at for change in changes], cut.provider), []
+    found, places, notes = [], [], []
+    for change in changes:
+        place = _only_place(messages, before[change.at])
+        if place is None:
+            notes.append(
+                f"message {change.at + 1} of the cut is not in this request any more: {_TOLD[change.what]}"
+            )
+        elif not _is_made(messages, place, change):
+            found.append(change)
+            places.append(place)
+    return (changed(messages, found, places, cut.provider) if found else messages), notes
+
+
+_TOLD = {
+    DROP: "nothing was dropped",
+    REPLACE: "the change in it was not made",
+    AFTER: "nothing was put in after it",
+}
+
+
+def _only_place(messages: list[Any], message: Any) -> int | None:
+    places = [place for place, each in enumerate(messages) if is_same(each, message)]
+    return places[0] if len(places) == 1 else None
+
+
+def _is_made(messages: list[Any], place: int, change: Change) -> bool:
+    if change.what != AFTER or change.made is None:
+        return False
+    made = change.made(messages[place])
+    return place + 1 < len(messages) and is_same(messages[place + 1], made)
