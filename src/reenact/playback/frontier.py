@@ -146,6 +146,11 @@ class Frontier:
         """True if another process may yet make a call that has to come before one of this process."""
         return self._shared is not None and self._shared.may_come()
 
+    @property
+    def is_one_of_many(self) -> bool:
+        """True in a process that another one of the run has started, and may end."""
+        return self._shared is not None and not self._shared.is_first
+
     def _news(self) -> Any:
         """Return what is to be held while the calls that others have made may not change."""
         return nullcontext() if self._shared is None else self._shared.held(self._use)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from .answers import IN_FLIGHT
 from .divergence import Divergence, explain, never_made
 from .fingerprint import Request
 from .frontier import STRICT, Early, Frontier, Miss, Served
@@ -23,6 +24,8 @@ _LOOK = 0.002
 """Seconds between two looks whether a request's turn has come."""
 _FOR_OTHERS = 10.0
 """Seconds that a request's turn is waited for while other processes are there: they may only be starting."""
+_SLOWER = 2.0
+"""Seconds that other processes may take longer than they took then."""
 
 
 class Player:
@@ -53,8 +56,10 @@ class Player:
         until = time.monotonic() + self._patience
         while isinstance(found := self._find(request, until), Early):
             time.sleep(_LOOK)
-        if isinstance(found, Served) and found.call.comes_to_something:
-            self.release.wait(found.call)
+        if isinstance(found, Served):
+            if found.call.comes_to_something:
+                self.release.wait(found.call)
+            time.sleep(self._until_killed(found.call))
         return found
 
     async def ask_async(self, request: Request) -> Served | Miss:
@@ -62,8 +67,11 @@ class Player:
         until = time.monotonic() + self._patience
         while isinstance(found := self._find(request, until), Early):
             await asyncio.sleep(_LOOK)
-        if isinstance(found, Served) and found.call.comes_to_something:
-            await self.release.wait_async(found.call)
+        if isinstance(found, Served):
+            if found.call.comes_to_something:
+                await self.release.wait_async(found.call)
+            if pause := self._until_killed(found.call):
+                await asyncio.sleep(pause)
         return found
 
     def _find(self, request: Request, until: float) -> Served | Miss | Early:
@@ -73,6 +81,13 @@ class Player:
         if isinstance(found, Miss):
             self.release.asked()
         return found
+
+    def _until_killed(self, call: RecordedCall) -> float:
+        """Return the seconds in which another process may end this one, as one did while the call went on."""
+        if not self.frontier.is_one_of_many or call.outcome != IN_FLIGHT:
+            return 0.0
+        went_on = (self.tape.recording.ended or 0) - (call.event.timestamp or 0)
+        return min(max(went_on, 0.0) + _SLOWER, _FOR_OTHERS)
 
     def explain(self, miss: Miss, *, user_agent: str | None = None) -> Divergence:
         """Return the report of a miss."""

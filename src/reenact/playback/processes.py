@@ -1,4 +1,4 @@
-"""The processes of one execution: what each may be answered, and what none of them has asked for in the end."""
+"""The processes of one execution: what each may be answered, and what none of them has asked for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shared_by(tape: Tape, calls: list[RecordedCall], claims: Claims, *, is_first
 
 
 class Later:
-    """Answers in the place of a responder that is made when it is first needed: many processes ask nothing."""
+    """Answers in the place of a responder that is made when needed: many processes ask nothing."""
 
     def __init__(self, make: Callable[[], None]) -> None:
         self._make = make

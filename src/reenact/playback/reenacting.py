@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 def begin_here() -> None:
     """Answer every call of this process from the recording that its plan names, and let none go elsewhere."""
+    from ..capture import places
     from ..capture.places import is_begun_for_us, parent_run
 
     plan = Plan.here()
+    places.replaying = True
     stem = parent_run()[2]
     report = Report(plan.report)
     guard = Guard(
@@ -67,7 +69,7 @@ def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
 
 
 def _answer_later(plan: Plan, guard: Guard) -> None:
-    """Answer a further process, if it should ask: nothing of what a forked one has from its parent is used."""
+    """Answer a further process, if it should ask; nothing that a forked one has of its parent is used."""
     claims_of(plan.scratch).here()
     protocols.responder = Later(lambda: _answer(plan, guard, is_first=False))
 

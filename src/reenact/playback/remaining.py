@@ -110,7 +110,7 @@ class Remaining:
         given_up: Container[int] = (),
         counts: Callable[[RecordedCall], bool] | None = None,
     ) -> RecordedCall | None:
-        """Return the first call to come that had begun before a position in the recording, of those that count."""
+        """Return the first call to come, of those that count, that had begun before a position."""
         for at in range(self._over(), len(self.calls)):
             if self.calls[at].begin >= position:
                 return None

@@ -27,6 +27,7 @@ class Shared:
         self._claims = claims
         self._calls = {call.number: call for call in calls}
         self._origins = origins
+        self.is_first = origins is None
         self._seen = 0
         self._made_by: dict[str, set[int]] = {}
         """Recorded processes, and who has made calls of theirs now."""
@@ -93,7 +94,7 @@ class Origins:
         """True if that one had the same name among its siblings, or else the same command."""
         if self._here is None:
             self._here = _label(how_started())
-        return self._started.get(writer) == self._here
+        return bool(self._started.get(writer) == self._here)
 
     def take(self, claims: Claims) -> str | None:
         """Return the recorded process that this one is now, so that no other is it; None if none is left."""

@@ -1,0 +1,68 @@
+"""reenact replay of agents of several processes: one recording answers them all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from provider import Provider
+
+AGENT = Path(__file__).with_name("processes_agent.py")
+METHODS = ("fork", "spawn", "forkserver")
+QUICK = ("pair", "by_hand", "nested", "killed", "pool-spawn", "pool-fork")
+ALL = (*QUICK, "pool-forkserver", *(f"executor-{method}" for method in METHODS))
+IS_LONG = os.environ.get("REENACT_LONG") == "1"
+TIMES = 20 if IS_LONG else 1
+CALLS = {"pair": 6, "by_hand": 6, "nested": 10, "killed": 5, "pool": 12, "executor": 8}
+LIVE = ("--live-tools", "lookup")
+
+
+class Typed:
+    """Types commands in a folder of its own."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        shutil.copy(AGENT, folder / "agent.py")
+        self.folder = folder
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+        self.env["MODEL_URL"] = url
+
+    def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "reenact", *words]
+        return subprocess.run(
+            command, cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120, check=False
+        )
+
+
+@pytest.mark.parametrize("shape", ALL if IS_LONG else QUICK)
+def test_every_process_gets_its_own_answers(shape: str, tmp_path: Path, provider: Provider) -> None:
+    typed = Typed(tmp_path, provider.url("plan"))
+    first = typed("run", "--name", "first", "agent.py", shape)
+    assert first.returncode == 0 and "chatcmpl-" in first.stdout, first.stderr
+    before = len(provider.settled())
+    for _ in range(TIMES):
+        again = typed("replay", "first", *LIVE)
+        assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
+        told = f"went as recorded; {CALLS[shape.partition('-')[0]]} calls answered"
+        assert told in again.stderr and "Traceback" not in again.stderr
+    assert len(provider.settled()) == before
+    if shape == "pair":
+        _an_edited_prompt_of_one_child_is_named(typed)
+
+
+def _an_edited_prompt_of_one_child_is_named(typed: Typed) -> None:
+    agent = typed.folder / "agent.py"
+    agent.write_text(agent.read_text().replace('EXTRA = ""', 'EXTRA = "Quickly. "'))
+    other = typed("replay", "first", *LIVE, "--keep-going", "--json")
+    assert other.returncode == 3
+    told = json.loads(other.stderr.splitlines()[-1])
+    changed = [each for each in told["diverged"] if each["code"] == "changed-request"]
+    assert [each["process"].split()[-2:] for each in changed] == [["talk", "b"]]
+    never = [each for each in told["diverged"] if each["code"] == "missing-call"]
+    assert len(never) == 2 and told["answered"] == 4  # both calls of that child, told once
+    assert "process   " in typed("replay", "first", *LIVE).stderr
