@@ -5,6 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
     class Asked(Protocol):
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
         async def reply_async(self, exchange: Asked) -> Reply: ...
         def tool(self, asked: AskedTool) -> ToolReply | None: ...
         async def tool_async(self, asked: AskedTool) -> ToolReply | None: ...
+        def running(self, asked: AskedTool) -> AbstractContextManager[None]:
+            """Return what is held while a tool that is not answered runs."""
 
 
 class Leaving:
-    """An HTTP request before anything was done about it."""
+    """An HTTP request before anything was done about it; ``Asked`` in shape."""
 
-    __slots__ = ("body", "headers", "method", "recorder", "sort", "url")
+    sent = None
 
     def __init__(
         self, sort: str, method: str, url: str, headers: Sequence[tuple[str, str]], body: Any, recorder: Any
@@ -43,8 +46,9 @@ class Leaving:
         self.method = method
         self.url = url
         self.headers = headers
-        self.body = body
-        """As parsed where it is JSON, None if it is made while it is sent."""
+        self.request = body
+        """None if it is made while it is sent."""
+        self.content_type = next((value for name, value in headers if name.lower() == "content-type"), None)
         self.recorder = recorder
 
 
@@ -62,10 +66,23 @@ class Live:
 class AskedTool:
     """A tool's call before its body runs."""
 
-    __slots__ = ("args", "function", "name", "recorder")
+    __slots__ = ("args", "effect", "function", "name", "opened", "recorder")
 
-    def __init__(self, name: str, args: Any, recorder: Any, function: Any = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        args: Any,
+        recorder: Any,
+        function: Any = None,
+        *,
+        effect: str | None = None,
+        opened: Any = None,
+    ) -> None:
         self.name = name
+        self.effect = effect
+        """What it does to the world, as far as its author has told."""
+        self.opened = opened
+        """The call as it is recorded; ``replayed`` of it takes the id of the call whose result it gets."""
         self.args = args
         self.recorder = recorder
         self.function = function
@@ -115,6 +132,10 @@ class Reply:
         self.error = error
         """The recorded error, where it raises or breaks: a text with its ``type``."""
 
+
+FIRST_SECRET = 1_000_001
+"""Of a kind, where a recording answers: apart from the numbers of any recording, whose placeholders come back
+with its answers."""
 
 responder: Responder | None = None
 """Who answers all calls of this process; None but where a run is re-enacted."""

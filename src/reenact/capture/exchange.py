@@ -7,27 +7,26 @@ kept and counted; it is read when the answer is over.
 from __future__ import annotations
 
 from .. import schema
-from . import guard, inside, unread
+from . import guard, unread
 from .answer import write_answer
-from .arrived import Arrived, as_json
+from .arrived import Arrived
 from .callers import caller_frames
 from .headers import REQUEST_ID, attempt_of, told_headers
-from .other import answer_fields, request_fields
+from .other import answer_fields, request_fields, whole_body
 from .sent import Sent
 from .tap import as_text, calls_of
+from .workspace import tree_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Any
 
+    from ..protocols import Live
     from .calls import OpenCall
     from .recorder import Recorder
 
     Headers = Iterable[tuple[str, str]]
-
-met: dict[str, int] = {}
-"""Every host a seam of this process saw, and how many calls to it were recorded: the proof of coverage."""
 
 COMPLETE, CLOSED, FAILED, CANCELLED, CUT = "complete", "closed", "error", "cancelled", "cut"
 """How an answer ended: whole, given up, by an exception, by one that is no error, in the middle."""
@@ -38,59 +37,6 @@ def how_raised(exc: BaseException) -> str:
     if isinstance(exc, StopIteration | StopAsyncIteration):
         return COMPLETE
     return FAILED if isinstance(exc, Exception) else CANCELLED
-
-
-def _count(hosts: dict[str, int], host: str, calls: int = 1) -> None:
-    if host in hosts or len(hosts) < 1_000:
-        hosts[host] = hosts.get(host, 0) + calls
-
-
-class Watch:
-    """Who records what a seam sees: a tap, or whatever run the calling code is in."""
-
-    def __init__(
-        self, recorder: Callable[[], Recorder], hosts: tuple[str, ...] = (), *, everything: bool = False
-    ) -> None:
-        self.recorder = recorder
-        self.hosts = hosts
-        """Further hosts that serve models."""
-        self.everything = everything
-        """True to record traffic that is no model's, too."""
-        self.others: dict[str, int] = {}
-        """Calls that were not recorded, by host."""
-        self.is_off = False
-        """True once nobody is to be told any more; seams that could not be taken out pass everything on."""
-
-    def begin(self, method: str, url: str, headers: Headers, body: bytes | None) -> Exchange | None:
-        """Record that a request is about to leave; None if it is not to be recorded. Never raises."""
-        if self.is_off or inside.is_further_down(method, body):
-            return None
-        try:
-            from ..wire.routes import HTTP, Route, host_of, may_be_model, route_of
-
-            url = url.partition("#")[0]  # never sent
-            host = host_of(url)
-            given = as_json(body) if self.everything or may_be_model(url, self.hosts) else None
-            _count(met, host, 0)
-            route = route_of(method.upper(), url, given, self.hosts)
-            if route is None:
-                if not self.everything:
-                    _count(self.others, host)
-                    return None
-                route = Route(HTTP, None)
-            unread.record_whole_ones()
-            exchange = Exchange(self.recorder(), route.sort, route.provider, method.upper(), url)
-            exchange.body_hash = hash(body)
-            try:
-                exchange.leave(list(headers), body if given is None else given, hash((url, body)))
-            except BaseException:  # an interrupt, too
-                exchange.forget()  # no answer to a request that is not there
-                raise
-            _count(met, host)
-            return exchange
-        except Exception as exc:
-            guard.swallow("record a request", exc)
-            return None
 
 
 class Exchange:
@@ -110,7 +56,12 @@ class Exchange:
         """What has gone wrong meanwhile, if nobody has asked for the answer since."""
         self._calls = calls_of(recorder)
         self.request: Any = None
+        self.content_type: str | None = None
         self.body_hash = 0
+        self.live: Live | None = None
+        """What is sent while a recording answers all others."""
+        self.replayed: str | None = None
+        """The recorded call whose answer this gets."""
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []
         self.arrived = Arrived()
@@ -126,7 +77,7 @@ class Exchange:
         self.request = body
         told = told_headers(headers, request=True)
         kind = next((value for name, value in headers if name.lower() == "content-type"), None)
-        self.sent = Sent(kind) if body is None else None
+        self.content_type, self.sent = kind, Sent(kind) if body is None else None
         if self.sort != MODEL:
             self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
             about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
@@ -135,7 +86,7 @@ class Exchange:
         from ..wire.shapes import kept_conversation, provider_of_request
         from ..wire.toolresults import brought_results
 
-        parent = self._calls.open_tool()
+        parent, tree = self._calls.open_tool(), tree_now(self.recorder)
         self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
         self.provider = self._opened.provider = self.provider or provider_of_request(body, self.url)
         lanes, call, tried = self._calls.lanes, self._call, attempt_of(headers)
@@ -146,7 +97,8 @@ class Exchange:
             self._opened.lane = lane
             return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
 
-        fields = {"provider": self.provider, "url": self.url, "parent": parent, "headers": told or None}
+        fields = {"provider": self.provider, "url": self.url, "parent": parent, "workspace": tree}
+        fields["headers"] = told or None
         fields = {name: value for name, value in fields.items() if value is not None}
         self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)
 
@@ -176,7 +128,7 @@ class Exchange:
 
                 self.arrived.inflate = inflater(encoding)
                 self.arrived.is_sealed = self.arrived.inflate is None
-            if status < 400:  # an error is told in one piece
+            if status < 400 and self.sort != "http":  # an error is told in one piece
                 kind = self._header("content-type")
                 self._stream = stream or stream_kind(self.provider, self.url, kind, self.request)
             if not self._stream:
@@ -241,28 +193,23 @@ class Exchange:
             error = {"type": named.partition(":")[0], "message": said, "frames": caller_frames()}
         self._calls.open.pop(self._call, None)
         if self.sort != MODEL:
-            told = {"call": self._call, "sort": self.sort}
-            fields = answer_fields(told, self._opened, self._status, body, error, self.sent)
-            self.recorder.emit(schema.HTTP_RESPONSE, {**fields, **self.arrived.loss()})
+            told = {"call": self._call, "sort": self.sort, "status": self._status}
+            fields = answer_fields(told, self._opened, body, error, self.sent)
+            fields["headers"] = told_headers(self._headers, method=self.method)
+            fields.update(self.arrived.loss(first.get("problems", ())))
+            self.recorder.emit(schema.HTTP_RESPONSE, fields)
             return
         first["request_id"] = self._header(*REQUEST_ID)
         began, texts = self._opened.began, self.recorder.texts
         raw = self.arrived.store(texts, data, body, began) if self._stream else None
-        last = {"headers": told_headers(self._headers), "sent": self.sent and self.sent.told()}
+        last: dict[str, Any] = {"headers": told_headers(self._headers), "sent": self.sent and self.sent.told()}
+        last["replayed"] = self.replayed
         write_answer(
-            self.recorder,
-            self._calls,
-            body,
-            self._call,
-            self._opened,
-            error=error,
-            status=self._status,
-            first=first,
+            self.recorder, self._calls, body, self._call, self._opened,
+            error=error, status=self._status, first=first,
             last={name: value for name, value in last.items() if value},
-            frames=caller_frames,
-            raw=raw,
-            given_up=first["ended"] == CLOSED,
-        )
+            frames=caller_frames, raw=raw, given_up=first["ended"] == CLOSED,
+        )  # fmt: skip
         failed = error is not None or (self._status or 0) >= 400
         asked = None if failed else frozenset(str(use[0]) for use in tool_uses(body, self.provider)) or None
         name = string(mapping(body).get("id"))
@@ -276,8 +223,7 @@ class Exchange:
             why = f"content encoding {self._header('content-encoding')} cannot be read here"
             return None, {"ended": how, "problems": [why]}
         if self._stream is None:
-            found = as_json(data)
-            return (as_text(data) if found is None and data else found), {"ended": how}
+            return whole_body(data, self.sort, self._header("content-type")), {"ended": how}
         from ..wire.stream import assemble
 
         assembled = assemble(data, self.provider, self._header("content-type"))

@@ -19,30 +19,48 @@ _RESPONSE_PARTS = (
 )
 
 
-_known: dict[tuple[str, bool], str] = {}
+_OTHER = frozenset((
+    "accept-ranges", "age", "allow", "cache-control", "content-disposition", "content-language",
+    "content-location", "content-range", "date", "etag", "expires", "last-modified", "link", "location",
+    "mcp-protocol-version", "vary", "www-authenticate", *REQUEST_ID,
+))  # fmt: skip
+"""Of answers to other calls: what a program may go by when it reads or pages on."""
+_OTHER_PARTS = ("x-total", "x-page", "x-per-page", "x-next", "x-prev", "x-pagination", "x-count")
+_MODEL, _SENT, _ANY, _HEAD = "model", "sent", "any", "HEAD"
+
+_known: dict[tuple[str, str], str] = {}
 """Header names met, and what they are told as: not at all if that is empty."""
 
 
-def told_headers(headers: Iterable[tuple[str, str]], *, request: bool = False) -> dict[str, str]:
-    """Return the headers worth keeping, names in lower case."""
-    found = {}
+def told_headers(
+    headers: Iterable[tuple[str, str]], *, request: bool = False, method: str | None = None
+) -> dict[str, str]:
+    """Return the headers worth keeping, names in lower case: of a model's answer, of a ``request``, or of
+    the answer to a call that asks no model, made by ``method``."""
+    sort = _SENT if request else _MODEL if method is None else _HEAD if method == _HEAD else _ANY
+    found: dict[str, str] = {}
     for name, value in headers:
-        told = _known.get((name, request))
+        told = _known.get((name, sort))
         if told is None:
-            told = _told_as(name, request)
+            told = _told_as(name, sort)
         if told:
-            found[told] = value
+            is_list = told in found and sort in (_ANY, _HEAD)
+            found[told] = f"{found[told]}, {value}" if is_list else value
     return found
 
 
-def _told_as(name: str, request: bool) -> str:
+def _told_as(name: str, sort: str) -> str:
     low = name.lower()
-    if request:
-        told = low if low in _REQUEST else ""
+    if sort == _SENT:
+        is_told = low in _REQUEST
     else:
-        told = low if low in _RESPONSE or any(part in low for part in _RESPONSE_PARTS) else ""
+        is_told = low in _RESPONSE or any(part in low for part in _RESPONSE_PARTS)
+        if sort != _MODEL:
+            is_told = is_told or low in _OTHER or low.startswith(_OTHER_PARTS)
+            is_told = is_told or (sort == _HEAD and low == "content-length")
+    told = low if is_told else ""
     if len(_known) < 1_000:
-        _known[name, request] = told
+        _known[name, sort] = told
     return told
 
 

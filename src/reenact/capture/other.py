@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from .arrived import as_json
 from .callers import caller_frames
 from .failure import failure
 from .sent import body_before
+from .tap import as_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,25 +24,34 @@ def request_fields(about: dict[str, Any], body: Any, content_type: str | None) -
     return about if body is None else {**about, "body": body}
 
 
+def whole_body(data: bytes, sort: str, content_type: str | None) -> Any:
+    """Return an answer as it is told: JSON as its value, else text, else bytes; None if there was nothing.
+
+    A text that is told is the very text, so one that is JSON by chance, or quoted, is not read as such.
+    """
+    from ..wire.routes import HTTP, MODEL
+
+    is_other = sort == HTTP and content_type is not None and "json" not in content_type.lower()
+    found = None if is_other else as_json(data)
+    if sort != MODEL and isinstance(found, str):
+        found = None
+    return as_text(data) if found is None and data else found
+
+
 def answer_fields(
-    about: dict[str, Any],
-    opened: OpenCall,
-    status: int | None,
-    body: Any,
-    error: Any,
-    sent: Sent | None,
+    about: dict[str, Any], opened: OpenCall, body: Any, error: Any, sent: Sent | None
 ) -> dict[str, Any]:
     """Return the fields of an ``http.response``."""
-    if error is None and (status or 0) >= 400:
+    status = about["status"] or 0
+    if error is None and status >= 400:
         error = {"type": f"http_{status}", "message": "", "frames": caller_frames()}
     fields = {
         **about,
-        "status": status,
         "duration_ms": opened.duration_ms(),
         **_spent(about["sort"], body),
         "error": failure(error),
     }
-    if body is not None and not isinstance(body, bytes):
+    if body is not None:
         fields["body"] = body
     told = sent.told() if sent is not None else None
     return fields if told is None else {**fields, "sent": told}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from reenact import protocols
 from reenact.capture import guard
 from reenact.capture.redact_env import MIN_LENGTH, secrets_of
 from reenact.capture.redact_names import secret_name
@@ -49,7 +50,7 @@ class Redactor:
         self._variables = len(self._environ)
         self._env = secrets_of(self._environ)
         self._key = b""
-        self._placeholders: dict[bytes, str] = {}
+        self.placeholders: dict[bytes, str] = {}
         self._numbers: dict[str, Iterator[int]] = {}
         self._witness: Redactor | None = None
 
@@ -122,13 +123,14 @@ class Redactor:
         if not self._key:
             self._key = os.urandom(16)
         digest = blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=16, key=self._key).digest()
-        placeholder = self._placeholders.get(digest)
+        placeholder = self.placeholders.get(digest)
         if placeholder is None:
             kind = shape_of(secret) or kind
-            number = next(self._numbers.setdefault(kind, count(1)))  # atomic: two threads never share one
-            placeholder = self._placeholders.setdefault(digest, f"<redacted:{kind}:{number}>")
-            if len(self._placeholders) > MAX_PLACEHOLDERS:
-                self._placeholders = {digest: placeholder}
+            first = 1 if protocols.responder is None else protocols.FIRST_SECRET
+            number = next(self._numbers.setdefault(kind, count(first)))  # atomic: two threads never share one
+            placeholder = self.placeholders.setdefault(digest, f"<redacted:{kind}:{number}>")
+            if len(self.placeholders) > MAX_PLACEHOLDERS:
+                self.placeholders = {digest: placeholder}
         kind = placeholder.split(":", 2)[1]
         self.counts[kind] = self.counts.get(kind, 0) + times
         return placeholder

@@ -9,7 +9,7 @@ from typing import Any
 from ..tracefile.calls import Call
 from ..tracefile.event import ErrorText, Event
 from ..wire.stream import assemble
-from .fingerprint import TOOL
+from .fingerprint import MODEL, TOOL
 from .rawblob import Piece, read_part, read_stream
 from .whole import Whole, placeholders
 
@@ -22,6 +22,11 @@ HOSTS_OWN = frozenset({CANCELLED, CLOSED, IN_FLIGHT})
 """Ends that the agent or its death made: given again as what had come until then, and then nothing more."""
 
 _NO_ERROR = ("CancelledError", "GeneratorExit", "KeyboardInterrupt")
+_STREAMS = ("event-stream", "eventstream", "ndjson")
+UNKNOWN = frozenset(
+    {"cut", "withheld", "blob-missing", "blob-damaged", "no-stream", "stream-withheld", "not-recorded"}
+)
+"""Why an answer is not known well enough to be given: not even as a stand-in."""
 _REQUEST_ID = {"anthropic": "request-id", "bedrock": "x-amzn-requestid", "google": "x-goog-request-id"}
 
 
@@ -43,6 +48,11 @@ class Answer:
     lossy: tuple[str, ...] = ()
     """Why this is not all, or not exactly, what came: ``redacted cut withheld blob-missing blob-damaged
     no-stream stream-withheld not-recorded``."""
+
+    @property
+    def is_known(self) -> bool:
+        """False if what came cannot be given to a client, not even with placeholders in it."""
+        return self.outcome not in (OK, STATUS) or not UNKNOWN.intersection(self.lossy)
 
 
 def outcome_of(call: Call) -> str:
@@ -88,9 +98,9 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
             outcome = OK  # the error came in the stream itself
         headers.setdefault("content-type", "text/event-stream")
     else:
-        pieces = _one_piece(body, headers)
-        if body is None and outcome == OK and status not in (None, 204, 304) and call.kind != "model":
-            lossy.append("not-recorded")
+        why_not = _why_not(call, end, body, headers)
+        lossy += [why_not] if why_not is not None and outcome == OK else []
+        pieces = _one_piece(body, headers) if why_not is None else None
     return Answer(
         outcome, status, headers, body, pieces, end.error, call.duration_ms, _unique(lossy)
     )  # fmt: skip
@@ -121,9 +131,20 @@ def _pieces(end: Event, body: Any, outcome: str, lossy: list[str]) -> tuple[list
     return pieces, why
 
 
+def _why_not(call: Call, end: Event, body: Any, headers: dict[str, str]) -> str | None:
+    """Return why the bytes of an answer cannot be told from its body, None if they can."""
+    if body is None and call.kind != MODEL:
+        is_told = end._raw().get("headers") is not None and not end.problems
+        return None if is_told or end.status in (None, 204, 304) else "not-recorded"
+    is_stream = any(each in headers.get("content-type", "") for each in _STREAMS)
+    return "no-stream" if is_stream and type(body) in (dict, list) else None
+
+
 def _one_piece(body: Any, headers: dict[str, str]) -> list[Piece] | None:
     if body is None:
         return None
+    if type(body) is bytes:
+        return [(body, 0.0)]
     if type(body) is str:
         headers.setdefault("content-type", "text/plain; charset=utf-8")
         return [(body.encode("utf-8", "surrogatepass"), 0.0)]

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from ..wire.routes import is_model_host
 from ..wire.shapes import conversation_key, model_of
 from ..wire.values import mapping, mappings, string
 from . import rules
@@ -92,13 +93,22 @@ class Request:
         """How many messages are sent, None if it is no conversation."""
         return conversation_size(self.body) if self.kind == MODEL else None
 
-    def plain(self) -> Any:
-        """Return all that counts as one value, to be compared leaf by leaf."""
+    def placeholders(self) -> list[str]:
+        """Return the secrets it holds, in an order that is the same for equal requests."""
         names: list[str] = []
+        self.plain(names)
+        return [name for name in names if rules.PLACEHOLDER.fullmatch(name)]
+
+    def plain(self, names: list[str] | None = None) -> Any:
+        """Return all that counts as one value, to be compared leaf by leaf; ids are added to ``names``."""
+        names = [] if names is None else names
         if self.kind == TOOL:
             return {"tool": self.name, "args": exact(self.body, names)}
         body = skeleton(self.body, names, top=True) if self.kind == MODEL else exact(self.body, names)
-        whole: dict[str, Any] = {"path": _path(self.url)[0]}
+        host, path, query = _place(self.url, self.kind, names)
+        whole: dict[str, Any] = {"path": path}
+        if self.kind != MODEL:
+            whole |= {"host": host, "query": query}
         if asks_stream(self.url, self.body):
             whole["stream"] = True
         if self.sent is not None:
@@ -147,9 +157,9 @@ def _print(
     names: list[str],
     sent: dict[str, Any] | None,
 ) -> Fingerprint:
-    path, query = _path(url)
     kind = MODEL if sort == MODEL else HTTP
-    seen.insert(0, f"{rules.VERSION}\n{kind}\n{method.upper()}\n{path}?{query}\n".encode())
+    host, path, query = _place(url, kind, names)
+    seen.insert(0, f"{rules.VERSION}\n{kind}\n{method.upper()}\n{host}{path}?{query}\n".encode())
     exactly.insert(0, f"{method}\n{url}\n".encode())
     if sent is not None:
         exactly.append(canonical(sent).encode())
@@ -157,7 +167,7 @@ def _print(
     seen.append(pairing(names).encode())
     content, streams = _digest(seen), asks_stream(url, body)
     site = f"{method.upper()} {_without_model(path, url, body)}"
-    l1 = f"{content}+stream" if streams else content
+    l1 = f"{content}+socket" if is_socket(url) else f"{content}+stream" if streams else content
     return Fingerprint(kind, site, streams, content, l1, _digest(exactly))
 
 
@@ -174,8 +184,15 @@ def _digest(pieces: list[bytes]) -> str:
     return blake2b(b"".join(pieces), digest_size=16).hexdigest()
 
 
+def is_socket(url: str | None) -> bool:
+    """True for what is asked over a WebSocket."""
+    return url is not None and url[:5].lower() in ("ws://", "wss:/")
+
+
 def asks_stream(url: str | None, body: Any) -> bool:
     """True if the answer is asked for as a stream."""
+    if is_socket(url):
+        return True
     path = (url or "").partition("?")[0].rstrip("/")
     if path.endswith(_STREAMING_PATHS):
         return True
@@ -225,15 +242,24 @@ def _family(model: str | None) -> str | None:
     return "-".join(word for word in words if word and not any(char.isdigit() for char in word)) or model
 
 
-def _path(url: str | None) -> tuple[str, str]:
-    """Return path and query of a URL: who serves it, and with which key, is no part of what is asked."""
+def _place(url: str | None, kind: str, names: list[str]) -> tuple[str, str, str]:
+    """Return host, path and query of a URL, as far as they are a part of what is asked.
+
+    Who serves a model, and with which key, is none. Of any other call the host is one, its port is not: a
+    server of this machine may have another one each time.
+    """
     try:
         parts = urlsplit(url or "")
         pairs = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
-        return url or "", ""
-    query = urlencode(sorted(pair for pair in pairs if pair[0].lower() not in rules.DROPPED_FROM_QUERY))
-    return unquote(parts.path).rstrip("/"), query
+        return "", url or "", ""
+    host = "" if kind == MODEL else (parts.hostname or "")
+    host = "localhost" if host in rules.THIS_MACHINE else host
+    dropped = rules.DROPPED_FROM_QUERY if kind == MODEL or is_model_host(host) else rules.CREDENTIALS
+    # Sorted without the numbers of placeholders: these may be others now.
+    kept = sorted((exact(name, []), exact(value, []), value) for name, value in pairs)
+    query = [(name, exact(value, names)) for name, _, value in kept if name.lower() not in dropped]
+    return host, exact(unquote(parts.path), names).rstrip("/"), urlencode(query)
 
 
 def _without_model(path: str, url: str | None, body: Any) -> str:
@@ -243,6 +269,14 @@ def _without_model(path: str, url: str | None, body: Any) -> str:
 
 
 def _sent(sent: dict[str, Any], names: list[str]) -> Any:
-    """Return a body that is no JSON without its length, which its boundary is a part of."""
-    kept = {key: value for key, value in sent.items() if not (key == "bytes" and "parts" in sent)}
-    return exact(kept, names)
+    """Return a body that is no JSON without its length: its boundary is a part of it, and so are secrets."""
+    if type(sent.get("parts")) is list:
+        return exact(
+            {**sent, "bytes": None, "parts": [_unmeasured(part, "value") for part in sent["parts"]]}, names
+        )
+    return exact(_unmeasured(sent, "body"), names)
+
+
+def _unmeasured(told: Any, text: str) -> Any:
+    """Return what is told of some bytes, without how many they are if their text is told."""
+    return {**told, "bytes": None} if type(told) is dict and text in told else told

@@ -1,20 +1,22 @@
 """Nothing happens twice: what a re-enacted agent would do to the world outside is refused, and told.
 
 An audit hook: it sees what Python code asks of the interpreter. What a C extension does by itself, and what
-a program does that was started before, it cannot see. Connections end the run, since clients would try them
-again; files and programs are refused as on a read-only system, with a PermissionError.
+a program does that was started before, it cannot see. Connections of the agent end the run, since clients
+would try them again; those that a library makes by itself fail. Files and programs are refused as on a
+read-only system, with a PermissionError.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Callable, Iterable
-from types import FrameType
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from ..capture.failure import is_agents
 from ..errors import Diverged
+from .whose import frames, is_librarys_own, is_mcp_server, only_looks
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _DEVICES = ("/dev/null", "/dev/tty", "/dev/ptmx", "/dev/std", "/dev/fd/", "/dev/pts/")
@@ -41,14 +43,37 @@ _FOLDER_DESCRIPTOR = {
 _PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
 
 
+_on_watch: Guard | None = None
+_hooked = False
+"""An audit hook cannot be taken out again: there is one, and it asks whoever is on watch."""
+
+
 class Guard:
-    """The audit hook of one process. ``tell`` hears of what was refused: ``what``, ``where``, ``by``."""
+    """Watches over one process. ``tell`` hears of what was refused: ``what``, ``where``, ``by``.
+
+    ``raised`` is what a connection ends in, ``allowing`` says how to have files and programs open.
+    ``models`` are ports of this machine at which the recorded model listens: who comes there has not asked
+    the recording, because nobody listens to the library that was used.
+    """
 
     def __init__(
-        self, folders: Iterable[str], *, is_relaxed: bool, tell: Callable[[dict[str, Any]], None]
+        self,
+        folders: Iterable[str],
+        *,
+        is_relaxed: bool,
+        tell: Callable[[dict[str, Any]], None],
+        raised: Callable[[str], BaseException] = Diverged,
+        allowing: str = "allow tools to act with --live-tools",
+        models: Container[object] = (),
     ) -> None:
         self._folders = tuple(os.path.realpath(folder) + os.sep for folder in folders)
         self._tell = tell
+        self._raised = raised
+        self._allowing = allowing
+        self._models = models
+        self.hosts: set[str] = set()
+        """Where connections may go, besides this machine."""
+        self._openings = 0
         checks: dict[str, Callable[[str, tuple[Any, ...]], None]] = {
             "socket.connect": self._connects, "socket.sendto": self._connects,
             "socket.sendmsg": self._connects, "socket.getaddrinfo": self._looks_up,
@@ -59,29 +84,53 @@ class Guard:
         self._checks = checks
 
     def begin(self) -> None:
-        """Watch over this process from now on, for good."""
-        checks = self._checks
+        """Watch over this process from now on."""
+        global _on_watch, _hooked
+        _on_watch = self
+        if not _hooked:
+            _hooked = True
+            sys.addaudithook(_hook)
 
-        def hook(event: str, args: tuple[Any, ...]) -> None:
-            check = checks.get(event)
-            if check is not None:
-                check(event, args)
+    def end(self) -> None:
+        """Let everything happen again."""
+        global _on_watch
+        if _on_watch is self:
+            _on_watch = None
 
-        sys.addaudithook(hook)
+    def open(self, more: int) -> None:
+        """Let everything happen while somebody may act: 1 when that begins, -1 when it ends."""
+        self._openings += more
+
+    def look_at(self, event: str, args: tuple[Any, ...]) -> None:
+        """Raise if what is about to happen must not."""
+        check = self._checks.get(event)
+        if check is not None and not self._openings:
+            check(event, args)
 
     def _connects(self, event: str, args: tuple[Any, ...]) -> None:
         address = args[1] if len(args) > 1 else None
-        if isinstance(address, tuple) and address and not is_here(address[0]):
+        if not isinstance(address, tuple) or not address:
+            return
+        if not is_here(address[0]):
+            if self.hosts:  # which addresses they have is not known; other names are refused
+                return
             self._refuse_connection(str(address[0]))
+        elif len(address) > 1 and address[1] in self._models:
+            self._refuse_connection(f"{address[0]}:{address[1]}, the recorded model, past what would answer")
 
     def _looks_up(self, event: str, args: tuple[Any, ...]) -> None:
         host = args[0].decode("ascii", "replace") if isinstance(args[0], bytes) else args[0]
+        if host in self.hosts:
+            return
         is_name = type(host) is str and any(char.isalpha() for char in host) and ":" not in host
         if is_name and not is_here(host) and host != os.uname().nodename:
             self._refuse_connection(host)
 
     def _refuse_connection(self, host: str) -> None:
-        raise Diverged(self._refused(f"connect to {host}") + ": a run that is re-enacted calls nobody")
+        why = self._refused(f"connect to {host}") + ": a run that is re-enacted calls nobody"
+        if is_librarys_own():
+            raise ConnectionRefusedError(errno.ECONNREFUSED, why)
+        raise self._raised(why)
 
     def _opens(self, event: str, args: tuple[Any, ...]) -> None:
         path, _, flags = args
@@ -102,7 +151,7 @@ class Guard:
                 self._refuse(f"{_CHANGES[event]} {_shown(each)}")
 
     def _starts(self, event: str, args: tuple[Any, ...]) -> None:
-        if event == "subprocess.Popen" and (_is_guarded_python(args) or _is_mcp_server()):
+        if event == "subprocess.Popen" and (_is_guarded_python(args) or is_mcp_server() or only_looks()):
             return
         if event in ("os.exec", "os.posix_spawn") and _is_guarded_python((args[0], args[1], None, args[2])):
             return
@@ -128,12 +177,12 @@ class Guard:
     def _refuse(self, what: str) -> None:
         raise PermissionError(
             self._refused(what) + ": a run that is re-enacted changes nothing. Decorate what does it with"
-            " @tap.tool to have it answered, or allow tools to act with --live-tools"
+            f" @tap.tool to have it answered, or {self._allowing}"
         )
 
     def _refused(self, what: str) -> str:
         """Tell of what is refused, and return the beginning of the message."""
-        where = _agents_place()
+        where = agents_place()
         self._tell(
             {
                 "what": what,
@@ -141,7 +190,12 @@ class Guard:
                 "by": "agent" if is_agents(_nearest(is_past_ours=True)) else "library",
             }
         )
-        return f"reenact replay refused to {what}" + (f" ({where})" if where else "")
+        return f"reenact refused to {what}" + (f" ({where})" if where else "")
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if _on_watch is not None:
+        _on_watch.look_at(event, args)
 
 
 def is_here(host: object) -> bool:
@@ -150,17 +204,9 @@ def is_here(host: object) -> bool:
     return text.startswith("127.") or text in ("::1", "localhost", "0.0.0.0", "", "::", "::ffff:127.0.0.1")  # noqa: S104
 
 
-def _frames() -> Iterable[FrameType]:
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_filename != __file__:
-            yield frame
-        frame = frame.f_back
-
-
 def _nearest(*, is_past_ours: bool = False) -> str:
     """Return the file of who asks, past Python's own modules: the agent's, a library's or ours."""
-    for frame in _frames():
+    for frame in frames():
         name = frame.f_code.co_filename
         if name.startswith(_OURS):
             if is_past_ours:  # a seam that only passes the call on
@@ -171,9 +217,9 @@ def _nearest(*, is_past_ours: bool = False) -> str:
     return ""
 
 
-def _agents_place() -> str | None:
+def agents_place() -> str | None:
     """Return where in the agent's own code this comes from: ``agent.py:41 in save``."""
-    for frame in _frames():
+    for frame in frames():
         code = frame.f_code
         if is_agents(code.co_filename) and not code.co_filename.startswith("<"):
             return f"{os.path.basename(code.co_filename)}:{frame.f_lineno} in {code.co_name}"
@@ -201,12 +247,6 @@ def _is_guarded_python(args: tuple[Any, ...]) -> bool:
         return False
     known = os.environ if env is None else env
     return "REENACT_REPLAY" in known and known.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
-
-
-def _is_mcp_server() -> bool:
-    """True if a session of the MCP library starts its server: what is asked of that is answered here."""
-    place = os.path.join("mcp", "client", "stdio")
-    return any(place in frame.f_code.co_filename for frame in _frames())
 
 
 def _shown(value: Any) -> str:

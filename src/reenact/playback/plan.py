@@ -28,6 +28,8 @@ class Plan:
     """Tools that are not answered but run."""
     relaxed: bool = False
     """True if files and programs are open to the agent."""
+    models: tuple[int, ...] = ()
+    """Ports of this machine at which the recorded model listened (``guard.Guard``)."""
     blobs: str | None = None
     """Where else blobs are looked for."""
     fork: dict[str, Any] = field(default_factory=dict)

@@ -5,11 +5,39 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ..capture.install import ALL as ALL_HTTP
+from ..capture.install import MODELS
 from ..errors import UsageError
-from ..tracefile.calls import TOOL
+from ..tracefile.calls import MODEL, TOOL
 from ..tracefile.recording import Recording
+from ..wire.routes import HTTP, host_of, port_of
+from .guard import is_here
 
 ALL = "all"
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "CO_API_KEY")
+"""SDKs want one even though nobody will see it."""
+
+
+def model_hosts(recording: Recording) -> list[str]:
+    """Return where the recorded model calls went, so that they are known again."""
+    return sorted({host_of(url) for url in _model_urls(recording)})
+
+
+def model_ports(recording: Recording) -> tuple[int, ...]:
+    """Return the ports of this machine at which the recorded model listened."""
+    here = {url for url in _model_urls(recording) if is_here(host_of(url))}
+    return tuple(sorted({port for port in map(port_of, here) if port is not None}))
+
+
+def recorded_http(recording: Recording) -> str:
+    """Return which traffic was recorded (``record_http`` of ``install``), so that the same is answered."""
+    is_all = any(call.begin is not None and call.begin.sort == HTTP for call in recording.calls())
+    return ALL_HTTP if is_all else MODELS
+
+
+def _model_urls(recording: Recording) -> list[str]:
+    urls = [call.begin.url for call in recording.calls() if call.kind == MODEL and call.begin is not None]
+    return [url for url in urls if type(url) is str]
 
 
 def unanswered(recording: Recording) -> dict[str, int]:

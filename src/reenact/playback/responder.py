@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Container
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from ..capture.sent import body_before
 from ..errors import Diverged, NotRecorded
-from ..protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN, Reply, ToolReply
+from ..protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN, AskedTool, Reply, ToolReply
 from .answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
 from .fingerprint import HTTP, MODEL, Request
 from .frontier import STRICT, Miss, Served
 from .player import Player
+from .secrets_now import SecretsNow
 from .tools import asked_of, reasons, reply_of_tool
 
 if TYPE_CHECKING:
-    from ..protocols import Asked, AskedTool
+    from ..protocols import Asked, Leaving, Live
     from .divergence import Divergence
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: STAYS_OPEN}
@@ -35,7 +38,8 @@ class TapeResponder:
 
     ``live`` names tools that run; they must not be among the player's calls. ``note`` hears of a
     ``stand_in``, a result that was given but not as it was, of an ``unknown`` one, and of a ``doubt``: an
-    answer that may be another call's (``drift``, ``reordered``, ``ambiguous-duplicate``).
+    answer that may be another call's (``drift``, ``reordered``, ``ambiguous-duplicate``); ``inexact`` is an
+    answer with placeholders in it.
     """
 
     def __init__(
@@ -52,30 +56,43 @@ class TapeResponder:
         self._live = live
         self._tell = tell
         self._note = note or (lambda name, told: None)
+        self.secrets = SecretsNow()
         self.given = 0
         """How many calls were answered."""
 
+    def live(self, leaving: Leaving) -> Live | None:
+        """Return None: nothing leaves."""
+        return None
+
     def reply(self, exchange: Asked) -> Reply:
         """Return what a call gets, when this thread may have it."""
-        return self._made(self.player.ask(asked_by(exchange)), exchange)
+        request = self._translated(asked_by(exchange))
+        return self._made(self._learned(exchange, request, self.player.ask(request)))
 
     async def reply_async(self, exchange: Asked) -> Reply:
         """Return the same, when this task may have it."""
-        return self._made(await self.player.ask_async(asked_by(exchange)), exchange)
+        request = self._translated(asked_by(exchange))
+        return self._made(self._learned(exchange, request, await self.player.ask_async(request)))
 
     def tool(self, asked: AskedTool) -> ToolReply | None:
         """Return what a tool gave, when this thread may have it; None if it is to run."""
         if asked.name in self._live:
             self.player.release.asked()
             return None
-        return self._made_of_tool(self.player.ask(asked_of(asked)), asked)
+        request = self._translated(asked_of(asked))
+        return self._made_of_tool(self._learned(asked, request, self.player.ask(request)), asked)
 
     async def tool_async(self, asked: AskedTool) -> ToolReply | None:
         """Return the same, when this task may have it."""
         if asked.name in self._live:
             self.player.release.asked()
             return None
-        return self._made_of_tool(await self.player.ask_async(asked_of(asked)), asked)
+        request = self._translated(asked_of(asked))
+        return self._made_of_tool(self._learned(asked, request, await self.player.ask_async(request)), asked)
+
+    def running(self, asked: AskedTool) -> AbstractContextManager[None]:
+        """Hold nothing while a tool runs."""
+        return nullcontext()
 
     def _made_of_tool(self, found: Served | Miss, asked: AskedTool) -> ToolReply:
         if isinstance(found, Miss):
@@ -91,15 +108,45 @@ class TapeResponder:
             self._note("stand_in", {"tool": asked.name, "call": found.call.id, "why": list(why)})
         return reply_of_tool(answer, asked.function)
 
-    def _made(self, found: Served | Miss, exchange: Asked) -> Reply:
+    def _made(self, found: Served | Miss) -> Reply:
         if isinstance(found, Served):
-            self._served(found)
-            return reply_of(found.call.answer)
-        error = {"type": "reenact_diverged", "message": self._missed(found)}
+            answer = found.call.answer
+            if answer.is_known:
+                self._served(found)
+                if answer.lossy:
+                    self._note("inexact", {"call": found.call.label(), "why": list(answer.lossy)})
+                return reply_of(answer)
+        error = {"type": "reenact_diverged", "message": self._not_given(found)}
         body = json.dumps({"type": "error", "error": error}).encode()
         return Reply(
             REFUSED, [("content-type", "application/json"), ("x-should-retry", "false")], [(body, 0)]
         )
+
+    def _translated(self, request: Request) -> Request:
+        """Return a request with the recording's placeholders for the secrets that it is known to have had."""
+        of = self.secrets.translated
+        return Request(
+            request.kind, request.name, of(request.body), url=of(request.url), sent=of(request.sent)
+        )
+
+    def _learned(self, asked: Asked | AskedTool, request: Request, found: Served | Miss) -> Served | Miss:
+        if isinstance(found, Served):
+            _mark(asked, found.call.id)
+        redactor = asked.recorder.texts.redactor
+        met = len(redactor.placeholders) if redactor is not None else 0
+        if isinstance(found, Served) and met > self.secrets.known:
+            self.secrets.learn(request, found.call)
+        return found
+
+    def _not_given(self, found: Served | Miss) -> str:
+        """Tell why a call gets no answer, and return it if the run is to go on."""
+        if isinstance(found, Miss):
+            return self._missed(found)
+        why = f"the answer to {found.call.label()} is not known: {', '.join(found.call.answer.lossy)}"
+        self._note("unknown", why)
+        if self._mode == STRICT:
+            raise Diverged(why)
+        return why
 
     def _served(self, found: Served) -> None:
         self.given += 1
@@ -117,14 +164,23 @@ class TapeResponder:
         return text
 
 
+def _mark(asked: Asked | AskedTool, call: str) -> None:
+    """Have it recorded whose answer this is."""
+    told: Any = asked.opened if isinstance(asked, AskedTool) else asked
+    if told is not None:
+        told.replayed = call
+
+
 def asked_by(exchange: Asked) -> Request:
     """Return what a call asks, redacted as it is recorded."""
     clean = exchange.recorder.texts.clean
     kind = MODEL if exchange.sort == MODEL else HTTP
     body: Any = exchange.request
-    if isinstance(body, bytes):
-        body = body.decode("utf-8", "replace") or None
     sent = exchange.sent.told() if exchange.sent is not None else None
+    if isinstance(body, bytes) and kind == HTTP:
+        body, sent = None, body_before(body, exchange.content_type)
+    elif isinstance(body, bytes):
+        body = body.decode("utf-8", "replace") or None
     return Request(
         kind,
         exchange.method,
@@ -137,7 +193,8 @@ def asked_by(exchange: Asked) -> Request:
 def reply_of(answer: Answer) -> Reply:
     """Return a recorded answer as a seam gives it."""
     pieces = [(data, 0.0) for data, _ in answer.pieces or ()]
-    headers = [(name, value) for name, value in answer.headers.items() if name.lower() not in _UNFIT]
+    unfit = _UNFIT if answer.pieces else _UNFIT[1:]  # how long it is may be all that HEAD asks
+    headers = [(name, value) for name, value in answer.headers.items() if name.lower() not in unfit]
     then = _THEN.get(answer.outcome, COMPLETE)
     if answer.outcome == EXCEPTION:
         then = BREAKS if answer.status is not None else RAISES

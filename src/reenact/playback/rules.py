@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-VERSION = 1
+VERSION = 2
 """Goes into every fingerprint: other rules, other fingerprints."""
 
 IDS = frozenset({"id", "tool_use_id", "tool_call_id", "toolUseId", "call_id", "item_id"})
@@ -24,7 +24,12 @@ DROPPED_AT_TOP = frozenset({
 
 DROPPED_WITHIN = {"metadata": frozenset({"user_id"}), "_meta": frozenset({"progressToken"})}
 
-DROPPED_FROM_QUERY = frozenset({"key", "api_key", "alt", "$alt"})
+CREDENTIALS = frozenset({"api_key"})
+DROPPED_FROM_QUERY = CREDENTIALS | {"key", "alt", "$alt"}
+"""Of a model's URL; elsewhere ``key`` may be what is asked for."""
+
+THIS_MACHINE = frozenset({"127.0.0.1", "::1", "localhost"})
+"""Names of one host."""
 
 DEFAULTS: dict[str, tuple[object, ...]] = {
     "temperature": (1,), "top_p": (1,), "n": (1,), "presence_penalty": (0,), "frequency_penalty": (0,),

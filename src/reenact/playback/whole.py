@@ -60,10 +60,13 @@ class Whole:
                 return text
         elif mark == "$float" and str(value["$float"]) in _FLOATS:
             return _FLOATS[str(value["$float"])]
-        elif mark == "$bytes" and type(value["$bytes"]) is str:
+        elif mark == "$bytes":
+            coded = value["$bytes"]
+            if type(coded) is dict and "$blob" in coded:  # they are many
+                mark, coded = "$blob", self._blob(coded["$blob"])
             try:
-                return binascii.a2b_base64(value["$bytes"])
-            except ValueError:
+                return binascii.a2b_base64(coded)
+            except (ValueError, TypeError):
                 pass
         return self._lost(_REASONS.get(mark, f"it holds a mark {mark} that is not known here"))
 

@@ -80,6 +80,16 @@ def host_of(url: str) -> str:
     return rest.partition(":")[0].lower()
 
 
+def port_of(url: str) -> int | None:
+    """Return the port of a URL, None if it cannot be told."""
+    scheme, _, rest = url.partition("://")
+    place = rest.partition("/")[0].partition("?")[0].rpartition("@")[2].rpartition("]")[2]
+    if ":" in place:
+        port = place.rpartition(":")[2]
+        return int(port) if port.isdecimal() else None
+    return {"http": 80, "ws": 80, "https": 443, "wss": 443}.get(scheme.lower())
+
+
 def is_model_host(host: str, named: Collection[str] = ()) -> bool:
     """True for a host known to serve models, or one the user named."""
     if host in HOSTS or host.endswith(_BELOW) or host.startswith(_REGIONS):

@@ -64,4 +64,4 @@ def test_ever_new_secrets_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch
     redactor = redact.Redactor({})
     texts = {redactor.clean(f"{number:04d}-password-{number}", "password") for number in range(100)}
     assert len(texts) == 100
-    assert len(redactor._placeholders) <= 10
+    assert len(redactor.placeholders) <= 10
