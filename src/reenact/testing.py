@@ -1,7 +1,8 @@
 """For tests of agents and of programs that read traces; works with any test runner.
 
-``recorded()`` records a block and gives it back as a Debugger; the ``assert_*`` functions say what a run
-did when it did not do what was expected; ``write_trace()`` makes a trace file by hand.
+``recorded()`` records a block and gives it back as a Debugger, ``replaying()`` has a block answered by a
+recording; the ``assert_*`` functions say what a run did when it did not do what was expected;
+``write_trace()`` makes a trace file by hand. pytest has a marker and a fixture (``pytest_plugin``).
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from . import lines, schema
 from .capture.run import run
 from .debugger.debugger import Debugger
+from .debugger.trajectory import ORDERED, difference, expected_of
+from .errors import Diverged
+from .playback.inprocess import REPLAY, Reenactment, wrap
+
+__all__ = [
+    "Recorded", "assert_no_errors", "assert_trajectory", "assert_within", "recorded", "replaying", "tools_of",
+    "wrap", "write_trace",
+]  # fmt: skip
 
 _SHOWN = 20
 
@@ -51,7 +60,34 @@ def recorded(
         yield found
 
 
-Run = Recorded | Debugger | str | os.PathLike[str]
+@contextmanager
+def replaying(path: str | os.PathLike[str], *, mode: str = REPLAY, **options: Any) -> Iterator[Reenactment]:
+    """Have what the block calls answered by a recording; AssertionError if calls of it were never made.
+
+    A call that is not recorded raises ``Diverged`` where it is made, and AssertionError in the end if
+    somebody caught that. ``mode`` and options are those of the pytest plugin: ``guard``, ``hosts``,
+    ``live_tools``, ``allow_unused``.
+    """
+    found = Reenactment(path, mode=mode, **options)
+    found.begin()
+    try:
+        try:
+            yield found
+        except BaseException as exc:
+            found.finish(exc)
+            if isinstance(exc, Diverged | KeyboardInterrupt | SystemExit) or not found.missed():
+                raise
+            raise AssertionError("\n\n".join(found.missed())) from exc
+        found.finish()
+        problems = found.problems()
+    finally:
+        found.end()
+    if problems:
+        raise AssertionError("\n\n".join(problems))
+    found.keep()
+
+
+Run = Recorded | Reenactment | Debugger | str | os.PathLike[str]
 
 
 def tools_of(run: Run) -> list[tuple[str, Any]]:
@@ -59,13 +95,15 @@ def tools_of(run: Run) -> list[tuple[str, Any]]:
     return [(call.tool or "", call.args) for call in _debugger(run).calls("tool")]
 
 
-def assert_tools(run: Run, *names: str, any_order: bool = False) -> None:
-    """Fail unless a run called exactly these tools, in this order."""
-    called = [name for name, _ in tools_of(run)]
-    if (sorted(called) != sorted(names)) if any_order else (called != list(names)):
-        raise AssertionError(
-            f"tools expected: {_listed(names)}\ntools called:   {_listed(called)}{_see(run)}"
-        )
+def assert_trajectory(run: Run, expected: Sequence[Any], how: str = ORDERED) -> None:
+    """Fail unless a run called these tools: each a name, or a name and arguments that it must have had.
+
+    ``how``: ``ordered`` exactly these in this order, ``any-order`` exactly these, ``subset`` at least these,
+    ``subsequence`` at least these, in this order.
+    """
+    wrong = difference(tools_of(run), expected_of(expected), how)
+    if wrong is not None:
+        raise AssertionError(wrong + _see(run))
 
 
 def assert_no_errors(run: Run) -> None:
@@ -132,6 +170,8 @@ def write_trace(
 def _debugger(run: Run) -> Debugger:
     if isinstance(run, Recorded):
         return run.debugger
+    if isinstance(run, Reenactment):
+        return run.run
     return run if isinstance(run, Debugger) else Debugger.load(run)
 
 

@@ -12,7 +12,7 @@ import pytest
 from reenact import Debugger, Tap, read_events
 from reenact.testing import (
     assert_no_errors,
-    assert_tools,
+    assert_trajectory,
     assert_within,
     recorded,
     tools_of,
@@ -39,8 +39,8 @@ def test_a_block_is_recorded_and_asked() -> None:
         agent()
     assert run.debugger.count() == 6 and run.debugger.recording.status == "ok"
     assert tools_of(run) == [("search", {"q": "search"}), ("book", {"q": "book"})]
-    assert_tools(run, "search", "book")
-    assert_tools(run, "book", "search", any_order=True)
+    assert_trajectory(run, ["search", "book"])
+    assert_trajectory(run, ["book", "search"], "any-order")
     assert_no_errors(run)
     assert_within(run, turns=1, tool_calls=2, tokens=1000, usd=1)
 
@@ -59,9 +59,9 @@ def test_failures_say_what_the_run_did() -> None:
     with recorded() as run:
         agent(fail=True)
     with pytest.raises(
-        AssertionError, match=r"tools expected: book\ntools called:   search, book\nthe run:\n"
+        AssertionError, match=r"in this order:\n  \+ search\(.*\)\n    book\(.*\)\n.*\nthe run:\n"
     ):
-        assert_tools(run, "book")
+        assert_trajectory(run, ["book"])
     with pytest.raises(AssertionError, match=r"1 errors:\n  tool.result book .*sold out"):
         assert_no_errors(run)
     with pytest.raises(
@@ -83,7 +83,7 @@ def test_an_exception_passes_through_and_is_an_error_of_the_run(tmp_path: Path) 
     with pytest.raises(AssertionError, match="stop"):
         assert_no_errors(run)
     assert (tmp_path / "kept.jsonl").exists()
-    assert_tools(str(tmp_path / "kept.jsonl"))
+    assert_trajectory(str(tmp_path / "kept.jsonl"), [])
 
 
 def test_a_trace_written_by_hand_is_read_like_any_other(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 current_run: ContextVar[RunContext | None] = ContextVar("reenact_run", default=None)
 
+only: Recorder | None = None
+"""Takes all that would go to the run at hand, whichever that is: a test has one file for what it does."""
+
 _process_run: Recorder | None = None
 _locks: dict[int, RLock] = {}
 
@@ -33,6 +36,8 @@ def making() -> RLock:
 
 def current_recorder() -> Recorder:
     """Return the recorder of the run in this context, or of the process."""
+    if only is not None:
+        return only
     run = current_run.get()
     return process_recorder() if run is None else run.recorder()
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from reenact import Debugger, Tap
-from reenact.testing import assert_tools, tools_of, write_trace
+from reenact.testing import assert_trajectory, tools_of, write_trace
 
 ARGS = {"q": "hotels"}
 
@@ -181,7 +181,7 @@ def test_every_dialect(tap, dialect):
         "model.response",
     }
     assert run.summary().tools["search"].calls == 2 and run.summary().tool_calls == 3
-    assert_tools(run, "search", "search", "book")
+    assert_trajectory(run, ["search", "search", "book"])
     assert tools_of(run)[0] == ("search", ARGS)
 
 

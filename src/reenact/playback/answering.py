@@ -1,0 +1,77 @@
+"""Who answers a test: a recording and nothing else, or a recording as far as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ..protocols import Live, ToolReply
+from .answers import IN_FLIGHT
+from .frontier import Miss, Served
+from .guard import agents_place
+from .responder import TapeResponder, asked_by
+
+if TYPE_CHECKING:
+    from ..protocols import AskedTool, Leaving
+    from .divergence import Divergence
+    from .player import Player
+
+
+class Strict(TapeResponder):
+    """What is not recorded raises ``raised`` with the whole report: nobody else will tell it."""
+
+    def __init__(
+        self, player: Player, *, raised: Callable[[str], BaseException], advice: str, **given: Any
+    ) -> None:
+        super().__init__(player, **given)
+        self._raised = raised
+        self._advice = advice
+        self.misses: list[Divergence] = []
+        self.texts: list[str] = []
+        """The reports of the misses, each with where it was made."""
+
+    def _missed(self, found: Miss) -> str:
+        divergence = replace(self.player.explain(found), next=(self._advice,))
+        place, text = agents_place(), divergence.text()
+        if place is not None:
+            first, newline, rest = text.partition("\n")
+            text = f"{first}\n  made at   {place}{newline}{rest}"
+        self.misses.append(divergence)
+        self.texts.append(text)
+        raise self._raised(text)
+
+
+class AsFarAsItGoes(TapeResponder):
+    """What is not recorded goes its own way: models are called, tools run."""
+
+    def __init__(self, player: Player, **given: Any) -> None:
+        super().__init__(player, **given)
+        self.went_live = 0
+        self._lock = Lock()
+        self._left: dict[str, int] = {}
+        """How many recorded calls are not yet promised to a request, by what they ask."""
+
+    def live(self, leaving: Leaving) -> Live | None:
+        """Let a request leave that nothing recorded answers."""
+        request = self._translated(asked_by(leaving))
+        asked = request.fingerprint.l1
+        with self._lock:
+            if asked not in self._left:
+                self._left[asked] = self.player.frontier.count_equal(request)
+            self._left[asked] -= 1
+            if self._left[asked] >= 0:
+                return None
+        self._goes_live()
+        return Live()
+
+    def _made_of_tool(self, found: Served | Miss, asked: AskedTool) -> ToolReply | None:  # type: ignore[override]
+        if isinstance(found, Miss) or found.call.answer.outcome == IN_FLIGHT:
+            self._goes_live()
+            return None
+        return super()._made_of_tool(found, asked)
+
+    def _goes_live(self) -> None:
+        self.went_live += 1
+        self.player.release.asked()
