@@ -1,0 +1,99 @@
+"""git as a tool of ours: one repository, no settings but these, nothing asked, no hook or filter run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+TIMEOUT_S = 18.0
+"""For one command; whoever asks for a snapshot waits a little longer."""
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.excludesFile=/dev/null",
+    "core.attributesFile=/dev/null", "core.autocrlf=false", "core.safecrlf=false", "core.fileMode=true",
+    "core.fsync=none", "gc.auto=0", "maintenance.auto=false",
+    "commit.gpgSign=false", "advice.addEmbeddedRepo=false", "core.sparseCheckout=false",
+)  # fmt: skip
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "false", "GIT_EDITOR": "false",
+    "GIT_NO_REPLACE_OBJECTS": "1", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C",
+    "GIT_AUTHOR_NAME": "reenact", "GIT_AUTHOR_EMAIL": "", "GIT_COMMITTER_NAME": "reenact",
+    "GIT_COMMITTER_EMAIL": "",
+}  # fmt: skip
+_WITHOUT_FOLDER = ("init", "index-pack", "pack-objects")
+
+
+class SnapshotError(Exception):
+    """A snapshot could not be taken or brought back; the text says why."""
+
+
+class Git:
+    """Commands on one repository, by default with its own index and one folder as the work tree."""
+
+    def __init__(self, repository: str, folder: str) -> None:
+        self.repository = repository
+        self.folder = folder
+        self.index = os.path.join(repository, "index")
+        self.timeout_s = TIMEOUT_S
+
+    def __call__(
+        self,
+        *words: str,
+        stdin: bytes = b"",
+        index: str | None = None,
+        folder: str | None = None,
+        more: dict[str, str] | None = None,
+    ) -> bytes:
+        """Return what a command writes; SnapshotError if it fails."""
+        done = self.run(*words, stdin=stdin, index=index, folder=folder, more=more)
+        if done.returncode:
+            raise SnapshotError(first_line(done.stderr) or f"git {words[0]} ended with {done.returncode}")
+        return done.stdout
+
+    def run(
+        self,
+        *words: str,
+        stdin: bytes = b"",
+        index: str | None = None,
+        folder: str | None = None,
+        more: dict[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a command, however it ends."""
+        folder, index = folder or self.folder, index or self.index
+        env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        env |= _ENVIRONMENT | {"HOME": self.repository, "XDG_CONFIG_HOME": self.repository} | (more or {})
+        env |= {"GIT_DIR": self.repository, "GIT_INDEX_FILE": index}
+        if words[0] not in _WITHOUT_FOLDER:
+            env["GIT_WORK_TREE"] = folder
+        command = ["git", *(word for each in _SETTINGS for word in ("-c", each)), *words]
+        try:
+            return subprocess.run(  # noqa: S603
+                command,
+                input=stdin,
+                capture_output=True,
+                cwd=folder,
+                env=env,
+                timeout=self.timeout_s,
+                check=False,
+            )
+        except FileNotFoundError as exc:
+            missing = "git is not on the PATH" if os.path.isdir(folder) else f"{folder} is gone"
+            raise SnapshotError(missing) from exc
+        except subprocess.TimeoutExpired as exc:
+            _unlock(index)
+            raise SnapshotError(f"git {words[0]} took longer than {self.timeout_s:g} s") from exc
+        except OSError as exc:
+            raise SnapshotError(f"git cannot be run: {exc.strerror}") from exc
+
+
+def _unlock(index: str) -> None:
+    """Take away the lock of a git that was ended; nobody else writes here."""
+    if os.path.exists(f"{index}.lock"):
+        os.unlink(f"{index}.lock")
+
+
+def first_line(data: bytes) -> str:
+    """Return what git complains of."""
+    lines = data.decode("utf-8", "replace").strip().splitlines()
+    return lines[0].removeprefix("fatal: ").removeprefix("error: ")[:300] if lines else ""

@@ -1,0 +1,77 @@
+"""In the agent: asks the supervisor's keeper for a snapshot of the workspace, and waits until it is taken.
+
+Nothing is started here and no file is read: one line goes through a socket and one comes back. Where that
+fails it is told once, noted in the trace, and never tried again.
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+VARIABLE = "REENACT_WORKSPACE"
+"""The socket of the keeper (``keeper``); set by ``reenact run --workspace``."""
+PATIENCE_S = 20.0
+"""How long the agent may be kept waiting for one snapshot."""
+
+SNAPSHOT, RESTORE = "snapshot", "restore"
+TREE, RESTORED, WAITS, FAILED, FAILED_BEFORE = "tree", "restored", "waits", "failed", "failed-before"
+"""What a keeper answers: an id; the id of what was there before; nothing, since nothing was restored yet; why
+there are no snapshots any more, and the same to those who ask after the first one was told."""
+
+_given_up: set[int] = set()
+"""The process that need not ask again; a forked child may."""
+
+
+def tree_now(recorder: Recorder) -> str | None:
+    """Return the id of the workspace as it is, None if nobody keeps one. Never raises."""
+    if VARIABLE not in os.environ or os.getpid() in _given_up:
+        return None
+    try:
+        word, told = ask(SNAPSHOT, PATIENCE_S)
+        if word == TREE:
+            return told
+        if word != WAITS:
+            _give_up(recorder, told, is_new=word == FAILED)
+    except Exception as exc:
+        guard.pass_on(exc)
+        _give_up(recorder, f"the keeper does not answer: {guard.explain(exc)}", is_new=True)
+    return None
+
+
+def _give_up(recorder: Recorder, why: str, *, is_new: bool) -> None:
+    _given_up.add(os.getpid())
+    if is_new:
+        tell(why)
+    recorder.note("workspace", detail=why)
+
+
+def tell(why: str) -> None:
+    """Say that the run goes on without snapshots."""
+    guard.tell("workspace", f"no more snapshots of the workspace ({why}). Your agent is unaffected.")
+
+
+def ask(request: str, patience_s: float) -> tuple[str, str]:
+    """Return the keeper's answer as a word and what it tells; OSError if there is none."""
+    from _socket import AF_UNIX, SOCK_STREAM, socket  # what a library made of sockets is not for us
+
+    line = socket(AF_UNIX, SOCK_STREAM)
+    try:
+        line.settimeout(patience_s)
+        line.connect(os.environ[VARIABLE])
+        line.sendall(request.encode() + b"\n")
+        answer = b""
+        while not answer.endswith(b"\n"):
+            piece = line.recv(4096)
+            if not piece:
+                raise ConnectionError("the connection ended")
+            answer += piece
+    finally:
+        line.close()
+    word, _, told = answer.decode("utf-8", "replace").strip().partition(" ")
+    return word, told
