@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from .errors import UsageError
+from .schema import EFFECTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,9 +36,13 @@ _RUN = {
     "record_http": (str, '"models" or "all"'),
     "seams": (list, 'a list of what to leave out, as ["-aiohttp"]'),
     "content": (str, '"full", "hash" or "none"'),
+    "workspace": (str, "a folder"),
+    "ambient": (list, 'a list of modules, as ["my_agent", "__main__"]'),
     "strict_coverage": (bool, "true or false"),
 }
 """What ``[run]`` may hold: its type, and what it is called."""
+_FOLDERS = ("out", "workspace")
+"""Told from where the settings stand."""
 _CHOICES = {"record_http": ("models", "all"), "content": ("full", "hash", "none")}
 
 
@@ -103,7 +108,7 @@ def _rate(where: str, value: Any) -> str:
 
 
 def run_settings(folder: str | None = None) -> dict[str, Any]:
-    """Return what ``reenact run`` is to do unless it is told otherwise; ``out`` as a whole path."""
+    """Return what ``reenact run`` is to do unless it is told otherwise; folders as whole paths."""
     path, settings = _settings(folder)
     table = settings.get("run", {})
     if not isinstance(table, dict):
@@ -119,8 +124,20 @@ def run_settings(folder: str | None = None) -> dict[str, Any]:
             fits = all(each.startswith("-") for each in value)
         if not fits or (key in _CHOICES and value not in _CHOICES[key]):
             raise UsageError(f"{where} is {value!r}", hint=f"it is {called}")
-    if "out" in table:
-        return {**table, "out": os.path.join(os.path.dirname(path), table["out"])}
+    folders = {key: os.path.join(os.path.dirname(path), table[key]) for key in _FOLDERS if key in table}
+    return {**table, **folders}
+
+
+def tool_effects(folder: str | None = None) -> dict[str, str]:
+    """Return what the user says of tools: ``[effects] search = "read"``; a name may be a pattern."""
+    path, settings = _settings(folder)
+    table = settings.get("effects", {})
+    hint = 'write for instance [effects] search = "read"; the words are ' + ", ".join(EFFECTS)
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: effects is not a table", hint=hint)
+    for name, effect in table.items():
+        if effect not in EFFECTS:
+            raise UsageError(f"{path}: effects.{name} is {effect!r}", hint=hint)
     return dict(table)
 
 

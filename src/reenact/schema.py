@@ -24,7 +24,11 @@ MODEL_REQUEST, MODEL_RESPONSE = "model.request", "model.response"
 TOOL_CALLED, TOOL_RESULT = "tool.called", "tool.result"
 HTTP_REQUEST, HTTP_RESPONSE = "http.request", "http.response"
 LLM_CALL, TOOL_CALL, OLD_TOOL_RESULT, FINAL = "llm_call", "tool_call", "tool_result", "final"
-ERROR, NOTE = "error", "note"
+ERROR, NOTE, AMBIENT = "error", "note", "ambient"
+
+PURE, READ, WRITE, IRREVERSIBLE = "pure", "read", "write", "irreversible"
+EFFECTS = (PURE, READ, WRITE, IRREVERSIBLE)
+"""What a tool does to the world: nothing, reads it, changes it, changes it for good. No word: not known."""
 
 LISTS = ("messages", "input", "contents")
 """The keys of a request body that hold the conversation; ``n`` and ``chain`` speak of the first present."""

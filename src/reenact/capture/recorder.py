@@ -123,6 +123,21 @@ class Recorder(Writer):
         except Exception as exc:
             guard.swallow("begin a trace", exc)
 
+    def note(self, what: str, **detail: Any) -> None:
+        """Write down something about the recording itself. Never raises."""
+        try:
+            with self.lock:
+                if self.closed:
+                    return
+                if self.step == 0:
+                    self._write_head()
+                self._note(what, **detail)
+                told = self._take_untold()
+            if told:
+                self._tell_listeners(told)
+        except Exception as exc:
+            guard.swallow("write a note", exc)
+
     def close(self, status: str = "ok", **end: Any) -> None:
         """End the run (or this process' part of it) and give everything back. Never raises; twice is fine."""
         try:
