@@ -21,7 +21,7 @@ _RANK = {"full": 0, "hash": 1, "none": 2}
 KEPT_NAMES = frozenset(
     "v call lane parent within tot base keep n chain tool tool_id name id model model_id provider"
     " status stop_reason"
-    " ended attempt duration_ms ttft_ms kind role type turn where what effect lossy url".split()
+    " ended attempt duration_ms ttft_ms kind role type turn where what effect lossy url workspace".split()
 )
 """Names and ids: what makes a trace useful without its content, as long as nothing else stands there."""
 MAX_LABEL = 128

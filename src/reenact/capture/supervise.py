@@ -33,6 +33,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from .keeper import Keeper
+
 BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """What a shell answers where a command cannot be started."""
@@ -48,6 +50,8 @@ class Supervised:
         meta: dict[str, Any],
         variables: dict[str, str],
         head: dict[str, Any] | None = None,
+        workspace: str | None = None,
+        restored_from: str | None = None,
     ) -> None:
         self.command = command
         self.name = name
@@ -58,6 +62,10 @@ class Supervised:
         self.run_id = new_id(16)
         self.w = new_id(4)
         self.path = in_folder(default_folder(), name, self.run_id)
+        self.workspace = workspace
+        """The folder that snapshots are taken of."""
+        self.restored_from = restored_from
+        """The repository of another run's snapshots; the first is taken when one of them was restored."""
         self.exit = 0
         """Its exit code, or minus the signal that ended it."""
         self.status = "unknown"
@@ -71,14 +79,18 @@ class Supervised:
         began = time.monotonic()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
         children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, nobody would tell us how it ended
+        keeper = self._start_keeper()
         pid = os.fork()
         if pid == 0:
             self._become_agent(mask, children)
         _let_go_of_streams()
         peak = self._wait(pid)
+        ended = time.monotonic()
+        if keeper is not None:
+            keeper.stop()
         told: dict[str, Any] = {
             "exit": self.exit,
-            "duration_ms": round((time.monotonic() - began) * 1000, 3),
+            "duration_ms": round((ended - began) * 1000, 3),
             "peak_bytes": peak,
         }
         killed = (oom_kills() or 0) - (killed_before or 0)
@@ -89,6 +101,22 @@ class Supervised:
                 self.status, self.totals, self.unseen = complete_end(self.path, self.run_id, self.w, told)
             except Exception as exc:
                 guard.swallow("write how the agent ended", exc)
+
+    def _start_keeper(self) -> Keeper | None:
+        """Begin to keep the workspace; without one the agent runs all the same."""
+        if self.workspace is None:
+            return None
+        from .keeper import Keeper
+        from .shadow import Shadow, repository_of
+
+        try:
+            shadow = Shadow(repository_of(self.path), self.workspace, [os.path.dirname(self.path)])
+            keeper = Keeper(shadow, self.restored_from)
+            self.variables = {**self.variables, **keeper.start()}
+            return keeper
+        except Exception as exc:
+            guard.swallow("keep the workspace", exc)
+            return None
 
     @property
     def is_recorded(self) -> bool:
@@ -130,6 +158,7 @@ class Supervised:
             command=self.command,
             cwd=os.getcwd(),
             git=git_commit(),
+            **self._first_snapshot(),
             **self.head,
         )
         # Kept: a recorder that is dropped ends its run.
@@ -144,6 +173,27 @@ class Supervised:
             RUN_VARIABLE: announcement(self.run_id, self.w, recorder.run_stem),
             MAIN_VARIABLE: f"{os.getpid()} {os.path.getsize(self.path)}",
         }
+
+    def _first_snapshot(self) -> dict[str, Any]:
+        """Return the fields that tell of the workspace as the agent finds it."""
+        if self.workspace is None:
+            return {}
+        from .keeper import FIRST_TIMEOUT_S
+        from .workspace import SNAPSHOT, TREE, VARIABLE, WAITS, ask, tell
+
+        place = {"workspace_dir": os.path.realpath(self.workspace)}
+        if VARIABLE not in self.variables:  # told already
+            return place
+        try:
+            os.environ[VARIABLE] = self.variables[VARIABLE]  # of a process that is about to be the agent
+            word, told = ask(SNAPSHOT, FIRST_TIMEOUT_S)
+        except OSError as exc:
+            word, told = "", guard.explain(exc)
+        if word == TREE:
+            return {"workspace": told, **place}
+        if word != WAITS:
+            tell(told)
+        return place
 
     def _wait(self, agent: int) -> int:
         """Pass signals on until the agent has ended; returns the most memory it had, in bytes."""

@@ -11,7 +11,9 @@ from typing import Any
 from ..._config import run_settings
 from ...capture.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.options import CONTENT_VARIABLE
+from ...capture.places import default_folder
 from ...capture.seams.table import SEAMS, SEAMS_VARIABLE
+from ...capture.shadow import named_folder
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
 from ..output import Output
@@ -22,13 +24,16 @@ Run a program and record its model calls, without a change in it. COMMAND is a s
 or any program on the PATH, with its arguments; what comes after it is passed on as it stands. Processes it
 starts join the run. Input, output, signals and the exit code are the program's own; one line on stderr says
 at the end where the run is, and one more what could not be seen, if anything. With REENACT_OFF=1 nothing is
-recorded. What the options leave open is taken from the environment, then from [run] in reenact.toml or
-[tool.reenact.run] in pyproject.toml."""
+recorded. --workspace keeps the folder an agent works on as it was at the start, before every model call and
+after every tool, in a git repository beside the run; what the folder's .gitignore names is left out, and
+NOTHING IN IT IS REDACTED. What the options leave open is taken from the environment, then from [run] in
+reenact.toml or [tool.reenact.run] in pyproject.toml."""
 EXAMPLES = """\
   reenact run agent.py --task lisbon
   reenact run --name nightly --tag env=prod -m my_agent
   reenact run pytest tests/ -k agents
   reenact run --host llm.example.com gunicorn app:app
+  reenact run --workspace . coder.py           so that a fork can begin where a step began
   reenact show                                 what has just happened
 """
 
@@ -50,6 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--record-http", choices=(MODELS, ALL), help="all: record other HTTP traffic, too; default models"
+    )
+    parser.add_argument(
+        "--workspace", metavar="DIR", help="snapshots of this folder with every call, contents not redacted"
     )
     parser.add_argument(
         "--strict-coverage", action="store_true", help="exit with 3 if something could not be seen"
@@ -85,7 +93,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if out_folder is not None:
         os.environ["REENACT_DIR"] = os.path.abspath(out_folder)
     name = args.name or settings.get("name") or _name(args.command)
-    agent = Supervised(command, name, {**settings.get("tags", {}), **tags}, _variables(args, settings))
+    workspace = args.workspace or settings.get("workspace")
+    if workspace is not None:
+        workspace = named_folder(workspace, default_folder())
+    meta = {**settings.get("tags", {}), **tags}
+    agent = Supervised(command, name, meta, _variables(args, settings), workspace=workspace)
     agent.run()
     unseen = _unseen(agent)
     if args.json:
