@@ -17,14 +17,13 @@ from . import guard
 from .git import TIMEOUT_S, SnapshotError
 from .shadow import Shadow
 from .workspace import FAILED, FAILED_BEFORE, RESTORE, RESTORED, SNAPSHOT, TREE, VARIABLE, WAITS
+from .workspace import RESTORE_PATIENCE_S as LONG_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-FIRST_TIMEOUT_S = 300.0
-"""For the first snapshot and for restoring, when every file is read."""
 _LONGEST_PATH = 100
 """Of a socket; systems have room for about that many bytes."""
 _CLIENT_S = 2.0
@@ -101,7 +100,7 @@ class _Serving:
         self._failed: str | None = None
         self._is_told = False
         self._uncommitted: str | None = None
-        shadow.git.timeout_s = FIRST_TIMEOUT_S
+        shadow.git.timeout_s = LONG_S
         self._attempt(shadow.begin)
 
     def serve(self, listener: socket.socket, supervisor: int) -> None:
@@ -149,7 +148,7 @@ class _Serving:
             self._shadow.fetch(tree, self._source)
             kept = self._shadow.restore(tree)
 
-        self._shadow.git.timeout_s = FIRST_TIMEOUT_S
+        self._shadow.git.timeout_s = LONG_S
         self._attempt(restore)
         self._waits = False
         return f"{RESTORED} {kept}"

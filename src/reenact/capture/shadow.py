@@ -187,6 +187,10 @@ class Shadow:
         self.commit(tree, "restored")
         return kept
 
+    def changed(self, one: str, other: str) -> list[str]:
+        """Return the files in which two trees differ."""
+        return _names(self.git("diff-tree", "-r", "-z", "--name-only", one, other))
+
     def _in_the_way(self, tree: str) -> list[str]:
         """Return what is ignored and stands where the tree has something, so that it can be kept, too."""
         known = set(_names(self.git("ls-files", "-z")))

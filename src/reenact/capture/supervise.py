@@ -178,15 +178,14 @@ class Supervised:
         """Return the fields that tell of the workspace as the agent finds it."""
         if self.workspace is None:
             return {}
-        from .keeper import FIRST_TIMEOUT_S
-        from .workspace import SNAPSHOT, TREE, VARIABLE, WAITS, ask, tell
+        from .workspace import RESTORE_PATIENCE_S, SNAPSHOT, TREE, VARIABLE, WAITS, ask, tell
 
         place = {"workspace_dir": os.path.realpath(self.workspace)}
         if VARIABLE not in self.variables:  # told already
             return place
         try:
             os.environ[VARIABLE] = self.variables[VARIABLE]  # of a process that is about to be the agent
-            word, told = ask(SNAPSHOT, FIRST_TIMEOUT_S)
+            word, told = ask(SNAPSHOT, RESTORE_PATIENCE_S)
         except OSError as exc:
             word, told = "", guard.explain(exc)
         if word == TREE:

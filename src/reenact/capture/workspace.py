@@ -18,6 +18,8 @@ VARIABLE = "REENACT_WORKSPACE"
 """The socket of the keeper (``keeper``); set by ``reenact run --workspace``."""
 PATIENCE_S = 20.0
 """How long the agent may be kept waiting for one snapshot."""
+RESTORE_PATIENCE_S = 300.0
+"""The same for a fork at its cut, and before the agent begins: then every file is read or written."""
 
 SNAPSHOT, RESTORE = "snapshot", "restore"
 TREE, RESTORED, WAITS, FAILED, FAILED_BEFORE = "tree", "restored", "waits", "failed", "failed-before"
@@ -75,3 +77,21 @@ def ask(request: str, patience_s: float) -> tuple[str, str]:
         line.close()
     word, _, told = answer.decode("utf-8", "replace").strip().partition(" ")
     return word, told
+
+
+def restore(tree: str) -> str:
+    """Make the workspace what it was at the cut of a fork; returns the id of what was there until now.
+
+    Halted if that cannot be: nothing may go live in another world than the one it is told to be in.
+    """
+    from ..errors import Halted
+
+    try:
+        word, told = ask(f"{RESTORE} {tree}", RESTORE_PATIENCE_S)
+    except (KeyError, OSError) as exc:
+        word, told = "", f"the keeper does not answer: {guard.explain(exc)}"
+    if word != RESTORED:
+        raise Halted(
+            f"the workspace is not what it was at the cut: {told}", hint="--stale-world leaves it as it is"
+        )
+    return told

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ... import protocols
+from weakref import WeakKeyDictionary
+
+from ... import protocols, schema
 from .. import guard
 from ..tap import Tap, calls_of
 from .methods import replace
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from ..watch import Watch
 
 CALL = "tools/call"
+
+_effects: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
+"""What the tools of a session do to the world, as far as its server has told."""
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
@@ -33,9 +38,11 @@ def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -
     original = getattr(owner, method)
 
     async def tapped(self: Any, *args: Any, **given: Any) -> Any:
-        call = _begin(watch, tool_of, args, given)
+        call = _begin(watch, tool_of, self, args, given)
         if call is None:
-            return await original(self, *args, **given)
+            result = await original(self, *args, **given)
+            _remember(self, result)
+            return result
         try:
             result = await call.instead(args, given)
             if result is None:
@@ -61,7 +68,28 @@ def _of_call(name: str, arguments: Any = None, *_: Any, **__: Any) -> tuple[str,
     return name, arguments
 
 
-def _begin(watch: Watch, tool_of: Callable[..., Any], args: Any, given: Any) -> _Call | None:
+def _remember(session: Any, result: Any) -> None:
+    """Keep what a list of tools says of their effects."""
+    try:
+        for tool in getattr(result, "tools", None) or ():
+            effect = _effect(getattr(tool, "annotations", None))
+            if effect is not None:
+                _effects.setdefault(session, {})[tool.name] = effect
+    except Exception as exc:
+        guard.swallow("look at a list of tools", exc)
+
+
+def _effect(annotations: Any) -> str | None:
+    """Return our word for a server's hints; None where they say nothing of what a tool does."""
+    hints = [getattr(annotations, name, None) for name in ("readOnlyHint", "destructiveHint")]
+    if annotations is not None and hints == [None, None]:  # mcp 2 spells them as Python does
+        hints = [getattr(annotations, name, None) for name in ("read_only_hint", "destructive_hint")]
+    if hints[0] is True:
+        return schema.READ
+    return schema.WRITE if any(hint is not None for hint in hints) else None
+
+
+def _begin(watch: Watch, tool_of: Callable[..., Any], session: Any, args: Any, given: Any) -> _Call | None:
     try:
         tool = tool_of(*args, **given)
         if tool is None or watch.is_off:
@@ -72,7 +100,7 @@ def _begin(watch: Watch, tool_of: Callable[..., Any], args: Any, given: Any) -> 
         outer = calls.open.get(calls.open_tool() or "")
         if outer is not None and outer.name == name:
             return None  # a tool of that name is being recorded already, and this is how it does its work
-        return _Call(Tap(recorder), name, arguments)
+        return _Call(Tap(recorder), name, arguments, _effects.get(session, {}).get(name))
     except Exception as exc:
         guard.swallow("look at a tool call", exc)
         return None
@@ -81,11 +109,12 @@ def _begin(watch: Watch, tool_of: Callable[..., Any], args: Any, given: Any) -> 
 class _Call:
     """A tool call under way."""
 
-    def __init__(self, tap: Tap, name: str, args: Any) -> None:
+    def __init__(self, tap: Tap, name: str, args: Any, effect: str | None) -> None:
         self._tap = tap
         self._name = name
         self._args = args or {}
-        self._call = tap.record_tool_call(name, args or {})
+        self._effect = effect
+        self._call = tap.record_tool_call(name, args or {}, effect=effect)
 
     async def instead(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         """Return what a recording has in the place of the server's result, None if the server is asked."""
@@ -93,7 +122,7 @@ class _Call:
             return None
         from ..standin_tool import given_async
 
-        asked = protocols.AskedTool(self._name, self._args, self._tap._recorder())
+        asked = protocols.AskedTool(self._name, self._args, self._tap._recorder(), effect=self._effect)
         reply = await protocols.responder.tool_async(asked)
         if reply is None:
             return None
