@@ -59,7 +59,7 @@ def response_body(given: str, recorded: Any, provider: str | None, url: str | No
 def _spoken(text: str, old: dict[str, Any], provider: str | None, url: str | None) -> dict[str, Any]:
     """Return an answer that says just this text, and otherwise is the recorded one."""
     model = {"model": shapes.model_of(old, url) or "unknown"}
-    if shapes.error_of(old, provider) is not None:
+    if old.get("error") is not None or shapes.error_of(old, provider) is not None:
         old = {}
     if provider == "anthropic":
         made = {"id": "msg_reenact", "type": "message", "role": "assistant", **model, **_no_usage(), **old}

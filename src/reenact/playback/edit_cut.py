@@ -35,7 +35,7 @@ class Relation(NamedTuple):
     is_agents: bool
     """The same agent makes it: settings hold for it."""
     carries: bool
-    """Its conversation begins with the whole one at the cut."""
+    """Its conversation begins with the whole one at the cut, whatever the system prompt is."""
     is_cut: bool
     """It is the request at the cut, or the same again."""
     shares: bool
@@ -89,21 +89,18 @@ class CutRequest:
         """Hold a request against this one."""
         if endpoint_of(url) != self.endpoint:
             return Relation(False, False, False, False)
-        _, messages = conversation_of(body)
-        common = common_start(self.messages, messages)
+        spoken, now = without_own_words(self.messages), without_own_words(conversation_of(body)[1])
+        common = common_start(spoken, now)
         same_kept = shapes.kept_conversation(body) == self.kept_elsewhere
-        own = own_words(self.messages)
-        shares = same_kept and common > own
+        shares = same_kept and common > 0
         alike = _alike(system_of(body), self.system)
         tools = tools_of(body) == self.tools
         if alike and tools and (self.system or self.tools):
             is_agents = True
         else:  # one of the two may change from call to call; an agent that was handed the work has neither
             is_agents = shares and (alike or (tools and bool(self.tools)))
-        carries = same_kept and bool(self.messages) and common == len(self.messages)
-        goes_on = carries and (is_agents or common - own >= 2)
-        is_cut = goes_on and len(messages) == len(self.messages)
-        return Relation(is_agents, goes_on, is_cut, shares and is_agents)
+        carries = shares and common == len(spoken) and (is_agents or common >= 2)
+        return Relation(is_agents, carries, carries and len(now) == common, shares and is_agents)
 
 
 def conversation_of(body: dict[str, Any]) -> tuple[str | None, list[Any]]:
@@ -141,6 +138,11 @@ def own_words(messages: list[Any]) -> int:
     while count < len(messages) and is_system(messages[count]):
         count += 1
     return count
+
+
+def without_own_words(messages: list[Any]) -> list[Any]:
+    """Return a conversation without the system prompt it begins with."""
+    return messages[own_words(messages) :]
 
 
 def is_system(message: Any) -> bool:

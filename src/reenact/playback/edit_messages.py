@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..wire.pairing import is_models, pairs
 from ..wire.toolresults import tool_results
 from ..wire.values import mapping
-from .edit_cut import CutRequest, common_start, is_same
+from .edit_cut import CutRequest, common_start, is_same, own_words, without_own_words
 from .edit_paths import with_path
 
 DROP, REPLACE, AFTER = "drop", "replace", "after"
@@ -148,15 +148,14 @@ def made_in(
     messages: list[Any], changes: list[Change], cut: CutRequest, *, carries: bool
 ) -> tuple[list[Any], list[str]]:
     """Return the messages of a request with the changes told at the cut, and what is to be said."""
-    before = cut.messages
-    after = changed(before, changes, [change.at for change in changes], cut.provider)
-    if common_start(after, messages) == len(after) and not (carries and len(before) >= len(after)):
-        return messages, []  # made already
-    if carries:
-        return changed(messages, changes, [change.at for change in changes], cut.provider), []
+    after = changed(cut.messages, changes, [change.at for change in changes], cut.provider)
+    then, made = without_own_words(cut.messages), without_own_words(after)
+    is_made = common_start(made, without_own_words(messages)) == len(made)
+    if is_made and not (carries and len(then) >= len(made)):
+        return messages, []
     found, places, notes = [], [], []
     for change in changes:
-        place = _only_place(messages, before[change.at])
+        place = _place_of(change.at, messages, cut, carries)
         if place is None:
             notes.append(
                 f"message {change.at + 1} of the cut is not in this request any more: {_TOLD[change.what]}"
@@ -167,16 +166,20 @@ def made_in(
     return (changed(messages, found, places, cut.provider) if found else messages), notes
 
 
+def _place_of(at: int, messages: list[Any], cut: CutRequest, carries: bool) -> int | None:
+    """Return where a message of the cut stands in a later request."""
+    own, own_now = own_words(cut.messages), own_words(messages)
+    if carries and at >= own:
+        return at - own + own_now
+    places = [place for place, each in enumerate(messages) if is_same(each, cut.messages[at])]
+    return places[0] if len(places) == 1 else None
+
+
 _TOLD = {
     DROP: "nothing was dropped",
     REPLACE: "the change in it was not made",
     AFTER: "nothing was put in after it",
 }
-
-
-def _only_place(messages: list[Any], message: Any) -> int | None:
-    places = [place for place, each in enumerate(messages) if is_same(each, message)]
-    return places[0] if len(places) == 1 else None
 
 
 def _is_made(messages: list[Any], place: int, change: Change) -> bool:

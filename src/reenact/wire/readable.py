@@ -72,7 +72,10 @@ def _part(part: dict[str, Any]) -> tuple[str, str]:
 
 def system_text(value: object) -> str:
     """Return a system prompt as text: a string, blocks, or Gemini's content."""
-    return words(value.get("parts", value) if isinstance(value, dict) else value)
+    value = value.get("parts", value) if isinstance(value, dict) else value
+    if isinstance(value, list):  # Bedrock puts a mark for its cache among the blocks
+        value = [block for block in value if "cachePoint" not in mapping(block)]
+    return words(value)
 
 
 def tool_names(value: object) -> list[str]:

@@ -1,0 +1,116 @@
+"""What holds for any edit on any conversation: made once, nothing else touched, every tool still answered."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from edited import DIALECTS, another, conversation
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reenact.errors import UsageError
+from reenact.playback.edits import CutRequest, Edits
+from reenact.wire.pairing import consistent
+
+WORDS = st.sampled_from(["hotels", "found", "Go on", "ok", "日本 🦉", "{}"])
+TURNS = st.lists(
+    st.tuples(st.just("tool"), WORDS, WORDS) | st.tuples(st.just("text"), WORDS, WORDS), max_size=4
+)
+ALL = pytest.mark.parametrize("name", DIALECTS)
+
+
+def spoken(name: str, turns: list[Any], ids: str) -> dict[str, Any]:
+    """A conversation of these turns, which repeat themselves as agents do."""
+    spelled = DIALECTS[name]
+    said = [*spelled.before, spelled.user("Plan Lisbon")]
+    for number, (kind, one, other) in enumerate(turns):
+        if kind == "tool":
+            said += spelled.use(f"{ids}{number}", one) + spelled.result(f"{ids}{number}", other)
+        else:
+            said += [*spelled.said(one), spelled.user(other)]
+    return copy.deepcopy({**spelled.rest, spelled.key: said})
+
+
+@st.composite
+def edits(draw: Any) -> Edits:
+    given: dict[str, Any] = {}
+    if draw(st.booleans()):
+        given["inject_user"] = draw(WORDS)
+    if draw(st.booleans()):
+        given["drop"] = draw(st.lists(st.integers(-9, 9), min_size=1, max_size=3))
+    if draw(st.booleans()):
+        given["tool_result"] = draw(WORDS)
+    sets = draw(
+        st.sets(st.sampled_from(["system=New.", "system+= More.", "model=b", "temperature=0", "x=1"]))
+    )
+    return Edits.given(sets=sorted(sets), **given)
+
+
+@ALL
+@given(edits=edits(), turns=TURNS, more=TURNS)
+def test_any_edit_on_any_conversation(name, edits, turns, more):
+    url = DIALECTS[name].url
+    cut = CutRequest(spoken(name, turns, "c"), url)
+    try:
+        edits._changes(cut)
+    except UsageError as why:
+        assert why.hint
+        return
+    for later in ([], more):
+        body = spoken(name, [*turns, *later], "live")
+        before = copy.deepcopy(body)
+        found = edits.request(body, url, cut)
+        assert body == before
+        again = edits.request(found.body, found.url, cut)
+        assert (again.body, again.url) == (found.body, found.url)
+        messages = conversation(found.body)
+        assert consistent(messages, name).length == len(messages)
+        if name == "bedrock":
+            roles = [message["role"] for message in messages]
+            assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+        # What the agent said since the cut stands at the end, to the letter.
+        since = conversation(body)[len(cut.messages) :]
+        assert messages[len(messages) - len(since) :] == since
+        if not edits.sets:
+            key = DIALECTS[name].key
+            assert {**found.body, key: 0} == {**body, key: 0}
+        if not edits:
+            assert found.body == body
+
+
+@ALL
+@given(edits=edits(), turns=TURNS)
+def test_another_agent_is_never_touched(name, edits, turns):
+    url = DIALECTS[name].url
+    cut = CutRequest(spoken(name, turns, "c"), url)
+    try:
+        edits._changes(cut)
+    except UsageError:
+        return
+    assert edits.request(another(name), url, cut) == (another(name), url, ())
+
+
+@given(edits=edits())
+def test_edits_are_the_same_after_they_were_told(edits):
+    assert Edits.from_json(json.loads(json.dumps(edits.as_json()))) == edits
+    assert bool(edits) == bool(edits.as_json())
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+    ),
+    st.text(max_size=30),
+    edits(),
+)
+def test_no_request_is_too_odd(body, url, edits):
+    cut = CutRequest(spoken("anthropic", [("tool", "a", "b")], "c"), DIALECTS["anthropic"].url)
+    try:
+        edits._changes(cut)
+    except UsageError:
+        return
+    assert edits.request(body, url, cut).body == body
