@@ -19,9 +19,10 @@ from .table import Case, Framework
 
 AGENTS = Path(__file__).parent / "agents"
 WRAPPING = Path(__file__).parent / "wrapping.py"
+DECORATING = Path(__file__).parent / "decorating.py"
 SPANS = "/traces/ingest"
 """Where a framework sends reports of its own, full of times."""
-BARE, RUN, WRAPPED = "bare", "run", "wrapped"
+BARE, RUN, WRAPPED, DECORATED = "bare", "run", "wrapped", "decorated"
 QUIET = {
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -48,6 +49,8 @@ class Played:
 
     name: str
     """Of this play, as it stands in its URLs."""
+    folder: Path
+    """Where it was played."""
 
     def requests(self, case: Case) -> list[dict[str, Any]]:
         """What a case sent, as JSON; which connection took it is left to the pool."""
@@ -79,24 +82,30 @@ def play(
 ) -> Played:
     name = f"{framework.name}.{way}"
     words = [f"{case.name}={provider.url(f'{case.words}@{name}.{case.name}')}" for case in framework.cases]
+    run = ["-m", "reenact", "run", "--strict-coverage", "--out", "runs"]
     before = {
         BARE: [],
-        RUN: ["-m", "reenact", "run", "--strict-coverage", "--out", "runs"],
+        RUN: run,
         WRAPPED: [str(WRAPPING), str(folder / "runs" / "wrapped.jsonl")],
+        DECORATED: [*run, str(DECORATING)],
     }[way]
-    done = subprocess.run(
-        [sys.executable, *before, str(AGENTS / framework.script), *words],
+    done = python([*before, str(AGENTS / framework.script), *words], folder, environment)
+    traces = sorted((folder / "runs").glob("*.jsonl"))
+    log = {case.name: _received(provider, f"@{name}.{case.name}/") for case in framework.cases}
+    said = done.stderr.splitlines()
+    return Played(done.returncode, by_case(done.stdout), said, log, provider.port, traces, name, folder)
+
+
+def python(words: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a Python in a folder that is its home."""
+    return subprocess.run(
+        [sys.executable, *words],
         capture_output=True,
         text=True,
         cwd=folder,
         env={**_without_ours(environment), **QUIET, "HOME": str(folder)},
         stdin=subprocess.DEVNULL,
         timeout=200,
-    )
-    traces = sorted((folder / "runs").glob("*.jsonl"))
-    log = {case.name: _received(provider, f"@{name}.{case.name}/") for case in framework.cases}
-    return Played(
-        done.returncode, _by_case(done.stdout), done.stderr.splitlines(), log, provider.port, traces, name
     )
 
 
@@ -112,7 +121,7 @@ def _without_ours(environment: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not name.startswith("REENACT_")}
 
 
-def _by_case(text: str) -> dict[str, list[str]]:
+def by_case(text: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"": []}
     for line in text.splitlines():
         if line.startswith('{"case"'):

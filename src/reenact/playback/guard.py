@@ -127,8 +127,10 @@ class Guard:
             self._refuse_connection(host)
 
     def _refuse_connection(self, host: str) -> None:
-        why = self._refused(f"connect to {host}") + ": a run that is re-enacted calls nobody"
-        if is_librarys_own():
+        unbidden = is_librarys_own()
+        what = self._refused(f"connect to {host}", by_agent=not unbidden)
+        why = what + ": a run that is re-enacted calls nobody"
+        if unbidden:
             raise ConnectionRefusedError(errno.ECONNREFUSED, why)
         raise self._raised(why)
 
@@ -176,20 +178,15 @@ class Guard:
 
     def _refuse(self, what: str) -> None:
         raise PermissionError(
-            self._refused(what) + ": a run that is re-enacted changes nothing. Decorate what does it with"
+            self._refused(what, by_agent=is_agents(_nearest(is_past_ours=True)))
+            + ": a run that is re-enacted changes nothing. Decorate what does it with"
             f" @tap.tool to have it answered, or {self._allowing}"
         )
 
-    def _refused(self, what: str) -> str:
+    def _refused(self, what: str, *, by_agent: bool) -> str:
         """Tell of what is refused, and return the beginning of the message."""
         where = agents_place()
-        self._tell(
-            {
-                "what": what,
-                "where": where,
-                "by": "agent" if is_agents(_nearest(is_past_ours=True)) else "library",
-            }
-        )
+        self._tell({"what": what, "where": where, "by": "agent" if by_agent else "library"})
         return f"reenact refused to {what}" + (f" ({where})" if where else "")
 
 

@@ -13,6 +13,8 @@ from typing import Any, NoReturn, TypeVar
 T = TypeVar("T")
 QUESTION = "Find me a room."
 MODEL = "gpt-scripted"
+TOOLS = ("lookup", "book", "burn")
+"""Those that are functions of this module."""
 
 
 def lookup(question: str) -> str:

@@ -1,0 +1,118 @@
+"""Run recorded agents again with `reenact replay`, as the programs they are, and keep what they did.
+
+`python -m tests.frameworks.replay` (in one of the environments, with REENACT_FRAMEWORKS set) prints the table that
+stands in docs/support.md.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from provider import Provider
+from sdk import offline
+from sdk.observe import Plain
+
+from .agents.work import TOOLS
+from .play import DECORATED, RUN, SPANS, Played, by_case, play, python
+from .table import HERE, Case, Framework
+
+UNUSABLE = 2
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One replay of a script, and the one before it that was given no leave for tools."""
+
+    way: str
+    """How it was recorded."""
+    refused: subprocess.CompletedProcess[str] | None
+    """The replay without `--live-tools`, if it was not begun."""
+    allowed: tuple[str, ...]
+    """The tools that it named, which then got leave to run."""
+    exit: int
+    printed: dict[str, list[str]]
+    said: list[str]
+    report: dict[str, Any]
+    live_calls: int
+    """What the provider received meanwhile, the frameworks' own reports apart."""
+    port: int
+
+    def went_as(self, recorded: Played, case: Case) -> bool:
+        """True if a case said the same; what a tool would say that was answered is left out."""
+        silent = () if self.way == RUN else tuple(f'{{"tool": "{name}"' for name in TOOLS)
+        first = [line for line in recorded.printed[case.name] if not line.startswith(silent)]
+        again = self.printed.get(case.name, [])
+        both = [[Plain(self.port).text(line) for line in lines] for lines in (first, again)]
+        return sorted(both[0]) == sorted(both[1]) if case.at_once else both[0] == both[1]
+
+    @property
+    def tools_executed(self) -> list[str]:
+        """The names of the tools that did their work again."""
+        every = [line for lines in self.printed.values() for line in lines]
+        return [json.loads(line)["tool"] for line in every if line.startswith('{"tool"')]
+
+    def is_as(self, recorded: Played, framework: Framework) -> bool:
+        """True if it ended as the recorded program did, every case said the same, and every call was answered."""
+        equal = [self.went_as(recorded, case) for case in framework.cases]
+        asked = [call for call in recorded.calls if not call.derived]
+        clean = not any(self.report[name] for name in ("diverged", "refused", "unknown", "doubts"))
+        return (
+            self.exit == recorded.exit
+            and all(equal)
+            and clean
+            and self.report["answered"] == len(asked)
+            and not self.live_calls
+        )
+
+
+def replay(way: str, played: Played, provider: Provider, environment: dict[str, str]) -> Replayed:
+    before = len(_asked(provider, played))
+    words = ["-m", "reenact", "replay", str(played.traces[0]), "--json"]
+    done = first = python(words, played.folder, environment)
+    refused, allowed = None, ()
+    if first.returncode == UNUSABLE:
+        refused, allowed = first, tuple(first.stderr.rpartition("--live-tools ")[2].split()[0].split(","))
+        done = python([*words, "--live-tools", ",".join(allowed)], played.folder, environment)
+    said = done.stderr.splitlines()
+    report = json.loads(said[-1])
+    live = len(_asked(provider, played)) - before
+    return Replayed(
+        way, refused, allowed, done.returncode, by_case(done.stdout), said, report, live, provider.port
+    )
+
+
+def _asked(provider: Provider, played: Played) -> list[str]:
+    targets = [each.target for each in list(provider.log)]
+    return [target for target in targets if f"@{played.name}." in target and SPANS not in target]
+
+
+def main() -> None:
+    print(
+        "| framework | tools | agents | as recorded | calls answered | live calls | tools executed | allowed |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    with Provider() as provider, tempfile.TemporaryDirectory() as home:
+        environment = offline.environment(Path(home))
+        for framework in HERE:
+            for way in (RUN, DECORATED):
+                folder = Path(home, f"{framework}-{way}")
+                folder.mkdir()
+                recorded = play(framework, way, provider, folder, environment)
+                again = replay(way, recorded, provider, environment)
+                if not again.is_as(recorded, framework):
+                    print(again.exit, *again.said[-8:], sep="\n")
+                same = sum(again.went_as(recorded, case) for case in framework.cases)
+                print(
+                    f"| {framework} | {way} | {len(framework.cases)} | {same} | {again.report['answered']}"
+                    f" | {again.live_calls} | {len(again.tools_executed)} | {', '.join(again.allowed) or '–'} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
