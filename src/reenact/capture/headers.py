@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 REQUEST_ID = ("request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "x-goog-request-id")
 
 _REQUEST = ("anthropic-version", "anthropic-beta", "openai-beta", "user-agent")
-_RESPONSE = ("content-type", "x-should-retry", "x-amzn-errortype", "openai-processing-ms", "server-timing")
+_RESPONSE = (
+    "content-type", "content-encoding", "x-should-retry", "x-amzn-errortype", "openai-processing-ms",
+    "server-timing",
+)  # fmt: skip
 _RESPONSE_PARTS = (
     "ratelimit",
     "retry-after",

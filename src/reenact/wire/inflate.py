@@ -123,3 +123,17 @@ def inflater(content_encoding: str) -> Callable[[bytes], bytes] | None:
 
         return zlib.decompressobj(47).decompress
     return _library(name) if name in _LIBRARIES else None
+
+
+def packed(pieces: list[bytes], content_encoding: str, *, is_whole: bool) -> list[bytes] | None:
+    """Return pieces in an encoding, cut at the same places; None if it is none of zlib's."""
+    import zlib
+
+    window = {"gzip": 31, "x-gzip": 31, "deflate": 15}.get(content_encoding.strip().lower())
+    if window is None or not pieces:
+        return None
+    packer = zlib.compressobj(1, zlib.DEFLATED, window)
+    found = [packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH) for piece in pieces]
+    if is_whole:
+        found[-1] += packer.flush()
+    return found

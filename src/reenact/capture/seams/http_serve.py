@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import io
+import os
 import socket
 import sys
 import time
@@ -37,12 +38,16 @@ _CONNECTING = ("NewConnectionError", "ConnectTimeoutError", "NameResolutionError
 
 
 class Nowhere:
-    """The socket of a connection that leads nowhere."""
+    """The socket of a connection that leads nowhere; who waits to be told to go on is told at once."""
+
+    _continues = False
+    _always_readable: int | None = None
 
     def sendall(self, data: Any, *flags: int) -> None:
-        pass
+        self._continues = self._continues or b"100-continue" in bytes(data[:65_536]).lower()
 
     def send(self, data: Any, *flags: int) -> int:
+        self.sendall(data)
         return len(data)
 
     def settimeout(self, seconds: float | None) -> None:
@@ -54,10 +59,23 @@ class Nowhere:
     def shutdown(self, how: int) -> None:
         pass
 
+    def fileno(self) -> int:
+        if self._always_readable is None:
+            self._always_readable = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        return self._always_readable
+
     def close(self) -> None:
-        pass
+        if self._always_readable is not None:
+            os.close(self._always_readable)
+            self._always_readable = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def makefile(self, *args: Any, **given: Any) -> Any:
+        if self._continues:
+            self._continues = False
+            return io.BytesIO(b"HTTP/1.1 100 Continue\r\n\r\n")
         raise Diverged("a request that is not recorded was put together by hand: nobody answers it")
 
 
