@@ -17,6 +17,9 @@ Importing this loads nothing: every public name is fetched on first use.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._version import __version__ as __version__
+    from .capture.ambient import now as now
+    from .capture.ambient import random as random
+    from .capture.ambient import uuid as uuid
     from .capture.bus import EventBus as EventBus
     from .capture.install import install as install
     from .capture.install import uninstall as uninstall
@@ -48,12 +51,15 @@ _HOME = {
     "carry": "capture.run",
     "flush": "capture.registry",
     "install": "capture.install",
+    "now": "capture.ambient",
     "private": "capture.policy",
+    "random": "capture.ambient",
     "read_events": "tracefile.reader",
     "replay": "playback.messages",
     "run": "capture.run",
     "runs": "fleet.runs",
     "uninstall": "capture.install",
+    "uuid": "capture.ambient",
 }
 _NOTEBOOK = {
     "load_ipython_extension": "capture.notebook",
@@ -63,7 +69,8 @@ _NOTEBOOK = {
 
 __all__ = [
     "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
-    "carry", "flush", "install", "private", "read_events", "replay", "run", "runs", "uninstall",
+    "carry", "flush", "install", "now", "private", "random", "read_events", "replay", "run", "runs",
+    "uninstall", "uuid",
 ]  # fmt: skip
 
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
         async def reply_async(self, exchange: Asked) -> Reply: ...
         def tool(self, asked: AskedTool) -> ToolReply | None: ...
         async def tool_async(self, asked: AskedTool) -> ToolReply | None: ...
+        def ambient(self, name: str, thread: str | None) -> Any:
+            """Return the recorded value of a clock or of chance; None for a real one."""
+
         def running(self, asked: AskedTool) -> AbstractContextManager[None]:
             """Return what is held while a tool that is not answered runs."""
 

@@ -104,6 +104,10 @@ def wait_for_libraries(bootstrap: str) -> None:
     named = os.environ.get(HOSTS_VARIABLE, "").split(",")
     hosts = tuple(host for host in named if host)
     _install(hosts, os.environ.get(HTTP_VARIABLE) == ALL, is_supervised=True)
+    if "REENACT_AMBIENT" in os.environ:
+        from . import ambient_modules
+
+        ambient_modules.watch(os.environ[ambient_modules.AMBIENT_VARIABLE].split(","))
     coverage.listen(bootstrap)
     atexit.register(_say_what_was_unseen)  # the first handler, so the last to run
 

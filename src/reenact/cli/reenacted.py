@@ -7,13 +7,16 @@ import shlex
 import tempfile
 from typing import Any
 
+from ..capture.ambient_modules import AMBIENT_VARIABLE
 from ..capture.install import HOSTS_VARIABLE, HTTP_VARIABLE
 from ..capture.supervise import Supervised
+from ..errors import UsageError
 from ..playback import preflight
 from ..playback.frontier import STRICT
 from ..playback.plan import VARIABLE, Plan
 from ..playback.processes import what_was_made
 from ..tracefile.recording import Recording
+from .ended import both_ends
 from .output import Output
 from .replayed import Outcome, read_report
 from .starting import Start
@@ -37,14 +40,17 @@ class Reenacted:
         meta: dict[str, Any] | None = None,
         head: dict[str, Any] | None = None,
         fork: dict[str, Any] | None = None,
+        workspace: str | None = None,
+        restored_from: str | None = None,
     ) -> None:
         self._recording = recording
         self._start = start
         self._out = out
         self._name = name
         self._meta = meta or {}
-        self._head = head or {}
+        self._head = {**(head or {}), **_ambient(recording)}
         self._live = live
+        self._workspace = {"workspace": workspace, "restored_from": restored_from}
         self._plan: dict[str, Any] = {"mode": mode, "relaxed": relaxed, "blobs": blobs, "fork": fork or {}}
 
     def run(self) -> tuple[Supervised, Outcome]:
@@ -60,15 +66,24 @@ class Reenacted:
                 models=preflight.model_ports(recording),
                 **self._plan,
             )
-            agent = Supervised(start.command, self._name, self._meta, self._variables(plan), self._head)
+            head = {**start.head, **self._head}
+            agent = Supervised(
+                start.command, self._name, self._meta, self._variables(plan), head, **self._workspace
+            )
             if start.folder is not None:
                 os.chdir(start.folder)
-                words = f"{shlex.join(start.command)} in {start.folder}"
+                words = f"{start.entry or shlex.join(start.command)} in {start.folder}"
                 self._out.say(clean(f"reenact: runs {words}, as the recording says"))
             agent.run()
             told = read_report(plan.report)
+            for each in told:
+                if "unusable" in each:
+                    raise UsageError(each["unusable"]["text"], hint=each["unusable"]["hint"])
             if told:
                 told += self._in_the_end(plan, told)
+            ended = both_ends(recording, Recording.load(agent.path)) if told and agent.is_recorded else None
+            if ended is not None:
+                told.append({"ended": ended})
         return agent, Outcome(told, self._live)
 
     def _in_the_end(self, plan: Plan, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -88,6 +103,15 @@ class Reenacted:
         hosts = ",".join(preflight.model_hosts(self._recording))
         made = {VARIABLE: plan.text(), HOSTS_VARIABLE: hosts, "TMPDIR": temporary}
         made[HTTP_VARIABLE] = preflight.recorded_http(self._recording)
+        if "ambient" in self._head:
+            made[AMBIENT_VARIABLE] = ",".join(self._head["ambient"])
         if not plan.fork:
             made |= {name: "none" for name in preflight.KEYS if name not in os.environ}
         return made
+
+
+def _ambient(recording: Recording) -> dict[str, list[str]]:
+    """Return the modules whose clock and chance were recorded, as ``run.start`` tells it."""
+    told = recording.start._raw().get("ambient") if recording.start is not None else None
+    names = [name for name in told if type(name) is str] if type(told) is list else []
+    return {"ambient": names} if names else {}

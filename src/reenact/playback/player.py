@@ -46,6 +46,7 @@ class Player:
         shared: Shared | None = None,
     ) -> None:
         self.tape = tape
+        self.shared = shared
         calls = tape.calls if calls is None else calls
         self.frontier = Frontier(calls, mode=mode, inside=tape.inside, shared=shared)
         self.release = Release(self.frontier, pace=pace, patience=patience)
@@ -81,6 +82,12 @@ class Player:
         if isinstance(found, Miss):
             self.release.asked()
         return found
+
+    def writer(self) -> str | None:
+        """Return which of the recorded processes this one is."""
+        if self.shared is not None:
+            return self.shared.writer()
+        return next(iter(self.tape.recording.writers), None)
 
     def _until_killed(self, call: RecordedCall) -> float:
         """Return the seconds in which another process may end this one, as one did while the call went on."""

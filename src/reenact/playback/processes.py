@@ -29,7 +29,8 @@ def calls_of(tape: Tape, *, is_first: bool, live: Container[str]) -> list[Record
 
 def shared_by(tape: Tape, calls: list[RecordedCall], claims: Claims, *, is_first: bool) -> Shared:
     """Return what one process knows of the others."""
-    return Shared(claims, calls, None if is_first else Origins(tape.recording))
+    root = next(iter(tape.recording.writers), None)
+    return Shared(claims, calls, None if is_first else Origins(tape.recording), root)
 
 
 class Later:

@@ -38,7 +38,9 @@ class _Ticket:
 
     __slots__ = ("call", "granted", "not_before", "owner", "poke", "queued")
 
-    def __init__(self, call: RecordedCall, poke: Callable[[], None], pause: float) -> None:
+    def __init__(
+        self, call: RecordedCall, poke: Callable[[], None], pause: float, owner: tuple[int, object]
+    ) -> None:
         self.call = call
         self.poke = poke
         """Wakes who waits; may be called by any thread."""
@@ -46,7 +48,7 @@ class _Ticket:
         """True once the answer may be given."""
         self.queued = time.monotonic()
         self.not_before = self.queued + pause
-        self.owner = _here()
+        self.owner = owner
 
     def __lt__(self, other: _Ticket) -> bool:
         return (self.call.end, self.call.begin) < (other.call.end, other.call.begin)
@@ -95,7 +97,8 @@ class Release:
     def wait(self, call: RecordedCall) -> None:
         """Return when a call's answer may be given to this thread."""
         event = threading.Event()
-        ticket = self._queue(call, event.set)
+        # One that blocks its event loop is no task to the loop: nothing else can act there meanwhile.
+        ticket = self._queue(call, event.set, (threading.get_ident(), None))
         try:
             while True:
                 event.clear()
@@ -121,7 +124,7 @@ class Release:
             except RuntimeError:
                 pass  # its loop is closed, and nobody waits there any more
 
-        ticket = self._queue(call, poke)
+        ticket = self._queue(call, poke, (here, asyncio.current_task()))
         try:
             while True:
                 event.clear()
@@ -139,10 +142,10 @@ class Release:
         finally:
             self._leave(ticket)
 
-    def _queue(self, call: RecordedCall, poke: Callable[[], None]) -> _Ticket:
+    def _queue(self, call: RecordedCall, poke: Callable[[], None], owner: tuple[int, object]) -> _Ticket:
         pause = call.duration if self._at_recorded_pace else 0.0
         with self._lock:
-            ticket = _Ticket(call, poke, pause)
+            ticket = _Ticket(call, poke, pause, owner)
             self._threads.add(threading.get_ident())
             self._acted = self._acted or ticket.owner == self._last_owner
             heapq.heappush(self._waiting, ticket)
@@ -216,11 +219,3 @@ class Release:
                 self._waiting.remove(ticket)
                 heapq.heapify(self._waiting)
                 self._changed()
-
-
-def _here() -> tuple[int, object]:
-    """Return who asks: the thread, and the task if there is one."""
-    try:
-        return threading.get_ident(), asyncio.current_task()
-    except RuntimeError:
-        return threading.get_ident(), None

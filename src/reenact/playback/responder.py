@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ..capture.sent import body_before
 from ..errors import Diverged, NotRecorded
 from ..protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN, AskedTool, Reply, ToolReply
+from ..wire.inflate import packed
+from .ambient import Ambient
 from .answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
 from .fingerprint import HTTP, MODEL, Request
 from .frontier import STRICT, Miss, Served
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from .divergence import Divergence
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: STAYS_OPEN}
-_UNFIT = ("content-length", "transfer-encoding", "content-encoding", "connection", "keep-alive")
+_UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")
 """Headers about how bytes travelled, which they do not do now."""
 REFUSED = 418
 """The status of a refusal, which no SDK tries again."""
@@ -57,12 +59,20 @@ class TapeResponder:
         self._tell = tell
         self._note = note or (lambda name, told: None)
         self.secrets = SecretsNow()
+        self.ambients = Ambient(player.tape, player.writer)
         self.given = 0
         """How many calls were answered."""
 
     def live(self, leaving: Leaving) -> Live | None:
         """Return None: nothing leaves."""
         return None
+
+    def ambient(self, name: str, thread: str | None) -> Any:
+        """Return the next recorded value of a clock or of chance; None, told as a doubt, if none is left."""
+        value = self.ambients.next(name, thread)
+        if value is None:
+            self._note("doubt", {"call": name, "why": "no value is recorded for it, a real one was given"})
+        return value
 
     def reply(self, exchange: Asked) -> Reply:
         """Return what a call gets, when this thread may have it."""
@@ -192,10 +202,15 @@ def asked_by(exchange: Asked) -> Request:
 
 def reply_of(answer: Answer) -> Reply:
     """Return a recorded answer as a seam gives it."""
-    pieces = [(data, 0.0) for data, _ in answer.pieces or ()]
-    unfit = _UNFIT if answer.pieces else _UNFIT[1:]  # how long it is may be all that HEAD asks
-    headers = [(name, value) for name, value in answer.headers.items() if name.lower() not in unfit]
     then = _THEN.get(answer.outcome, COMPLETE)
     if answer.outcome == EXCEPTION:
         then = BREAKS if answer.status is not None else RAISES
-    return Reply(answer.status or 200, headers, pieces, then, answer.error)
+    pieces = [data for data, _ in answer.pieces or ()]
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    encoding = headers.pop("content-encoding", None)
+    as_they_came = packed(pieces, encoding, is_whole=then == COMPLETE) if encoding is not None else None
+    if encoding is not None and as_they_came is not None:
+        headers["content-encoding"], pieces = encoding, as_they_came
+    unfit = _UNFIT if pieces else _UNFIT[1:]  # how long it is may be all that HEAD asks
+    told = [(name, value) for name, value in headers.items() if name not in unfit]
+    return Reply(answer.status or 200, told, [(data, 0.0) for data in pieces], then, answer.error)

@@ -23,10 +23,17 @@ if TYPE_CHECKING:
 class Shared:
     """What one process knows of the calls that it and others have made; for its frontier, under its lock."""
 
-    def __init__(self, claims: Claims, calls: list[RecordedCall], origins: Origins | None = None) -> None:
+    def __init__(
+        self,
+        claims: Claims,
+        calls: list[RecordedCall],
+        origins: Origins | None = None,
+        root: str | None = None,
+    ) -> None:
         self._claims = claims
         self._calls = {call.number: call for call in calls}
         self._origins = origins
+        self._root = root
         self.is_first = origins is None
         self._seen = 0
         self._made_by: dict[str, set[int]] = {}
@@ -63,6 +70,13 @@ class Shared:
         """True if this process, and no other, makes the calls of that recorded one."""
         return self._made_by.get(call.writer) == {self._claims.pid}
 
+    def writer(self) -> str | None:
+        """Return the recorded process that this one is now, None if it is told by nothing."""
+        if self._origins is None:
+            return self._root
+        made = [writer for writer, pids in list(self._made_by.items()) if self._claims.pid in pids]
+        return self._origins.take(self._claims, made)
+
     def may_come(self) -> bool:
         """True if another process is there that may yet make a call that is waited for."""
         return self._claims.others_alive()
@@ -96,14 +110,17 @@ class Origins:
             self._here = _label(how_started())
         return bool(self._started.get(writer) == self._here)
 
-    def take(self, claims: Claims) -> str | None:
-        """Return the recorded process that this one is now, so that no other is it; None if none is left."""
+    def take(self, claims: Claims, made: list[str]) -> str | None:
+        """Return the recorded process that this one is now, so that no other is it; None if none is left.
+
+        ``made`` are those whose calls it has made.
+        """
         with claims:
             mine = [writer for writer, pid in claims.writers.items() if pid == claims.pid]
             if mine:
                 return mine[0]
-            left = [writer for writer in self._started if writer not in claims.writers]
-            found = next((writer for writer in left if self.is_like_this(writer)), None)
+            left = [writer for writer in (*made, *self._started) if writer not in claims.writers]
+            found = next((writer for writer in left if writer in made or self.is_like_this(writer)), None)
             if found is not None:
                 claims.add(WRITER, found)
             return found

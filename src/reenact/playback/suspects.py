@@ -16,8 +16,8 @@ MODEL, FIELD, PROMPT, SDK, RACE = "model", "field", "prompt", "sdk", "race"
 ANSWER, LOSSY, STREAM = "answer", "lossy", "stream"
 
 WORDS = {
-    CLOCK: "a time or date is in the text: take it from the run's input, or freeze the clock",
-    RANDOM_ID: "a random id is in the text: take it from the run's input, or seed what makes it",
+    CLOCK: "a time or date is in the text: take it from reenact.now(), or record with --ambient MODULE",
+    RANDOM_ID: "a random id is in the text: take it from reenact.uuid(), or record with --ambient MODULE",
     ORDER: "the same things in another order: a set, or a dict built in another order; sort it",
     ADDRESS: "the address of an object is in the text: its repr() was formatted into it",
     TEMP_PATH: "the path of a temporary file is in the text",

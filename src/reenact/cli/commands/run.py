@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from ..._config import run_settings
+from ...capture.ambient_modules import AMBIENT_VARIABLE
 from ...capture.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.options import CONTENT_VARIABLE
 from ...capture.places import default_folder
@@ -33,6 +34,7 @@ EXAMPLES = """\
   reenact run --name nightly --tag env=prod -m my_agent
   reenact run pytest tests/ -k agents
   reenact run --host llm.example.com gunicorn app:app
+  reenact run --ambient __main__ agent.py      today's date in a prompt is the same in a replay
   reenact run --workspace . coder.py           so that a fork can begin where a step began
   reenact show                                 what has just happened
 """
@@ -58,6 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workspace", metavar="DIR", help="snapshots of this folder with every call, contents not redacted"
+    )
+    parser.add_argument(
+        "--ambient", metavar="MODULE,…", help="record the clock and random numbers of these modules, too"
     )
     parser.add_argument(
         "--strict-coverage", action="store_true", help="exit with 3 if something could not be seen"
@@ -97,7 +102,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if workspace is not None:
         workspace = named_folder(workspace, default_folder())
     meta = {**settings.get("tags", {}), **tags}
-    agent = Supervised(command, name, meta, _variables(args, settings), workspace=workspace)
+    variables = _variables(args, settings)
+    ambient = variables.get(AMBIENT_VARIABLE, os.environ.get(AMBIENT_VARIABLE))
+    head = {"ambient": ambient.split(",")} if ambient else {}
+    agent = Supervised(command, name, meta, variables, head, workspace=workspace)
     agent.run()
     unseen = _unseen(agent)
     if args.json:
@@ -162,8 +170,21 @@ def _variables(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, 
         for name, value in wanted.items()
         if value
     }
+    ambient = args.ambient.split(",") if args.ambient else settings.get("ambient", ())
+    if args.ambient or AMBIENT_VARIABLE not in os.environ:
+        told |= _ambient([name.strip() for name in ambient if name.strip()])
     _check_seams(told.get(SEAMS_VARIABLE, os.environ.get(SEAMS_VARIABLE, "")))
     return told
+
+
+def _ambient(names: list[str]) -> dict[str, str]:
+    for name in names:
+        if name.endswith(".py") or not all(part.isidentifier() for part in name.split(".")):
+            raise UsageError(
+                f"--ambient {name} is no module",
+                hint="name modules of yours as Python imports them; the script itself is __main__",
+            )
+    return {AMBIENT_VARIABLE: ",".join(names)} if names else {}
 
 
 def _check_seams(text: str) -> None:
