@@ -11,6 +11,8 @@ import pytest
 from provider import Provider
 from reenact.capture import announce
 
+pytest_plugins = ["pytester"]
+
 collect_ignore = [] if os.environ.get("REENACT_FRAMEWORKS") else ["frameworks"]
 """Frameworks have environments of their own: `make test-frameworks`."""
 

@@ -20,7 +20,7 @@ MODES = ("replay", "record-missing", "rerecord", "live")
 """As in ``playback.inprocess``."""
 _FIXTURE = "reenact_run"
 _MARKER = (
-    "reenact(path=None, *, guard='connections', hosts=(), live_tools=(), allow_unused=False): "
+    "reenact(path=None, *, guard='connections', hosts=(), live_tools=(), allow_unused=False, rebase=False): "
     "answer the test's model calls and tools from a recording"
 )
 
@@ -40,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Find out the mode; one that does not exist, or must not be here, is told before anything runs."""
     config.addinivalue_line("markers", _MARKER)
+    config.addinivalue_line("markers", "live: asks a model; such tests of `reenact test` wait for --reenact=live")
     told = {
         "--reenact": config.getoption("--reenact"),
         MODE_VARIABLE: os.environ.get(MODE_VARIABLE),
@@ -92,6 +93,19 @@ def reenact_run(
         run.end()
 
 
+@pytest.fixture
+def reenact_live(request: pytest.FixtureRequest) -> Any:
+    """A function that runs a test's work several times with the model live; skips without --reenact=live."""
+    if request.config.stash[_mode] != "live":
+        pytest.skip("it asks a model: --reenact=live")
+    from .playback.driving import passes
+
+    def several(path: str, once: Any, *, samples: int = 5, at_least: int = 4) -> None:
+        passes(request.path.parent / path, once, samples=samples, at_least=at_least)
+
+    return several
+
+
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail a test that left its recording, though somebody caught the miss, or made less than all calls."""
@@ -108,8 +122,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         missed = run.missed()
         if not missed or isinstance(exc, _missed_kind()):
             raise
-        said = f"{type(exc).__name__}: {exc}".strip().partition("\n")[0]
-        raise _missed_kind()("\n\n".join(missed) + f"\n\nafter that the test failed with {said}") from None
+        said = f"{type(exc).__name__}: {exc}".partition("\n")[0]
+        raise _missed_kind()("\n\n".join([*missed, f"after that the test failed with {said}"])) from None
     if run is not None:
         run.finish()
         problems = run.problems()
@@ -145,7 +159,7 @@ def _reenactment(item: pytest.Item, folder: str) -> Reenactment:
 
     marker = item.get_closest_marker("reenact")
     args, given = (marker.args, marker.kwargs) if marker is not None else ((), {})
-    unknown = set(given) - {"path", "guard", "hosts", "live_tools", "allow_unused"}
+    unknown = set(given) - {"path", "guard", "hosts", "live_tools", "allow_unused", "rebase"}
     if unknown or len(args) > 1 or (args and "path" in given):
         raise UsageError(f"pytest.mark.reenact does not take this: {args} {given}", hint=f"it is {_MARKER}")
     given = dict(given)

@@ -26,9 +26,9 @@ from ..errors import Diverged, UsageError
 from ..tracefile.calls import MODEL, TOOL
 from ..wire.shapes import text
 from . import preflight, stage
-from .answering import AsFarAsItGoes, Strict
+from .answering import AsFarAsItGoes, Strict, ToolsAlone
 from .divergence import Divergence, never_made
-from .frontier import KEEP_GOING
+from .frontier import KEEP_GOING, REBASE, STRICT
 from .guard import Guard
 from .keeping import take_place
 from .player import Player
@@ -56,6 +56,8 @@ class Reenactment:
         hosts: Collection[str] = (),
         live_tools: Collection[str] = (),
         allow_unused: bool = False,
+        rebase: bool = False,
+        recorded_tools: bool = False,
         name: str = "test",
         folder: str | None = None,
         advice: str | None = None,
@@ -67,6 +69,8 @@ class Reenactment:
         self._hosts = _names("hosts", hosts)
         self._live_tools = _names("live_tools", live_tools)
         self._allow_unused = allow_unused
+        self._matching = REBASE if rebase else STRICT
+        self._is_for_tools = recorded_tools and mode == LIVE
         self._name = name
         self._raised = raised
         self._advice = advice or f'replaying(…, mode="{RERECORD}")'
@@ -77,7 +81,7 @@ class Reenactment:
         self.run_path = os.path.join(folder, "run.jsonl")
         self._recorded: Debugger | None = None
         self._run: Debugger | None = None
-        self._responder: Strict | AsFarAsItGoes | None = None
+        self._responder: Strict | AsFarAsItGoes | ToolsAlone | None = None
         self._undo: list[Callable[[], None]] = []
         self._refused: list[dict[str, Any]] = []
         self.notes: list[tuple[str, Any]] = []
@@ -172,12 +176,13 @@ class Reenactment:
 
     def missed(self) -> list[str]:
         """Return the problems that raised where they were met."""
-        return self.problems() if self.divergences or self._refused else []
+        is_raised = self.divergences or self._refused or any(name == "unknown" for name, _ in self.notes)
+        return self.problems() if is_raised else []
 
     def _unused(self) -> list[str]:
         responder = self._responder
         if (
-            responder is None
+            not isinstance(responder, Strict | AsFarAsItGoes)
             or self._allow_unused
             or (isinstance(responder, AsFarAsItGoes) and responder.went_live)
         ):
@@ -221,7 +226,7 @@ class Reenactment:
             hosts = tuple({*hosts, *preflight.model_hosts(tape.recording)})
             models = preflight.model_ports(tape.recording)
             everything = preflight.recorded_http(tape.recording) == ALL_HTTP
-        if tape is not None and self.mode in (REPLAY, RECORD_MISSING):
+        if tape is not None and (self._is_for_tools or self.mode in (REPLAY, RECORD_MISSING)):
             self._responder = self._made_responder(tape)
             self._undo.append(stage.answer_with(self._responder))
         self._undo.append(stage.listen(hosts, everything=everything))
@@ -237,7 +242,7 @@ class Reenactment:
             guard.begin()
             self._undo.append(guard.end)
 
-    def _made_responder(self, tape: Tape) -> Strict | AsFarAsItGoes:
+    def _made_responder(self, tape: Tape) -> Strict | AsFarAsItGoes | ToolsAlone:
         known, live = {call.tool for call in tape.calls if call.tool is not None}, set(self._live_tools)
         if preflight.ALL in live:
             live = known
@@ -246,10 +251,12 @@ class Reenactment:
             raise UsageError(f"no tool {min(live - known)!r} was recorded", hint=f"recorded are: {listed}")
         calls = [call for call in tape.calls if call.tool not in live]
         note: Callable[[str, Any], None] = lambda name, words: self.notes.append((name, words))  # noqa: E731
+        if self._is_for_tools:
+            return ToolsAlone(Player(tape, calls=calls), live=live, note=note)
         if self.mode == RECORD_MISSING:
             player = Player(tape, calls=calls, mode=KEEP_GOING)
             return AsFarAsItGoes(player, mode=KEEP_GOING, live=live, note=note)
-        player = Player(tape, calls=calls)
+        player = Player(tape, calls=calls, mode=self._matching)
         return Strict(player, raised=self._raised, advice=self._advice, live=live, note=note)
 
     def _record(self, tape: Tape | None) -> None:

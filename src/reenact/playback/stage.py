@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from .. import protocols
-from ..capture import install
+from ..capture import install, places
 from . import preflight
 
 Undo = Callable[[], None]
@@ -33,11 +33,11 @@ def set_environment(folder: str, *, with_keys: bool) -> Undo:
 
 
 def answer_with(responder: protocols.Responder) -> Undo:
-    """Have all calls of this process answered."""
-    protocols.responder = responder
+    """Have all calls of this process answered; what it records into files of its own stands elsewhere."""
+    protocols.responder, places.replaying = responder, True
 
     def undo() -> None:
-        protocols.responder = None
+        protocols.responder, places.replaying = None, False
 
     return undo
 
