@@ -10,6 +10,7 @@ ReenactError               .hint: what to do, on its own line
 ├─ NotRecorded             in place of a tool's result, where a run goes on without it
 └─ MissingExtra            .extra; also an ImportError
 Diverged                   a BaseException, so that nothing takes it for a failed call and tries again
+Halted                     the same of a fork that must not go on; .hint
 """
 
 from __future__ import annotations
@@ -86,3 +87,11 @@ class MissingExtra(ReenactError, ImportError):
 
 class Diverged(BaseException):
     """A run that is re-enacted asked for something that its recording does not answer."""
+
+
+class Halted(BaseException):
+    """A fork was about to do what it may not: spend more, or let a tool act."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Found = tuple[Card | None, str, str]
     """(card, source, model), or (None, why not, model)."""
 
-TOLD, OWN, LISTED, REFUSED = "told", "own", "genai-prices", "not billed"
+TOLD, OWN, LISTED, REFUSED, REPLAYED = "told", "own", "genai-prices", "not billed", "replayed"
 
 _VENDORS = {"bedrock": "aws", "gemini": "google"}
 _SPOKEN_BY_OTHERS = {"openai": "openai", "openai-responses": "openai", "anthropic": "anthropic"}
@@ -47,7 +47,8 @@ class Price:
         self.usd = usd
         """None: unknown."""
         self.source = source
-        """``told``, ``own``, ``genai-prices``, ``not billed`` (the provider refused the call), or empty."""
+        """``told``, ``own``, ``genai-prices``, ``not billed`` (the provider refused the call), ``replayed``
+        (a recording gave the answer), or empty."""
         self.why = why
         """Why it is unknown."""
         self.model = model
@@ -176,6 +177,8 @@ class Book:
         """Return what an ended model call cost, from the fields of its line and of its request's."""
         call = Billable(fields, request or {})
         model = call.models[0] if call.models else None
+        if fields.get("replayed") is not None:  # a recording gave the answer
+            return Price(Decimal(0), REPLAYED, None, model)
         told = call.told()
         if told is not None:
             return Price(told, TOLD, None, model)

@@ -33,7 +33,7 @@ end in a finaliser, or where somebody else's request begins."""
 class OpenCall:
     """A call that has begun and not ended."""
 
-    __slots__ = ("began", "kind", "lane", "name", "provider", "thread", "tool_id")
+    __slots__ = ("began", "kind", "lane", "name", "provider", "replayed", "thread", "tool_id")
 
     def __init__(self, kind: str, name: str | None) -> None:
         self.kind = kind
@@ -43,6 +43,8 @@ class OpenCall:
         self.tool_id: str | None = None
         self.provider: str | None = None
         self.lane = "main"
+        self.replayed: str | None = None
+        """The recorded call whose result a tool is given."""
 
     def duration_ms(self) -> float:
         return round((time.monotonic() - self.began) * 1000, 3)

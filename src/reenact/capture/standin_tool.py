@@ -19,24 +19,32 @@ def standing_in(function: Callable[..., Any], asked: AskedTool, responder: Respo
 
     def plain(*args: Any, **kwargs: Any) -> Any:
         reply = responder.tool(asked)
-        return function(*args, **kwargs) if reply is None else given(reply)
+        if reply is not None:
+            return given(reply)
+        with responder.running(asked):
+            return function(*args, **kwargs)
 
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
         reply = await responder.tool_async(asked)
-        return await function(*args, **kwargs) if reply is None else await given_async(reply)
+        if reply is not None:
+            return await given_async(reply)
+        with responder.running(asked):
+            return await function(*args, **kwargs)
 
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         reply = responder.tool(asked)
         if reply is None:
-            return (yield from function(*args, **kwargs))
+            with responder.running(asked):
+                return (yield from function(*args, **kwargs))
         yield from _items(reply)
         return _returned(reply)
 
     async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         reply = await responder.tool_async(asked)
         if reply is None:
-            async for item in function(*args, **kwargs):
-                yield item
+            with responder.running(asked):
+                async for item in function(*args, **kwargs):
+                    yield item
             return
         for item in _items(reply):
             yield item

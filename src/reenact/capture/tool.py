@@ -37,8 +37,12 @@ class _ToolWatch(Watch):
         if responder is None:
             return function
         from .standin_tool import standing_in
+        from .tap import calls_of
 
-        asked = protocols.AskedTool(self.name, args, self.tap._recorder(), function)
+        recorder = self.tap._recorder()
+        calls = calls_of(recorder)
+        opened = calls.open.get(calls.open_tool() or "")
+        asked = protocols.AskedTool(self.name, args, recorder, function, effect=self.effect, opened=opened)
         return standing_in(function, asked, responder)
 
     def end(self, token: Any, result: Any, exc: BaseException | None) -> None:

@@ -25,6 +25,8 @@ COMMANDS = {
     "messages": "what the model saw, as a list that can be sent again",
     "debug": "step through a run, forward and back, with pdb's verbs",
     "replay": "run an agent again, its model calls answered by the recording",
+    "fork": "run an agent up to a call, change something there, and go live",
+    "test": "make a recorded run into a pytest test",
     "cat": "print a run's events, as written or whole",
     "tail": "print a run's events as they are written",
     "grep": "search the events and long texts of runs",

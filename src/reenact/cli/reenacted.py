@@ -14,10 +14,11 @@ from ..errors import UsageError
 from ..playback import preflight
 from ..playback.frontier import STRICT
 from ..playback.plan import VARIABLE, Plan
-from ..playback.processes import what_was_made
+from ..playback.processes import claims_path, what_was_made
 from ..tracefile.recording import Recording
 from .ended import both_ends
 from .output import Output
+from .overseeing import Overseer
 from .replayed import Outcome, read_report
 from .starting import Start
 from .text import clean
@@ -70,6 +71,8 @@ class Reenacted:
             agent = Supervised(
                 start.command, self._name, self._meta, self._variables(plan), head, **self._workspace
             )
+            if plan.mode == STRICT:
+                agent.overseer = Overseer(plan.report, [claims_path(scratch)])
             if start.folder is not None:
                 os.chdir(start.folder)
                 words = f"{start.entry or shlex.join(start.command)} in {start.folder}"

@@ -14,12 +14,16 @@ class Outcome:
     """The report of all processes of a replay, from the lines they wrote (``playback.reenacting``)."""
 
     def __init__(self, told: list[dict[str, Any]], live: Iterable[str]) -> None:
+        self._told = told
         self._diverged = [each for each in told if "diverged" in each]
-        self._answered = sum(each.get("answered", 0) for each in told)
+        self.answered = sum(each.get("answered", 0) for each in told)
         self._refused = [each["refused"] for each in told if "refused" in each]
         self._stand_ins = [each["stand_in"] for each in told if "stand_in" in each]
         self._unknown = [each["unknown"] for each in told if "unknown" in each]
         self._doubts = [each["doubt"] for each in told if "doubt" in each]
+        self._inexact = [each["inexact"] for each in told if "inexact" in each]
+        self._ended = next((each["ended"] for each in told if "ended" in each), None)
+        self._input = [each["input"] for each in told if "input" in each]
         self._live = list(live)
         self._began = bool(told)
 
@@ -31,31 +35,48 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
-            "answered": self._answered,
+            "answered": self.answered,
             "diverged": [each["diverged"] for each in self._diverged],
             "refused": self._refused,
             "stand_ins": self._stand_ins,
+            "inexact": self._inexact,
             "unknown": self._unknown,
             "doubts": self._doubts,
+            "input": self._input,
+            "ended": self._ended,
             "live": self._live,
         }
 
+    def all(self, name: str) -> list[Any]:
+        """Return everything that was told by a name."""
+        return [each[name] for each in self._told if name in each]
+
     def lines(self) -> list[str]:
         """Return it for a person, the verdict last."""
+        live = f"tools that ran: {', '.join(self._live)}" if self._live else "none live"
+        verdict = f"reenact: {self._verdict()}; {count(self.answered, 'call')} answered, {live}"
+        return [*self.details(), verdict]
+
+    def details(self) -> list[str]:
+        """Return all but the verdict."""
         lines = [each["text"] + "\n" for each in self._diverged]
         for (what, where), times in _counted(self._refused, "what", "where").items():
             place = f" at {where}" if where else ""
             often = f", {times} times" if times > 1 else ""
             lines.append(f"reenact: refused to {what}{place}{often}")
+        if self._input:
+            lines.append(f"reenact: of the input not given as it was: {', '.join(self._input)}")
         told = [{**each, "why": ", ".join(each["why"])} for each in self._stand_ins]
         for (tool, why), times in _counted(told, "tool", "why").items():
             lines.append(f"reenact: {count(times, 'result')} of tool {tool} not given as it was: {why}")
         lines += [
+            f"reenact: {each['call']} was not answered with all that came: {', '.join(each['why'])}"
+            for each in self._inexact
+        ]
+        lines += [
             f"reenact: {each['call']} was answered with a doubt: {each['why']}" for each in self._doubts
         ]
-        lines += [f"reenact: {each}" for each in self._unknown]
-        live = f"tools that ran: {', '.join(self._live)}" if self._live else "none live"
-        return [*lines, f"reenact: {self._verdict()}; {count(self._answered, 'call')} answered, {live}"]
+        return lines + [f"reenact: {each}" for each in self._unknown]
 
     def _verdict(self) -> str:
         if not self._began:
@@ -66,6 +87,8 @@ class Outcome:
             return "went as recorded as far as the recording goes"
         if self._by_agent():
             return "was refused what it did then"
+        if self._ended is not None and self._ended["now"] != self._ended["recorded"]:
+            return f"ended otherwise: {self._ended['now']}, recorded: {self._ended['recorded']}"
         doubts = count(len(self._doubts), "doubt")
         return f"went on with {doubts}" if self._doubts else "went as recorded"
 

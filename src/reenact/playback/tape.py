@@ -163,6 +163,11 @@ class RecordedCall:
         """The event it began with."""
         return self._begin
 
+    @property
+    def end_event(self) -> Event | None:
+        """The event it ended with, None if it never did."""
+        return self._call.end
+
     def label(self) -> str:
         """Return a few words for a person: ``step 14: tool search``."""
         what = f"tool {self.tool}" if self.kind == TOOL else f"{self.kind} {self.fingerprint.site}"

@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a changed request gets the answer that stood in its place, and is told of",
     )  # fmt: skip
     parser.add_argument(
-        "--live-tools", metavar="NAME,…", type=_names, default=(),
+        "--live-tools", metavar="NAME,…", type=tool_names, default=(),
         help="tools that run, or all that are not answered; files and programs are then open to them",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the report on stderr as one JSON object")
@@ -82,5 +82,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return DIVERGED if outcome.is_other else end_like(agent.exit)
 
 
-def _names(text: str) -> tuple[str, ...]:
+def tool_names(text: str) -> tuple[str, ...]:
+    """Return the tools of a list with commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,63 @@
+"""``reenact fork --one-call``: the request at the cut, changed and sent, and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ...capture.install import install
+from ...capture.run import RunContext
+from ...errors import UsageError
+from ...playback.edits import CutRequest
+from ...playback.fingerprint import Request
+from ...playback.sending import plain_request, send
+from ...playback.tape import Tape
+from ...tracefile.recording import Recording
+from ...wire import shapes
+from ...wire.routes import host_of
+from ..output import Output
+from ..text import clean, dump
+from .outcome import Spent
+from .single import call_at, edits_of
+
+FAILED = 1
+_SHOWN = 2_000
+
+
+def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
+    tape = Tape(recording)
+    call = call_at(tape, args.at)
+    edits = edits_of(args)
+    if edits.replaces_answer or edits.replaces_tool_result:
+        raise UsageError("there is no run that --one-call could go on with", hint="leave --one-call out")
+    edits.check(call, tape)
+    request = plain_request(call)
+    made = edits.request(request.body, request.url or "", CutRequest(request.body, request.url))
+    told = {"of": recording.run_id, "at": call.event.step, "call": call.id, "edits": edits.as_json()}
+    context = RunContext.start(args.name or f"{recording.name}-fork", fork=told, parent_run=recording.run_id)
+    install(hosts=[host_of(made.url)])
+    answer = send(Request(request.kind, request.name, made.body, url=made.url), call)
+    context.close("error" if answer.status >= 400 else "ok")
+    spent = Spent(Recording.load(context.path or "", context.run_id))
+    before = call.answer.body
+    result: dict[str, Any] = {
+        "run": context.run_id, "path": context.path, "fork": told, "status": answer.status,
+        "notes": list(made.notes), "recorded": before, "answer": answer.body, "live": spent.as_dict(),
+    }  # fmt: skip
+    if args.json:
+        out.json_line(result)
+    else:
+        for note in made.notes:
+            out.say(clean(f"reenact: {note}"))
+        provider = call.event.provider if type(call.event.provider) is str else None
+        out.line(clean("recorded: " + told_answer(before, provider)[:_SHOWN]))
+        out.line(clean("now:      " + told_answer(answer.body, provider)[:_SHOWN]))
+        out.say(clean(f"reenact: {context.path}  {spent.text()}"))
+    return FAILED if answer.status >= 400 else 0
+
+
+def told_answer(body: Any, provider: str | None) -> str:
+    """Return an answer for a person: what it says, and the tools it asks for."""
+    uses = [f"→ {name}({dump(args)})" for _, name, args in shapes.tool_uses(body, provider)]
+    text = shapes.text(body, provider) if isinstance(body, dict) else str(body)
+    return "\n".join(filter(None, [text, *uses])) or dump(body)

@@ -1,0 +1,93 @@
+"""What became of a fork, for a person and for programs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ...capture.supervise import Supervised
+from ...prices import Bill, Book
+from ...tracefile.calls import MODEL
+from ...tracefile.recording import Recording
+from ..replayed import Outcome
+from ..text import compact, count
+
+
+class Spent:
+    """What the live calls of a run took."""
+
+    def __init__(self, recording: Recording) -> None:
+        book = Book.open()
+        self.bill: Bill = book.bill()
+        self.calls = self.tokens_in = self.tokens_out = 0
+        for call in recording.calls():
+            if call.kind != MODEL or call.begin is None:
+                continue
+            fields = call.end._whole() if call.end is not None else {}
+            if fields.get("replayed") is not None:
+                continue
+            self.calls += 1
+            usage = fields.get("usage") or {}
+            self.tokens_in += sum(_number(usage.get(name)) for name in ("input", "cache_read", "cache_write"))
+            self.tokens_out += _number(usage.get("output"))
+            if call.end is not None:
+                self.bill.add(book.price(fields, call.begin._whole()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        tokens = {"in": self.tokens_in, "out": self.tokens_out}
+        return {"calls": self.calls, "tokens": tokens, "cost": self.bill.as_dict()}
+
+    def text(self) -> str:
+        """Return it in a few words."""
+        tokens = f"{compact(self.tokens_in + self.tokens_out)} tokens"
+        return f"{count(self.calls, 'live call')}, {tokens}, {self.bill.text()}"
+
+
+def _number(value: object) -> int:
+    return value if type(value) is int else 0
+
+
+class ForkOutcome:
+    """The report of a fork, from the lines its processes wrote and from its own file."""
+
+    def __init__(self, outcome: Outcome, agent: Supervised, told: dict[str, Any]) -> None:
+        self._outcome = outcome
+        self._agent = agent
+        self._told = told
+        self.is_passed = bool(outcome.all("passed"))
+        self.halted: list[dict[str, Any]] = outcome.all("halted")
+        self.spent = Spent(Recording.load(agent.path, agent.run_id)) if os.path.exists(agent.path) else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        agent = self._agent
+        return {
+            **self._outcome.as_dict(),
+            "run": agent.run_id,
+            "path": agent.path,
+            "fork": self._told,
+            "passed": self.is_passed,
+            "halted": self.halted,
+            "notes": self._outcome.all("edit"),
+            "live": self.spent.as_dict() if self.spent is not None else None,
+            "status": agent.status,
+            "exit": agent.exit,
+        }
+
+    def lines(self) -> list[str]:
+        """Return it for a person, the verdict last."""
+        lines = self._outcome.details()
+        lines += [f"reenact: {note}" for note in dict.fromkeys(self._outcome.all("edit"))]
+        for each in self.halted:
+            lines.append(f"reenact: stopped: {each['why']}")
+            lines += [f"hint: {each['hint']}"] if each.get("hint") else []
+        return [*lines, f"reenact: {self._verdict()}"]
+
+    def _verdict(self) -> str:
+        given = count(self._outcome.answered, "call")
+        if not self.is_passed:
+            return f"the call at the cut was never made; {given} answered, nothing live"
+        spent = f", {self.spent.text()}" if self.spent is not None else ""
+        path = os.path.relpath(self._agent.path)
+        return f"{path}  {self._agent.status}, {given} answered{spent}, world: {self._told['world']}"

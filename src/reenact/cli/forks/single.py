@@ -1,0 +1,125 @@
+"""One fork: everything that can be told before the start is, then the agent runs."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from ..._config import tool_effects
+from ...capture.supervise import Supervised, end_like
+from ...errors import UsageError
+from ...playback import preflight
+from ...playback.acting import ALL
+from ...playback.cut import kept_calls
+from ...playback.edits import Edits
+from ...playback.going_live import Fork
+from ...playback.tape import RecordedCall, Tape
+from ...tracefile.recording import Recording
+from ..output import Output
+from ..reenacted import Reenacted
+from ..replayed import Outcome
+from ..starting import start_of
+from ..text import clean, dump
+from . import world
+from .outcome import ForkOutcome
+
+STOPPED, DIVERGED = 1, 3
+
+
+def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
+    tape = Tape(recording)
+    call = call_at(tape, args.at)
+    edits = edits_of(args)
+    edits.check(call, tape)
+    live = live_tools(recording, tape, call, args.live_tools)
+    start = start_of(recording, args.command, "fork")
+    choice = world.prepare(args, recording, tape, call, out)
+    fork = Fork(
+        call=call.id,
+        edits=edits.as_json(),
+        tools=args.tools,
+        allowed=tuple(args.live_tools),
+        effects=tool_effects(),
+        max_calls=args.max_calls,
+        max_usd=args.max_usd,
+        max_steps=args.max_steps,
+        tree=choice.tree,
+    )
+    told = {"of": recording.run_id, "at": call.event.step, "call": call.id, "world": choice.name}
+    agent, outcome = Reenacted(
+        recording,
+        start,
+        out,
+        name=args.name or f"{recording.name}-fork",
+        live=live,
+        mode=args.mode,
+        relaxed=bool(live),
+        blobs=args.blobs,
+        head={"parent_run": recording.run_id, "fork": {**told, "edits": edits.as_json()}},
+        fork=asdict(fork),
+        workspace=choice.folder,
+        restored_from=choice.source,
+    ).run()
+    return _tell(args, told, agent, outcome, out)
+
+
+def _tell(
+    args: argparse.Namespace, told: dict[str, Any], agent: Supervised, outcome: Outcome, out: Output
+) -> int:
+    result = ForkOutcome(outcome, agent, told)
+    if args.json:
+        out.say(dump(result.as_dict()))
+    else:
+        for line in result.lines():
+            out.say(clean(line))
+    if not result.is_passed:
+        return DIVERGED
+    return STOPPED if result.halted else end_like(agent.exit)
+
+
+def edits_of(args: argparse.Namespace) -> Edits:
+    """Return what the user wants changed."""
+    return Edits.given(
+        sets=args.sets,
+        inject_user=args.inject_user,
+        drop=args.drop,
+        tool_result=args.tool_result,
+        tool=args.tool,
+        response=args.response,
+        once=args.once,
+    )
+
+
+def call_at(tape: Tape, address: str | None) -> RecordedCall:
+    """Return the call at an address, or the first that began after what is there."""
+    recording = tape.recording
+    if not tape.calls:
+        raise UsageError(
+            f"{recording.name} holds no call that could be answered", hint="record it with reenact run"
+        )
+    if address is None:
+        return next((call for call in tape.calls if call.kind == "model"), tape.calls[0])
+    event = recording.event(address)
+    for call in tape.calls:
+        if event in (call.event, call.end_event):
+            return call
+    later = next((call for call in tape.calls if call.begin > (event.index or 0)), None)
+    if later is None:
+        raise UsageError(
+            f"no call was made at {address} or after it", hint=f"the last one is {tape.calls[-1].label()}"
+        )
+    return later
+
+
+def live_tools(
+    recording: Recording, tape: Tape, call: RecordedCall, allowed: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the tools that cannot be answered and will run; UsageError for those that may not."""
+    would_run = preflight.unanswered(recording)
+    if not would_run:
+        return ()
+    named = tuple(name for name in allowed if name in would_run or name == ALL)
+    if kept_calls(tape, call) or named:
+        return tuple(name for name in preflight.live_tools(recording, named) if name in would_run)
+    return ()

@@ -1,0 +1,60 @@
+"""Puts together who answers the calls of a fork, from its plan."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Diverged
+from ..wire.routes import host_of
+from .acting import Acting
+from .caps import Caps
+from .cut import Cut
+from .edits import Edits
+from .frontier import REBASE
+from .going_live import Fork, ForkResponder
+from .player import Player
+from .tape import RecordedCall, Tape
+
+if TYPE_CHECKING:
+    from .guard import Guard
+    from .plan import Plan
+
+
+def cut_of(plan: Plan, tape: Tape) -> Cut:
+    """Return where a plan's run goes live."""
+    fork = Fork(**plan.fork)
+    call = tape.call(fork.call)
+    if call is None:
+        raise Diverged(f"call {fork.call}, at which the run was to go live, is not in the recording")
+    return Cut(tape, call, os.path.join(plan.scratch, "passed"), is_rebased=plan.mode == REBASE)
+
+
+def fork_responder(
+    plan: Plan, cut: Cut, tape: Tape, calls: list[RecordedCall], guard: Guard, shared: Any, **given: Any
+) -> ForkResponder:
+    """Return who answers one process of a fork; ``calls`` are those that the recording may answer it."""
+    fork = Fork(**plan.fork)
+
+    def opened() -> None:
+        urls = (call.request.url or "" for call in tape.calls if call.kind != "tool")
+        guard.hosts.update(host_of(url) for url in urls)
+        if fork.tree is not None:
+            from ..capture.workspace import restore
+
+            restore(fork.tree)
+
+    acting = Acting(
+        tape, cut.call, policy=fork.tools, allowed=fork.allowed, effects=fork.effects, guard=guard
+    )
+    return ForkResponder(
+        Player(tape, calls=calls, mode=plan.mode, shared=shared),
+        cut,
+        Edits.from_json(fork.edits),
+        Caps(fork.max_calls, fork.max_usd, fork.max_steps),
+        acting,
+        opened,
+        mode=plan.mode,
+        live=plan.live,
+        **given,
+    )

@@ -1,0 +1,198 @@
+"""The recording up to the cut, and what is live after it: models are called, tools act as they are allowed.
+
+Who answers the calls of a fork. A request is looked at before it is recorded, because what is recorded is
+what leaves: changed, if the fork changes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Diverged, Halted
+from ..protocols import Live, Reply, ToolReply
+from ..wire.routes import MODEL
+from .caps import CALLS, STEPS, USD, Caps
+from .cut import ANSWERED, AT_CUT, Cut
+from .edits import CutRequest, Edits, needs_signature
+from .fingerprint import TOOL, Request
+from .responder import TapeResponder, asked_by, reply_of
+from .tools import asked_of, reply_of_tool
+
+if TYPE_CHECKING:
+    from ..protocols import Asked, AskedTool, Leaving
+    from .acting import Acting
+    from .player import Player
+    from .tape import RecordedCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """How a run goes on after the cut; plain data, for the agent's processes (``Plan.fork``)."""
+
+    call: str
+    """The id of the call at the cut."""
+    edits: dict[str, Any] = field(default_factory=dict)
+    tools: str = "ask"
+    """``ask``: by what each does to the world; ``recorded``: only what is recorded."""
+    allowed: tuple[str, ...] = ()
+    """Tools that may run whatever they do, or ``all``."""
+    effects: dict[str, str] = field(default_factory=dict)
+    """What tools do to the world, by the user's settings."""
+    max_calls: int = CALLS
+    max_usd: float = USD
+    max_steps: int = STEPS
+    tree: str | None = None
+    """The state of the workspace at the cut."""
+
+
+class ForkResponder(TapeResponder):
+    """Answers up to the cut. ``opened`` is called when it is passed, ``acting`` decides on tools after it."""
+
+    def __init__(
+        self,
+        player: Player,
+        cut: Cut,
+        edits: Edits,
+        caps: Caps,
+        acting: Acting,
+        opened: Callable[[], None],
+        **given: Any,
+    ) -> None:
+        super().__init__(player, **given)
+        self._cut = cut
+        self._edits = edits
+        self._caps = caps
+        self._acting = acting
+        self._opened = opened
+        self._lock = RLock()
+        self._at_cut = CutRequest.at(cut.call, player.tape) if edits and cut.call.kind == TOOL else None
+        """Of a model call as the agent makes it now: the recorded one is redacted."""
+
+    def live(self, leaving: Leaving) -> Live | None:
+        """Return what leaves for a request at the cut or beyond it, None for one that is answered."""
+        request = self._translated(asked_by(leaving))
+        with self._lock:
+            place = self._cut.place_of(request, self.player.frontier)
+            if place == ANSWERED or (place == AT_CUT and self._edits.replaces_answer):
+                return None
+            if place == AT_CUT:
+                self._at_cut = CutRequest(leaving.request, leaving.url)
+                self._pass()
+            return self._leaves(leaving)
+
+    def reply(self, exchange: Asked) -> Reply:
+        """Return what a call gets that does not leave."""
+        edited = self._edited_answer(exchange)
+        return super().reply(exchange) if edited is None else edited
+
+    async def reply_async(self, exchange: Asked) -> Reply:
+        """Return the same, when this task may have it."""
+        edited = self._edited_answer(exchange)
+        return await super().reply_async(exchange) if edited is None else edited
+
+    def tool(self, asked: AskedTool) -> ToolReply | None:
+        """Return what a tool gave, or is made to give; None if it is to run."""
+        place, reply = self._tool_at(asked)
+        return super().tool(asked) if place == ANSWERED else reply
+
+    async def tool_async(self, asked: AskedTool) -> ToolReply | None:
+        """Return the same, when this task may have it."""
+        place, reply = self._tool_at(asked)
+        return await super().tool_async(asked) if place == ANSWERED else reply
+
+    def running(self, asked: AskedTool) -> AbstractContextManager[None]:
+        """Return what is to be held while a tool runs: it may do what the guard refuses others."""
+        return self._acting.running(asked)
+
+    def _pass(self) -> None:
+        """The cut is reached; what should have come before it must have come."""
+        left_out = self._cut.left_out(self.player.frontier)
+        if left_out and self._mode == "strict":
+            names = ", ".join(call.label() for call in left_out[:3])
+            self._stop(Diverged(f"the call at the cut is made, but not what came before it: {names}"))
+        self._cut.passes()
+        self._note("passed", self._cut.call.id)
+        try:
+            self._opened()
+        except Halted as exc:  # the workspace is not what it was
+            self._stop(exc)
+
+    def _leaves(self, leaving: Leaving) -> Live:
+        self.player.release.asked()
+        try:
+            if leaving.sort == MODEL:
+                self._caps.model(leaving.recorder)
+            else:
+                self._caps.step()
+            self._note("live", {"url": leaving.url, "sort": leaving.sort})
+            return self._changed(leaving)
+        except (Halted, Diverged) as exc:
+            self._stop(exc)
+        except Exception as exc:
+            self._stop(Diverged(f"the request cannot be changed as asked: {type(exc).__name__}: {exc}"))
+        raise AssertionError("not reached")
+
+    def _changed(self, leaving: Leaving) -> Live:
+        if leaving.sort != MODEL or self._at_cut is None or not self._edits.changes_requests:
+            return Live()
+        made = self._edits.request(leaving.request, leaving.url, self._at_cut)
+        for note in made.notes:
+            self._note("edit", note)
+        is_same = made.body == leaving.request and made.url == leaving.url
+        if is_same:
+            return Live()
+        if needs_signature(leaving.headers):
+            raise Halted("this request is signed, so it cannot be changed", hint="change the agent's code")
+        body = json.dumps(made.body, ensure_ascii=False, separators=(",", ":")).encode()
+        return Live(None if made.url == leaving.url else made.url, body)
+
+    def _edited_answer(self, exchange: Asked) -> Reply | None:
+        """Return the answer that the user gave in the place of the one at the cut, None for any other."""
+        if not self._edits.replaces_answer or self._cut.is_passed:
+            return None
+        request = self._translated(asked_by(exchange))
+        with self._lock:
+            if self._cut.place_of(request, self.player.frontier) != AT_CUT:
+                return None
+            self._at_cut = CutRequest(exchange.request, exchange.url)
+            self._pass()
+        call = self._cut.call
+        provider = call.event.provider if type(call.event.provider) is str else None
+        return reply_of(self._edits.answer(call.answer, provider, request.url or "", call.is_stream))
+
+    def _tool_at(self, asked: AskedTool) -> tuple[str, ToolReply | None]:
+        """Return where a tool's call stands, and its reply if it is not the recording that gives it."""
+        request: Request = self._translated(asked_of(asked))
+        with self._lock:
+            place = self._cut.place_of(request, self.player.frontier)
+            place = ANSWERED if asked.name in self._live else place
+            if place == ANSWERED:
+                return place, None
+            if place == AT_CUT:
+                self._pass()
+                if self._edits.replaces_tool_result:
+                    answer = self._edits.tool_answer(self._cut.call.answer)
+                    return place, reply_of_tool(answer, asked.function)
+        self.player.release.asked()
+        try:
+            self._caps.step()
+            recorded = self._acting.decide(asked, request)
+        except (Halted, Diverged) as exc:
+            self._stop(exc)
+        return place, None if recorded is None else self._given(recorded, asked)
+
+    def _given(self, call: RecordedCall, asked: AskedTool) -> ToolReply:
+        self.given += 1
+        if asked.opened is not None:
+            asked.opened.replayed = call.id
+        return reply_of_tool(call.answer, asked.function)
+
+    def _stop(self, exc: BaseException) -> None:
+        """Tell why the fork ends, and end it."""
+        self._note("halted", {"why": str(exc), "hint": getattr(exc, "hint", None)})
+        raise exc
