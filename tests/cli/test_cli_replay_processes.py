@@ -53,6 +53,8 @@ def test_every_process_gets_its_own_answers(shape: str, tmp_path: Path, provider
     assert len(provider.settled()) == before
     if shape == "pair":
         _an_edited_prompt_of_one_child_is_named(typed)
+    if shape == "pool-fork":
+        _a_pool_that_lost_a_worker_does_not_hang(typed)
 
 
 def _an_edited_prompt_of_one_child_is_named(typed: Typed) -> None:
@@ -66,3 +68,10 @@ def _an_edited_prompt_of_one_child_is_named(typed: Typed) -> None:
     never = [each for each in told["diverged"] if each["code"] == "missing-call"]
     assert len(never) == 2 and told["answered"] == 4  # both calls of that child, told once
     assert "process   " in typed("replay", "first", *LIVE).stderr
+
+
+def _a_pool_that_lost_a_worker_does_not_hang(typed: Typed) -> None:
+    agent = typed.folder / "agent.py"
+    agent.write_text(agent.read_text().replace("Question {name}", "Query {name}"))
+    other = typed("replay", "first", *LIVE)  # multiprocessing.Pool would wait for ever for the result
+    assert other.returncode == 3 and "changed-request" in other.stderr

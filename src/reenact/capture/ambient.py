@@ -1,4 +1,4 @@
-"""``reenact.now()``, ``uuid()``, ``random()``: what differs each time is recorded, and given again in a replay.
+"""``reenact.now()``, ``uuid()``, ``random()``: what differs each time is recorded, and the same in a replay.
 
 Outside of any run they are the plain thing.
 """

@@ -1,4 +1,4 @@
-"""What a module gets that asked for its clock and chance to be recorded: stand-ins for five of Python's modules.
+"""What a module gets whose clock and chance are recorded: stand-ins for five of Python's modules.
 
 Each is the module itself but for a few names. A datetime's class is a class of its own, which makes and
 recognises genuine datetimes, and counts as equal to the genuine class.

@@ -31,6 +31,7 @@ from .relay import WAITED_FOR, Relay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
     from .keeper import Keeper
@@ -66,6 +67,8 @@ class Supervised:
         """The folder that snapshots are taken of."""
         self.restored_from = restored_from
         """The repository of another run's snapshots; the first is taken when one of them was restored."""
+        self.overseer: Callable[[], int | None] | None = None
+        """Asked every second, while the agent runs, for a signal to send it."""
         self.exit = 0
         """Its exit code, or minus the signal that ended it."""
         self.status = "unknown"
@@ -198,7 +201,7 @@ class Supervised:
         """Pass signals on until the agent has ended; returns the most memory it had, in bytes."""
         relay = Relay()
         while True:
-            number = signal.sigwait(WAITED_FOR)
+            number = self._next_signal(agent)
             if number != signal.SIGCHLD:
                 relay.pass_on(number, agent)
                 continue
@@ -209,6 +212,16 @@ class Supervised:
                     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
                 if pid == 0:
                     break
+
+    def _next_signal(self, agent: int) -> int:
+        """Wait for a signal; meanwhile the overseer, if there is one, may send the agent one of its own."""
+        if self.overseer is None or not hasattr(signal, "sigtimedwait"):
+            return signal.sigwait(WAITED_FOR)
+        while (came := signal.sigtimedwait(WAITED_FOR, 1.0)) is None:
+            number = self.overseer()
+            if number is not None:
+                os.kill(agent, number)
+        return came.si_signo
 
 
 def _let_go_of_streams() -> None:

@@ -16,7 +16,7 @@ from .tape import Tape
 
 
 class Ambient:
-    """The recorded values of one process; ``writer`` tells which recorded one it is, asked when it matters."""
+    """The recorded values of one process; ``writer`` tells, when it matters, which one it is."""
 
     def __init__(self, tape: Tape, writer: Callable[[], str | None]) -> None:
         self._tape = tape

@@ -16,9 +16,13 @@ from .sharing import Origins, Shared
 from .tape import RecordedCall, Tape
 
 
+def claims_path(scratch: str) -> str:
+    return os.path.join(scratch, "claims")
+
+
 def claims_of(scratch: str) -> Claims:
     """Return the file in which the processes of an execution tell each other what they do."""
-    return Claims(os.path.join(scratch, "claims"))
+    return Claims(claims_path(scratch))
 
 
 def calls_of(tape: Tape, *, is_first: bool, live: Container[str]) -> list[RecordedCall]:
