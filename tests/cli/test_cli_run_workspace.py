@@ -210,7 +210,8 @@ def test_what_a_killed_agent_had_done_is_there(tmp_path: Path, provider: Provide
 
 def test_without_git_the_run_goes_on_and_says_so_once(tmp_path: Path, provider: Provider) -> None:
     desk = Desk(tmp_path, provider)
-    done = desk.run(STEPS[:2], "--workspace", "work", "coder.py", "child.py", PATH=str(tmp_path / "nowhere"))
+    twice = "exec(open('child.py').read()); import subprocess, sys; subprocess.check_call([sys.executable, 'child.py'])"
+    done = desk.run([], "--workspace", "work", "--name", "coder", "-c", twice, PATH=str(tmp_path / "nowhere"))
     assert done.returncode == 0
     (told,) = [line for line in done.stderr.splitlines() if "workspace" in line]
     assert "git is not on the PATH" in told
@@ -218,7 +219,7 @@ def test_without_git_the_run_goes_on_and_says_so_once(tmp_path: Path, provider: 
     notes = [event for event in recording.lines if event.kind == "proc.note"]
     assert [note.what for note in notes] == ["workspace", "workspace"]  # of each process
     assert all("git" in note.detail for note in notes)
-    assert all(call.event.workspace is None for call in desk.tape.calls)
+    assert [call.event.workspace for call in desk.tape.calls] == [None, None]
     assert recording.start is not None and recording.start.workspace is None
 
 

@@ -1,0 +1,182 @@
+"""What tools did before a cut: which may have changed the world, and what the user is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reenact import Recording, Tap
+from reenact._config import tool_effects
+from reenact.capture.seams.table import Installed
+from reenact.capture.watch import Watch
+from reenact.errors import UsageError
+from reenact.playback.tape import RecordedCall, Tape
+from reenact.playback.world import acts_before, effect_of, must_choose, run_restore_command
+
+
+def ask(
+    tap: Tap, messages: list[Any], uses: list[tuple[str, str, dict[str, Any]]] | None = None
+) -> list[Any]:
+    """Record one model call; returns the conversation that goes on with its answer."""
+    call = tap.record_model_request({"model": "m", "max_tokens": 9, "messages": messages}, "anthropic")
+    content = [{"type": "tool_use", "id": id_, "name": name, "input": args} for id_, name, args in uses or []]
+    answer = {
+        "type": "message",
+        "role": "assistant",
+        "content": content or [{"type": "text", "text": "done"}],
+    }
+    tap.record_model_response({**answer, "stop_reason": "tool_use" if uses else "end_turn"}, call=call)
+    return [*messages, {"role": "assistant", "content": answer["content"]}]
+
+
+def results(*ids: str) -> dict[str, Any]:
+    return {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": id_, "content": "ok"} for id_ in ids],
+    }
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Tape:
+    path = tmp_path / "run.jsonl"
+    with Tap(str(path)) as tap:
+
+        @tap.tool(effect="read")
+        def look(at: str) -> str:
+            return at
+
+        @tap.tool(effect="write")
+        def save(text: str) -> None:
+            raise OSError("half of it")
+
+        @tap.tool
+        def mystery() -> None: ...
+
+        @tap.tool(effect="wirte")
+        def misspelt() -> None: ...
+
+        talk = ask(
+            tap,
+            [{"role": "user", "content": "go"}],
+            [("t1", "look", {"at": "x"}), ("t2", "shell", {"cmd": "rm x"})],
+        )
+        look("x")
+        talk = ask(tap, [*talk, results("t1", "t2")], [("t3", "save", {"text": "y" * 200})])
+        with pytest.raises(OSError, match="half"):
+            save("y" * 200)
+        mystery()
+        misspelt()
+        lost = tap.record_tool_call("send", {"to": "all"}, effect="irreversible")
+        slow = tap.record_tool_call("slow", {}, effect="write")
+        ask(tap, [*talk, results("t3")], [("t4", "later", {})])
+        tap.record_tool_result("slow", call=slow)
+        assert lost
+    return Tape(Recording.load(str(path)))
+
+
+def third(tape: Tape) -> RecordedCall:
+    return [call for call in tape.calls if call.kind == "model"][2]
+
+
+def test_what_may_have_changed_something_is_listed_in_order(tape: Tape) -> None:
+    found = acts_before(tape, third(tape))
+    assert [(act.tool, act.effect, act.state) for act in found] == [
+        ("shell", None, "done"),  # nobody recorded it: the conversation tells of it
+        ("save", "write", "done"),  # it failed, and may have done half of its work
+        ("mystery", None, "done"),
+        ("misspelt", None, "done"),
+        ("send", "irreversible", "unknown"),
+        ("slow", "write", "running"),
+    ]
+    assert json.loads(found[0].args) == {"cmd": "rm x"}
+    assert len(found[1].args) == 80 and found[1].args.endswith("…")
+    text = found[4].text()
+    assert text.startswith(f"step {found[4].step}: send") and "unknown whether it happened" in text
+
+
+def test_only_what_comes_before_the_cut_counts(tape: Tape) -> None:
+    first, second, _ = (call for call in tape.calls if call.kind == "model")
+    assert acts_before(tape, first) == []
+    assert [act.tool for act in acts_before(tape, second)] == ["shell"]
+    save = next(call for call in tape.calls if call.tool == "save")
+    assert [act.tool for act in acts_before(tape, save)] == ["shell"]  # not itself
+
+
+def test_the_users_word_counts_more_than_the_tools(tape: Tape) -> None:
+    said = {"shell": "read", "my*": "pure", "save": "irreversible", "s*": "pure"}
+    found = acts_before(tape, third(tape), said)
+    assert [(act.tool, act.effect) for act in found] == [("save", "irreversible"), ("misspelt", None)]
+    assert effect_of("look", "write", {"lo?k": "read"}) == "read"
+    assert effect_of(None, ["write"], {}) is None
+
+
+def test_settings_are_read_and_a_wrong_word_is_told(tmp_path: Path) -> None:
+    (tmp_path / "reenact.toml").write_text('[effects]\nsearch = "read"\n"send_*" = "irreversible"\n')
+    assert tool_effects(str(tmp_path)) == {"search": "read", "send_*": "irreversible"}
+    (tmp_path / "reenact.toml").write_text('[effects]\nsearch = "raed"\n')
+    with pytest.raises(UsageError, match="effects.search is 'raed'") as wrong:
+        tool_effects(str(tmp_path))
+    assert "pure, read, write, irreversible" in str(wrong.value.hint)
+    (tmp_path / "reenact.toml").unlink()
+    (tmp_path / "pyproject.toml").write_text('[tool.reenact.effects]\nsearch = "pure"\n')
+    assert tool_effects(str(tmp_path)) == {"search": "pure"}
+
+
+def test_the_user_is_told_what_to_choose_from(tape: Tape) -> None:
+    acts = acts_before(tape, third(tape))
+    told = must_choose(acts * 5, snapshots="/the/folder")
+    assert "shell" in str(told) and "and 10 more" in str(told)
+    for flag in ("--workspace /the/folder", "--restore CMD", "--stale-world"):
+        assert flag in str(told.hint)
+    assert "reenact run --workspace DIR" in str(must_choose(acts).hint)
+
+
+def test_a_restore_command_talks_on_stderr_and_must_end_well(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run_restore_command("echo restored | tee $OUT", {**os.environ, "OUT": str(tmp_path / "out")})
+    told = capfd.readouterr()
+    assert (told.out, told.err) == ("", "restored\n") and (tmp_path / "out").read_text() == "restored\n"
+    with pytest.raises(UsageError, match="exit code 4"):
+        run_restore_command("exit 4")
+
+
+def test_what_an_mcp_server_says_of_its_tools_is_their_effect(tmp_path: Path) -> None:
+    from mcp.client import Client
+    from mcp.server import MCPServer
+    from mcp.types import ToolAnnotations
+
+    server = MCPServer("files")
+    for name, hints in {
+        "look": ToolAnnotations(read_only_hint=True),
+        "add": ToolAnnotations(read_only_hint=False, destructive_hint=False),
+        "drop": ToolAnnotations(destructive_hint=True),
+        "quiet": ToolAnnotations(title="Quiet"),
+        "bare": None,
+    }.items():
+        server.add_tool(lambda: "ok", name=name, annotations=hints)
+
+    async def agent(is_listed: bool) -> None:
+        async with Client(server) as client:
+            if is_listed:
+                await client.list_tools()
+            for name in ("look", "add", "drop", "quiet", "bare"):
+                await client.call_tool(name, {})
+
+    with Tap(str(tmp_path / "run.jsonl")) as tap:
+        seams = Installed(Watch(tap._recorder))
+        seams.install()
+        try:
+            asyncio.run(agent(is_listed=True))
+            asyncio.run(agent(is_listed=False))
+        finally:
+            seams.uninstall()
+    recording = Recording.load(str(tmp_path / "run.jsonl"))
+    effects = [call.event.effect for call in recording.calls()]
+    assert effects[:5] == ["read", "write", "write", None, None]
+    assert effects[5] is None  # of a session whose server has told nothing yet
