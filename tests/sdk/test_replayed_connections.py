@@ -22,6 +22,7 @@ from reenact import Tap, protocols
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
 from reenact.errors import Diverged
+from reenact.playback.modes import STRICT
 from reenact.playback.player import Player
 from reenact.playback.responder import TapeResponder
 from reenact.playback.tape import Tape
@@ -56,10 +57,11 @@ NET = ("socket.connect", "socket.getaddrinfo")
 
 @contextlib.contextmanager
 def recording(
-    path: Path, *, by: Path | None = None, everything: bool = False
+    path: Path, *, by: Path | None = None, everything: bool = False, mode: str = STRICT
 ) -> Iterator[TapeResponder | None]:
     """Calls of this process are recorded; answered by another recording, if there is one."""
-    responder = TapeResponder(Player(Tape.load(str(by)))) if by is not None else None
+    player = Player(Tape.load(str(by)), mode=mode) if by is not None else None
+    responder = TapeResponder(player, mode=mode) if player is not None else None
     protocols.responder = responder
     try:
         with Tap(str(path)) as tap:

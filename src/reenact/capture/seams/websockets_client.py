@@ -7,6 +7,7 @@ of ours. ``patch`` listens to all sockets (``install``), ``tap`` to one (``tap.w
 
 from __future__ import annotations
 
+from ... import protocols
 from .. import guard
 from ..exchange import CLOSED
 from .instance import override
@@ -36,7 +37,18 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     need(owner, "send", "recv", "close")
     is_async = module.__name__.endswith("asyncio.client")
     taps = _asynchronous(watch) if is_async else _synchronous(watch)
-    return replace(owner, {name: _as_method(tap, getattr(owner, name)) for name, tap in taps.items()})
+    undo = replace(owner, {name: _as_method(tap, getattr(owner, name)) for name, tap in taps.items()})
+    if protocols.responder is None:
+        return undo
+    from . import websockets_serve
+
+    undo_connecting = websockets_serve.patch(module, watch)
+
+    def undo_both() -> None:
+        undo_connecting()
+        undo()
+
+    return undo_both
 
 
 def tap(connection: Any, watch: Watch) -> None:
@@ -61,7 +73,9 @@ def _synchronous(watch: Watch) -> dict[str, Any]:
     def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
         exchange = _begin(watch, self, message)
         try:
-            return original(self, message, *args, **given)
+            done = original(self, message, *args, **given)
+            _ask(self, exchange)
+            return done
         except BaseException as exc:
             _failed(self, exchange, exc)
             raise
@@ -70,7 +84,10 @@ def _synchronous(watch: Watch) -> dict[str, Any]:
         try:
             message = original(self, *args, **given)
         except BaseException as exc:
-            _broken(self, exc)
+            why = _fault(self)
+            _broken(self, exc, why)
+            if why is not None:
+                raise why from None
             raise
         _received(self, message)
         return message
@@ -88,7 +105,9 @@ def _asynchronous(watch: Watch) -> dict[str, Any]:
     async def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
         exchange = _begin(watch, self, message)
         try:
-            return await original(self, message, *args, **given)
+            done = await original(self, message, *args, **given)
+            _ask(self, exchange)
+            return done
         except BaseException as exc:
             _failed(self, exchange, exc)
             raise
@@ -97,7 +116,10 @@ def _asynchronous(watch: Watch) -> dict[str, Any]:
         try:
             message = await original(self, *args, **given)
         except BaseException as exc:
-            _broken(self, exc)
+            why = _fault(self)
+            _broken(self, exc, why)
+            if why is not None:
+                raise why from None
             raise
         _received(self, message)
         return message
@@ -119,7 +141,7 @@ def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
         request, response = connection.request, connection.response
         place = getattr(connection.protocol, "uri", None) or connection.protocol.wsuri
         secure = "s" if place.secure else ""
-        url = f"http{secure}://{request.headers['Host']}{request.path}"
+        url = f"ws{secure}://{request.headers['Host']}{request.path}"
         exchange = watch.begin("POST", url, request.headers.raw_items(), body)
         if exchange is not None:
             exchange.answered(response.status_code, response.headers.raw_items(), decoded=True, stream="sse")
@@ -178,11 +200,32 @@ def _failed(connection: Any, exchange: Exchange | None, exc: BaseException) -> N
         waiting.remove(exchange)
 
 
-def _broken(connection: Any, exc: BaseException) -> None:
+def _broken(connection: Any, exc: BaseException, why: BaseException | None = None) -> None:
     """The connection is gone; waiting in vain or being cancelled while waiting loses nothing."""
-    if type(exc).__name__.startswith("ConnectionClosed"):
+    if why is not None or type(exc).__name__.startswith("ConnectionClosed"):
         for exchange in vars(connection).pop(_OPEN, ()):
-            exchange.raised(exc)
+            exchange.raised(why or exc)
+
+
+def _ask(connection: Any, exchange: Exchange | None) -> None:
+    """Have a request answered by the recording, if its connection leads there."""
+    if protocols.responder is None or exchange is None:
+        return
+    from .websockets_serve import played
+
+    other = played(connection)
+    if other is not None:
+        other.ask(exchange)
+
+
+def _fault(connection: Any) -> BaseException | None:
+    """Return why a recording has not answered."""
+    if protocols.responder is None:
+        return None
+    from .websockets_serve import played
+
+    other = played(connection)
+    return None if other is None else other.fault
 
 
 def _closed(connection: Any) -> None:
