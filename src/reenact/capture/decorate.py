@@ -10,12 +10,17 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, Protocol, TypeVar, cast
 
+from .entries import entry_of
 from .jsonable import snapshot
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_ITEMS = 1_000
 """Items of a generator that are kept as its result; all are counted."""
+
+
+BENEATH = "__reenact_run__"
+"""What ``@reenact.run`` decorates, on the decorated function: a replay calls it as a part of its own run."""
 
 
 class Watch(Protocol):
@@ -196,19 +201,21 @@ def argument_binder(
 
 def run_decorator(function: F, name: str | None, given: dict[str, Any]) -> F:
     """Make every call of the function a run of its own."""
-    return watched(function, _RunWatch(function, name, given))
+    made = watched(function, _RunWatch(function, name, given))
+    setattr(made, BENEATH, function)
+    return made
 
 
 class _RunWatch(Watch):
     def __init__(self, function: Callable[..., Any], name: str | None, given: dict[str, Any]) -> None:
         self.name = name or getattr(function, "__name__", "run")
-        self.entry = f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', '?')}"
+        self.where = entry_of(function)
         self.given = given
 
     def begin(self, args: dict[str, Any]) -> Any:
         from .run import _Run
 
-        given = {**self.given, "entry": self.entry}
+        given = {**self.given, **self.where}
         if given.get("input") is None:
             given["input"] = args
         entered = _Run(self.name, given)

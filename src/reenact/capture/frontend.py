@@ -73,16 +73,17 @@ class FrontEnd:
             self._borrowed = adopted is run.recorder()
             return adopted
         from ..lines import new_id
-        from .places import in_folder, start_fields
+        from .places import elsewhere, in_folder, start_fields
 
         run_id = self._run_id or new_id(16)
+        path = path and elsewhere(path, run_id)
         if path is None and not listeners:
             from .places import default_folder
 
             path = in_folder(default_folder(), options.name, run_id)
         elif path is not None and (path.endswith("/") or os.path.isdir(path)):
             path = in_folder(path, options.name, run_id)
-        parent = run.run_id if run is not None and run.run_id != run_id else None
+        parent = run.id_of_parent() if run is not None and run.run_id != run_id else None
         head = start_fields(options.name, options, parent_run=parent)
         return Recorder(path, options, run_id=run_id, head=head, listeners=listeners)
 

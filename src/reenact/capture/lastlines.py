@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FIRST_LOOK, _FAR = 64 << 10, 64 << 20
-_KEPT = ("error", "dropped", "redacted", "unredacted_signed", "overhead_us", "unseen")
+_KEPT = ("error", "http_status", "dropped", "redacted", "unredacted_signed", "overhead_us", "unseen")
 """What the agent's own last line may know."""
 
 

@@ -26,6 +26,24 @@ shown: dict[str, tuple[str, str | None]] = {}
 """What this process has put into the environment for its children, and what was there before."""
 
 
+replaying = False
+"""True where a run is re-enacted: what the agent records into files of its own stands in others then."""
+
+
+def elsewhere(path: str, run_id: str) -> str:
+    """Return where a file that the agent names is written: in a replay beside the replay's own, since the
+    path may be that of the recording itself."""
+    if not replaying:
+        return path
+    if (path, run_id) not in _elsewhere:
+        name = os.path.basename(path.rstrip("/")).removesuffix(".jsonl")
+        _elsewhere[path, run_id] = in_folder(default_folder(), f"{name}-replay", run_id)
+    return _elsewhere[path, run_id]
+
+
+_elsewhere: dict[tuple[str, str], str] = {}
+
+
 def parent_run() -> tuple[str, str, str]:
     """Return id, writer and stem of the run this process was started by; empty texts if there is none."""
     value = os.environ.get(RUN_VARIABLE, "")
@@ -85,6 +103,15 @@ def absolute(path: str) -> str:
         return os.path.join(os.getcwd(), path)
     except OSError:  # the folder we are in is gone
         return path
+
+
+def current_folder() -> str | None:
+    """Return where the agent runs; None if that folder is gone."""
+    try:
+        return os.getcwd()
+    except OSError as exc:
+        guard.pass_on(exc)
+        return None
 
 
 def in_folder(folder: str, name: str | None, run_id: str) -> str:

@@ -156,6 +156,7 @@ class Recorder(Writer):
             return
         if (self.step or self.parent_w is None) and not self.exited:
             self._write_end(status, end)
+        self._end_again()
         self.closed = True
         self.history = None
         registry.remove(self)
@@ -184,16 +185,31 @@ class Recorder(Writer):
         kind = schema.RUN_END if self.parent_w is None else schema.PROC_END
         self._line(kind, {"status": status, **end, **counters})
 
-    def exit(self, status: str, end: dict[str, Any]) -> None:
+    def conclude(self, status: str, end: dict[str, Any]) -> None:
+        """Say how it ended, but stay usable for the tasks it has left behind; it closes with the last one."""
+        self.exit(status, end, flush=0.0)
+        self.concluded = (status, end, self.step)
+
+    concluded: tuple[str, dict[str, Any], int] | None = None
+    """How it ended by its own word, and the step at which it said so."""
+
+    def _end_again(self) -> None:
+        """Repeat how it ended below what came after that: the last word counts."""
+        if self.concluded is not None and self.step > self.concluded[2]:
+            self._write_end(*self.concluded[:2])
+        self.concluded = None
+
+    def exit(self, status: str, end: dict[str, Any], flush: float = 5.0) -> None:
         """At interpreter exit: say how it ended, but stay usable for exit handlers that run after ours."""
         try:
             with self.lock:
+                self._end_again()
                 if not self.closed and not self.exited and (self.step or self.parent_w is None):
                     self._write_end(status, end)
                     self.exited = True
                 told = self._take_untold()
-                if self.sink is not None:
-                    self.sink.flush(5.0)
+                if self.sink is not None and flush:
+                    self.sink.flush(flush)
             if told:
                 self._tell_listeners(told)
         except Exception as exc:
@@ -230,6 +246,6 @@ class Recorder(Writer):
 
     def __del__(self) -> None:
         # Dropped unclosed, as the articles do it: the run is over, and we cannot know how it went.
-        if not getattr(self, "closed", True) and not self.exited:
+        if not getattr(self, "closed", True) and (not self.exited or self.concluded is not None):
             self.dropped = True
             self.close("unclosed")

@@ -18,7 +18,16 @@ from .announce import announce, withdraw
 from .current import current_run, making, new_recorder
 from .failure import failure
 from .options import Options, check_path
-from .places import RUN_VARIABLE, absolute, announcement, git_commit, in_folder, start_fields
+from .places import (
+    RUN_VARIABLE,
+    absolute,
+    announcement,
+    current_folder,
+    elsewhere,
+    git_commit,
+    in_folder,
+    start_fields,
+)
 from .recorder import Recorder
 
 TYPE_CHECKING = False
@@ -45,13 +54,13 @@ class RunContext:
         self.name = name
         path = given.pop("path", None)
         self._path = absolute(check_path(path)) if path is not None else None
-        head = {key: given.pop(key, None) for key in ("input", "entry")}
+        head = {key: given.pop(key, None) for key in ("input", "entry", "entry_from", "fork", "parent_run")}
         self._head = {key: value for key, value in head.items() if value is not None}
         self._options = Options(**given)
         self._recorder: Recorder | None = None
         parent = current_run.get()
-        if parent is not None:
-            self._head["parent_run"] = parent.run_id
+        if parent is not None and parent.id_of_parent() is not None:
+            self._head.setdefault("parent_run", parent.id_of_parent())
 
     @classmethod
     def start(cls, name: str | None = None, **options: Any) -> RunContext:
@@ -83,15 +92,24 @@ class RunContext:
 
     def _new_recorder(self) -> Recorder:
         path = self._path
+        head = {**self._head, **_where_from()}
+        if "entry" in head:
+            head["cwd"] = current_folder()
         if path is None:
-            return new_recorder(self.name, self._options, self.run_id, **self._head, **_where_from())
+            return new_recorder(self.name, self._options, self.run_id, **head)
+        path = elsewhere(path, self.run_id)
         if path.endswith("/") or os.path.isdir(path):
             path = in_folder(path, self.name, self.run_id)
-        head = start_fields(self.name, self._options, **self._head, **_where_from())
+        head = start_fields(self.name, self._options, **head)
         return Recorder(path, self._options, run_id=self.run_id, head=head)
+
+    def id_of_parent(self) -> str | None:
+        """Return the run that one begun inside of this has as its parent."""
+        return self.run_id
 
     def adopt(self, path: str, options: Options) -> Recorder:
         """Return a recorder for a front end that writes this run to a path of its own choice."""
+        path = elsewhere(path, self.run_id)
         with making():
             if self._recorder is None:
                 head = start_fields(self.name, options, **self._head)

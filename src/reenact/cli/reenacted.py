@@ -12,9 +12,10 @@ from ..capture.install import HOSTS_VARIABLE, HTTP_VARIABLE
 from ..capture.supervise import Supervised
 from ..errors import UsageError
 from ..playback import preflight
-from ..playback.frontier import STRICT
+from ..playback.later import claims_path
+from ..playback.modes import STRICT
 from ..playback.plan import VARIABLE, Plan
-from ..playback.processes import claims_path, what_was_made
+from ..playback.processes import what_was_made
 from ..tracefile.recording import Recording
 from .ended import both_ends
 from .output import Output

@@ -69,6 +69,9 @@ class Outcome:
         told = [{**each, "why": ", ".join(each["why"])} for each in self._stand_ins]
         for (tool, why), times in _counted(told, "tool", "why").items():
             lines.append(f"reenact: {count(times, 'result')} of tool {tool} not given as it was: {why}")
+        now, then = (self._ended or {}).get("now", ""), (self._ended or {}).get("recorded")
+        if now == then and now.startswith("answered"):
+            lines.append(f"reenact: {now}, as recorded")
         lines += [
             f"reenact: {each['call']} was not answered with all that came: {', '.join(each['why'])}"
             for each in self._inexact

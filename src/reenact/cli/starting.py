@@ -1,13 +1,18 @@
-"""How a recorded agent is started again: by the command that was recorded, or the one that is given."""
+"""How a recorded agent is started again: by the command or the entry that was recorded, or what is given."""
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+import sys
+from typing import Any, NamedTuple
 
 from ..errors import UsageError
+from ..playback.entry import Entry
 from ..tracefile.recording import Recording
 from .commands.run import command_line
+
+ENTER = "reenact.playback.enter"
+_HEAD = ("entry", "entry_from")
 
 
 class Start(NamedTuple):
@@ -16,6 +21,10 @@ class Start(NamedTuple):
     command: list[str]
     folder: str | None
     """None for the current one."""
+    entry: str | None = None
+    """What the command calls, if that is no program of its own."""
+    head: dict[str, Any] = {}
+    """What the first line of the new run tells of it."""
 
 
 def start_of(recording: Recording, given: list[str], verb: str) -> Start:
@@ -24,6 +33,13 @@ def start_of(recording: Recording, given: list[str], verb: str) -> Start:
     if given:
         return Start(command_line(given), None)
     command, folder = start.get("command"), start.get("cwd")
+    entry = Entry.of(recording)
+    if entry is not None:
+        _ = entry.place  # one that cannot be found is told of before anything runs
+        head = {name: start[name] for name in _HEAD if name in start}
+        head["input"] = entry.input
+        here = folder if type(folder) is str and os.path.isdir(folder) else os.getcwd()
+        return Start([sys.executable, "-m", ENTER], here, entry.entry, head)
     if type(command) is not list or not all(type(word) is str for word in command) or not command:
         raise UsageError(
             f"{recording.name} was not recorded by reenact run, so how to start it is not known",

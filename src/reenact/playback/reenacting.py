@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import protocols
-from ..tracefile.recording import Recording
+from ..capture.started import how_started
 from .guard import Guard
+from .later import Later, claims_of
 from .plan import Plan
-from .player import Player
-from .processes import Later, calls_of, claims_of, shared_by
-from .responder import TapeResponder
-from .tape import Tape
 
 if TYPE_CHECKING:
     from .divergence import Divergence
@@ -49,9 +45,15 @@ def begin_here() -> None:
 
 
 def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
+    from ..tracefile.recording import Recording
+    from .player import Player
+    from .processes import calls_of, shared_by
+    from .responder import TapeResponder
+    from .tape import Tape
+
     tape = Tape(Recording.load(plan.path, plan.run, blobs=plan.blobs))
     calls = calls_of(tape, is_first=is_first, live=plan.live)
-    report = Report(plan.report, process=None if is_first else " ".join(sys.orig_argv[1:]))
+    report = Report(plan.report, process=None if is_first else _called())
     told: dict[str, Any] = {"tell": report.diverged, "note": report.note}
     cut = None
     if plan.fork:
@@ -72,6 +74,12 @@ def _answer_later(plan: Plan, guard: Guard) -> None:
     """Answer a further process, if it should ask; nothing that a forked one has of its parent is used."""
     claims_of(plan.scratch).here()
     protocols.responder = Later(lambda: _answer(plan, guard, is_first=False))
+
+
+def _called() -> str:
+    """Return what this process is called: its name among its siblings, or its command."""
+    started = how_started()
+    return str(started.get("process") or " ".join(started["command"][1:]))
 
 
 class Report:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -17,19 +18,8 @@ from ..tracefile.event import ErrorText
 from ..tracefile.values import restore
 from .answers import CANCELLED, EXCEPTION, Answer
 from .fingerprint import Request
-from .whole import is_mark
-
-
-class StandIn:
-    """In the place of a value that is not recorded whole; its text is what is known of it."""
-
-    def __init__(self, mark: dict[str, Any]) -> None:
-        self.mark = mark
-        """As it stands in the recording (docs/format.md)."""
-
-    def __repr__(self) -> str:
-        told = self.mark.get("$repr")
-        return told if type(told) is str else f"<not recorded: {self.mark}>"
+from .standin import stood_in
+from .typed import as_annotated, hints_of, yielded
 
 
 def asked_of(asked: AskedTool) -> Request:
@@ -44,7 +34,20 @@ def reply_of_tool(answer: Answer, function: Callable[..., Any] | None) -> ToolRe
         return ToolReply(is_given_up=True, error=exception_of(answer.error, function))
     is_raised = answer.outcome == EXCEPTION or (answer.error is not None and _is_of_generator(answer.body))
     error = exception_of(answer.error, function) if is_raised else None
-    return ToolReply(stood_in(answer.body) if answer.lossy else answer.body, error)
+    value = stood_in(answer.body) if answer.lossy else answer.body
+    return ToolReply(value if function is None else _as_returned(value, function), error)
+
+
+def _as_returned(value: Any, function: Callable[..., Any]) -> Any:
+    """Return a result as the tool's own annotation has it; without one it is what JSON made of it."""
+    hint = hints_of(function).get("return", Any)
+    is_generator = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    if not is_generator or not _is_of_generator(value) or type(value["yielded"]) is not list:
+        return as_annotated(value, hint)[0]
+    item, returned = yielded(hint)
+    given = [as_annotated(each, item)[0] for each in value["yielded"]]
+    over = as_annotated(value.get("returned"), returned)[0]
+    return {**value, "yielded": given, "returned": over}
 
 
 def _is_of_generator(body: Any) -> bool:
@@ -57,15 +60,6 @@ def reasons(answer: Answer) -> tuple[str, ...]:
     if _is_of_generator(body) and type(body["count"]) is int and body["count"] > len(body["yielded"]):
         return (*answer.lossy, "cut")
     return answer.lossy
-
-
-def stood_in(value: Any, depth: int = 0) -> Any:
-    """Return a value with a StandIn for every part that is not recorded."""
-    if type(value) is dict:
-        if any(is_mark(str(key)) for key in value):
-            return StandIn(value)
-        return {key: stood_in(item, depth + 1) for key, item in value.items()} if depth < 200 else value
-    return [stood_in(item, depth + 1) for item in value] if type(value) is list and depth < 200 else value
 
 
 def exception_of(error: ErrorText | None, function: Callable[..., Any] | None) -> BaseException:

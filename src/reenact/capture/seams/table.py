@@ -33,6 +33,7 @@ SEAMS = {
     "websockets.sync.client": "websockets_client",
     "websockets.asyncio.client": "websockets_client",
     "mcp.client.session": "mcp_client",
+    "starlette.applications": "asgi",
 }
 """Module -> the file of this folder that listens to it. Its ``patch(module, watch)`` returns the undo, or
 raises if the module is not as it used to be; its ``shortfall(module)``, if any, says what it misses."""
