@@ -7,6 +7,7 @@ change is made in them at the same place; where that is gone, nothing is done an
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
@@ -30,8 +31,11 @@ class Change(NamedTuple):
     """The message that takes its place, or the one that goes after it."""
 
 
-def drops(numbers: list[int], cut: CutRequest) -> list[Change]:
-    """Return the changes that leave out messages by their numbers, from 1, or from the end if negative."""
+def drops(numbers: list[int], cut: CutRequest, *, is_spoken_to: bool) -> list[Change]:
+    """Return the changes that leave out messages by their numbers, from 1, or from the end if negative.
+
+    ``is_spoken_to``: a user's message comes after those that are left.
+    """
     count = len(cut.messages)
     places = set()
     for number in numbers:
@@ -48,12 +52,13 @@ def drops(numbers: list[int], cut: CutRequest) -> list[Change]:
             hint="only what the request itself brings can be changed: --tool-result, --inject-user, --set",
         )
     _check_pairs(places, cut)
+    if cut.provider in _USER_FIRST:
+        _check_turns(places, cut, is_spoken_to)
     return [Change(DROP, place) for place in sorted(places)]
 
 
 def _check_pairs(places: set[int], cut: CutRequest) -> None:
-    kept = [message for place, message in enumerate(cut.messages) if place not in places]
-    if not kept:
+    if len(places) == len(cut.messages):
         raise UsageError("--drop leaves no message", hint="a model needs at least one")
     for use, result, name in pairs(cut.messages, cut.provider):
         if use is None or result is None or (use in places) == (result in places):
@@ -64,11 +69,20 @@ def _check_pairs(places: set[int], cut: CutRequest) -> None:
             f"--drop {here + 1} would leave {what} {name} in message {partner + 1} without its partner",
             hint=f"drop both: --drop {here + 1} --drop {partner + 1}",
         )
-    if cut.provider in _USER_FIRST and is_models(kept[0], cut.provider):
-        first = next(place for place in range(len(cut.messages)) if place not in places)
+
+
+def _check_turns(places: set[int], cut: CutRequest, is_spoken_to: bool) -> None:
+    """A user speaks first and last there, and Bedrock lets nobody speak twice in a row."""
+    models = [is_models(message, cut.provider) for message in cut.messages]
+    kept = [place for place in range(len(models)) if place not in places]
+    wrong = [kept[0]] if models[kept[0]] else []
+    wrong += [kept[-1]] if models[kept[-1]] and not models[-1] and not is_spoken_to else []
+    if cut.provider == _ALTERNATING:
+        wrong += [now for before, now in pairwise(kept) if models[before] and models[now]]
+    if wrong:
         raise UsageError(
-            f"--drop leaves message {first + 1}, the model's, as the first one",
-            hint=f"{cut.provider} wants a user's first: --drop {first + 1} as well",
+            f"--drop leaves message {wrong[0] + 1}, the model's, where {cut.provider} wants a user's",
+            hint=f"drop it as well: --drop {wrong[0] + 1}",
         )
 
 
@@ -145,10 +159,12 @@ def _alternating(messages: list[Any]) -> list[Any]:
 
 
 def made_in(
-    messages: list[Any], changes: list[Change], cut: CutRequest, *, carries: bool
+    messages: list[Any], changes: list[Change], cut: CutRequest, after: list[Any], *, carries: bool
 ) -> tuple[list[Any], list[str]]:
-    """Return the messages of a request with the changes told at the cut, and what is to be said."""
-    after = changed(cut.messages, changes, [change.at for change in changes], cut.provider)
+    """Return the messages of a request with the changes told at the cut, and what is to be said.
+
+    ``after`` is the conversation at the cut with all that is changed in it: a request that begins so has it.
+    """
     then, made = without_own_words(cut.messages), without_own_words(after)
     is_made = common_start(made, without_own_words(messages)) == len(made)
     if is_made and not (carries and len(then) >= len(made)):
@@ -163,7 +179,17 @@ def made_in(
         elif not _is_made(messages, place, change):
             found.append(change)
             places.append(place)
-    return (changed(messages, found, places, cut.provider) if found else messages), notes
+    new = changed(messages, found, places, cut.provider) if found else messages
+    if not carries and _is_paired(messages, cut) and not _is_paired(new, cut):
+        return messages, [
+            *notes,
+            "what is left of the cut's messages cannot be changed: tools would lose results",
+        ]
+    return new, notes
+
+
+def _is_paired(messages: list[Any], cut: CutRequest) -> bool:
+    return all(None not in (use, result) for use, result, _ in pairs(messages, cut.provider))
 
 
 def _place_of(at: int, messages: list[Any], cut: CutRequest, carries: bool) -> int | None:

@@ -10,23 +10,26 @@ from typing import Any
 
 from ..wire.pairing import is_models
 from ..wire.values import mapping, mappings
+from .edit_cut import digest
 
 _BLOCKS = ("thinking", "redacted_thinking")
 _KEYS = ("reasoning_details", "thinking_blocks")
 """Where gateways of OpenAI's shape keep what other providers signed."""
 
 
-def is_signed(message: Any, provider: str | None) -> bool:
+def is_signed(message: Any) -> bool:
     """True if a message holds thinking that is signed or sealed."""
-    return _without(message, provider) is not message
+    return _without(message) is not message
 
 
-def stripped(messages: list[Any], stale: set[bytes], provider: str | None, digest: Any) -> list[Any]:
-    """Return the messages, those whose digest is ``stale`` without their signed thinking."""
+def stripped(messages: list[Any], stale: set[bytes], provider: str | None) -> list[Any]:
+    """Return the messages, those whose digest is ``stale`` without their signed thinking; else the same."""
+    if not stale or not any(is_signed(each) and digest(each) in stale for each in messages):
+        return messages
     kept: list[Any] = []
     bare = False
     for message in messages:
-        new = _without(message, provider)
+        new = _without(message)
         if new is not message and digest(message) in stale:
             bare = True
             if new is not None:
@@ -45,7 +48,7 @@ def _is_item(message: Any, provider: str | None) -> bool:
     return provider == "openai-responses" and is_models(message, provider)
 
 
-def _without(message: Any, provider: str | None) -> Any:
+def _without(message: Any) -> Any:
     """Return a message without signed thinking: the very same if it has none, None if nothing is left."""
     told = mapping(message)
     if told.get("type") == "reasoning" and "role" not in told:

@@ -15,7 +15,7 @@ from ..wire import shapes
 from .answers import Answer
 from .edit_answer import answered, parsed, response_body, tool_answered
 from .edit_cut import CutRequest, conversation_of, digest
-from .edit_messages import DROP, Change, drops, field_change, injection, made_in
+from .edit_messages import DROP, Change, changed, drops, field_change, injection, made_in
 from .edit_results import result_change
 from .edit_settings import MODEL, SYSTEM, Setting, with_setting
 from .edit_signatures import is_signed, stripped
@@ -170,10 +170,16 @@ class Edits:
         changes = self._changes(cut) if relation.carries or relation.shares else []
         is_other_model = relation.is_agents and self._is_other_model(cut)
         key, messages = conversation_of(body)
+        stale = self._stale(changes, cut, is_other_model)
         new, notes = messages, list[str]()
         if changes:
-            new, notes = made_in(messages, changes, cut, carries=relation.carries)
-        new = self._without_signatures(new, changes, cut, is_other_model, notes)
+            after = changed(cut.messages, changes, [change.at for change in changes], cut.provider)
+            after = stripped(after, stale, cut.provider)
+            new, notes = made_in(messages, changes, cut, after, carries=relation.carries)
+        kept = stripped(new, stale, cut.provider)
+        if kept is not new:
+            new = kept
+            notes.append(f"signed thinking was left out {_WHY[is_other_model]}")
         edited = {**body, key: new} if key is not None and new is not messages else body
         if relation.is_agents:
             edited, url = self._with_settings(edited, url, cut, notes)
@@ -193,7 +199,8 @@ class Edits:
 
     def _changes(self, cut: CutRequest) -> list[Change]:
         """Return the changes in the conversation; UsageError if one cannot be made."""
-        changes = drops(list(self.drop), cut) if self.drop else []
+        is_spoken_to = self.inject_user is not None
+        changes = drops(list(self.drop), cut, is_spoken_to=is_spoken_to) if self.drop else []
         if self.tool_result is not None and not cut.is_tools:
             changes.append(result_change(self.tool_result, self.tool, cut))
         for setting in self._of_messages(cut):
@@ -230,23 +237,18 @@ class Edits:
         named = [setting.value for setting in self.sets if setting.name == MODEL]
         return bool(named) and named[-1] != shapes.model_of(cut.body, cut.url)
 
-    def _without_signatures(
-        self, messages: list[Any], changes: list[Change], cut: CutRequest, all_of_them: bool, notes: list[str]
-    ) -> list[Any]:
-        """Return the messages, those of the recording behind the first change without signed thinking."""
+    def _stale(self, changes: list[Change], cut: CutRequest, all_of_them: bool) -> set[bytes]:
+        """Return which recorded messages lose signed thinking: those behind the first change, or all."""
         if not changes and not all_of_them:
-            return messages
+            return set()
         behind = 0 if all_of_them else 1 + min(change.at for change in changes)
-        signed = [each for each in cut.messages[behind:] if is_signed(each, cut.provider)]
-        stale = {digest(each) for each in signed}
-        if not stale:
-            return messages
-        kept = stripped(messages, stale, cut.provider, digest)
-        if kept == messages:
-            return messages
-        why = "for another model" if all_of_them else "behind the change"
-        notes.append(f"signed thinking was left out {why}: it holds only for the model and the words it had")
-        return kept
+        return {digest(each) for each in cut.messages[behind:] if is_signed(each)}
+
+
+_WHY = {
+    True: "for another model: it holds only for the one that thought it",
+    False: "behind the change: it holds only for the words it was thought upon",
+}
 
 
 def _setting(text: str) -> Setting:

@@ -154,10 +154,27 @@ def test_a_number_outside_is_refused(number):
         Edits.given(drop=[number])._changes(at_cut("anthropic"))
 
 
+def talked(name: str) -> CutRequest:
+    spelled = DIALECTS[name]
+    said = [spelled.user("Plan"), *spelled.said("Where?"), spelled.user("Lisbon"), *spelled.said("When?")]
+    return CutRequest({**spelled.rest, spelled.key: [*said, spelled.user("Now")]}, spelled.url)
+
+
+def test_bedrock_lets_nobody_speak_twice():
+    with pytest.raises(UsageError, match="message 4, the model's"):
+        Edits.given(drop=[3])._changes(talked("bedrock"))
+    Edits.given(drop=[3])._changes(talked("anthropic"))
+    found = Edits.given(drop=[2, 4]).request(talked("bedrock").body, talked("bedrock").url, talked("bedrock"))
+    assert conversation(found.body) == [
+        {"role": "user", "content": [{"text": "Plan"}, {"text": "Lisbon"}, {"text": "Now"}]}
+    ]
+
+
 @pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini"])
-def test_a_conversation_does_not_begin_with_the_model(name):
-    with pytest.raises(UsageError, match="message 2, the model's, as the first"):
-        Edits.given(drop=[1])._changes(at_cut(name))
+def test_a_conversation_neither_begins_nor_ends_with_the_model(name):
+    for numbers in ([1], [-1, -2, -3]):
+        with pytest.raises(UsageError, match=r"message 2, the model's, where \w+ wants a user's"):
+            Edits.given(drop=numbers)._changes(talked(name))
     with pytest.raises(UsageError, match="leaves no message"):
         Edits.given(drop=[1, 2, 3, 4, 5])._changes(at_cut(name))
 
