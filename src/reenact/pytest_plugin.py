@@ -40,7 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Find out the mode; one that does not exist, or must not be here, is told before anything runs."""
     config.addinivalue_line("markers", _MARKER)
-    config.addinivalue_line("markers", "live: asks a model; such tests of `reenact test` wait for --reenact=live")
+    config.addinivalue_line(
+        "markers", "live: asks a model; such tests of `reenact test` wait for --reenact=live"
+    )
     told = {
         "--reenact": config.getoption("--reenact"),
         MODE_VARIABLE: os.environ.get(MODE_VARIABLE),
@@ -78,13 +80,14 @@ def reenact_run(
     from .errors import ReenactError
 
     unfit = ""
+    __tracebackhide__ = True
     try:
         run = _reenactment(request.node, str(tmp_path_factory.mktemp("reenact")))
         run.begin()
     except ReenactError as exc:
         unfit = f"{exc}\nhint: {exc.hint}" if exc.hint else str(exc)
     if unfit:
-        pytest.fail(unfit, pytrace=False)
+        raise _missed_kind()(unfit)
     request.node.stash[_run] = run
     request.node.stash[_has_failed] = False
     try:
@@ -110,6 +113,7 @@ def reenact_live(request: pytest.FixtureRequest) -> Any:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail a test that left its recording, though somebody caught the miss, or made less than all calls."""
     run = item.stash.get(_run, None)
+    __tracebackhide__ = True
     try:
         yield
     except (KeyboardInterrupt, pytest.exit.Exception, pytest.skip.Exception):
@@ -136,8 +140,15 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Once all of a test has passed, what it recorded takes the trace's place."""
+    """Once all of a test has passed, what it recorded takes the trace's place.
+
+    A failure that is expected of the test is not that its recording does not fit: ``xfail`` hides no miss.
+    """
     report = yield
+    if call.excinfo is not None and _kinds and call.excinfo.errisinstance(_kinds[0]):
+        report.outcome = "failed"
+        report.longrepr = str(call.excinfo.value)
+        vars(report).pop("wasxfail", None)
     run = item.stash.get(_run, None)
     if run is None:
         return report
