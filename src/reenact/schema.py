@@ -26,8 +26,7 @@ HTTP_REQUEST, HTTP_RESPONSE = "http.request", "http.response"
 LLM_CALL, TOOL_CALL, OLD_TOOL_RESULT, FINAL = "llm_call", "tool_call", "tool_result", "final"
 ERROR, NOTE, AMBIENT = "error", "note", "ambient"
 
-PURE, READ, WRITE, IRREVERSIBLE = "pure", "read", "write", "irreversible"
-EFFECTS = (PURE, READ, WRITE, IRREVERSIBLE)
+EFFECTS = ("pure", "read", "write", "irreversible")
 """What a tool does to the world: nothing, reads it, changes it, changes it for good. No word: not known."""
 
 LISTS = ("messages", "input", "contents")

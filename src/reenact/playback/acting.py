@@ -9,11 +9,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from ..errors import Halted
-from ..schema import IRREVERSIBLE
 from .fingerprint import TOOL, Request
 from .frontier import asks_the_same
 from .tape import RecordedCall, Tape
-from .world import HARMLESS, effect_of
+from .world import HARMLESS, IRREVERSIBLE, effect_of
 
 if TYPE_CHECKING:
     from ..protocols import AskedTool

@@ -10,10 +10,11 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
-from ..schema import EFFECTS, PURE, READ
+from ..schema import EFFECTS
 from ..tracefile.calls import TOOL, Call
 from .tape import RecordedCall, Tape
 
+PURE, READ, WRITE, IRREVERSIBLE = EFFECTS
 HARMLESS = (PURE, READ)
 DONE, RUNNING, UNKNOWN = "done", "running", "unknown"
 """How far a tool was at the cut: over, at work, or begun and never heard of again."""

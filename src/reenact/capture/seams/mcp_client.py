@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from ... import protocols, schema
+from ... import protocols
+from ...schema import EFFECTS
 from .. import guard
 from ..tap import Tap, calls_of
 from .methods import replace
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..watch import Watch
 
 CALL = "tools/call"
+_, READ, WRITE, _ = EFFECTS
 
 _effects: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 """What the tools of a session do to the world, as far as its server has told."""
@@ -85,8 +87,8 @@ def _effect(annotations: Any) -> str | None:
     if annotations is not None and hints == [None, None]:  # mcp 2 spells them as Python does
         hints = [getattr(annotations, name, None) for name in ("read_only_hint", "destructive_hint")]
     if hints[0] is True:
-        return schema.READ
-    return schema.WRITE if any(hint is not None for hint in hints) else None
+        return READ
+    return WRITE if any(hint is not None for hint in hints) else None
 
 
 def _begin(watch: Watch, tool_of: Callable[..., Any], session: Any, args: Any, given: Any) -> _Call | None:

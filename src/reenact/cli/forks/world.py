@@ -11,8 +11,7 @@ from ...capture.shadow import named_folder
 from ...errors import UsageError
 from ...playback.tape import RecordedCall, Tape
 from ...playback.workspace import Snapshots
-from ...playback.world import Acted, acts_before, must_choose, run_restore_command
-from ...schema import IRREVERSIBLE
+from ...playback.world import IRREVERSIBLE, Acted, acts_before, must_choose, run_restore_command
 from ...tracefile.recording import Recording
 from ..output import Output
 from ..text import clean, count
