@@ -1,6 +1,7 @@
 """reenact: the flight recorder and time-travel debugger for LLM agents.
 
-Importing this loads nothing: every public name is fetched on first use.
+Importing this loads nothing: every public name is fetched on first use. (PYTEST_DONT_REWRITE: with its plugin
+installed, pytest would warn below ``reenact run`` that we were here first.)
 """
 
 # The rooms, from the agent to the desk (imports only ever point down this list's arrows):
