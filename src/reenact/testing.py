@@ -20,11 +20,12 @@ from .capture.run import run
 from .debugger.debugger import Debugger
 from .debugger.trajectory import ORDERED, difference, expected_of
 from .errors import Diverged
+from .playback.driving import Rerun, assert_tools_alike, call, replay_command, send
 from .playback.inprocess import REPLAY, Reenactment, wrap
 
 __all__ = [
-    "Recorded", "assert_no_errors", "assert_trajectory", "assert_within", "recorded", "replaying", "tools_of",
-    "wrap", "write_trace",
+    "Recorded", "Rerun", "assert_no_errors", "assert_tools_alike", "assert_trajectory", "assert_within",
+    "call", "recorded", "replay_command", "replaying", "send", "tools_of", "wrap", "write_trace",
 ]  # fmt: skip
 
 _SHOWN = 20
@@ -101,7 +102,8 @@ def assert_trajectory(run: Run, expected: Sequence[Any], how: str = ORDERED) -> 
     ``how``: ``ordered`` exactly these in this order, ``any-order`` exactly these, ``subset`` at least these,
     ``subsequence`` at least these, in this order.
     """
-    wrong = difference(tools_of(run), expected_of(expected), how)
+    wanted = expected_of(expected)
+    wrong = difference(tools_of(run), wanted, how)
     if wrong is not None:
         raise AssertionError(wrong + _see(run))
 

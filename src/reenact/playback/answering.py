@@ -7,16 +7,25 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from ..errors import NotRecorded
 from ..protocols import Live, ToolReply
+from ..tracefile.status import FAILED
 from .answers import IN_FLIGHT
-from .frontier import Miss, Served
+from .fingerprint import TOOL
+from .frontier import Miss, Served, asks_the_same
 from .guard import agents_place
 from .responder import TapeResponder, asked_by
+from .tools import asked_of, reply_of_tool
 
 if TYPE_CHECKING:
     from ..protocols import AskedTool, Leaving
     from .divergence import Divergence
     from .player import Player
+
+ENDS_IN_FAILURE = (
+    "the recording ends where the run failed: what mended code asks after that was never answered."
+    " --reenact=record-missing asks the model for it, and keeps the answer if the test passes"
+)
 
 
 class Strict(TapeResponder):
@@ -38,9 +47,45 @@ class Strict(TapeResponder):
         if place is not None:
             first, newline, rest = text.partition("\n")
             text = f"{first}\n  made at   {place}{newline}{rest}"
+        if self._ends_in_failure():
+            text += "\n  " + ENDS_IN_FAILURE
         self.misses.append(divergence)
         self.texts.append(text)
         raise self._raised(text)
+
+    def _ends_in_failure(self) -> bool:
+        """True if all that was recorded has been asked for, and ended in the failure of the run."""
+        return self.player.tape.recording.status in FAILED and not self.player.frontier.missing()
+
+
+class ToolsAlone(TapeResponder):
+    """Tools get the results of equal calls, in whatever order; none runs, and models are called."""
+
+    def __init__(self, player: Player, **given: Any) -> None:
+        super().__init__(player, **given)
+        self._lock = Lock()
+        self._left = [call for call in player.tape.calls if call.kind == TOOL]
+
+    def live(self, leaving: Leaving) -> Live | None:
+        """Let every request leave."""
+        return Live()
+
+    def tool(self, asked: AskedTool) -> ToolReply | None:
+        """Return what a tool gave for the same arguments; NotRecorded, as its failure, if it never did."""
+        if asked.name in self._live:
+            return None
+        request = self._translated(asked_of(asked))
+        with self._lock:
+            found = next((call for call in self._left if asks_the_same(call, request)), None)
+            if found is None:
+                raise NotRecorded(f"tool {asked.name} was not called like this when it was recorded")
+            if len([call for call in self._left if asks_the_same(call, request)]) > 1:
+                self._left.remove(found)
+        return reply_of_tool(found.answer, asked.function)
+
+    async def tool_async(self, asked: AskedTool) -> ToolReply | None:
+        """Return the same."""
+        return self.tool(asked)
 
 
 class AsFarAsItGoes(TapeResponder):

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from ..wire.routes import is_model_host
+from ..wire.routes import endpoint, is_model_host
 from ..wire.shapes import conversation_key, model_of
 from ..wire.values import mapping, mappings, string
 from . import rules
@@ -65,6 +65,7 @@ class Request:
         *,
         url: str | None = None,
         sent: dict[str, Any] | None = None,
+        parts: list[Part] | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
@@ -72,6 +73,8 @@ class Request:
         self.url = url
         self.body = body
         self.sent = sent
+        self._parts = parts
+        """The digests of its conversation, where they are known."""
 
     @classmethod
     def tool(cls, name: str, args: Any) -> Request:
@@ -82,7 +85,7 @@ class Request:
     def fingerprint(self) -> Fingerprint:
         if self.kind == TOOL:
             return _of_tool(self.name, self.body)
-        return fingerprint(self.kind, self.name, self.url, self.body, sent=self.sent)
+        return fingerprint(self.kind, self.name, self.url, self.body, sent=self.sent, parts=self._parts)
 
     @cached_property
     def shape(self) -> Shape:
@@ -117,12 +120,21 @@ class Request:
 
 
 def fingerprint(
-    sort: str, method: str, url: str | None, body: Any, *, sent: dict[str, Any] | None = None
+    sort: str,
+    method: str,
+    url: str | None,
+    body: Any,
+    *,
+    sent: dict[str, Any] | None = None,
+    parts: list[Part] | None = None,
 ) -> Fingerprint:
-    """Return the fingerprint of an HTTP call; any ``sort`` but ``model`` is told by its whole body."""
+    """Return the fingerprint of an HTTP call; any ``sort`` but ``model`` is told by its whole body.
+
+    ``parts`` are the digests of its conversation, where they are known.
+    """
     if sort == MODEL and type(body) is dict:
         key = conversation_key(body)
-        elements = [element_part(element) for element in body[key]] if key is not None else []
+        elements = parts or ([element_part(element) for element in body[key]] if key is not None else [])
         rest = {name: value for name, value in body.items() if name != key}
         return of_parts(method, url, rest, key, elements, sent=sent)
     names: list[str] = []
@@ -245,8 +257,8 @@ def _family(model: str | None) -> str | None:
 def _place(url: str | None, kind: str, names: list[str]) -> tuple[str, str, str]:
     """Return host, path and query of a URL, as far as they are a part of what is asked.
 
-    Who serves a model, and with which key, is none. Of any other call the host is one, its port is not: a
-    server of this machine may have another one each time.
+    Who serves a model, below which path and with which key, is none. Of any other call the host is one, its
+    port is not: a server of this machine may have another one each time.
     """
     try:
         parts = urlsplit(url or "")
@@ -259,7 +271,8 @@ def _place(url: str | None, kind: str, names: list[str]) -> tuple[str, str, str]
     # Sorted without the numbers of placeholders: these may be others now.
     kept = sorted((exact(name, []), exact(value, []), value) for name, value in pairs)
     query = [(name, exact(value, names)) for name, _, value in kept if name.lower() not in dropped]
-    return host, exact(unquote(parts.path), names).rstrip("/"), urlencode(query)
+    path = unquote(parts.path).rstrip("/")
+    return host, exact(endpoint(path) if kind == MODEL else path, names), urlencode(query)
 
 
 def _without_model(path: str, url: str | None, body: Any) -> str:

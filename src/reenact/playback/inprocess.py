@@ -28,9 +28,9 @@ from ..wire.shapes import text
 from . import preflight, stage
 from .answering import AsFarAsItGoes, Strict, ToolsAlone
 from .divergence import Divergence, never_made
-from .frontier import KEEP_GOING, REBASE, STRICT
 from .guard import Guard
 from .keeping import take_place
+from .modes import KEEP_GOING, REBASE, STRICT
 from .player import Player
 from .tape import Tape
 

@@ -47,6 +47,7 @@ _MODEL_PATHS = (
     ("/v1/generate", None),
     ("/v1/summarize", None),
 )
+_NAMED_IN_PATH = ("/models/", "/model/", "/deployments/", "/engines/")
 _ASKING = tuple(ending for ending, _ in _MODEL_PATHS if ending != "/invoke")
 _ENDINGS = tuple(ending for ending, _ in (*_MODEL_PATHS, *ANYWHERE))
 _NEEDS_HOST = (
@@ -107,6 +108,16 @@ def may_be_model(url: str, named: Collection[str] = ()) -> bool:
 def _path(url: str) -> str:
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].partition("#")[0]
     return "/" + path.rstrip("/")
+
+
+def endpoint(path: str) -> str:
+    """Return the path of a model call, with the model it names, without what a gateway puts before it."""
+    for ending, _ in _MODEL_PATHS:
+        if path.endswith(ending):
+            before = path.removesuffix(ending)
+            named = max(before.rfind(name) for name in _NAMED_IN_PATH)
+            return (before[named:] if named >= 0 else "") + ending
+    return path
 
 
 def route_of(method: str, url: str, body: object = None, named: Collection[str] = ()) -> Route | None:

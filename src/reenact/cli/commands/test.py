@@ -1,0 +1,159 @@
+"""``reenact test``: recorded runs made into pytest tests."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from ...errors import NotATrace, ReenactError, UsageError
+from ...playback.generate.case import CODE, KINDS, PROMPT, TOOL_KIND, Case, case_of
+from ...tracefile.addresses import default_folder
+from ...tracefile.listing import list_runs
+from ...tracefile.recording import Recording
+from .. import runs
+from ..generating import Generated, Generator
+from ..output import Output
+from ..text import clean, count
+
+DESCRIPTION = """\
+Write a test of a run: a small file for pytest, and a recording of its own beside it that answers the test.
+Each assertion is one line that you may delete. The test passes as written, without a key or a network. Of a
+run that failed by a fault in the code, the test asserts what should have been and is marked
+xfail(strict=True): once the code is mended it fails as XPASS, and you remove the mark. Where the model is to
+blame, no test of the code can show it: then it is one of the prompt.
+
+  code    model and tools recorded: the code still drives the same run
+  tool    model recorded, tools run: they still give what they gave
+  prompt  model live, several times, tools recorded: how often it does well (--reenact=live)
+
+Several runs make one file; those that would make the same test are left out. Exit code: 1 if the test does
+not pass as written."""
+EXAMPLES = """\
+  reenact test @failed                         a test that fails until the code is mended
+  reenact test trip.jsonl -o tests/test_trip.py
+  reenact test --failed                        all failed runs of the folder, each failure once
+  reenact test trip --kind prompt --samples 10
+  reenact test trip --entry trip:plan          the function that it was a call of
+"""
+
+_SAYS = {
+    CODE: (
+        "proves that your code still drives this run: parsing, errors, loop, prompts",
+        "cannot prove that a model or a tool would answer so today",
+    ),
+    TOOL_KIND: (
+        "proves that the tools still give what they gave for these calls",
+        "cannot prove that a model would still make them; the tools really run",
+    ),
+    PROMPT: (
+        "shows how often the model does well today, by the lines you write into it",
+        "needs a key and money, is skipped without --reenact=live, and one run of it proves little",
+    ),
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_addresses", nargs="*", metavar="RUN", help=runs.RUN_HELP + "; a folder")
+    parser.add_argument(
+        "--failed", action="store_true", help="all failed runs of the folders given, else of the default one"
+    )
+    parser.add_argument(
+        "--kind", choices=KINDS, help="what it tests; default: code, or prompt if the model is to blame"
+    )
+    parser.add_argument(
+        "-o", "--output", default="tests", metavar="PATH", help="folder or test file; default tests"
+    )
+    parser.add_argument(
+        "--entry", metavar="MODULE:NAME", help="what the run was a call of, if it does not say"
+    )
+    parser.add_argument("--samples", type=int, default=5, metavar="K", help="runs of a prompt; default 5")
+    parser.add_argument(
+        "--allow-lossy", action="store_true", help="also where answers are redacted, cut or withheld"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="write over a test that was changed or is another run's"
+    )
+    parser.add_argument(
+        "--no-check", dest="check", action="store_false", help="run nothing: neither the agent nor the test"
+    )
+    parser.add_argument("--json", action="store_true", help="what was written, as one JSON object")
+    runs.add_run_options(parser)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    if args.samples < 1:
+        raise UsageError(f"--samples {args.samples}", hint="at least 1")
+    cases, left_out = _cases(args)
+    maker = Generator(
+        output=args.output,
+        samples=args.samples,
+        is_checked=args.check,
+        is_forced=args.force,
+        allows_lossy=args.allow_lossy,
+    )
+    made = maker.make(cases)
+    if args.json:
+        out.json_line({**made.as_dict(), "left_out": left_out})
+    else:
+        _tell(made, left_out, out)
+    return 0 if made.is_passed else 1
+
+
+def _cases(args: argparse.Namespace) -> tuple[list[Case], list[str]]:
+    """Return the runs that make tests, and why others do not."""
+    found: list[Case] = []
+    left_out: list[str] = []
+    addresses = _addresses(args)
+    for path, run in addresses:
+        try:
+            case = case_of(Recording.load(path, run, blobs=args.blobs), kind=args.kind, entry=args.entry)
+        except ReenactError as why:
+            if len(addresses) == 1:
+                raise
+            left_out.append(str(why))
+            continue
+        same = next((each for each in found if each.signature == case.signature), None)
+        if same is None:
+            found.append(case)
+        else:
+            id_, other = str(case.recording.run_id)[:8], str(same.recording.run_id)[:8]
+            left_out.append(f"{case.recording.name} {id_} goes the same way as {other}")
+    if not found:
+        raise UsageError(f"none of {count(len(addresses), 'run')} makes a test: {'; '.join(left_out)}")
+    return found, left_out
+
+
+def _addresses(args: argparse.Namespace) -> list[tuple[str, str | None]]:
+    """Return file and id of each run that is meant."""
+    folders = [each for each in args.run_addresses if os.path.isdir(each)]
+    found = [runs.locate(each) for each in args.run_addresses if each not in folders]
+    if args.failed and not args.run_addresses:
+        folders = [default_folder()]
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise NotATrace(f"there is no folder {folder}, so nothing was recorded yet", path=folder)
+        rows = [row for row in list_runs(folder) if row.id is not None and (row.failed or not args.failed)]
+        found += [(row.path, row.id) for row in rows]
+    if args.failed and not found:
+        raise UsageError("no run failed", hint="reenact ls shows what there is")
+    found = found or [runs.locate(None)]
+    return [(path, args.run or id_) for path, id_ in found]
+
+
+def _tell(made: Generated, left_out: list[str], out: Output) -> None:
+    for case in made.cases:
+        if case.blame is not None:
+            who, why = case.blame
+            out.say(clean(f"reenact: {case.recording.name} failed; to blame is the {who}: {why}"))
+        if case.live and case.kind == CODE:
+            names = ", ".join(case.live)
+            out.say(clean(f"reenact: tools that are not recorded by themselves run in the test: {names}"))
+    for kind in dict.fromkeys(case.kind for case in made.cases):
+        can, cannot = _SAYS[kind]
+        out.say(f"reenact: a {kind} test {can};")
+        out.say(f"reenact: it {cannot}")
+    for text in [*made.notes, *(f"left out: {each}" for each in left_out)]:
+        out.say(clean(f"reenact: {text}"))
+    out.say(clean(f"reenact: {made.verdict}"))
+    for path in made.paths:
+        out.line(clean(path))
