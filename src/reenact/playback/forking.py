@@ -11,8 +11,8 @@ from .acting import Acting
 from .caps import Caps
 from .cut import Cut
 from .edits import Edits
-from .frontier import REBASE
 from .going_live import Fork, ForkResponder
+from .modes import REBASE
 from .player import Player
 from .tape import RecordedCall, Tape
 

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..wire.shapes import conversation_key
 from .fingerprint import TOOL, Request
 from .leaves import likeness
+from .modes import REBASE, STRICT
 from .remaining import Remaining
 from .tape import RecordedCall
 
 if TYPE_CHECKING:
     from .sharing import Shared
-
-STRICT, KEEP_GOING, REBASE = "strict", "keep-going", "rebase"
-"""After a miss: the run is over; others keep their answers; a changed request gets what stood there."""
 
 REORDERED, CHANGED, WRONG_KIND = "reordered", "changed-request", "wrong-kind"
 EXTRA, EXHAUSTED, MISSING_CALL = "extra-call", "exhausted", "missing-call"

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .frontier import STRICT
+from .modes import STRICT
 
 VARIABLE = "REENACT_REPLAY"
 

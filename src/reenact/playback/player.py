@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from .answers import IN_FLIGHT
 from .divergence import Divergence, explain, never_made
 from .fingerprint import Request
-from .frontier import STRICT, Early, Frontier, Miss, Served
+from .frontier import Early, Frontier, Miss, Served
+from .modes import STRICT
 from .release import PATIENCE, Release
 from .tape import RecordedCall, Tape
 

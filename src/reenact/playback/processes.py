@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Container
-from threading import Lock
-from typing import Any
+from collections.abc import Container
 
-from .. import protocols
 from ..tracefile.recording import Recording
 from .claims import Claims
 from .divergence import Divergence, never_made
 from .frontier import Frontier
+from .later import claims_of
 from .sharing import Origins, Shared
 from .tape import RecordedCall, Tape
-
-
-def claims_path(scratch: str) -> str:
-    return os.path.join(scratch, "claims")
-
-
-def claims_of(scratch: str) -> Claims:
-    """Return the file in which the processes of an execution tell each other what they do."""
-    return Claims(claims_path(scratch))
 
 
 def calls_of(tape: Tape, *, is_first: bool, live: Container[str]) -> list[RecordedCall]:
@@ -35,21 +23,6 @@ def shared_by(tape: Tape, calls: list[RecordedCall], claims: Claims, *, is_first
     """Return what one process knows of the others."""
     root = next(iter(tape.recording.writers), None)
     return Shared(claims, calls, None if is_first else Origins(tape.recording), root)
-
-
-class Later:
-    """Answers in the place of a responder that is made when needed: many processes ask nothing."""
-
-    def __init__(self, make: Callable[[], None]) -> None:
-        self._make = make
-        """Puts the real one in its place."""
-        self._lock = Lock()
-
-    def __getattr__(self, name: str) -> Any:
-        with self._lock:
-            if protocols.responder is self:
-                self._make()
-        return getattr(protocols.responder, name)
 
 
 def what_was_made(recording: Recording, scratch: str, live: Container[str]) -> tuple[int, list[Divergence]]:

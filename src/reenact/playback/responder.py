@@ -18,8 +18,10 @@ from ..protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN, AskedTool, Reply, 
 from ..wire.inflate import packed
 from .ambient import Ambient
 from .answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
+from .cleaned import cleaned
 from .fingerprint import HTTP, MODEL, Request
-from .frontier import STRICT, Miss, Served
+from .frontier import Miss, Served
+from .modes import STRICT
 from .player import Player
 from .secrets_now import SecretsNow
 from .tools import asked_of, reasons, reply_of_tool
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: STAYS_OPEN}
 _UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")
 """Headers about how bytes travelled, which they do not do now."""
+_TRIED_AGAIN = frozenset({408, 409, 425, 429, *range(500, 600)})
+"""Statuses after which clients wait and try again: nobody has to recover now, so they need not wait."""
 REFUSED = 418
 """The status of a refusal, which no SDK tries again."""
 
@@ -134,6 +138,8 @@ class TapeResponder:
 
     def _translated(self, request: Request) -> Request:
         """Return a request with the recording's placeholders for the secrets that it is known to have had."""
+        if not self.secrets.known:
+            return request
         of = self.secrets.translated
         return Request(
             request.kind, request.name, of(request.body), url=of(request.url), sent=of(request.sent)
@@ -191,12 +197,14 @@ def asked_by(exchange: Asked) -> Request:
         body, sent = None, body_before(body, exchange.content_type)
     elif isinstance(body, bytes):
         body = body.decode("utf-8", "replace") or None
+    body, parts = cleaned(exchange.recorder.texts, body)
     return Request(
         kind,
         exchange.method,
-        clean("body", body, "full", ours=True),
+        body,
         url=clean("url", exchange.url, "full"),
         sent=None if sent is None else clean("sent", sent, "full", ours=True),
+        parts=parts,
     )
 
 
@@ -211,6 +219,8 @@ def reply_of(answer: Answer) -> Reply:
     as_they_came = packed(pieces, encoding, is_whole=then == COMPLETE) if encoding is not None else None
     if encoding is not None and as_they_came is not None:
         headers["content-encoding"], pieces = encoding, as_they_came
+    if (answer.status or 0) in _TRIED_AGAIN:
+        headers |= {"retry-after-ms": "1"} | ({"retry-after": "0"} if "retry-after" in headers else {})
     unfit = _UNFIT if pieces else _UNFIT[1:]  # how long it is may be all that HEAD asks
     told = [(name, value) for name, value in headers.items() if name not in unfit]
     return Reply(answer.status or 200, told, [(data, 0.0) for data in pieces], then, answer.error)

@@ -7,7 +7,7 @@ import os
 
 from ...playback.acting import ASK, RECORDED
 from ...playback.caps import CALLS, STEPS, USD
-from ...playback.frontier import REBASE, STRICT
+from ...playback.modes import REBASE, STRICT
 from .. import runs
 from ..forks import many, one_call, single
 from ..output import Output

@@ -6,7 +6,7 @@ import argparse
 
 from ...capture.supervise import end_like
 from ...playback import preflight
-from ...playback.frontier import KEEP_GOING, REBASE, STRICT
+from ...playback.modes import KEEP_GOING, REBASE, STRICT
 from .. import runs
 from ..output import Output
 from ..reenacted import Reenacted
