@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 from ..lines import new_id
 from . import death, guard
 from .arrived import as_json
-from .current import process_recorder
 from .entries import entry_of_app
 from .failure import failure
 from .options import Options
@@ -52,6 +51,7 @@ class HandledRun(RunContext):
         )
         self.http_status: int | None = None
         self.is_over = False
+        self._ended: tuple[str, dict[str, Any]] | None = None
         self._app = app
         self._scope = scope
         self._way = (scope.get("raw_path"), scope.get("path", ""), scope.get("root_path"))
@@ -75,27 +75,20 @@ class HandledRun(RunContext):
         return self.run_id if self._recorder is not None else None
 
     def finish(self, exc: BaseException | None) -> None:
-        """The application is done with the request. What a task of it does later is still recorded."""
+        """The application is done with the request. What a task of it does later is still recorded here."""
         self.is_over = True
-        self._app, self._scope, self._body = None, {}, []
-        recorder = self._recorder
-        if recorder is None:
+        end: dict[str, Any] = {} if self.http_status is None else {"http_status": self.http_status}
+        status = "error" if (self.http_status or 0) >= 500 else "ok"
+        if exc is not None:
+            status = "error" if isinstance(exc, Exception) else "cancelled"
+            end["error"] = failure(exc)
+        self._ended = (status, end)
+        if self._recorder is None:
             return
-        told: dict[str, Any] = {} if self.http_status is None else {"http_status": self.http_status}
-        if exc is None:
-            recorder.conclude("error" if (self.http_status or 0) >= 500 else "ok", told)
-            return
-        error = failure(exc)
-        recorder.emit("error", {"where": "run", "error": error})
-        death.seen(exc)
-        status = "error" if isinstance(exc, Exception) else "cancelled"
-        recorder.conclude(status, {"error": error, **told})
-
-    def recorder(self) -> Recorder:
-        """Return the run's recorder; the process's own if the request was over before it had one."""
-        if self._recorder is None and self.is_over:
-            return process_recorder()
-        return super().recorder()
+        if exc is not None:
+            self._recorder.emit("error", {"where": "run", "error": end["error"]})
+            death.seen(exc)
+        self._recorder.conclude(status, end)
 
     def _new_recorder(self) -> Recorder:
         try:
@@ -106,6 +99,8 @@ class HandledRun(RunContext):
         self._options = Options()
         made = super()._new_recorder()
         self._body = []
+        if self._ended is not None:  # begun by a task that the request has left behind
+            made.conclude(*self._ended)
         return made
 
     def _entry(self) -> dict[str, str]:
