@@ -70,7 +70,7 @@ class ForkResponder(TapeResponder):
         self._acting = acting
         self._opened = opened
         self._lock = RLock()
-        self._at_cut = CutRequest.at(cut.call, player.tape) if edits and cut.call.kind == TOOL else None
+        self._at_cut = CutRequest.at(cut.call, player.tape) if edits.sets and cut.call.kind == TOOL else None
         """Of a model call as the agent makes it now: the recorded one is redacted."""
 
     def live(self, leaving: Leaving) -> Live | None:

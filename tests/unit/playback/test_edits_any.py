@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from typing import Any
 
 import pytest
 from edited import DIALECTS, another, conversation
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reenact.errors import UsageError
@@ -19,6 +20,7 @@ WORDS = st.sampled_from(["hotels", "found", "Go on", "ok", "日本 🦉", "{}"])
 TURNS = st.lists(
     st.tuples(st.just("tool"), WORDS, WORDS) | st.tuples(st.just("text"), WORDS, WORDS), max_size=4
 )
+SOME = settings(max_examples=400 if os.environ.get("REENACT_LONG") else 40, deadline=None)
 ALL = pytest.mark.parametrize("name", DIALECTS)
 
 
@@ -50,6 +52,7 @@ def edits(draw: Any) -> Edits:
 
 
 @ALL
+@SOME
 @given(edits=edits(), turns=TURNS, more=TURNS, ids=st.sampled_from(["c", "live"]))
 def test_any_edit_on_any_conversation(name, edits, turns, more, ids):
     """With other ids signatures differ as well, so that the conversation is known again only here and there."""
@@ -83,6 +86,7 @@ def test_any_edit_on_any_conversation(name, edits, turns, more, ids):
 
 
 @ALL
+@SOME
 @given(edits=edits(), turns=TURNS)
 def test_another_agent_is_never_touched(name, edits, turns):
     url = DIALECTS[name].url
@@ -94,12 +98,14 @@ def test_another_agent_is_never_touched(name, edits, turns):
     assert edits.request(another(name), url, cut) == (another(name), url, ())
 
 
+@SOME
 @given(edits=edits())
 def test_edits_are_the_same_after_they_were_told(edits):
     assert Edits.from_json(json.loads(json.dumps(edits.as_json()))) == edits
     assert bool(edits) == bool(edits.as_json())
 
 
+@SOME
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

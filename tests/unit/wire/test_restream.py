@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provider.dialects import anthropic, bedrock, cohere, gemini, ollama, openai_chat, openai_responses
@@ -217,6 +218,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
+@settings(max_examples=400 if os.environ.get("REENACT_LONG") else 40, deadline=None)
 @given(said=SAID, counts=st.lists(COUNTS, min_size=3, max_size=3))
 def test_any_answer_comes_back(name, said, counts):
     make, stop = MADE[name]
