@@ -14,8 +14,7 @@ import pytest
 from provider import Provider
 
 AGENT = """
-import os, sys
-import anthropic
+import json, os, sys, urllib.request
 from reenact import Tap
 
 tap = Tap()
@@ -26,26 +25,32 @@ def lookup(question):
         file.write(question + "\\n")
     return "42"
 
-client = anthropic.Anthropic(base_url=os.environ["MODEL_URL"])
+def create(**ask):
+    if "--sdk" in sys.argv:
+        import anthropic
+        client = anthropic.Anthropic(base_url=os.environ["MODEL_URL"])
+        if "--stream" in sys.argv:
+            with client.messages.stream(**ask) as answers:
+                return answers.get_final_message().model_dump()
+        return client.messages.create(**ask).model_dump()
+    url, headers = os.environ["MODEL_URL"] + "/v1/messages", {"content-type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(ask).encode(), headers)
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
 messages = [{"role": "user", "content": "Which city has seven hills?"}]
 tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
-stream = "--stream" in sys.argv
 while True:
-    ask = dict(model="m", max_tokens=99, system="Be exact.", messages=messages, tools=tools)
-    if stream:
-        with client.messages.stream(**ask) as answers:
-            answer = answers.get_final_message()
-    else:
-        answer = client.messages.create(**ask)
-    messages.append({"role": "assistant", "content": answer.content})
-    uses = [block for block in answer.content if block.type == "tool_use"]
+    answer = create(model="m", max_tokens=99, system="Be exact.", messages=messages, tools=tools)
+    messages.append({"role": "assistant", "content": answer["content"]})
+    uses = [block for block in answer["content"] if block["type"] == "tool_use"]
     if not uses:
         break
     results = [
-        {"type": "tool_result", "tool_use_id": use.id, "content": lookup(**use.input)} for use in uses
+        {"type": "tool_result", "tool_use_id": use["id"], "content": lookup(**use["input"])} for use in uses
     ]
     messages.append({"role": "user", "content": results})
-print(answer.content[0].text, len(messages))
+print(answer["content"][0]["text"], len(messages))
 """
 TURNS = 12
 
@@ -64,11 +69,13 @@ class Desk:
             [sys.executable, "-m", "reenact", *words], cwd=self.folder, env={**self.env, **env},
             capture_output=True, text=True, timeout=120, check=False, start_new_session=True,
         )  # fmt: skip
-        assert "Traceback" not in done.stderr and "fault of its own" not in done.stderr, done.stderr
+        assert "fault of its own" not in done.stderr, done.stderr
         return done
 
-    def fork(self, *words: str, **env: str) -> dict:
-        done = self("fork", "first", "--json", *words, **env)
+    def fork(self, *words: str, run: str = "first", **env: str) -> dict:
+        """Fork a run of the copied folder, with the agent that is there."""
+        flags = {"first": (), "sdk": ("--sdk",), "streamed": ("--sdk", "--stream")}[run]
+        done = self("fork", run, "--json", *words, "--", "agent.py", *flags, **env)
         told = json.loads(done.stderr.splitlines()[-1])
         return {**told, "code": done.returncode, "out": done.stdout}
 
@@ -86,9 +93,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, provider: Provider):
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "agent.py").write_text(AGENT)
     env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
-    env["REENACT_DEBUG"] = "1"
     env |= {"MODEL_URL": provider.url(f"tools-{TURNS - 1}"), "ANTHROPIC_API_KEY": "k"}
-    for name, words in (("first", ()), ("streamed", ("--stream",))):
+    for name, words in (("first", ()), ("sdk", ("--sdk",)), ("streamed", ("--sdk", "--stream"))):
         done = Desk(folder, env, provider)("run", "--name", name, "agent.py", *words)
         assert done.returncode == 0, done.stderr
     return folder, env
@@ -103,11 +109,11 @@ def desk(recorded, tmp_path: Path, provider: Provider) -> Desk:
 
 
 def test_at_each_step_the_provider_sees_the_remaining_requests_and_no_other(desk: Desk) -> None:
-    first = next((desk.folder / ".reenact").glob("*-first-*.jsonl"))
+    [first] = ((desk.folder / ".reenact").glob("*-first-*.jsonl"))
     parent = first.read_bytes()
     for turn in range(1, TURNS + 1):
         seen, looked = len(desk.asked()), len(desk.looked())
-        told = desk.fork("--at", f"turn:{turn}", "--", "agent.py")
+        told = desk.fork("--at", f"turn:{turn}")
         assert (told["code"], told["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS}\n"), told
         sizes = [len(body["messages"]) for body in desk.asked()[seen:]]
         assert sizes == [2 * each + 1 for each in range(turn - 1, TURNS)]
@@ -118,11 +124,85 @@ def test_at_each_step_the_provider_sees_the_remaining_requests_and_no_other(desk
 
 def test_a_changed_prompt_stays_in_force(desk: Desk) -> None:
     (desk.folder / "new.txt").write_text("Be brief.")
-    told = desk.fork("--at", "turn:10", "--set", "system=@new.txt", "--set", "model=other", "--", "agent.py")
+    told = desk.fork("--at", "turn:10", "--set", "system=@new.txt", "--set", "model=other")
     assert told["code"] == 0, told
     assert [(body["system"], body["model"]) for body in desk.asked()] == [("Be brief.", "other")] * 3
-    once = desk.fork("--at", "turn:10", "--set", "system=Short.", "--once", "--", "agent.py")
+    once = desk.fork("--at", "turn:10", "--set", "system=Short.", "--once")
     assert once["code"] == 0
     assert [body["system"] for body in desk.asked()[3:]] == ["Short.", "Be exact.", "Be exact."]
     shown = desk("show", once["run"][:12], "--json")
     assert shown.returncode == 0
+
+
+@pytest.mark.parametrize("run", ["sdk", "streamed"])
+def test_an_answer_of_ones_own_takes_the_recorded_ones_place(desk: Desk, run: str) -> None:
+    use = {"type": "tool_use", "id": "toolu_mine", "name": "lookup", "input": {"question": "Mine?"}}
+    body = {"type": "message", "role": "assistant", "content": [use], "stop_reason": "tool_use", "model": "m"}
+    (desk.folder / "answer.json").write_text(json.dumps(body))
+    told = desk.fork("--at", "turn:12", "--response", "@answer.json", run=run)
+    assert (told["code"], told["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS + 2}\n"), told
+    assert desk.looked() == ["Mine?"]
+    [asked] = desk.asked()
+    assert asked["messages"][-2]["content"][0]["name"] == "lookup"
+    assert asked["messages"][-1]["content"][0]["tool_use_id"] == "toolu_mine"
+    said = desk.fork("--at", "turn:12", "--response", "Porto.", run=run)
+    assert (said["code"], said["out"]) == (0, f"Porto. {2 * TURNS}\n") and len(desk.asked()) == 1
+
+
+def test_a_tools_result_and_a_message_more_and_one_less(desk: Desk) -> None:
+    calls = [json.loads(line) for line in desk("cat", "first", "--kind", "tool.called").stdout.splitlines()]
+    told = desk.fork("--at", str(calls[-1]["step"]), "--tool-result", "a hundred metres")
+    assert told["code"] == 0 and desk.looked() == []
+    assert desk.asked()[-1]["messages"][-1]["content"][0]["content"] == "a hundred metres"
+    desk.fork("--at", "turn:11", "--inject-user", "In metres, please.")
+    injected = desk.asked()[1:]
+    assert [len(body["messages"]) for body in injected] == [21, 23]  # beside the results, in both
+    assert all(body["messages"][20]["content"][-1]["text"] == "In metres, please." for body in injected)
+    refused = desk("fork", "first", "--at", "turn:11", "--drop", "2", "--", "agent.py")
+    assert refused.returncode == 2 and "message" in refused.stderr and "hint" in refused.stderr
+    desk.fork("--at", "turn:12", "--drop", "2", "--drop", "3")
+    assert [len(body["messages"]) for body in desk.asked()[3:]] == [21, 23]  # it looks once more, then
+
+
+def test_no_more_is_spent_than_allowed(desk: Desk) -> None:
+    told = desk.fork("--at", "turn:3", "--max-calls", "2")
+    assert told["code"] == 1 and len(desk.asked()) == 2
+    assert "2 live calls" in told["halted"][0]["why"] and "--max-calls" in told["halted"][0]["hint"]
+    (desk.folder / "reenact.toml").write_text('[prices.m]\ninput = 1000\noutput = 1000\n')
+    told = desk.fork("--at", "turn:3", "--max-usd", "0.2")
+    assert told["code"] == 1 and "spent" in told["halted"][0]["why"], told
+    assert 2 < len(desk.asked()) < 10
+    assert desk.fork("--at", "turn:3", "--max-steps", "1")["code"] == 1
+
+
+def test_what_leads_elsewhere_before_the_cut_ends_it(desk: Desk) -> None:
+    agent = desk.folder / "agent.py"
+    agent.write_text(agent.read_text().replace("Be exact.", "Be kind."))
+    told = desk.fork("--at", "turn:5")
+    assert told["code"] == 3 and not told["passed"] and desk.asked() == []
+    assert told["diverged"][0]["path"] == "system"
+    rebased = desk.fork("--at", "turn:5", "--rebase")
+    assert rebased["code"] == 0 and {body["system"] for body in desk.asked()} == {"Be kind."}
+    assert len(desk.asked()) == TURNS - 4 and len(rebased["doubts"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--at", "turn:13"), "it has 12 turns"),
+        (("--at", "9999"), "lines at most"),
+        (("--set", "nonsense"), "NAME=VALUE"),
+        (("--set", "system=@nowhere.txt"), "nowhere.txt"),
+        (("--response", "@nowhere.json"), "nowhere.json"),
+        (("--live-tools", "search"), "its tools: lookup"),
+        (("--at", "turn:2", "--tool-result", "1", "--tool", "search"), "search"),
+    ],
+)
+def test_what_cannot_be_done_is_told_before_anything_runs(desk: Desk, words, said) -> None:
+    done = desk("fork", "first", *words, "--", "agent.py")
+    assert done.returncode == 2 and said in done.stderr and desk.asked() == []
+
+
+def test_a_provider_that_is_down_is_the_agents_own_error(desk: Desk) -> None:
+    told = desk.fork("--at", "turn:12", MODEL_URL="http://127.0.0.1:9")
+    assert told["code"] == 1 and told["passed"] and told["status"] == "error"

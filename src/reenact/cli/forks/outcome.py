@@ -41,7 +41,7 @@ class Spent:
     def text(self) -> str:
         """Return it in a few words."""
         tokens = f"{compact(self.tokens_in + self.tokens_out)} tokens"
-        return f"{count(self.calls, 'live call')}, {tokens}, {self.bill.text()}"
+        return f"{count(self.calls, 'live call')}, {tokens}, cost {self.bill.text()}"
 
 
 def _number(value: object) -> int:

@@ -117,9 +117,23 @@ def live_tools(
 ) -> tuple[str, ...]:
     """Return the tools that cannot be answered and will run; UsageError for those that may not."""
     would_run = preflight.unanswered(recording)
-    if not would_run:
-        return ()
+    _check_names(allowed, {*would_run, *tape.tools()} | _declared(tape), recording)
     named = tuple(name for name in allowed if name in would_run or name == ALL)
-    if kept_calls(tape, call) or named:
-        return tuple(name for name in preflight.live_tools(recording, named) if name in would_run)
-    return ()
+    if not would_run or not (named or kept_calls(tape, call)):
+        return ()
+    return tuple(name for name in preflight.live_tools(recording, named) if name in would_run)
+
+
+def _check_names(allowed: tuple[str, ...], known: set[str], recording: Recording) -> None:
+    unknown = [name for name in allowed if name not in known and name != ALL]
+    if unknown:
+        names = ", ".join(sorted(known)) or "none"
+        raise UsageError(
+            f"no tool {unknown[0]!r} is known from {recording.name}", hint=f"its tools: {names}; or {ALL}"
+        )
+
+
+def _declared(tape: Tape) -> set[str]:
+    """Return the tools that the last model call offered: after the cut any of them may be called."""
+    last = next((call for call in reversed(tape.calls) if call.kind == "model"), None)
+    return set(last.shape.tools) if last is not None else set()
