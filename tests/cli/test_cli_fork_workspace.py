@@ -20,10 +20,10 @@ from reenact.playback.workspace import Snapshots
 
 CODER = """
 import os, pathlib, sys
-import anthropic
+import httpx
 from reenact import Tap
 
-work, tap, client = pathlib.Path("work"), Tap(), anthropic.Anthropic()
+work, tap, url = pathlib.Path("work"), Tap(), os.environ["MODEL_URL"]
 files = sorted(each.name for each in work.iterdir())
 
 @tap.tool(effect="write")
@@ -37,15 +37,15 @@ def delete(path):
 
 messages = [{"role": "user", "content": f"{files} {sys.argv[1]}"}]
 while True:
-    answer = client.messages.create(model="m", max_tokens=9, messages=messages)
-    messages.append({"role": "assistant", "content": answer.content})
-    uses = [block for block in answer.content if block.type == "tool_use"]
+    answer = httpx.post(url, json={"model": "m", "max_tokens": 9, "messages": messages}).raise_for_status().json()
+    messages.append({"role": "assistant", "content": answer["content"]})
+    uses = [block for block in answer["content"] if block["type"] == "tool_use"]
     if not uses:
         break
     results = []
     for use in uses:
-        result = str(globals()[use.name](**use.input))
-        results.append({"type": "tool_result", "tool_use_id": use.id, "content": result})
+        result = str(globals()[use["name"]](**use["input"]))
+        results.append({"type": "tool_result", "tool_use_id": use["id"], "content": result})
     messages.append({"role": "user", "content": results})
 """
 STEPS: list[list[Any]] = [[["write", {"path": f"f{n}", "text": f"{n} "}]] for n in range(3)]
@@ -78,7 +78,7 @@ class Desk:
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Desk:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
-    env = {**kept, "ANTHROPIC_BASE_URL": provider.url("plan"), "ANTHROPIC_API_KEY": "k"}
+    env = {**kept, "MODEL_URL": provider.url("plan") + "/v1/messages"}
     desk = Desk(tmp_path_factory.mktemp("coder"), env)
     desk.work.mkdir()
     (desk.work / "given").write_text("given")
