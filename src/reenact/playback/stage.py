@@ -18,7 +18,7 @@ def set_environment(folder: str, *, with_keys: bool) -> Undo:
     """Have runs that are begun meanwhile go to a folder, and SDKs find keys where nobody will see them."""
     wanted = {_FOLDER_VARIABLE: folder}
     if with_keys:
-        wanted |= {name: "none" for name in preflight.KEYS if name not in os.environ}
+        wanted |= {name: "none" for name in preflight.KEYS if not os.environ.get(name)}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
 
