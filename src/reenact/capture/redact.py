@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from reenact.capture.redact_env import EnvSecrets
+
 _ID_KEYS = frozenset(
     "id tool_use_id tool_call_id call_id response_id previous_response_id request_id message_id item_id "
     "toolUseId tool_id run_id thread_id session_id trace_id span_id parent_id uuid parentUuid sessionId "
@@ -59,24 +61,22 @@ class Redactor:
         """How many occurrences were replaced."""
         return sum(list(self.counts.values()))
 
-    def _look_again(self) -> None:
-        """Know the secrets that came into the environment meanwhile, from a ``.env`` file for instance."""
-        self._variables = len(self._environ)
-        self._env = secrets_of(self._environ)
+    def looks_for(self) -> EnvSecrets | None:
+        """Return the secrets of the environment, those of a ``.env`` that was read meanwhile, too."""
+        if len(self._environ) != self._variables:
+            self._variables = len(self._environ)
+            self._env = secrets_of(self._environ)
+        return self._env
 
     def suspicious(self, encoded: str) -> bool:
         """False if there is certainly nothing to redact in this compact ASCII JSON. Cheap."""
-        if len(self._environ) != self._variables:
-            self._look_again()
-        return scan(encoded.encode("ascii", "replace"), self._env)
+        return scan(encoded.encode("ascii", "replace"), self.looks_for())
 
     def may_hold(self, data: bytes) -> bool:
         """False if there is certainly nothing to redact in these bytes of text. Cheap for ASCII."""
         if not data.isascii() or b"\t" in data:  # the prefilter knows both by their escapes alone
             return True
-        if len(self._environ) != self._variables:
-            self._look_again()
-        return scan(b'"%b"' % data, self._env)
+        return scan(b'"%b"' % data, self.looks_for())
 
     def clean(self, value: Any, key: str | None = None) -> Any:
         """Return the plain value without its secrets: the same object if there are none."""

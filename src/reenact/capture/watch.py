@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import protocols
 from ..errors import Diverged
 from . import guard, inside, unread
+from .again import parsed
 from .arrived import as_json
 from .exchange import Exchange
 
@@ -50,7 +51,7 @@ class Watch:
 
             url = url.partition("#")[0]  # never sent
             host = host_of(url)
-            given = as_json(body) if self.everything or may_be_model(url, self.hosts) else None
+            given = parsed(body) if self.everything or may_be_model(url, self.hosts) else None
             _count(met, host, 0)
             route = route_of(method.upper(), url, given, self.hosts)
             if route is None:
