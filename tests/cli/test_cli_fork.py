@@ -109,7 +109,7 @@ def desk(recorded, tmp_path: Path, provider: Provider) -> Desk:
 
 
 def test_at_each_step_the_provider_sees_the_remaining_requests_and_no_other(desk: Desk) -> None:
-    [first] = ((desk.folder / ".reenact").glob("*-first-*.jsonl"))
+    [first] = (desk.folder / ".reenact").glob("*-first-*.jsonl")
     parent = first.read_bytes()
     for turn in range(1, TURNS + 1):
         seen, looked = len(desk.asked()), len(desk.looked())
@@ -168,7 +168,7 @@ def test_no_more_is_spent_than_allowed(desk: Desk) -> None:
     told = desk.fork("--at", "turn:3", "--max-calls", "2")
     assert told["code"] == 1 and len(desk.asked()) == 2
     assert "2 live calls" in told["halted"][0]["why"] and "--max-calls" in told["halted"][0]["hint"]
-    (desk.folder / "reenact.toml").write_text('[prices.m]\ninput = 1000\noutput = 1000\n')
+    (desk.folder / "reenact.toml").write_text("[prices.m]\ninput = 1000\noutput = 1000\n")
     told = desk.fork("--at", "turn:3", "--max-usd", "0.2")
     assert told["code"] == 1 and "spent" in told["halted"][0]["why"], told
     assert 2 < len(desk.asked()) < 10

@@ -97,7 +97,7 @@ class Exchange:
             self._opened.lane = lane
             return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
 
-        fields = {"provider": self.provider, "url": self.url, "parent": parent, "workspace": tree}
+        fields: dict[str, Any] = {"provider": self.provider, "url": self.url, "parent": parent, "workspace": tree}
         fields["headers"] = told or None
         fields = {name: value for name, value in fields.items() if value is not None}
         self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)

@@ -1,12 +1,169 @@
-"""Several forks in a table."""
+"""Several forks in a table: arms side by side, or many runs and what a change does to each."""
 
 from __future__ import annotations
 
 import argparse
+import glob
+import os
+import subprocess
+import time
+from decimal import Decimal
+from typing import Any
 
-from ...errors import UsageError
-from ..output import Output
+from ...errors import NoSuchRun, UsageError
+from ...prices import money
+from ...tracefile.recording import Recording
+from .. import runs
+from ..output import Cell, Output
+from ..text import clean, compact, count
+from .arms import CONTROL, Arm, Sample, arms_of, flags_for_all, fork, recorded_sample
+from .verdict import BROKEN, WELL, Verdict, expected_of, judge
+
+NOT_WELL = 1
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    raise UsageError("not yet")
+    if args.samples < 1:
+        raise UsageError(f"--samples {args.samples}", hint="at least 1")
+    expected, arms = expected_of(args.expect), arms_of(args)
+    recordings = _recordings(args)
+    told = _Telling(out, len(recordings) * len(arms) * args.samples)
+    results, is_well = [], True
+    for recording in recordings:
+        samples = _samples(args, recording, arms, told)
+        before = samples.get(CONTROL) or [recorded_sample(recording)]
+        verdicts = {
+            arm.name: judge(before, samples[arm.name], expected) for arm in arms if arm.name != CONTROL
+        }
+        results.append((recording, samples, verdicts))
+        is_well = is_well and all(verdict.word in WELL for verdict in verdicts.values())
+    told.done()
+    if args.json:
+        for result in results:
+            out.json_line(_as_dict(*result))
+    else:
+        _print(results, out)
+    return 0 if is_well else NOT_WELL
+
+
+def _recordings(args: argparse.Namespace) -> list[Recording]:
+    """Return the runs that are meant: addresses, folders, patterns of file names."""
+    found: list[Recording] = []
+    for text in args.run_addresses or [None]:
+        if text is not None and any(char in text for char in "*?["):
+            paths = [path for path in sorted(glob.glob(text)) if os.path.isfile(path)]
+            files = runs.files_of([path for path in paths if path.endswith(".jsonl")]) if paths else []
+        elif text is not None and os.path.isdir(text):
+            files = runs.files_of([text])
+        else:
+            found.append(runs.load(text, run=args.run, blobs=args.blobs))
+            continue
+        found += [
+            Recording.load(path, blobs=args.blobs) for path in files if ".p" not in os.path.basename(path)
+        ]
+    found = [each for each in found if each.start is None or "fork" not in each.start._raw()]
+    if not found:
+        asked = " ".join(args.run_addresses)
+        raise NoSuchRun(f"no run is meant by {asked}", asked=asked, hint="forks of runs are left out")
+    return found
+
+
+def _samples(
+    args: argparse.Namespace, recording: Recording, arms: list[Arm], told: _Telling
+) -> dict[str, list[Sample]]:
+    found: dict[str, list[Sample]] = {}
+    for arm in arms:
+        for number in range(1, args.samples + 1):
+            told.next(f"{recording.name}, {arm.name} {number}")
+            sample = fork(recording, arm, number, flags_for_all(args), args.command)
+            if args.verify:
+                sample.verified = _verify(args.verify, sample)
+            found.setdefault(arm.name, []).append(sample)
+    return found
+
+
+def _verify(command: str, sample: Sample) -> bool:
+    """Run the user's command, which finds the fork's file in ``REENACT_FORK``; True if it ends well."""
+    env = {**os.environ, "REENACT_FORK": sample.path or "", "REENACT_ARM": sample.arm}
+    done = subprocess.run(command, shell=True, env=env, capture_output=True, check=False)  # noqa: S602
+    return done.returncode == 0
+
+
+class _Telling:
+    """Says which fork is under way: on a terminal in one line, else not at all."""
+
+    def __init__(self, out: Output, forks: int) -> None:
+        self._out = out
+        self._forks = forks
+        self._done = 0
+        self._began = time.monotonic()
+        self._is_terminal = out.stderr.isatty()
+
+    def next(self, what: str) -> None:
+        self._done += 1
+        if self._is_terminal:
+            seconds = time.monotonic() - self._began
+            text = clean(f"fork {self._done} of {self._forks}: {what} ({seconds:.0f} s)")
+            self._out.stderr.write(f"\r\x1b[K{text}")
+            self._out.stderr.flush()
+
+    def done(self) -> None:
+        if self._is_terminal:
+            self._out.stderr.write("\r\x1b[K")
+            self._out.stderr.flush()
+
+
+def _as_dict(
+    recording: Recording, samples: dict[str, list[Sample]], verdicts: dict[str, Verdict]
+) -> dict[str, Any]:
+    arms = {
+        name: {
+            "samples": [sample.as_dict() for sample in each],
+            "verdict": verdicts[name].as_dict() if name in verdicts else None,
+        }
+        for name, each in samples.items()
+    }
+    return {"run": recording.run_id, "path": recording.path, "name": recording.name, "arms": arms}
+
+
+def _print(results: list[tuple[Recording, dict[str, list[Sample]], dict[str, Verdict]]], out: Output) -> None:
+    rows = [
+        _row(recording, name, each, verdicts.get(name))
+        for recording, samples, verdicts in results
+        for name, each in samples.items()
+    ]
+    head = ["RUN", "ARM", ">WELL", ">VERIFIED", ">CALLS", ">TOKENS", ">COST", "WORLD", "VERDICT"]
+    out.table(head, rows, flexible=8, less=("WORLD", "CALLS"))
+    for recording, _, verdicts in results:
+        for name, verdict in verdicts.items():
+            if verdict.diff and (verdict.word not in WELL[:1]):
+                out.line()
+                out.line(
+                    clean(
+                        f"{recording.name}, {name}: {verdict.word}"
+                        + (f" ({verdict.why})" if verdict.why else "")
+                    )
+                )
+                for line in verdict.diff:
+                    out.line(clean("  " + line))
+    words = [verdict.word for _, _, verdicts in results for verdict in verdicts.values()]
+    told = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    out.say(f"reenact: {count(len(results), 'run')}: {told}")
+
+
+def _row(recording: Recording, arm: str, samples: list[Sample], verdict: Verdict | None) -> list[Cell]:
+    number = len(samples)
+    verified = [sample.verified for sample in samples if sample.verified is not None]
+    costs = [Decimal(str(sample.usd)) for sample in samples if sample.usd is not None]
+    word = verdict.word if verdict is not None else ""
+    texts = [
+        clean(recording.name),
+        clean(arm),
+        f"{sum(sample.is_well for sample in samples)}/{number}",
+        f"{sum(verified)}/{len(verified)}" if verified else "",
+        f"{sum(sample.calls for sample in samples) / number:.1f}",
+        compact(sum(sample.tokens for sample in samples)),
+        money(sum(costs, Decimal(0))) if costs else "unknown",
+        ", ".join(sorted({sample.world or "" for sample in samples})),
+    ]
+    return [*((text, "") for text in texts), (word, "red" if word == BROKEN else "")]

@@ -16,7 +16,7 @@ from ...tracefile.recording import Recording
 from ...wire import shapes
 from ...wire.routes import host_of
 from ..output import Output
-from ..text import clean, dump
+from ..text import clean
 from .outcome import Spent
 from .single import call_at, edits_of
 
@@ -50,14 +50,7 @@ def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
         for note in made.notes:
             out.say(clean(f"reenact: {note}"))
         provider = call.event.provider if type(call.event.provider) is str else None
-        out.line(clean("recorded: " + told_answer(before, provider)[:_SHOWN]))
-        out.line(clean("now:      " + told_answer(answer.body, provider)[:_SHOWN]))
+        out.line(clean("recorded: " + shapes.text(before, provider)[:_SHOWN]))
+        out.line(clean("now:      " + shapes.text(answer.body, provider)[:_SHOWN]))
         out.say(clean(f"reenact: {context.path}  {spent.text()}"))
     return FAILED if answer.status >= 400 else 0
-
-
-def told_answer(body: Any, provider: str | None) -> str:
-    """Return an answer for a person: what it says, and the tools it asks for."""
-    uses = [f"→ {name}({dump(args)})" for _, name, args in shapes.tool_uses(body, provider)]
-    text = shapes.text(body, provider) if isinstance(body, dict) else str(body)
-    return "\n".join(filter(None, [text, *uses])) or dump(body)
