@@ -1,0 +1,191 @@
+"""Edits of a fork as real SDKs of every dialect send them: the provider sees each in every later request."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provider import Provider
+from reenact.playback.edit_cut import system_of
+from reenact.wire.shapes import model_of
+from reenact.wire.toolresults import tool_results
+
+AGENT = """
+import os, sys
+dialect, is_stream = sys.argv[1], sys.argv[2] == "stream"
+URL, ASKED, SYSTEM = os.environ["MODEL_URL"], "Which city has seven hills?", "Be exact."
+
+def chat():
+    import openai
+    client = openai.OpenAI(base_url=URL + "/v1", api_key="none")
+    said = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASKED}]
+    tools = [{"type": "function", "function": {"name": "lookup", "parameters": {"type": "object"}}}]
+    while True:
+        if is_stream:
+            with client.chat.completions.stream(model="m", messages=said, tools=tools) as stream:
+                answer = stream.get_final_completion().choices[0].message
+        else:
+            answer = client.chat.completions.create(model="m", messages=said, tools=tools).choices[0].message
+        if not answer.tool_calls:
+            return answer.content
+        calls = [{"id": call.id, "type": "function", "function": {
+            "name": call.function.name, "arguments": call.function.arguments}} for call in answer.tool_calls]
+        said.append({"role": "assistant", "content": answer.content, "tool_calls": calls})
+        said += [{"role": "tool", "tool_call_id": call["id"], "content": "42"} for call in calls]
+
+def responses():
+    import openai
+    client = openai.OpenAI(base_url=URL + "/v1", api_key="none")
+    said = [{"role": "user", "content": ASKED}]
+    tools = [{"type": "function", "name": "lookup", "parameters": {"type": "object"}, "strict": False}]
+    while True:
+        given = {"model": "m", "instructions": SYSTEM, "input": said, "tools": tools}
+        if is_stream:
+            with client.responses.stream(**given) as stream:
+                answer = stream.get_final_response()
+        else:
+            answer = client.responses.create(**given)
+        calls = [item for item in answer.output if item.type == "function_call"]
+        if not calls:
+            return answer.output_text
+        said += [item.model_dump(exclude_none=True, exclude={"parsed_arguments"}) for item in answer.output]
+        said += [{"type": "function_call_output", "call_id": call.call_id, "output": "42"} for call in calls]
+
+def gemini():
+    from google import genai
+    from google.genai import types
+    client = genai.Client(api_key="none", http_options={"base_url": URL})
+    said = [types.Content(role="user", parts=[types.Part(text=ASKED)])]
+    config = types.GenerateContentConfig(
+        system_instruction=SYSTEM, tools=[types.Tool(function_declarations=[{"name": "lookup"}])],
+        automatic_function_calling={"disable": True},
+    )
+    ask = client.models.generate_content_stream if is_stream else client.models.generate_content
+    while True:
+        answer = ask(model="m", contents=said, config=config)
+        parts = [part for each in (answer if is_stream else [answer])
+                 for part in each.candidates[0].content.parts or ()]
+        calls = [part.function_call for part in parts if part.function_call]
+        if not calls:
+            return "".join(part.text or "" for part in parts)
+        results = [types.Part.from_function_response(name=call.name, response={"result": "42"}) for call in calls]
+        said += [types.Content(role="model", parts=parts), types.Content(role="user", parts=results)]
+
+def ollama():
+    import ollama
+    client = ollama.Client(URL)
+    said = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASKED}]
+    tools = [{"type": "function", "function": {"name": "lookup", "parameters": {"type": "object", "properties": {}}}}]
+    while True:
+        answer = client.chat("m", said, tools=tools, stream=is_stream)
+        messages = [each.message for each in (answer if is_stream else [answer])]
+        text = "".join(message.content or "" for message in messages)
+        calls = [call for message in messages for call in message.tool_calls or ()]
+        if not calls:
+            return text
+        said.append({"role": "assistant", "content": text, "tool_calls": [call.model_dump() for call in calls]})
+        said += [{"role": "tool", "tool_name": call.function.name, "content": "42"} for call in calls]
+
+def bedrock():
+    import boto3
+    keys = {"aws_access_key_id": "AKIANONE", "aws_secret_access_key": "none", "region_name": "us-east-1"}
+    client = boto3.Session(**keys).client("bedrock-runtime", endpoint_url=URL)
+    said = [{"role": "user", "content": [{"text": ASKED}]}]
+    tools = {"tools": [{"toolSpec": {"name": "lookup", "inputSchema": {"json": {}}}}]}
+    while True:
+        given = {"modelId": "m", "system": [{"text": SYSTEM}], "messages": said, "toolConfig": tools}
+        if is_stream:
+            events = [*client.converse_stream(**given)["stream"]]
+            deltas = [each["contentBlockDelta"]["delta"] for each in events if "contentBlockDelta" in each]
+            return "".join(delta.get("text", "") for delta in deltas)
+        answer = client.converse(**given)["output"]["message"]
+        uses = [block["toolUse"]["toolUseId"] for block in answer["content"] if "toolUse" in block]
+        if not uses:
+            return answer["content"][0]["text"]
+        results = [{"toolResult": {"toolUseId": use, "content": [{"text": "42"}]}} for use in uses]
+        said += [answer, {"role": "user", "content": results}]
+
+print(globals()[dialect]())
+"""
+CELLS = [("chat", "stream")]
+ANSWERED = [("bedrock", "stream")]
+SIGNED = []
+if os.environ.get("REENACT_LONG"):
+    CELLS = [(name, way) for name in ("chat", "responses", "gemini", "ollama") for way in ("plain", "stream")]
+    ANSWERED += CELLS
+    SIGNED = [("bedrock", "plain")]
+CHANGES = (
+    "--set",
+    "system=Be vague.",
+    "--set",
+    "model=other",
+    "--inject-user",
+    "By train!",
+    "--tool-result",
+    "43",
+)
+
+
+class Desk:
+    def __init__(self, folder: Path, provider: Provider, scenario: str) -> None:
+        self.folder = folder
+        self.provider = provider
+        (folder / "agent.py").write_text(AGENT, "utf-8")
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+        self.env = {**clean, "MODEL_URL": provider.url(scenario)}
+
+    def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "reenact", *words], cwd=self.folder, env=self.env,
+            capture_output=True, text=True, timeout=120, check=False, start_new_session=True,
+        )  # fmt: skip
+
+    def fork(self, agent: tuple[str, str], *words: str) -> tuple[subprocess.CompletedProcess[str], list[Any]]:
+        """Fork the recorded run, and return what the provider got since."""
+        before = len(self.provider.settled())
+        given = ("--stale-world", "--live-tools", "all")
+        done = self("fork", "@last", "--name", "forked", *given, *words, "--", "agent.py", *agent)
+        return done, self.provider.settled()[before:]
+
+
+@pytest.mark.parametrize("agent", CELLS, ids=" ".join)
+def test_every_edit_is_in_every_later_request(agent, tmp_path: Path, provider: Provider) -> None:
+    desk = Desk(tmp_path, provider, "tools-3")
+    recorded = desk("run", "--name", "first", "--", "agent.py", *agent)
+    assert recorded.returncode == 0, recorded.stderr
+    done, sent = desk.fork(agent, "--at", "turn:2", *CHANGES)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "Lisbon has seven hills."
+    assert len(sent) == 3
+    for number, received in enumerate(sent, 1):
+        body = json.loads(received.body)
+        [key] = {"messages", "input", "contents"} & set(body)
+        assert system_of(body) == "Be vague."
+        assert model_of(body, received.target) == "other"
+        assert json.dumps(body).count("By train!") == 1
+        values = [json.dumps(result.value) for each in body[key] for result in tool_results(each)]
+        assert ["43" in value for value in values] == [True] + [False] * (number - 1)
+
+
+@pytest.mark.parametrize("agent", ANSWERED, ids=" ".join)
+def test_an_answer_of_ones_own_is_read_by_the_sdk(agent, tmp_path: Path, provider: Provider) -> None:
+    desk = Desk(tmp_path, provider, "text")
+    recorded = desk("run", "--name", "first", "--", "agent.py", *agent)
+    assert recorded.stdout.strip() == "Lisbon has seven hills.", recorded.stderr
+    done, sent = desk.fork(agent, "--at", "turn:1", "--response", "Rome, 日本 🦉.")
+    assert (done.returncode, done.stdout.strip(), sent) == (0, "Rome, 日本 🦉.", []), done.stderr
+
+
+@pytest.mark.parametrize("agent", SIGNED, ids=" ".join)
+def test_a_signed_request_is_not_changed(agent, tmp_path: Path, provider: Provider) -> None:
+    desk = Desk(tmp_path, provider, "text")
+    assert desk("run", "--name", "first", "--", "agent.py", *agent).returncode == 0
+    done, sent = desk.fork(agent, "--at", "turn:1", "--set", "system=Be vague.")
+    assert (done.returncode, sent) == (1, [])
+    assert "this request is signed, so it cannot be changed" in done.stderr
