@@ -8,6 +8,7 @@ from typing import Any
 
 from ..tracefile.calls import Call
 from ..tracefile.event import ErrorText, Event
+from ..wire.restream import stream_of
 from ..wire.stream import assemble
 from .fingerprint import MODEL, TOOL
 from .rawblob import Piece, read_part, read_stream
@@ -47,7 +48,9 @@ class Answer:
     duration_ms: float | None = None
     lossy: tuple[str, ...] = ()
     """Why this is not all, or not exactly, what came: ``redacted cut withheld blob-missing blob-damaged
-    no-stream stream-withheld not-recorded``."""
+    no-stream stream-withheld not-recorded``; ``rebuilt`` is a stream made anew of what it had come to."""
+    encoding: str | None = None
+    """The content encoding that it came in."""
 
     @property
     def is_known(self) -> bool:
@@ -87,6 +90,7 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
     status = end.status if type(end.status) is int else None
     body = _value(end, "body", lossy)
     headers = {k: v for k, v in (end.headers or {}).items() if type(v) is str}
+    encoding = headers.pop("content-encoding", None)
     if type(end.request_id) is str:
         headers.setdefault(_request_id(call), end.request_id)
     came_whole = end.raw is None and "json" in headers.get("content-type", "").replace("ndjson", "")
@@ -94,6 +98,8 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
         pieces, why = _pieces(end, body, outcome, lossy)
         if pieces is not None and why is None:
             lossy = [reason for reason in lossy if reason == "cut"]  # the bytes are all there
+        elif pieces is None and outcome == OK:
+            pieces = _rebuilt(call, body, lossy)
         if outcome == EXCEPTION and pieces and _says_error(pieces, headers.get("content-type")):
             outcome = OK  # the error came in the stream itself
         headers.setdefault("content-type", "text/event-stream")
@@ -102,7 +108,7 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
         lossy += [why_not] if why_not is not None and outcome == OK else []
         pieces = _one_piece(body, headers) if why_not is None else None
     return Answer(
-        outcome, status, headers, body, pieces, end.error, call.duration_ms, _unique(lossy)
+        outcome, status, headers, body, pieces, end.error, call.duration_ms, _unique(lossy), encoding
     )  # fmt: skip
 
 
@@ -129,6 +135,20 @@ def _pieces(end: Event, body: Any, outcome: str, lossy: list[str]) -> tuple[list
     if why is not None:
         lossy.append(why)
     return pieces, why
+
+
+def _rebuilt(call: Call, body: Any, lossy: list[str]) -> list[Piece] | None:
+    """Return a stream that comes to an answer whose own was not kept; None if that cannot be told."""
+    if not {"redacted", "stream-withheld", "no-stream"}.issuperset(lossy) or type(body) is not dict:
+        return None
+    asked = call.begin
+    provider, url = (asked.provider, asked.url) if asked is not None else (None, None)
+    try:
+        pieces = stream_of(body, provider, url)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    lossy[:] = [each for each in lossy if each == "redacted"] + ["rebuilt"]
+    return [(data, 0.0) for data in pieces]
 
 
 def _why_not(call: Call, end: Event, body: Any, headers: dict[str, str]) -> str | None:

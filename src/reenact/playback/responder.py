@@ -215,7 +215,7 @@ def reply_of(answer: Answer) -> Reply:
         then = BREAKS if answer.status is not None else RAISES
     pieces = [data for data, _ in answer.pieces or ()]
     headers = {name.lower(): value for name, value in answer.headers.items()}
-    encoding = headers.pop("content-encoding", None)
+    encoding = answer.encoding
     as_they_came = packed(pieces, encoding, is_whole=then == COMPLETE) if encoding is not None else None
     if encoding is not None and as_they_came is not None:
         headers["content-encoding"], pieces = encoding, as_they_came

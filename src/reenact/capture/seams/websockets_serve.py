@@ -168,13 +168,14 @@ def _messages(reply: Reply) -> Iterator[bytes]:
     """Yield what came as messages: each is recorded as one event of a stream."""
     pieces = [data for data, _ in reply.pieces]
     if not all(each.startswith(b"data: ") and each.endswith(b"\n\n") for each in pieces):
-        whole = b"".join(pieces)
-        if not whole.startswith(b"data: "):
-            yield from pieces
+        events = [b"\n" + each for each in b"".join(pieces).split(b"\n\n") if each]
+        if all(b"\ndata: " not in each for each in events):
+            yield from pieces  # a refusal, for instance
             return
-        pieces = [each + b"\n\n" for each in whole.split(b"\n\n") if each]
+        pieces = [b"data: %b\n\n" % each.partition(b"\ndata: ")[2] for each in events]
     for each in pieces:
-        yield each[len(b"data: ") : -2]
+        if each[6:-2] != b"[DONE]":
+            yield each[6:-2]
 
 
 def played(connection: Any) -> Played | None:
