@@ -52,7 +52,7 @@ class Keeper:
             self._pid = os.fork()
             if self._pid == 0:
                 os.close(self._alive)
-                _become_keeper(self._shadow, self._source, listener, supervisor)
+                self._become_keeper(listener, supervisor)
         finally:
             listener.close()
             os.close(supervisor)
@@ -71,6 +71,18 @@ class Keeper:
             os.close(self._alive)
         shutil.rmtree(self._place, ignore_errors=True)
 
+    def _become_keeper(self, listener: socket.socket, supervisor: int) -> NoReturn:
+        """In the forked process: answer until the supervisor is gone."""
+        try:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):  # nobody shall wait for the end of a pipe because of us
+                os.dup2(nowhere, stream)
+            _Serving(self._shadow, self._source).serve(listener, supervisor)
+            shutil.rmtree(self._place, ignore_errors=True)  # a supervisor that was killed cannot
+            os._exit(0)
+        finally:
+            os._exit(1)
+
 
 def _short_folder() -> str:
     folder = tempfile.mkdtemp(prefix="reenact-")
@@ -78,18 +90,6 @@ def _short_folder() -> str:
         return folder
     os.rmdir(folder)
     return tempfile.mkdtemp(prefix="reenact-", dir="/tmp")
-
-
-def _become_keeper(shadow: Shadow, source: str | None, listener: socket.socket, supervisor: int) -> NoReturn:
-    """In the forked process: answer until the supervisor is gone."""
-    try:
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):  # nobody shall wait for the end of a pipe because of us
-            os.dup2(nowhere, stream)
-        _Serving(shadow, source).serve(listener, supervisor)
-        os._exit(0)
-    finally:
-        os._exit(1)
 
 
 class _Serving:

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from folders import state
-from reenact import Recording, Tap
-from reenact.capture import guard, workspace
+from reenact import Recording
 from reenact.capture.git import SnapshotError
 from reenact.capture.shadow import Shadow, repository_of
-from reenact.errors import Halted, UsageError
+from reenact.errors import UsageError
 from reenact.playback.tape import Tape
 from reenact.playback.workspace import Snapshots
 
@@ -243,36 +242,6 @@ def test_a_run_inside_another_finds_the_snapshots_of_that_one(recorded: Recorded
     assert found is not None and found.repository.endswith(f"{parent[:12]}.workspace.git")
     recorded.path.write_text(json.dumps({**head, "parent_run": "../" * 10 + "ab"}) + "\n")
     assert Snapshots.of(Recording.load(str(recorded.path))) is None
-
-
-def test_a_keeper_that_is_silent_is_asked_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import socket
-
-    guard.forget()
-    silent = socket.socket(socket.AF_UNIX)
-    monkeypatch.chdir(tmp_path)
-    silent.bind("keeper")
-    silent.listen()
-    monkeypatch.setenv(workspace.VARIABLE, "keeper")
-    monkeypatch.setattr(workspace, "PATIENCE_S", 0.1)
-    monkeypatch.setattr(workspace, "RESTORE_PATIENCE_S", 0.1)
-    monkeypatch.setattr(workspace, "_given_up", set())
-    with Tap(str(tmp_path / "run.jsonl")) as tap:
-        for _ in range(2):
-            tap.record_tool_result("a", 1, call=tap.record_tool_call("a"))
-    silent.setblocking(False)
-    silent.accept()
-    with pytest.raises(BlockingIOError):
-        silent.accept()
-    assert (
-        capsys.readouterr().err.count("no more snapshots of the workspace (the keeper does not answer") == 1
-    )
-    kinds = [event.kind for event in Recording.load(str(tmp_path / "run.jsonl")).lines]
-    assert kinds.count("proc.note") == 1 and kinds.count("tool.result") == 2
-    with pytest.raises(Halted, match="not what it was at the cut"):
-        workspace.restore("a" * 40)
 
 
 def test_a_repository_that_is_there_is_not_taken(recorded: Recorded) -> None:
