@@ -137,9 +137,13 @@ class Tap(FrontEnd):
                 "duration_ms": opened.duration_ms() if opened is not None else None,
                 "error": failure(error),
             }
-            if (tree := tree_now(recorder)) is not None:
-                fields["workspace"] = tree
-            recorder.emit(schema.TOOL_RESULT, {**fields, "result": result})
+            if opened is not None and opened.replayed is not None:
+                fields["replayed"] = opened.replayed
+            try:
+                if (tree := tree_now(recorder)) is not None:
+                    fields["workspace"] = tree
+            finally:  # a Ctrl-C while we wait is the agent's; the tool has ended all the same
+                recorder.emit(schema.TOOL_RESULT, {**fields, "result": result})
         except Exception as exc:
             self._swallow("record a tool result", exc)
 
