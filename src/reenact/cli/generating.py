@@ -220,7 +220,9 @@ def _run_pytest(path: str) -> tuple[bool, str]:
 
 
 def _python(words: list[str], given: str) -> subprocess.CompletedProcess[str]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("REENACT", "PYTEST_"))}
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith(("REENACT", "PYTEST_XDIST"))
+    }
     try:
         return subprocess.run(  # noqa: S603
             [sys.executable, *words],

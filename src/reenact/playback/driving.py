@@ -65,7 +65,7 @@ def call(function: Callable[..., Any], **recorded: Any) -> Any:
     return call_with(beneath, recorded, getattr(function, "__qualname__", "the function"))()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Rerun:
     """A program that was run again from its recording."""
 

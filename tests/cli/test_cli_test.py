@@ -1,0 +1,182 @@
+"""reenact test: recorded runs become tests that pass, offline, and fail for the right reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provider import Provider
+from reenact.cli.main import main
+
+AGENT = Path(__file__).with_name("agent_for_tests.py")
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Path:
+    """A folder with an agent and the runs of one start of it."""
+    folder = tmp_path_factory.mktemp("agent")
+    shutil.copy(AGENT, folder / "trip.py")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env |= {"TOOLS_URL": provider.url("tools-2"), "TEXT_URL": provider.url("text")}
+    env |= {"LENGTH_URL": provider.url("length"), "BUSY_URL": provider.url("status-529")}
+    run = [sys.executable, "-m", "reenact", "run"]
+    started = [
+        subprocess.Popen([*run, *words], cwd=folder, env=env, stdout=subprocess.PIPE, text=True)
+        for words in (["--name", "all", "trip.py", "functions"], ["--name", "script", "trip.py"])
+    ]
+    printed = [each.communicate()[0].split("\n") for each in started]
+    assert printed[0][:3] == ["JSONDecodeError", "ValueError", "HTTPStatusError"]
+    assert [each.returncode for each in started] == [0, 7]
+    return folder
+
+
+@pytest.fixture
+def here(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it that one is in; where the provider is, nobody says any more."""
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    for trace in (tmp_path / ".reenact").glob("*.jsonl"):
+        trace.write_text(trace.read_text().replace(f'"{original}', f'"{tmp_path}'))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # other plugins take longer than the tests
+    monkeypatch.setenv("PYTEST_PLUGINS", "reenact.pytest_plugin")
+    return tmp_path
+
+
+def written(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:
+    """What a command says as JSON."""
+    assert main(["test", "--json", *words]) == code, capsys.readouterr()
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a command says that cannot do it."""
+    assert main(["test", *words]) == 2
+    told = capsys.readouterr().err
+    assert "Traceback" not in told and "hint:" in told
+    return told
+
+
+def pytested(*words: str, **env: str) -> str:
+    """What pytest says of tests; no folder is on the path that they do not put there."""
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", *words]
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("REENACT", "PYTEST_XDIST"))
+    }
+    return subprocess.run(command, env={**kept, **env}, capture_output=True, text=True, check=False).stdout
+
+
+def test_all_runs_of_a_folder_become_one_file_that_passes(
+    here: Path, capsys: Any, provider: Provider
+) -> None:
+    before = len(provider.settled())
+    told = written(capsys, ".reenact", "--kind", "code", "-o", "tests/test_trip.py")
+    assert told["passes"] and "1 passed, 4 xfailed" in told["verdict"], told
+    blamed = {each["name"]: each["blame"] and each["blame"]["who"] for each in told["tests"]}
+    assert blamed.pop("test_script") == "code"  # it ends with 7, which may be what is wanted
+    assert blamed == {"test_plan": None, "test_priced": "code", "test_cut": "model", "test_busy": "provider"}
+    same = f"plan {_id(here, 'Oslo')} goes the same way as {_id(here, 'Rome')}"
+    assert told["left_out"] == ["all holds no call that could be answered", same]
+    text = (here / "tests/test_trip.py").read_text()
+    assert 'result = plan(city="Rome")\n    assert result == "Lisbon has seven hills."' in text
+    assert 'asyncio.run(priced(city="Rome"))' in text and "raises=JSONDecodeError" in text
+    assert "from httpx import HTTPStatusError" in text and "raises=HTTPStatusError" in text
+    assert len(provider.settled()) == before
+    for path in told["paths"]:
+        made = (here / path).read_text()
+        assert str(here) not in made and os.uname().nodename not in made
+
+    # Other ids, as another SDK or provider makes them, are no other run; another prompt is, and no expected failure.
+    code = (here / "trip.py").read_text().replace("What does", "How much is")
+    code = code.replace('.json()["content"]', '.json(object_hook=other_ids)["content"]')
+    code += "\n\ndef other_ids(made):\n    return {**made, **({'id': made['id'] + 'x'} if 'id' in made else {})}\n"
+    (here / "trip.py").write_text(code)
+    said = pytested("tests/test_trip.py", "-k", "plan or priced")
+    assert "PASSED tests/test_trip.py::test_plan" in said
+    assert "FAILED tests/test_trip.py::test_priced - " in said and "changed-request" in said
+
+
+def _id(folder: Path, city: str) -> str:
+    """The first digits of the run in which a city was planned."""
+    heads = (path.read_text().partition("\n")[0] for path in (folder / ".reenact").glob("*plan*.jsonl"))
+    return next(json.loads(head)["run"][:8] for head in heads if city in head)
+
+
+def test_tools_prompts_and_programs(here: Path, capsys: Any, provider: Provider) -> None:
+    plan = _id(here, "Rome")
+    written(capsys, plan, "--kind", "tool", "--no-check", "-o", "tests/test_tools.py")
+    told = written(capsys, "cut", "--no-check", "--samples", "2", "-o", "tests/test_prompt.py")
+    assert told["tests"][0]["kind"] == "prompt" and "token limit" in told["tests"][0]["blame"]["why"]
+    told = written(capsys, "script", "--no-check", "-o", "tests/test_script.py")
+    text = (here / "tests/test_script.py").read_text()
+    assert 'replay_command(trace, ["trip.py"], cwd=HERE / "..")' in text
+    said = pytested("tests")
+    assert "1 passed, 1 skipped" in said and "1 xfailed" in said, said
+
+    (here / "trip.py").write_text((here / "trip.py").read_text().replace('"height": 75', '"height": "75 m"'))
+    said = pytested("tests/test_tools.py")
+    assert 'lookup({"question": "How high is hill 1?"}).height: was int, is str' in said, said
+
+    live = ("tests/test_prompt.py", "--reenact=live")
+    env = {"LENGTH_URL": provider.url("length")}
+    assert "0 of 2 runs went well, 1 wanted" in pytested(*live, **env)
+    mended = (here / "trip.py").read_text().replace("raise ValueError(f", "return (f")
+    (here / "trip.py").write_text(mended)
+    assert "1 passed" in pytested(*live, **env)
+
+
+def test_what_was_changed_is_not_written_over(here: Path, capsys: Any) -> None:
+    plan = _id(here, "Rome")
+    first = [(here / path).read_bytes() for path in written(capsys, plan, "--no-check")["paths"]]
+    again = [(here / path).read_bytes() for path in written(capsys, plan, "--no-check")["paths"]]
+    assert first == again
+    assert "made from" in refused(capsys, _id(here, "Oslo"), "--no-check")
+    test = here / "tests/test_plan.py"
+    test.write_text(test.read_text().replace("Rome", "Bonn"))
+    assert "was changed since" in refused(capsys, plan, "--no-check")
+    assert "Bonn" in test.read_text()
+    written(capsys, plan, "--no-check", "--force")
+    assert test.read_bytes() == first[0]
+
+
+def test_what_makes_no_test_is_told(here: Path, capsys: Any) -> None:
+    assert "no run in" in refused(capsys, "nobody")
+    (here / "other.jsonl").write_text('{"hello": 1}\n')
+    refused(capsys, "other.jsonl")
+    bare = "from reenact import Tap\nwith Tap('bare.jsonl') as t:\n    t.record_tool_call('x', {})\n"
+    bare += "    t.record_tool_result('x', 1)\n"
+    subprocess.run([sys.executable, "-c", bare], check=True)
+    assert "--entry module:function" in refused(capsys, "bare.jsonl")
+    assert "no recorded input" in refused(capsys, "bare.jsonl", "--entry", "trip:plan")
+    (here / "empty").mkdir()
+    assert "no run failed" in refused(capsys, "--failed", "empty")
+    script = next((here / ".reenact").glob("*script*.jsonl"))
+    lines = script.read_text().splitlines(keepends=True)
+    (here / "killed.jsonl").write_text("".join(lines).replace('"status": "error"', '"status": "killed"'))
+    assert "it was killed" in refused(capsys, "killed.jsonl")
+    (here / "odd.jsonl").write_text(
+        "".join(lines).replace('"command": [', '"entry": "os:x\\\\nimport os", "command": [')
+    )
+    assert "names nothing" in refused(capsys, "odd.jsonl")
+    (here / "cut.jsonl").write_text("".join(lines).replace("Lisbon has", "<redacted:env-value:1> has"))
+    assert "--allow-lossy" in refused(capsys, "cut.jsonl", "--no-check")
+    assert written(capsys, "cut.jsonl", "--no-check", "--allow-lossy")["passes"]
+
+
+def test_secrets_that_stand_in_a_recording_do_not_reach_the_fixture(
+    here: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOTEL_API_KEY", "Oslo-days-secret-9f8e7d")
+    path = next(path for path in (here / ".reenact").glob("*plan*") if "in Oslo" in path.read_text())
+    path.write_text(path.read_text().replace("in Oslo", "in Oslo-days-secret-9f8e7d"))
+    told = written(capsys, str(path), "--no-check", "--allow-lossy")
+    fixture = here / told["paths"][1]
+    assert "secret" not in fixture.read_text() and "<redacted:" in fixture.read_text()
+    assert any("stood there still" in note for note in told["notes"])
+    assert main(["doctor", str(fixture)]) == 0, capsys.readouterr()
