@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -251,48 +250,3 @@ def test_a_part_of_a_message_is_set_by_its_path():
             Edits.given(sets=[text])._changes(cut)
     with pytest.raises(UsageError, match="dropped and to be changed"):
         Edits.given(sets=["messages.1.content=x"], drop=[2])._changes(cut)
-
-
-@ALL
-def test_on_another_model_the_recorded_ones_thinking_goes_and_its_own_stays(name):
-    cut = at_cut(name)
-    for turns in (2, 4):
-        found = Edits.given(sets=["model=b"]).request(request(name, turns), cut.url, cut)
-        said = json.dumps(found.body)
-        assert said.count("s-call_") + said.count("sealed-") == (
-            0 if name in ("openai", "ollama") else turns - 2
-        )
-        assert bool(found.notes) == (name not in ("openai", "ollama"))
-        assert is_sound(name, found.body)
-    same = Edits.given(sets=[f"model={'anthropic.claude-a:0' if name == 'bedrock' else cut_model(cut)}"])
-    assert same.request(request(name, 2), cut.url, cut).body == request(name, 2)
-
-
-def cut_model(cut: CutRequest) -> str:
-    from reenact.wire.shapes import model_of
-
-    return model_of(cut.body, cut.url) or ""
-
-
-def test_items_that_lose_their_reasoning_lose_their_names():
-    found = edited(Edits.given(sets=["model=b"]), request("openai-responses", 3), at_cut("openai-responses"))
-    kinds = [(each.get("type"), each.get("id")) for each in found["input"]]
-    assert kinds == [
-        (None, None),
-        ("function_call", None), ("function_call_output", None),
-        ("function_call", None), ("function_call_output", None),
-        ("reasoning", "rs_call_2"), ("function_call", "fc_call_2"), ("function_call_output", None),
-    ]  # fmt: skip
-
-
-def test_a_conversation_that_the_provider_keeps_is_only_added_to():
-    out = [{"type": "function_call_output", "call_id": "c", "output": "ok"}]
-    body = {"model": "m", "instructions": "You plan.", "input": out, "previous_response_id": "resp_1"}
-    cut = CutRequest(copy.deepcopy(body), DIALECTS["openai-responses"].url)
-    with pytest.raises(UsageError, match="the provider keeps this conversation"):
-        Edits.given(drop=[1])._changes(cut)
-    edits = Edits.given(inject_user=GO, tool_result="not ok", sets=["system=New."])
-    found = edited(edits, body, cut)
-    assert found["input"] == [{**out[0], "output": "not ok"}, {"role": "user", "content": GO}]
-    later = {**body, "previous_response_id": "resp_live"}  # what was said before is kept with that
-    assert edited(edits, later, cut) == {**later, "instructions": "New."}
