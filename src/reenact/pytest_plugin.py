@@ -20,7 +20,8 @@ MODES = ("replay", "record-missing", "rerecord", "live")
 """As in ``playback.inprocess``."""
 _FIXTURE = "reenact_run"
 _MARKER = (
-    "reenact(path=None, *, guard='connections', hosts=(), live_tools=(), allow_unused=False, rebase=False): "
+    "reenact(path=None, *, guard='connections', hosts=(), record_http='models', live_tools=(),"
+    " allow_unused=False, rebase=False): "
     "answer the test's model calls and tools from a recording"
 )
 
@@ -170,7 +171,7 @@ def _reenactment(item: pytest.Item, folder: str) -> Reenactment:
 
     marker = item.get_closest_marker("reenact")
     args, given = (marker.args, marker.kwargs) if marker is not None else ((), {})
-    unknown = set(given) - {"path", "guard", "hosts", "live_tools", "allow_unused", "rebase"}
+    unknown = set(given) - {"path", "guard", "hosts", "record_http", "live_tools", "allow_unused", "rebase"}
     if unknown or len(args) > 1 or (args and "path" in given):
         raise UsageError(f"pytest.mark.reenact does not take this: {args} {given}", hint=f"it is {_MARKER}")
     given = dict(given)

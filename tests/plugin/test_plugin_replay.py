@@ -111,6 +111,23 @@ def test_two(reenact_run):
 """
 
 
+WEATHER = """
+import os, pytest, requests
+
+@pytest.mark.reenact(record_http="all")
+def test_weather():
+    answer = requests.post(os.environ["MODEL_URL"] + "/weather?city=rome", data=b"today")
+    assert answer.status_code == 404 and answer.content
+"""
+
+
+def test_other_servers_are_answered_if_they_were_recorded(project) -> None:
+    project.write("test_weather.py", WEATHER)
+    assert project("--reenact=rerecord") == {"passed": 1}, project.printed
+    assert project.called == 1
+    assert project() == {"passed": 1} and project.called == 0, project.printed
+
+
 def test_nothing_is_left_of_it(project) -> None:
     project.write("test_left.py", LEFT)
     project("--reenact=rerecord")
@@ -173,7 +190,7 @@ def test_the_modes_are_those_there_are() -> None:
     assert MODES == inprocess.MODES
 
 
-@pytest.mark.parametrize("name", ["guard", "hosts", "live_tools", "allow_unused"])
+@pytest.mark.parametrize("name", ["guard", "hosts", "record_http", "live_tools", "allow_unused"])
 def test_every_argument_of_the_marker_is_told_by_pytest_markers(name: str) -> None:
     from reenact.pytest_plugin import _MARKER
 

@@ -17,6 +17,7 @@ from .. import protocols
 from ..capture import current
 from ..capture.failure import failure
 from ..capture.install import ALL as ALL_HTTP
+from ..capture.install import MODELS
 from ..capture.options import CONTENT_VARIABLE, Options
 from ..capture.places import start_fields
 from ..capture.recorder import Recorder
@@ -54,6 +55,7 @@ class Reenactment:
         mode: str = REPLAY,
         guard: str = CONNECTIONS,
         hosts: Collection[str] = (),
+        record_http: str = MODELS,
         live_tools: Collection[str] = (),
         allow_unused: bool = False,
         rebase: bool = False,
@@ -67,6 +69,7 @@ class Reenactment:
         self.mode = _checked("mode", mode, MODES)
         self._guards = _checked("guard", guard, GUARDS)
         self._hosts = _names("hosts", hosts)
+        self._records_all = _checked("record_http", record_http, (MODELS, ALL_HTTP)) == ALL_HTTP
         self._live_tools = _names("live_tools", live_tools)
         self._allow_unused = allow_unused
         self._matching = REBASE if rebase else STRICT
@@ -220,12 +223,12 @@ class Reenactment:
         return Tape.load(self.path)
 
     def _answer(self, tape: Tape | None) -> None:
-        hosts, everything = self._hosts, False
+        hosts, everything = self._hosts, self._records_all and self.mode != REPLAY
         models: tuple[int, ...] = ()
         if tape is not None:
             hosts = tuple({*hosts, *preflight.model_hosts(tape.recording)})
             models = preflight.model_ports(tape.recording)
-            everything = preflight.recorded_http(tape.recording) == ALL_HTTP
+            everything = everything or preflight.recorded_http(tape.recording) == ALL_HTTP
         if tape is not None and (self._is_for_tools or self.mode in (REPLAY, RECORD_MISSING)):
             self._responder = self._made_responder(tape)
             self._undo.append(stage.answer_with(self._responder))

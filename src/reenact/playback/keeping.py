@@ -20,19 +20,22 @@ def take_place(new: str, old: str) -> None:
     folder = os.path.dirname(old) or "."
     os.makedirs(folder, exist_ok=True)
     with _locked(folder):
-        kept = _blobs(new, old)
-        stem = member(new).stem
-        for path in (path for files in streams(new) for path in files):
-            if path != new:
-                name = member(old).stem + path.removeprefix(stem)
-                _put(path, name)
-                kept.add(name)
-        stale = _belonging(old) - kept
-        _put(new, old)
-        for path in stale:
-            os.unlink(path)
-        if os.path.isdir(blob_folders(old)[-1]) and not os.listdir(blob_folders(old)[-1]):
-            os.rmdir(blob_folders(old)[-1])
+        before, wanted = _belonging(old), _wanted(new, old)
+        try:
+            for target, source in wanted.items():
+                if (
+                    target not in before
+                ):  # what a blob is called says what it holds, and a process has one name
+                    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+                    _put(source, target)
+            _put(new, old)
+        except BaseException:
+            _remove(_belonging(old) - before)
+            raise
+        _remove(before - set(wanted))
+        blobs = blob_folders(old)[-1]
+        if os.path.isdir(blobs) and not os.listdir(blobs):
+            os.rmdir(blobs)
 
 
 @contextmanager
@@ -46,20 +49,17 @@ def _locked(folder: str) -> Iterator[None]:
         os.close(held)
 
 
-def _blobs(new: str, old: str) -> set[str]:
-    """Copy the blobs; returns what stands there of them."""
-    source, target = blob_folders(new)[-1], blob_folders(old)[-1]
-    names = (
-        [name for name in os.listdir(source) if not name.endswith(".tmp")] if os.path.isdir(source) else []
-    )
-    if names:
-        os.makedirs(target, exist_ok=True)
-    kept = {os.path.join(target, name) for name in names}
-    for name in names:
-        path = os.path.join(target, name)
-        if not os.path.exists(path):  # its name is the digest of what it holds
-            _put(os.path.join(source, name), path)
-    return kept
+def _wanted(new: str, old: str) -> dict[str, str]:
+    """Return what has to stand beside the old file for the new one, and where each is now."""
+    stem, blobs = member(new).stem, blob_folders(new)[-1]
+    found = {}
+    for path in _belonging(new):
+        if os.path.dirname(path) == blobs:
+            if not path.endswith(".tmp"):
+                found[os.path.join(blob_folders(old)[-1], os.path.basename(path))] = path
+        else:
+            found[member(old).stem + path.removeprefix(stem)] = path
+    return found
 
 
 def _belonging(path: str) -> set[str]:
@@ -79,3 +79,8 @@ def _put(source: str, target: str) -> None:
         if os.path.exists(partial):
             os.unlink(partial)
         raise
+
+
+def _remove(paths: set[str]) -> None:
+    for path in paths:
+        os.unlink(path)
