@@ -33,8 +33,6 @@ NOT_KEPT = re.compile(
     r"|(?<='\d{3} )[\w ]*(?=' for url)|, 'content-length': '\d+'|\n+\Z"
 )
 """In texts: how long an answer would have been that was cut, the words beside a status, space after JSON."""
-WITHOUT_HEADERS = {"messages.count_tokens", "messages.batches", "embeddings.create", "files and batches"}
-"""Calls that ask no model: an ``http.response`` has no headers, so no id of the request either."""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +67,7 @@ def kept(value: Any, cell: Cell) -> Any:
         return sorted(items) if items and all(_is_header(each) for each in items) else items
     if not isinstance(value, dict):
         return value
-    dropped = {"request_id"} if cell.method in WITHOUT_HEADERS and "text" in value else set()
+    dropped: set[str] = set()
     if "text" in value and str(value.get("type")).startswith(BELOW):
         dropped |= {"cause", "context"}
     return {
