@@ -14,13 +14,14 @@ from ..starting import start_of
 from ..text import clean, dump
 
 DESCRIPTION = """\
-Run the recorded command again, or COMMAND after --. Every model call is compared with the recording and gets
-the answer that came then: no model is called, and no connection leaves this machine. So do tools decorated
-with @tap.tool and those of MCP sessions: their bodies do not run. A call that was not recorded ends the
-program where it is made; the report says what differs and where the text came from. Other tools are code that
-would run again: they are listed, and nothing starts unless --live-tools allows them. Without it, to write
-files outside a scratch folder or to start programs is refused. Exit code: 3 if the run went another way than
-the recording or was refused something, else the program's own."""
+Run the recorded command again, call the recorded function, give the recorded request to its web
+application, or run COMMAND after --. Every model call is compared with the recording and gets the answer
+that came then: no model is called, and no connection leaves this machine. So do tools decorated with
+@tap.tool and those of MCP sessions: their bodies do not run. A call that was not recorded ends the program
+where it is made; the report says what differs and where the text came from. Other tools are code that would
+run again: they are listed, and nothing starts unless --live-tools allows them. Without it, to write files
+outside a scratch folder or to start programs is refused. Exit code: 3 if the run went another way than the
+recording or was refused something, else the program's own."""
 EXAMPLES = """\
   reenact replay @failed                       the same again
   reenact replay trip.jsonl -- agent.py --fast   with other code

@@ -1,0 +1,201 @@
+"""reenact replay of what was no program: functions, and requests to a web application."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from entries import PLANNER, RECORD, SHOP
+
+from provider import Provider
+from reenact import Recording
+from reenact.playback.entry import Entry, call_entry
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> tuple[Path, dict[str, str]]:
+    """The code, and the recordings of one process that has called all of it."""
+    folder = tmp_path_factory.mktemp("entries")
+    for name, text in (("planner", PLANNER), ("shop", SHOP), ("record", RECORD)):
+        (folder / f"{name}.py").write_text(text)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env |= {"MODEL_URL": provider.url(), "ANTHROPIC_API_KEY": "k"}
+    done = typed(folder, env, "run", "record.py")
+    assert done.returncode == 0, done.stderr
+    return folder, env
+
+
+def typed(folder: Path, env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "reenact", *words]
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def here(original, tmp_path: Path):
+    """Types commands in a copy of the folder, in which the recordings name that copy."""
+    folder, env = original
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    for path in (tmp_path / ".reenact").glob("*.jsonl"):
+        path.write_text(path.read_text().replace(str(folder), str(tmp_path)))
+    return lambda *words: typed(tmp_path, env, *words)
+
+
+def run_of(folder: Path, name: str, text: str = "") -> str:
+    return next(
+        str(path)
+        for path in sorted((folder / ".reenact").glob(f"*-{name}-*.jsonl"))
+        if text in path.read_text()
+    )
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in (folder / ".reenact").rglob("*") if path.is_file()}
+
+
+def test_a_function_is_called_again_with_values_of_its_own_types(
+    here, tmp_path: Path, provider: Provider
+) -> None:
+    before, calls = bytes_of(tmp_path), len(provider.settled())
+    again = here("replay", run_of(tmp_path, "plan", '"rest"'))
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout) == {
+        "said": "Lisbon has seven hills.", "day": "2026-01-02", "stops": "('a', 'b')", "key": 5, "cost": 20,
+        "pair": "(3, ['a', 'b'])", "more": [7, 8], "rest": {"x": 9},
+    }  # fmt: skip
+    assert "runs planner:plan in" in again.stderr and "went as recorded; 3 calls answered" in again.stderr
+    assert len(provider.settled()) == calls
+    now = bytes_of(tmp_path)
+    assert {name: now[name] for name in before} == before, "a replay touches nothing of a recording"
+    (made,) = [name for name in now if name not in before]  # the function's own run is the replay's
+    start = Recording.load(made).start._raw()
+    assert start["entry"] == "planner:plan" and start["input"]["more"] == [7, 8]
+    assert json.loads(here("replay", made, "--json").stderr.splitlines()[-1])["answered"] == 3
+
+
+def test_a_failure_is_the_same_again_and_its_mending_is_told(here, tmp_path: Path) -> None:
+    failed = run_of(tmp_path, "plan", '"strict":true')
+    again = here("replay", failed)
+    assert again.returncode == 1 and "LookupError: no room in Porto" in again.stderr
+    assert again.stderr.strip().endswith("went as recorded; 3 calls answered, none live")
+    planner = tmp_path / "planner.py"
+    planner.write_text(planner.read_text().replace("raise LookupError", "print"))
+    mended = here("replay", failed, "--json")
+    assert mended.returncode == 0 and mended.stdout.startswith("no room in Porto\n")
+    told = json.loads(mended.stderr.splitlines()[-1])
+    assert told["ended"] == {"recorded": "LookupError", "now": "ok"} and not told["diverged"]
+    assert "ended otherwise: ok, recorded: LookupError" in here("replay", failed).stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [("later", '"Lisbon has seven hills."'), ("words", '["Lisbon","has","seven","hills."]'), ("of-class", '"Agent 4"'),
+     ("in_the_script", "in the script 1\n2")],
+)  # fmt: skip
+def test_every_kind_of_function(name: str, printed: str, here, tmp_path: Path) -> None:
+    if name == "in_the_script":  # what a script does when it is started is not done again
+        text = (tmp_path / "record.py").read_text()
+        (tmp_path / "record.py").write_text(text[:91] + text[text.index("@reenact.run") :])
+    again = here("replay", run_of(tmp_path, name))
+    assert (again.stdout, again.returncode) == (printed + "\n", 0), again.stderr
+    assert "went as recorded" in again.stderr
+
+
+def test_a_request_is_handled_again_and_its_mending_is_told(here, tmp_path: Path, provider: Provider) -> None:
+    before, calls = bytes_of(tmp_path), len(provider.settled())
+    failed = run_of(tmp_path, "POST--orders--customer-", '"count":0')
+    again = here("replay", failed)
+    assert again.returncode == 1 and "ZeroDivisionError" in again.stderr
+    assert "answered 500, as recorded" in again.stderr and "went as recorded; 1 call answered" in again.stderr
+    shop = tmp_path / "shop.py"
+    shop.write_text(shop.read_text().replace("100 / order.count", "order.count and 100 / order.count"))
+    mended = here("replay", failed)
+    assert (mended.returncode, json.loads(mended.stdout)["each"]) == (0, 0)
+    assert "ended otherwise: answered 200, recorded: answered 500" in mended.stderr
+    assert len(provider.settled()) == calls
+    assert {name: bytes_of(tmp_path)[name] for name in before} == before
+
+
+def test_what_of_a_request_was_not_recorded_is_told(here, tmp_path: Path) -> None:
+    fine = here("replay", run_of(tmp_path, "POST--orders--customer-", '"count":2'))
+    assert json.loads(fine.stdout) == {"each": 50.0, "said": "Lisbon has seven hills."}
+    assert "of the input not given as it was: header authorization" in fine.stderr
+    form = here("replay", run_of(tmp_path, "POST--form"))
+    assert form.returncode == 0 and "not given as it was: file a.png" in form.stderr
+
+
+def test_an_input_that_is_not_whole_is_told(here, tmp_path: Path) -> None:
+    again = here("replay", run_of(tmp_path, "secretly"))
+    assert again.stdout == '"<object object "\n'
+    assert "of the input not given as it was: secrets in it, holds an object that is no JSON" in again.stderr
+
+
+def test_what_cannot_be_called_is_said(here, tmp_path: Path) -> None:
+    def refused(name: str, text: str = "") -> str:
+        done = here("replay", run_of(tmp_path, name, text))
+        assert done.returncode == 2 and "Traceback" not in done.stderr and "hint: " in done.stderr, (
+            done.stderr
+        )
+        return done.stderr
+
+    assert "Agent.act is a method, and of what object is not recorded" in refused("method")
+    assert "a function made inside another one" in refused("inner")
+    planner = tmp_path / "planner.py"
+    whole = planner.read_text()
+    planner.write_text(whole.replace("async def later(city: str)", "async def later(town: str)"))
+    assert "later takes no 'city' any more; it takes town" in refused("later")
+    planner.write_text(whole.replace("def plan(trip: Trip,", "def plan(trip: Trip, budget: int,"))
+    assert "plan cannot be called with the recorded input: missing a required argument: 'budget'" in refused(
+        "plan"
+    )
+    planner.write_text("import not_there\n")
+    assert "planner cannot be imported: ModuleNotFoundError: No module named 'not_there'" in refused("plan")
+    planner.write_text("")
+    assert "there is no plan in planner any more" in refused("plan")
+    shop = tmp_path / "shop.py"
+    shop.write_text(
+        shop.read_text().replace("    app.state.client", "    raise OSError('no database')\n    app")
+    )
+    assert "the application does not start: OSError: no database" in refused("POST--form")
+
+
+def test_a_file_of_the_agent_s_own_is_not_written_to(original, tmp_path: Path) -> None:
+    """What a Tap with a path recorded is replayed, and the agent's Tap writes beside the replay."""
+    _, env = original
+    (tmp_path / "agent.py").write_text(
+        "import os, anthropic, reenact\ntap = reenact.Tap('own.jsonl')\n"
+        "client = tap.wrap(anthropic.Anthropic(base_url=os.environ['MODEL_URL']))\n"
+        "print(client.messages.create(model='m', max_tokens=9, messages=[{'role': 'user', 'content': 'hi'}]).id)\n"
+        "tap.close()\nos._exit(4)\n"
+    )
+    first = subprocess.run(
+        [sys.executable, "agent.py"], cwd=tmp_path, env=env, capture_output=True, timeout=60
+    )
+    recorded = (tmp_path / "own.jsonl").read_bytes()
+    again = typed(tmp_path, env, "replay", "own.jsonl", "--", "agent.py")
+    assert again.stdout.encode() == first.stdout and again.returncode == 4
+    assert "1 call answered" in again.stderr  # although it ended without a word
+    assert (tmp_path / "own.jsonl").read_bytes() == recorded
+    (beside,) = (tmp_path / ".reenact").glob("*-own-replay-*.jsonl")
+    assert b'"kind": "model.response"' in beside.read_bytes()
+
+
+def test_an_entry_can_be_called_in_this_process(original, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, env = original
+    entry = Entry.of(Recording.load(run_of(folder, "POST--form")))
+    assert entry is not None and entry.is_app and entry.place == ("shop", "app")
+    for name in ("MODEL_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, env[name])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("REENACT_DIR", str(folder / "none"))
+    response = call_entry(entry.entry, entry.input, str(folder))
+    assert response.status == 200 and re.fullmatch(r"msg_\w+", response.json()) and response.exception is None
+    for name in ("shop", "planner"):
+        sys.modules.pop(name, None)
