@@ -22,6 +22,7 @@ ROWS = {
     "wire-bytes": "bytes on disk after 200 turns through the wire",
     "wire-concurrent": "1,000 runs at once through one shared client",
     "run-start": "the start of an interpreter under reenact run",
+    "replay": "running a recorded agent again",
 }
 STDLIB_ONLY = frozenset({"run", "event-stdlib"})
 NEEDS_ORJSON = frozenset({"event-fast"})
