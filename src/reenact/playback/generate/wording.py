@@ -10,7 +10,7 @@ from typing import Any
 
 from ..whole import placeholders
 from .case import APP, CODE, COMMAND, PROMPT, PROVES, TOOL_KIND, Case, comes_from, failed_with
-from .literals import WIDTH, Source, call, literal, quoted
+from .literals import Source, call, literal, quoted
 
 _SHORT, _LONG_INPUT = 160, 3_000
 _IMPLIED = ("host", "user-agent", "accept", "content-length")
@@ -96,10 +96,7 @@ def _marks(case: Case, trace: str) -> str:
     if case.kind == CODE and case.is_failed:
         raises = f"raises={_raised_name(case)}, "
         reason = quoted(failed_with(case))
-        mark = f"@pytest.mark.xfail(strict=True, {raises}reason={reason})"
-        if len(mark) > WIDTH:
-            mark = f"@pytest.mark.xfail(\n    strict=True, {raises}reason={reason}\n)"
-        marks.append(mark)
+        marks.append(f"@pytest.mark.xfail(strict=True, {raises}reason={reason})")
     return "".join(f"{mark}\n" for mark in marks)
 
 
