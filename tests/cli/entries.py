@@ -2,7 +2,7 @@
 
 PLANNER = """
 import dataclasses, datetime, os, uuid
-import anthropic, pydantic, reenact
+import pydantic, reenact
 
 tap = reenact.Tap()
 
@@ -17,7 +17,8 @@ class Price(pydantic.BaseModel):
     unit: str
 
 def client(kind):
-    return kind(base_url=os.environ["MODEL_URL"])
+    import anthropic
+    return getattr(anthropic, kind)(base_url=os.environ["MODEL_URL"])
 
 def asked(text):
     return {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
@@ -34,7 +35,7 @@ def pair(n: int) -> tuple[int, set[str]]:
 
 @reenact.run
 def plan(trip: Trip, key: uuid.UUID, *more: int, strict: bool = False, **rest: int):
-    said = client(anthropic.Anthropic).messages.create(**asked(f"{trip} {key}"))
+    said = client("Anthropic").messages.create(**asked(f"{trip} {key}"))
     cost, found = price(len(trip.stops)), pair(3)
     if strict:
         raise LookupError(f"no room in {trip.city}")
@@ -43,11 +44,11 @@ def plan(trip: Trip, key: uuid.UUID, *more: int, strict: bool = False, **rest: i
 
 @reenact.run
 async def later(city: str):
-    return (await client(anthropic.AsyncAnthropic).messages.create(**asked(city))).content[0].text
+    return (await client("AsyncAnthropic").messages.create(**asked(city))).content[0].text
 
 @reenact.run
 async def words(city: str):
-    for word in (await client(anthropic.AsyncAnthropic).messages.create(**asked(city))).content[0].text.split():
+    for word in (await client("AsyncAnthropic").messages.create(**asked(city))).content[0].text.split():
         yield word
 
 @reenact.run
@@ -100,17 +101,16 @@ async def form(request: Request):
 app = GZipMiddleware(shop)
 """
 RECORD = """
-import asyncio, datetime, os, uuid, httpx
+import asyncio, datetime, uuid, httpx
 import planner, reenact, shop
-from planner import Trip, Agent
+from planner import Agent, Trip
 
-trip = Trip("Porto", datetime.date(2026, 1, 2), ("a", "b"))
-planner.plan(trip, uuid.UUID(int=5), 7, 8, x=9)
-try:
-    planner.plan(trip, uuid.UUID(int=5), strict=True)
-except LookupError:
-    pass
-async def rest():
+@reenact.run
+def in_the_script(n: int):
+    print("in the script", n)
+    return n + 1
+
+async def requests():
     await planner.later("Faro")
     [word async for word in planner.words("Faro")]
     async with shop.lifespan(shop.shop), httpx.AsyncClient(
@@ -120,15 +120,15 @@ async def rest():
             headers = {"authorization": "Bearer x"} if count else {}
             await client.post("/orders/ann?dry=1", json={"item": "tea", "count": count}, headers=headers)
         await client.post("/form", files={"name": (None, "Eve"), "photo": ("a.png", b"\\x89PNG")})
-asyncio.run(rest())
-planner.secretly("sk-ant-api03-" + "x9Kd" * 20, object())
-Agent().act(), Agent.make(4), planner.maker()()
-
-@reenact.run
-def in_the_script(n: int):
-    print("in the script", n)
-    return n + 1
 
 if __name__ == "__main__":
-    in_the_script(1)
+    trip = Trip("Porto", datetime.date(2026, 1, 2), ("a", "b"))
+    planner.plan(trip, uuid.UUID(int=5), 7, 8, x=9)
+    try:
+        planner.plan(trip, uuid.UUID(int=5), strict=True)
+    except LookupError:
+        pass
+    asyncio.run(requests())
+    planner.secretly("sk-ant-api03-" + "x9Kd" * 20, object())
+    Agent().act(), Agent.make(4), planner.maker()(), in_the_script(1)
 """
