@@ -60,9 +60,12 @@ class Claims:
         os.write(self._file, f"{word} {self.pid} {what}\n".encode())
         self._read()
 
-    def here(self) -> None:
-        """Tell that this process has begun, and may come to make calls."""
-        if not any(helper in word for word in sys.orig_argv for helper in _HELPERS):
+    def here(self, *, is_forked: bool) -> None:
+        """Tell that this process has begun, and may come to make calls.
+
+        A worker that a fork server forked has the server's command, but is none.
+        """
+        if is_forked or not any(helper in word for word in sys.orig_argv for helper in _HELPERS):
             with self:
                 self.add(HERE, "")
 

@@ -38,8 +38,8 @@ def begin_here() -> None:
     if is_begun_for_us(f"{stem}.jsonl"):
         _answer(plan, guard, is_first=True)
     else:
-        _answer_later(plan, guard)
-    os.register_at_fork(after_in_child=lambda: _answer_later(plan, guard))
+        _answer_later(plan, guard, is_forked=False)
+    os.register_at_fork(after_in_child=lambda: _answer_later(plan, guard, is_forked=True))
     report.note("began", os.getpid())
     guard.begin()
 
@@ -70,9 +70,9 @@ def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
     protocols.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **told)
 
 
-def _answer_later(plan: Plan, guard: Guard) -> None:
+def _answer_later(plan: Plan, guard: Guard, *, is_forked: bool) -> None:
     """Answer a further process, if it should ask; nothing that a forked one has of its parent is used."""
-    claims_of(plan.scratch).here()
+    claims_of(plan.scratch).here(is_forked=is_forked)
     protocols.responder = Later(lambda: _answer(plan, guard, is_first=False))
 
 
