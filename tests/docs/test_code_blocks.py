@@ -23,6 +23,8 @@ HERE = Path(__file__).parent
 RUN = ("python", "console")
 SHOWN = ("text", "json", "toml", "diff", "")
 MARK = "--- end of block 5d1f ---"
+OTHERS = ("hypothesispytest", "langsmith_plugin", "respx", "platformdirs", "timeout", "xdist", "anyio")
+"""Plugins of pytest that are here for other reasons; loading them takes longer than a page's tests."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -68,6 +70,7 @@ class Reader:
         self.env |= {"HOME": str(folder), "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1", "TZ": "UTC"}
         model = provider.url("tools-2")  # asks for the tool "lookup" twice
         self.env |= {"ANTHROPIC_BASE_URL": model, "ANTHROPIC_API_KEY": "none"}
+        self.env["PYTEST_ADDOPTS"] = " ".join(f"-p no:{name}" for name in OTHERS)
         self.python: subprocess.Popen[str] | None = None
 
     def follow(self, block: Block) -> None:
