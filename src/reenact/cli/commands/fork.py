@@ -63,7 +63,7 @@ def _add_changes(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--inject-user", metavar="TEXT", help="one more user message at the cut")
     group.add_argument(
         "--drop", action="append", type=int, default=[], metavar="N",
-        help="leave message N out, as `reenact messages` numbers them; negative from the end",
+        help="leave message N of the request out, from 1; negative from the end",
     )  # fmt: skip
     group.add_argument("--tool-result", metavar="TEXT", help="what the tool at the cut gave; JSON or text")
     group.add_argument("--tool", metavar="NAME", help="which tool's result, where a request brings several")
