@@ -83,7 +83,7 @@ class FrontEnd:
             path = in_folder(default_folder(), options.name, run_id)
         elif path is not None and (path.endswith("/") or os.path.isdir(path)):
             path = in_folder(path, options.name, run_id)
-        parent = run.id_of_parent() if run is not None and run.run_id != run_id else None
+        parent = run._id_of_parent() if run is not None and run.run_id != run_id else None
         head = start_fields(options.name, options, parent_run=parent)
         return Recorder(path, options, run_id=run_id, head=head, listeners=listeners)
 

@@ -67,7 +67,7 @@ class _RunAtHand(RunContext):
 
         return process_recorder()
 
-    def id_of_parent(self) -> None:
+    def _id_of_parent(self) -> None:
         return None
 
 
