@@ -60,7 +60,8 @@ class Replayed:
         """True if it ended as the recorded program did, every case said the same, and every call was answered."""
         equal = [self.went_as(recorded, case) for case in framework.cases]
         asked = [call for call in recorded.calls if not call.derived]
-        clean = not any(self.report[name] for name in ("diverged", "refused", "unknown", "doubts"))
+        refused = [each for each in self.report["refused"] if each["by"] == "agent"]
+        clean = not refused and not any(self.report[name] for name in ("diverged", "unknown", "doubts"))
         return (
             self.exit == recorded.exit
             and all(equal)

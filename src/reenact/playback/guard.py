@@ -16,12 +16,11 @@ from typing import Any
 
 from ..capture.failure import is_agents
 from ..errors import Diverged
-from .whose import frames, is_librarys_own, is_mcp_server, only_looks
+from .whose import frames, is_library, is_librarys_folder, is_librarys_own, is_mcp_server, only_looks
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _DEVICES = ("/dev/null", "/dev/tty", "/dev/ptmx", "/dev/std", "/dev/fd/", "/dev/pts/")
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARIES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 _PYTHONS = ("python", "pypy")
 _LONGEST = 200
 _CHANGES = {
@@ -174,7 +173,10 @@ class Guard:
         whole = os.path.join(parent, os.path.basename(text))
         if text.startswith(_DEVICES) or whole.startswith(self._folders) or whole + os.sep in self._folders:
             return True
-        return "__pycache__" in whole or whole.endswith(".pyc") or _nearest().startswith(_OURS)
+        if "__pycache__" in whole or whole.endswith(".pyc"):
+            return True
+        asking = _nearest()
+        return asking.startswith(_OURS) or (is_library(asking) and is_librarys_folder(whole))
 
     def _refuse(self, what: str) -> None:
         raise PermissionError(
@@ -209,7 +211,7 @@ def _nearest(*, is_past_ours: bool = False) -> str:
             if is_past_ours:  # a seam that only passes the call on
                 continue
             return name
-        if is_agents(name) or any(part in name for part in _LIBRARIES):
+        if is_agents(name) or is_library(name):
             return name
     return ""
 

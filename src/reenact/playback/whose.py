@@ -9,6 +9,7 @@ from types import FrameType
 
 from ..capture.failure import is_agents
 
+_LIBRARIES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 _LOOKING = tuple(_STDLIB + name for name in ("platform.py", "uuid.py", os.path.join("ctypes", "util.py")))
 """Modules that start programs only to look around."""
@@ -30,6 +31,22 @@ def is_mcp_server() -> bool:
     """True if a session of the MCP library starts its server: what is asked of that is answered here."""
     place = os.path.join("mcp", "client", "stdio")
     return any(place in frame.f_code.co_filename for frame in frames())
+
+
+def is_library(name: str) -> bool:
+    """True for a file of a package that is installed."""
+    return any(part in name for part in _LIBRARIES)
+
+
+def is_librarys_folder(path: str) -> bool:
+    """True where libraries keep what is theirs: caches, and small databases as CrewAI's."""
+    home, known = os.path.expanduser("~"), os.environ.get
+    folders = [
+        known("XDG_CACHE_HOME") or os.path.join(home, ".cache"),
+        known("XDG_DATA_HOME") or os.path.join(home, ".local", "share"),
+        known("XDG_STATE_HOME") or os.path.join(home, ".local", "state"),
+    ]
+    return any(f"{path}{os.sep}".startswith(os.path.realpath(each) + os.sep) for each in folders)
 
 
 def is_librarys_own() -> bool:
