@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any
 
 from ...capture.install import install
@@ -52,5 +53,5 @@ def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
         provider = call.event.provider if type(call.event.provider) is str else None
         out.line(clean("recorded: " + shapes.text(before, provider)[:_SHOWN]))
         out.line(clean("now:      " + shapes.text(answer.body, provider)[:_SHOWN]))
-        out.say(clean(f"reenact: {context.path}  {spent.text()}"))
+        out.say(clean(f"reenact: {os.path.relpath(context.path or '')}  {spent.text()}"))
     return FAILED if answer.status >= 400 else 0
