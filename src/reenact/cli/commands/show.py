@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
+from ...wire.values import mapping, mappings
 from .. import runs
 from ..ending import ending, failed_at, first_writer, open_calls, show_ending, show_pointers
 from ..eventline import event_dict, event_lines
@@ -134,7 +135,7 @@ def _show_identity(recording: Recording, out: Output) -> None:
     if recording.input is not None:
         out.line(out.paint(f"  input {short_json(recording.input, out.width - 8)}", "dim"))
     if recording.parent_run:
-        out.line(out.paint(f"  parent run {plain(recording.parent_run, 60)}", "dim"))
+        out.line(out.paint(f"  {_descent(recording)}", "dim"))
     _show_processes(recording, out)
 
 
@@ -190,3 +191,17 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
 
 def _needs_story(recording: Recording, args: argparse.Namespace) -> bool:
     return args.turns or args.turn is not None or is_small(recording)
+
+
+def _descent(recording: Recording) -> str:
+    """Return which run this one comes from, and of a fork where it left it and what was changed."""
+    told = recording.start._raw().get("fork") if recording.start is not None else None
+    parent = f"parent run {plain(str(recording.parent_run), 60)}"
+    if type(told) is not dict:
+        return parent
+    edits = mapping(told.get("edits"))
+    names = [str(name).replace("_", "-") for name in edits if name != "set"]
+    names += [str(each.get("name")) for each in mappings(edits.get("set"))]
+    changed = f", changed: {plain(', '.join(names), 60)}" if names else ""
+    world = f", world: {plain(str(told['world']), 20)}" if "world" in told else ""
+    return f"fork at step {plain(str(told.get('at')), 20)}{changed}{world}; {parent}"

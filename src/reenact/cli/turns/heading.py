@@ -39,5 +39,14 @@ def _numbers(turn: Turn, ledger: Ledger) -> list[str]:
     cached = f"{compact(totals.cache_read)} cached" if totals.cache_read else ""
     spent = totals.tokens_in or totals.tokens_out
     used = f"{compact(totals.tokens_in)}+{compact(totals.tokens_out)}" if spent else ""
-    money = bill.text() if bill.priced else "$?" if bill.unknown and ledger.has_prices else ""
+    is_replayed = all(call.end is not None and call.end.replayed is not None for call in turn.attempts)
+    money = (
+        "replayed"
+        if is_replayed
+        else bill.text()
+        if bill.priced
+        else "$?"
+        if bill.unknown and ledger.has_prices
+        else ""
+    )
     return [f"{cached:>12}", f"{used:>11}", f"{money:>8}", f"{milliseconds(spent_ms(turn)):>7}"]
