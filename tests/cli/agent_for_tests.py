@@ -37,6 +37,18 @@ def loop(url: str, question: str) -> str:
         messages += [{"role": "assistant", "content": content}, {"role": "user", "content": results}]
 
 
+def streamed(question: str) -> int:
+    url = os.environ.get("TEXT_URL", "https://api.anthropic.com") + "/v1/messages"
+    body = {
+        "model": "m-1",
+        "max_tokens": 9,
+        "stream": True,
+        "messages": [{"role": "user", "content": question}],
+    }
+    with httpx.stream("POST", url, json=body) as answer:
+        return sum(line.startswith("data:") for line in answer.iter_lines())
+
+
 @reenact.run
 def plan(city: str, days: int = 2) -> str:
     return loop("TOOLS_URL", f"Plan {days} days in {city}")
@@ -72,5 +84,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["functions"]:
         functions()
     else:
-        print(loop("TOOLS_URL", "Which city has seven hills?"))
-        sys.exit(7)
+        print(streamed("Which city has seven hills?"))

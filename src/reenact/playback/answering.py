@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .player import Player
 
 ENDS_IN_FAILURE = (
-    "the recording ends where the run failed: what mended code asks after that was never answered."
-    " --reenact=record-missing asks the model for it, and keeps the answer if the test passes"
+    "the recording ends where the run failed, and what mended code asks after that was never answered:"
+    " --reenact=record-missing asks the model for it, and keeps it if the test passes"
 )
 
 
@@ -42,13 +42,14 @@ class Strict(TapeResponder):
         """The reports of the misses, each with where it was made."""
 
     def _missed(self, found: Miss) -> str:
-        divergence = replace(self.player.explain(found), next=(self._advice,))
+        ends_here = self._ends_in_failure()
+        divergence = replace(
+            self.player.explain(found), next=(ENDS_IN_FAILURE if ends_here else self._advice,)
+        )
         place, text = agents_place(), divergence.text()
         if place is not None:
             first, newline, rest = text.partition("\n")
             text = f"{first}\n  made at   {place}{newline}{rest}"
-        if self._ends_in_failure():
-            text += "\n  " + ENDS_IN_FAILURE
         self.misses.append(divergence)
         self.texts.append(text)
         raise self._raised(text)

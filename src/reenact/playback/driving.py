@@ -107,7 +107,7 @@ def replay_command(
         problems += [f"refused to {each['what']}" for each in told["refused"] if each.get("by") == "agent"]
         if problems:
             raise Diverged("\n\n".join(problems) + _printed(rest))
-        path = next(os.path.join(folder, name) for name in os.listdir(folder) if told["run"][:12] in name)
+        path = os.path.join(folder, _file_of(told["run"], os.listdir(folder)))
     except BaseException:
         rmtree(folder, ignore_errors=True)
         raise
@@ -181,6 +181,11 @@ def passes(
     if passed < at_least:
         told = "\n  ".join(failures)
         raise AssertionError(f"{passed} of {samples} runs went well, {at_least} wanted:\n  {told}")
+
+
+def _file_of(run: str, names: list[str]) -> str:
+    """Return the file of a run; those of its further processes have longer names."""
+    return min((name for name in names if run[:12] in name and name.endswith(".jsonl")), key=len)
 
 
 def _debugger(run: Any) -> Debugger:
