@@ -10,10 +10,11 @@ import tempfile
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..capture.redact import Redactor
 from ..errors import Diverged, UsageError
 from ..playback.driving import replay_command
 from ..playback.generate import written
-from ..playback.generate.case import COMMAND, PROMPT, TOOL_KIND, Case, entry_text, lossy, slug
+from ..playback.generate.case import COMMAND, PROMPT, TOOL_KIND, Case, entry_text, lossy, slug, told_by
 from ..playback.generate.fixture import Fixture
 from ..playback.generate.wording import module_text
 from ..playback.keeping import take_place
@@ -78,9 +79,10 @@ class Generator:
             written.check_free(path, ids)
         notes: list[str] = []
         with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
-            fixtures = [self._fixture(case, scratch, notes) for case in cases]
             for case in cases:
                 _refuse_unfit(case)
+            fixtures = [self._fixture(case, scratch, notes) for case in cases]
+            cases = [told_by(Recording.load(at), case) for at, case in zip(fixtures, cases, strict=True)]
             if self.is_checked:
                 cases = [_seen(case, fixture, notes) for case, fixture in zip(cases, fixtures, strict=True)]
             places = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in cases]
@@ -171,7 +173,8 @@ def _seen(case: Case, fixture: str, notes: list[str]) -> Case:
     if seen.get("problems"):
         notes.append(f"run again, it leaves its recording: {seen['problems'][0].partition(chr(10))[0]}")
         return case
-    case = case.knowing(seen)
+    clean = Redactor().clean(seen)
+    case = case.knowing(seen if clean is seen else {**clean, "volatile": True})
     if case.blame is not None and not case.is_failed and case.kind == "code":
         notes.append(f"{case.recording.name} does not fail any more with the code as it is: no xfail")
     return case
@@ -181,7 +184,6 @@ def _look(case: Case, fixture: str) -> dict[str, Any]:
     asked = {
         "trace": fixture,
         "entry": entry_text(case),
-        "input": case.given,
         "folder": case.folder,
         "live": ["all"] if case.kind == TOOL_KIND else [],
         "rebase": case.kind == TOOL_KIND,

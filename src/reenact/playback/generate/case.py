@@ -10,7 +10,7 @@ from typing import Any
 
 from ...capture.entries import ASGI, MAIN
 from ...errors import UsageError
-from ...tracefile.calls import TOOL
+from ...tracefile.calls import MODEL, TOOL
 from ...tracefile.recording import Recording
 from ...wire.shapes import text
 from .. import preflight
@@ -52,6 +52,8 @@ class Case:
     turns: int
     final: str
     """The last answer's text."""
+    failed: str
+    """How it failed, if it did."""
     live: list[str] = field(default_factory=list)
     """Tools that are no part of the recording and run in the test, too."""
     seen: dict[str, Any] = field(default_factory=dict)
@@ -103,7 +105,6 @@ def case_of(recording: Recording, *, kind: str | None = None, entry: str | None 
     sort, target, folder, given = _start(recording, entry)
     calls = [call for call in recording.calls(derived=True) if call.kind == TOOL]
     asked = [call.parent for call in calls if call.parent is not None]
-    answers = [call.end for call in recording.calls() if call.kind == "model" and call.end is not None]
     made = Case(
         recording=recording,
         kind=kind or (PROMPT if fault is not None and fault.who == MODELS_OWN else CODE),
@@ -112,13 +113,33 @@ def case_of(recording: Recording, *, kind: str | None = None, entry: str | None 
         folder=folder,
         given=given,
         blame=fault,
-        tools=[(call.tool or "", call.args) for call in calls],
+        tools=_tools(recording),
         is_parallel=len(asked) > len(set(asked)),
-        turns=len(recording.turns()),
-        final=text(answers[-1].body, answers[-1].provider).strip() if answers else "",
+        turns=recording.totals.turns,
+        final=_final(recording),
+        failed=failure_text(recording),
         live=sorted(preflight.unanswered(recording)),
     )
     return made.named(f"test_{slug(_plain_name(made))}")
+
+
+def told_by(fixture: Recording, case: Case) -> Case:
+    """Return a case with all that goes into its text as the fixture has it: redacted."""
+    entry = Entry.of(fixture)
+    given = entry.input if entry is not None else fixture.input
+    if case.sort == COMMAND:
+        given = portable(fixture.start._raw().get("command"))[1:] if fixture.start is not None else []
+    failed = failure_text(fixture)
+    return replace(case, given=given, tools=_tools(fixture), final=_final(fixture), failed=failed)
+
+
+def _tools(recording: Recording) -> list[tuple[str, Any]]:
+    return [(call.tool or "", call.args) for call in recording.calls(derived=True) if call.kind == TOOL]
+
+
+def _final(recording: Recording) -> str:
+    answers = [call.end for call in recording.calls() if call.kind == MODEL and call.end is not None]
+    return text(answers[-1].body, answers[-1].provider).strip() if answers else ""
 
 
 def _start(recording: Recording, entry: str | None) -> tuple[str, str, str, Any]:
@@ -179,11 +200,6 @@ def comes_from(case: Case) -> str:
     parts = [", ".join(told.get(name, ())) for name in ("served", "sdks")]
     parts += [f"Python {told['python']}"] if "python" in told else []
     return f"run {str(told['of'])[:12]} of {told['recorded']}: " + "; ".join(part for part in parts if part)
-
-
-def failed_with(case: Case) -> str:
-    """Return how a run failed, for a person."""
-    return failure_text(case.recording)
 
 
 def slug(text: str) -> str:

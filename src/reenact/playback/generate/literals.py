@@ -80,7 +80,16 @@ def _flat(value: Any) -> str:
         return "(" + ", ".join(map(_flat, value)) + ("," if len(value) == 1 else "") + ")"
     if kind is float and value - value != 0:  # no number
         return f'float("{value}")'
-    return repr(value)
+    return repr(value) if value is None or kind in (int, float, bool, bytes) else quoted(repr(value))
+
+
+def is_plain(value: Any) -> bool:
+    """True if a value's source is the value itself, all of it JSON."""
+    if type(value) is dict:
+        return all(type(key) is str and is_plain(item) for key, item in value.items())
+    if type(value) is list:
+        return all(map(is_plain, value))
+    return value is None or type(value) in (str, int, float, bool)
 
 
 def _broken(begin: str, items: list[str], end: str, indent: int) -> str:

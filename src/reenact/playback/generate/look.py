@@ -20,6 +20,7 @@ from ...errors import Diverged, ReenactError
 from ..asgi import Response
 from ..entry import Entry, arguments, call_of, found_by
 from ..inprocess import Reenactment
+from .literals import is_plain
 
 _LONGEST = 4_000
 
@@ -40,7 +41,9 @@ def _looked(asked: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     try:
         run.begin()
-        entry = Entry(asked["entry"], None, asked["input"])
+        recording = run.recorded.recording
+        found = Entry.of(recording)
+        entry = Entry(asked["entry"], None, found.input if found is not None else recording.input)
         told |= _form(entry)
         _call(entry, told)
         run.finish()
@@ -74,15 +77,7 @@ def _takes_plain(function: Any, entry: Entry) -> bool:
     given = dict(entry.input)
     kinds = {each.kind for each in inspect.signature(function).parameters.values()}
     odd = kinds & {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
-    return not odd and all(_is_plain(value) for value in [*args, *kwargs.values(), *given.values()])
-
-
-def _is_plain(value: Any) -> bool:
-    if type(value) is dict:
-        return all(type(key) is str and _is_plain(item) for key, item in value.items())
-    if type(value) is list:
-        return all(map(_is_plain, value))
-    return value is None or type(value) in (str, int, float, bool)
+    return not odd and all(is_plain(value) for value in [*args, *kwargs.values(), *given.values()])
 
 
 def _call(entry: Entry, told: dict[str, Any]) -> None:

@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from ..whole import placeholders
-from .case import APP, CODE, COMMAND, PROMPT, PROVES, TOOL_KIND, Case, comes_from, failed_with
-from .literals import Source, call, literal, quoted
+from .case import APP, CODE, COMMAND, PROMPT, PROVES, TOOL_KIND, Case, comes_from
+from .literals import Source, call, is_plain, literal, quoted
 
 _SHORT, _LONG_INPUT = 160, 3_000
 _IMPLIED = ("host", "user-agent", "accept", "content-length")
@@ -95,7 +95,7 @@ def _marks(case: Case, trace: str) -> str:
         marks.append(f"@pytest.mark.reenact({quoted(trace)}{more})")
     if case.kind == CODE and case.is_failed:
         raises = f"raises={_raised_name(case)}, "
-        reason = quoted(failed_with(case))
+        reason = quoted(case.failed)
         marks.append(f"@pytest.mark.xfail(strict=True, {raises}reason={reason})")
     return "".join(f"{mark}\n" for mark in marks)
 
@@ -129,7 +129,7 @@ def _call_lines(case: Case, outer: int, *, is_checked: bool = True) -> list[str]
 
 def _function_call(case: Case, outer: int, before: str) -> str:
     name = case.target.partition(":")[2]
-    if len(json.dumps(case.given)) > _LONG_INPUT:
+    if not is_plain(case.given) or len(repr(case.given)) > _LONG_INPUT:
         return f"call({name}, **{_input_of(case)})"
     if not case.seen.get("direct"):
         return call("call", [Source(name)], case.given, outer=outer, before=before)
@@ -150,7 +150,7 @@ def _request(case: Case, outer: int) -> str:
     told["root_path"] = given.get("root_path")
     told = {name: value for name, value in told.items() if value or (name == "json" and "body" in given)}
     app = Source(case.target.partition(":")[2])
-    if sent.get("parts") or len(json.dumps(told)) > _LONG_INPUT:
+    if sent.get("parts") or not is_plain(told) or len(repr(told)) > _LONG_INPUT:
         return f"send({app}, recorded={_input_of(case)})"
     place = [app, given.get("method", "GET"), given.get("url", "/")]
     return call("send", place, told, outer=outer, before="response = ")
@@ -186,7 +186,7 @@ def _trajectory(case: Case, run: str) -> list[str]:
 
 
 def _is_short(value: Any) -> bool:
-    return len(json.dumps(value)) <= _SHORT and not placeholders(value)
+    return is_plain(value) and len(repr(value)) <= _SHORT and not placeholders(value)
 
 
 def _of_result(case: Case) -> list[str]:
