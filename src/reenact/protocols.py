@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         content_type: str | None
         sent: Any
         recorder: Any
+        given: Reply | None
 
     class Responder(Protocol):
         """Answers calls in the place of the network; raises for one that it has no answer to."""
@@ -53,6 +54,9 @@ class Leaving:
         """None if it is made while it is sent."""
         self.content_type = next((value for name, value in headers if name.lower() == "content-type"), None)
         self.recorder = recorder
+        self.given: Reply | None = None
+        """What it gets in the place of the recorded answer, of the call ``replayed``."""
+        self.replayed: str | None = None
 
 
 class Live:
@@ -109,9 +113,10 @@ class ToolReply:
         self.is_given_up = is_given_up
 
 
-COMPLETE, BREAKS, STAYS_OPEN, RAISES = "complete", "breaks", "stays-open", "raises"
+COMPLETE, BREAKS, STAYS_OPEN, RAISES, ENDS = "complete", "breaks", "stays-open", "raises", "ends"
 """After its pieces an answer is over; or its connection breaks; or nothing more comes, because it was the
-agent that went no further; or there is no answer at all but an exception of the HTTP library."""
+agent that went no further; or there is no answer at all but an exception of the HTTP library; or the
+recording ends there, and with it the run."""
 
 
 class Reply:

@@ -16,11 +16,13 @@ from .fingerprint import Request
 from .frontier import Early, Frontier, Miss, Served
 from .modes import STRICT
 from .release import PATIENCE, Release
-from .tape import RecordedCall, Tape
+from .tape import NEVER, RecordedCall, Tape
 
 if TYPE_CHECKING:
     from .sharing import Shared
 
+_FOR_LAST = 1.0
+"""Seconds without a request after which nothing more is expected of a run that died."""
 _LOOK = 0.002
 """Seconds between two looks whether a request's turn has come."""
 _FOR_OTHERS = 10.0
@@ -62,6 +64,8 @@ class Player:
             if found.call.comes_to_something:
                 self.release.wait(found.call)
             time.sleep(self._until_killed(found.call))
+            while self._others_go_on(found.call):
+                time.sleep(_LOOK)
         return found
 
     async def ask_async(self, request: Request) -> Served | Miss:
@@ -74,6 +78,8 @@ class Player:
                 await self.release.wait_async(found.call)
             if pause := self._until_killed(found.call):
                 await asyncio.sleep(pause)
+            while self._others_go_on(found.call):
+                await asyncio.sleep(_LOOK)
         return found
 
     def _find(self, request: Request, until: float) -> Served | Miss | Early:
@@ -96,6 +102,13 @@ class Player:
             return 0.0
         went_on = (self.tape.recording.ended or 0) - (call.event.timestamp or 0)
         return min(max(went_on, 0.0) + _SLOWER, _FOR_OTHERS)
+
+    def _others_go_on(self, call: RecordedCall) -> bool:
+        """True while other work of a run that died is still to be done before the end of its recording."""
+        if call.outcome != IN_FLIGHT:
+            return False
+        to_come = any(each.end != NEVER for each in self.frontier.missing())
+        return to_come and not self.release.is_quiet(_FOR_LAST)
 
     def explain(self, miss: Miss, *, user_agent: str | None = None) -> Divergence:
         """Return the report of a miss."""

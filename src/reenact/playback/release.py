@@ -94,6 +94,10 @@ class Release:
         with self._lock:
             self._changed()
 
+    def is_quiet(self, seconds: float) -> bool:
+        """True if nothing was asked for or given for so long."""
+        return time.monotonic() - self._last > seconds
+
     def wait(self, call: RecordedCall) -> None:
         """Return when a call's answer may be given to this thread."""
         event = threading.Event()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture.sent import body_before
 from ..errors import Diverged, NotRecorded
-from ..protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN, AskedTool, Reply, ToolReply
+from ..protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN, AskedTool, Reply, ToolReply
 from ..wire.inflate import packed
 from .ambient import Ambient
 from .answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..protocols import Asked, Leaving, Live
     from .divergence import Divergence
 
-_THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: STAYS_OPEN}
+_THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: ENDS}
 _UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")
 """Headers about how bytes travelled, which they do not do now."""
 _TRIED_AGAIN = frozenset({408, 409, 425, 429, *range(500, 600)})
@@ -113,9 +113,7 @@ class TapeResponder:
             raise NotRecorded(self._missed(found))
         answer = found.call.answer
         if answer.outcome == IN_FLIGHT:
-            why_not = f"{found.call.label()} never ended in the recording: what it gives is not known"
-            self._note("unknown", why_not)
-            raise Diverged(why_not)
+            raise Diverged(self._never_ended(found))
         self._served(found)
         why = reasons(answer)
         if why:
@@ -125,6 +123,10 @@ class TapeResponder:
     def _made(self, found: Served | Miss) -> Reply:
         if isinstance(found, Served):
             answer = found.call.answer
+            if answer.outcome == IN_FLIGHT:
+                why = self._never_ended(found)
+                if not answer.pieces:
+                    raise Diverged(why)
             if answer.is_known:
                 self._served(found)
                 if answer.lossy:
@@ -135,6 +137,11 @@ class TapeResponder:
         return Reply(
             REFUSED, [("content-type", "application/json"), ("x-should-retry", "false")], [(body, 0)]
         )
+
+    def _never_ended(self, found: Served) -> str:
+        why = f"{found.call.label()} never ended in the recording: what it gives is not known"
+        self._note("unknown", why)
+        return why
 
     def _translated(self, request: Request) -> Request:
         """Return a request with the recording's placeholders for the secrets that it is known to have had."""
@@ -147,7 +154,7 @@ class TapeResponder:
 
     def _learned(self, asked: Asked | AskedTool, request: Request, found: Served | Miss) -> Served | Miss:
         if isinstance(found, Served):
-            _mark(asked, found.call.id)
+            mark(asked, found.call.id)
         redactor = asked.recorder.texts.redactor
         met = len(redactor.placeholders) if redactor is not None else 0
         if isinstance(found, Served) and met > self.secrets.known:
@@ -180,7 +187,7 @@ class TapeResponder:
         return text
 
 
-def _mark(asked: Asked | AskedTool, call: str) -> None:
+def mark(asked: Asked | AskedTool, call: str) -> None:
     """Have it recorded whose answer this is."""
     told: Any = asked.opened if isinstance(asked, AskedTool) else asked
     if told is not None:

@@ -13,9 +13,10 @@ from _contextvars import ContextVar
 from errno import ECONNREFUSED
 
 from ... import protocols
-from ...protocols import BREAKS, RAISES
+from ...errors import Diverged
+from ...protocols import BREAKS, ENDS, RAISES
 from .instance import override
-from .raw_reply import ABOUT_LENGTH, Raw, named, os_error, text_of
+from .raw_reply import ABOUT_LENGTH, THE_END, Raw, named, os_error, text_of
 from .transfer import Transfer
 
 TYPE_CHECKING = False
@@ -135,6 +136,10 @@ class _InMemory(asyncio.Transport):
             await asyncio.sleep(pause)  # others have their turn, as while one waits for a socket
             await self._may_read.wait()
             protocol.data_received(data)
+        if reply.then == ENDS:
+            await asyncio.sleep(0)
+            reader = getattr(protocol, "_payload", None)
+            (protocol if reader is None else reader).set_exception(Diverged(THE_END))
         if reply.then == BREAKS:
             await asyncio.sleep(0)
             self._break(reply.error)

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ... import protocols
 from ...errors import Diverged
-from ...protocols import BREAKS, RAISES, STAYS_OPEN
+from ...protocols import BREAKS, ENDS, RAISES, STAYS_OPEN
 from ..exchange import how_raised
 from ..inside import current
 from .methods import replace
-from .raw_reply import Raw, named, os_error, text_of
+from .raw_reply import THE_END, Raw, named, os_error, text_of
 from .standin import genuine
 
 TYPE_CHECKING = False
@@ -222,6 +222,8 @@ def _bytes_of(reply: Reply, method: str) -> Iterator[bytes]:
         if pause:
             time.sleep(pause)
         yield data
+    if reply.then == ENDS:
+        raise Diverged(THE_END)
     if reply.then == STAYS_OPEN:
         raise TimeoutError("timed out")  # the agent read no further then
     if reply.then == BREAKS and getattr(reply.error, "type", None) != "cut":

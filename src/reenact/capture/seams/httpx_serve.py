@@ -6,8 +6,9 @@ import asyncio
 import time
 
 from ... import protocols
-from ...protocols import BREAKS, COMPLETE, RAISES, STAYS_OPEN
-from .raw_reply import ABOUT_LENGTH, text_of
+from ...errors import Diverged
+from ...protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN
+from .raw_reply import ABOUT_LENGTH, THE_END, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def _make_streams(module: Any) -> tuple[type, type]:
                 if pause:
                     time.sleep(pause)
                 yield data
+            if self._reply.then == ENDS:
+                raise Diverged(THE_END)
             if self._reply.then != COMPLETE:
                 raise _error(module, self._reply, self._request)
 
@@ -89,6 +92,8 @@ def _make_streams(module: Any) -> tuple[type, type]:
             for data, pause in self._reply.pieces:
                 await asyncio.sleep(pause)  # others have their turn, as while one waits for a socket
                 yield data
+            if self._reply.then == ENDS:
+                raise Diverged(THE_END)
             if self._reply.then == STAYS_OPEN:
                 await asyncio.Event().wait()  # the agent gave it up, and will again
             if self._reply.then == BREAKS:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _STREAMS = ("event-stream", "eventstream", "ndjson", "stream+json")
 _BODILESS = (204, 304)
+THE_END = "the recording ends in the middle of this answer"
 ABOUT_LENGTH = ("content-length", "transfer-encoding")
 """Headers of a request that its body decides."""
 

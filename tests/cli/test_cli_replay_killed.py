@@ -1,0 +1,73 @@
+"""reenact replay of a run that was killed: it goes as far as the recording, and says where that ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from provider import Provider
+
+AGENT = """
+import asyncio, os, sys
+
+import httpx
+
+url = os.environ["MODEL_URL"] + "/v1/messages"
+
+def ask(number, **more):
+    return {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": f"Question {number}"}], **more}
+
+async def long(client):
+    async with client.stream("POST", os.environ["SLOW_URL"] + "/v1/messages", json=ask(0, **STREAM)) as answer:
+        async for piece in answer.aiter_bytes():
+            pass
+
+async def main():
+    async with httpx.AsyncClient(timeout=60) as client:
+        waiting = asyncio.create_task(long(client))
+        for number in range(1, 4):
+            done = await client.post(url, json=ask(number))
+            print(done.json()["content"][0]["text"], flush=True)
+        print("waiting", flush=True)
+        await waiting
+
+STREAM = {"stream": True} if "--stream" in sys.argv else {}
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--stream",)], ids=["plain", "stream"])
+def test_the_end_of_a_recording_is_the_end(
+    tmp_path: Path, provider: Provider, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env |= {
+        "MODEL_URL": provider.url("text"),
+        "SLOW_URL": provider.url("text,drip-30000" if words else "text,late-30000"),
+    }
+    run = [sys.executable, "-m", "reenact", "run", "--name", "killed", "agent.py", *words]
+    with subprocess.Popen(
+        run, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as agent:
+        assert agent.stdout is not None
+        printed = []
+        while not printed or printed[-1] != "waiting\n":
+            printed.append(agent.stdout.readline())
+            assert printed[-1], printed
+        time.sleep(0.3)  # something of the stream is to have come
+        os.killpg(agent.pid, signal.SIGKILL)
+    again = subprocess.run(
+        [sys.executable, "-m", "reenact", "replay", "killed", "--json"], cwd=tmp_path, env=env,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert again.stdout == "".join(printed) and again.returncode == 3, again.stderr
+    told = json.loads(again.stderr.splitlines()[-1])
+    assert len(told["unknown"]) == 1 and "never ended" in told["unknown"][0] and not told["diverged"]
