@@ -7,6 +7,7 @@ stands in docs/support.md.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -22,6 +23,14 @@ from .play import DECORATED, RUN, SPANS, Played, by_case, play, python
 from .table import HERE, Case, Framework
 
 UNUSABLE = 2
+DID = re.compile(r'\{"tool": "(\w+)", "args": ')
+ANSWERED = re.compile(rf'\{{"tool": "({"|".join(TOOLS)})", "args": .*\n')
+"""What a tool says, which some frameworks' own output stands before in the line."""
+
+
+def tools_in(printed: dict[str, list[str]]) -> list[str]:
+    """The names of the tools that say they did something."""
+    return [name for lines in printed.values() for line in lines for name in DID.findall(line)]
 
 
 @dataclass(frozen=True)
@@ -44,17 +53,16 @@ class Replayed:
 
     def went_as(self, recorded: Played, case: Case) -> bool:
         """True if a case said the same; what a tool would say that was answered is left out."""
-        silent = () if self.way == RUN else tuple(f'{{"tool": "{name}"' for name in TOOLS)
-        first = [line for line in recorded.printed[case.name] if not line.startswith(silent)]
-        again = self.printed.get(case.name, [])
+        first, again = recorded.printed[case.name], self.printed.get(case.name, [])
+        if self.way == DECORATED:
+            first = ANSWERED.sub("", "".join(f"{line}\n" for line in first)).splitlines()
         both = [[Plain(self.port).text(line) for line in lines] for lines in (first, again)]
         return sorted(both[0]) == sorted(both[1]) if case.at_once else both[0] == both[1]
 
     @property
     def tools_executed(self) -> list[str]:
         """The names of the tools that did their work again."""
-        every = [line for lines in self.printed.values() for line in lines]
-        return [json.loads(line)["tool"] for line in every if line.startswith('{"tool"')]
+        return tools_in(self.printed)
 
     def is_as(self, recorded: Played, framework: Framework) -> bool:
         """True if it ended as the recorded program did, every case said the same, and every call was answered."""
