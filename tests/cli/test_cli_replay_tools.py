@@ -245,7 +245,7 @@ def test_what_the_agent_would_do_again_is_refused_and_named(quiet: Typed, tmp_pa
     assert [each["what"] for each in told["refused"]] == list(ACTS.values()), again.stdout
     assert all(each["where"].endswith(" in <lambda>") for each in told["refused"])
     refusals = [line.split(" (agent.py:")[0] for line in again.stdout.splitlines()[:-1]]
-    assert refusals == [f"PermissionError: reenact replay refused to {what}" for what in ACTS.values()]
+    assert refusals == [f"PermissionError: reenact refused to {what}" for what in ACTS.values()]
     after = sorted(str(path) for path in tmp_path.rglob("*") if ".reenact" not in path.parts)
     assert before == after and (tmp_path / "kept.txt").read_text() == "kept"
 
