@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from ..protocols import Live
+    from ..protocols import Live, Reply
     from .calls import OpenCall
     from .recorder import Recorder
 
@@ -62,6 +62,8 @@ class Exchange:
         """What is sent while a recording answers all others."""
         self.replayed: str | None = None
         """The recorded call whose answer this gets."""
+        self.given: Reply | None = None
+        """Another answer that it gets in the place of that."""
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []
         self.arrived = Arrived()
@@ -97,7 +99,12 @@ class Exchange:
             self._opened.lane = lane
             return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
 
-        fields: dict[str, Any] = {"provider": self.provider, "url": self.url, "parent": parent, "workspace": tree}
+        fields: dict[str, Any] = {
+            "provider": self.provider,
+            "url": self.url,
+            "parent": parent,
+            "workspace": tree,
+        }
         fields["headers"] = told or None
         fields = {name: value for name, value in fields.items() if value is not None}
         self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)
@@ -202,7 +209,10 @@ class Exchange:
         first["request_id"] = self._header(*REQUEST_ID)
         began, texts = self._opened.began, self.recorder.texts
         raw = self.arrived.store(texts, data, body, began) if self._stream else None
-        last: dict[str, Any] = {"headers": told_headers(self._headers), "sent": self.sent and self.sent.told()}
+        last: dict[str, Any] = {
+            "headers": told_headers(self._headers),
+            "sent": self.sent and self.sent.told(),
+        }
         last["replayed"] = self.replayed
         write_answer(
             self.recorder, self._calls, body, self._call, self._opened,

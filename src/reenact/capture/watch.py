@@ -60,7 +60,7 @@ class Watch:
                     return None
                 route = Route(HTTP, None)
             unread.record_whole_ones()
-            recorder, live, told = self.recorder(), None, list(headers)
+            recorder, leaving, live, told = self.recorder(), None, None, list(headers)
             if protocols.responder is not None:
                 asked = body if given is None else given
                 leaving = protocols.Leaving(route.sort, method.upper(), url, told, asked, recorder)
@@ -70,6 +70,8 @@ class Watch:
                     body, given = (body, given) if live.body is None else (live.body, as_json(live.body))
             exchange = Exchange(recorder, route.sort, route.provider, method.upper(), url)
             exchange.live, exchange.body_hash = live, hash(body)
+            if leaving is not None:
+                exchange.given, exchange.replayed = leaving.given, leaving.replayed
             try:
                 exchange.leave(told, body if given is None else given, hash((url, body)))
             except BaseException:  # an interrupt, too

@@ -35,7 +35,8 @@ class Overseer:
         if self._sent == len(_SIGNALS) or time.monotonic() - self._since < _QUIET:
             return None
         self._since = time.monotonic()
-        if not any("diverged" in each or "unknown" in each for each in read_report(self._report)):
+        told = ("diverged", "unknown", "halted")
+        if not any(name in each for each in read_report(self._report) for name in told):
             return None
         self._sent += 1
         return _SIGNALS[self._sent - 1]

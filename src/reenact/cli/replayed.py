@@ -30,7 +30,12 @@ class Outcome:
     @property
     def is_other(self) -> bool:
         """True if this was not the recorded run again; what only a library was refused does not count."""
-        return not self._began or bool(self._diverged or self._unknown or self._by_agent())
+        return not self._began or bool(self._diverged or self._unknown or self.is_refused)
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the agent itself was kept from something."""
+        return any(each.get("by") == "agent" for each in self._refused)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -88,15 +93,12 @@ class Outcome:
             return f"left its recording in {count(len(self._diverged), 'place')}"
         if self._unknown:
             return "went as recorded as far as the recording goes"
-        if self._by_agent():
+        if self.is_refused:
             return "was refused what it did then"
         if self._ended is not None and self._ended["now"] != self._ended["recorded"]:
             return f"ended otherwise: {self._ended['now']}, recorded: {self._ended['recorded']}"
         doubts = count(len(self._doubts), "doubt")
         return f"went on with {doubts}" if self._doubts else "went as recorded"
-
-    def _by_agent(self) -> bool:
-        return any(each.get("by") == "agent" for each in self._refused)
 
 
 def _counted(told: list[dict[str, Any]], *names: str) -> Counter[tuple[Any, ...]]:

@@ -9,18 +9,21 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from ..errors import Halted
+from ..wire.routes import HTTP, host_of
 from .fingerprint import TOOL, Request
 from .frontier import asks_the_same
 from .tape import RecordedCall, Tape
 from .world import HARMLESS, IRREVERSIBLE, effect_of
 
 if TYPE_CHECKING:
-    from ..protocols import AskedTool
+    from ..protocols import AskedTool, Leaving
     from .guard import Guard
 
 ASK, RECORDED = "ask", "recorded"
 ALL = "all"
 _LONGEST = 300
+_SAFE = ("GET", "HEAD", "OPTIONS")
+"""Methods of HTTP that change nothing."""
 
 Question = Callable[[str], str | None]
 """Asks the user; None if nobody is there."""
@@ -40,6 +43,8 @@ class Acting:
         guard: Guard | None = None,
         question: Question | None = None,
     ) -> None:
+        urls = (call.request.url or "" for call in tape.calls if call.kind == HTTP)
+        self._hosts = {host_of(url) for url in urls}
         self._recorded = [call for call in tape.calls if call.kind == TOOL and call.begin >= cut.begin]
         self._policy = policy
         self._allowed = allowed
@@ -67,6 +72,27 @@ class Acting:
     def effect(self, asked: AskedTool) -> str | None:
         """Return what a tool does to the world: by the user's settings, else as its author told."""
         return effect_of(asked.name, asked.effect, self._effects)
+
+    def reach(self, leaving: Leaving) -> None:
+        """Let a request get where it goes; Halted for one that asks no model, if it may change something.
+
+        What a tool asks while it runs is the tool's, and that was decided on.
+        """
+        if self.guard is None or self.guard.is_open:
+            return
+        host = host_of(leaving.url)
+        if leaving.url.startswith(("ws:", "wss:")):
+            raise Halted(
+                "a WebSocket cannot go live",
+                hint="cut after its last use, or have the agent use HTTP instead",
+            )
+        if leaving.sort != HTTP or ALL in self._allowed or (leaving.method in _SAFE and host in self._hosts):
+            self.guard.hosts.add(host)
+        else:
+            raise Halted(
+                f"{leaving.method} to {host} is not made: what it does is not told",
+                hint="put it into a tool: @tap.tool(effect=…) and --live-tools; or --live-tools all",
+            )
 
     @contextmanager
     def running(self, asked: AskedTool) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """Where a run goes live: which recorded calls still answer, and which request is the first to leave.
 
-All that began before the cut is answered. Of what came later only agents that worked beside the one that is
-cut keep to their recording, as long as they ask what they asked then.
+All that began before the cut is answered, but for tools that the cut lies in: they run, so that it is made.
+Of what came later only agents that worked beside the one that is cut keep to their recording, as long as they
+ask what they asked then; none do where the whole run is live.
 """
 
 from __future__ import annotations
@@ -10,21 +11,27 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from .fingerprint import Request
+from .fingerprint import TOOL, Request
 from .frontier import Frontier, asks_the_same, same_site
 from .tape import RecordedCall, Tape
 
-ANSWERED, AT_CUT, BEYOND = "answered", "at the cut", "beyond"
-"""Where a request stands: the recording answers it, or tells that it diverged; it is the one at the cut; it
-comes after the cut and nothing is recorded for it."""
+ANSWERED, AROUND, AT_CUT, BEYOND = "answered", "around the cut", "at the cut", "beyond"
+"""Where a request stands: the recording answers it, or tells that it diverged; it is that of a tool that the
+cut lies in; it is the one at the cut; it comes after the cut and nothing is recorded for it."""
 
 
 class Cut:
     """The boundary before one recorded call. Processes of one run share it through a file, ``mark``."""
 
-    def __init__(self, tape: Tape, call: RecordedCall, mark: str, *, is_rebased: bool = False) -> None:
+    def __init__(
+        self, tape: Tape, call: RecordedCall, mark: str, *, is_rebased: bool = False, is_whole: bool = False
+    ) -> None:
         self.call = call
-        self.kept = kept_calls(tape, call)
+        self.kept = kept_calls(tape, call, is_whole=is_whole)
+        self.is_whole = is_whole
+        """Nothing that an agent asks is answered: who else is there is live, too."""
+        self._around = tools_around(tape, call)
+        self._all = tape.calls if is_whole else []
         self._mark = mark
         self._is_rebased = is_rebased
         self._is_passed = False
@@ -40,13 +47,15 @@ class Cut:
         os.close(os.open(self._mark, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         self._is_passed = True
 
-    def place_of(self, request: Request, frontier: Frontier) -> str:
-        """Return where a request stands."""
-        equal = frontier.first_equal(request)
+    def place_of(self, request: Request, frontier: Frontier, promised: int) -> str:
+        """Return where a request stands; ``promised`` is how often one like it was told to be answered."""
+        equal = frontier.first_equal(request, promised)
+        if self._enters(request, equal):
+            return AROUND
         is_before = equal is not None and equal.begin < self.call.begin
         if not self.is_passed and not is_before and self._is_at(request, frontier):
             return AT_CUT
-        if equal is not None or not self.is_passed:
+        if equal is not None or not (self.is_passed or self.is_whole):
             return ANSWERED
         return BEYOND
 
@@ -54,27 +63,44 @@ class Cut:
         """Return the calls of this line of work that should have been made before the cut."""
         return [call for call in frontier.missing() if self._is_earlier(call)]
 
+    def _enters(self, request: Request, equal: RecordedCall | None) -> bool:
+        """True for the call of a tool that the cut lies in, once."""
+        around = next((call for call in self._around if asks_the_same(call, request)), None)
+        if around is None or (equal is not None and equal.begin < around.begin):
+            return False
+        self._around.remove(around)
+        return True
+
     def _is_at(self, request: Request, frontier: Frontier) -> bool:
         if asks_the_same(self.call, request):
             return True
-        if not self._is_rebased or self.left_out(frontier):
+        if not (self._is_rebased or self.is_whole) or self.left_out(frontier):
             return False
-        return self.call.kind == request.kind and same_site(self.call, request)
+        is_others = any(asks_the_same(call, request) for call in self._all)
+        return self.call.kind == request.kind and same_site(self.call, request) and not is_others
 
     def _is_earlier(self, call: RecordedCall) -> bool:
         return call.lane == self.call.lane and call.end < self.call.begin
 
 
-def kept_calls(tape: Tape, cut: RecordedCall) -> list[RecordedCall]:
+def tools_around(tape: Tape, cut: RecordedCall) -> list[RecordedCall]:
+    """Return the calls of tools that the cut lies in, the outermost first."""
+    before = (call for call in tape.calls[: cut.number] if call.kind == TOOL and call.end > cut.begin)
+    return [call for call in before if any(each is cut for each in tape.inside(call))]
+
+
+def kept_calls(tape: Tape, cut: RecordedCall, *, is_whole: bool = False) -> list[RecordedCall]:
     """Return the calls that are answered although the run goes live at one of them."""
+    around = {call.number for call in tools_around(tape, cut)}
+    before = [call for call in tape.calls[: cut.number] if call.number not in around]
+    if is_whole:
+        return before
     beside = {lane for lane in {call.lane for call in tape.calls} if lane != cut.lane}
     beside &= _overlapping(tape.calls, cut.lane)
     began = {call.lane for call in tape.calls if call.begin < cut.begin} | _with(tape.calls, cut)
-    return [
-        call
-        for call in tape.calls
-        if call is not cut and (call.begin < cut.begin or call.lane in beside & began)
-    ]
+    later = [call for call in tape.calls[cut.number + 1 :] if call.lane in beside & began]
+    others = _who_came_after(tape.calls, cut)
+    return before + [call for call in later if call.number not in others]
 
 
 def _overlapping(calls: Iterable[RecordedCall], lane: tuple[str, str]) -> set[tuple[str, str]]:
@@ -88,6 +114,26 @@ def _overlapping(calls: Iterable[RecordedCall], lane: tuple[str, str]) -> set[tu
         after = at < len(mine) and mine[at][0] < call.end
         if before or after:
             found.add(call.lane)
+    return found
+
+
+def _who_came_after(calls: Iterable[RecordedCall], cut: RecordedCall) -> set[int]:
+    """Return the calls that another agent made in a lane of an earlier one, once the one at the cut was over.
+
+    Its conversation begins anew; an agent that had worked beside and was slower only goes on with its own.
+    """
+    over = max(call.end for call in calls if call.lane == cut.lane)
+    found: set[int] = set()
+    said: dict[tuple[str, str], int] = {}
+    anew: set[tuple[str, str]] = set()
+    for call in calls:
+        size = call.size
+        if size is not None:
+            if call.begin > over and size <= said.get(call.lane, -1):
+                anew.add(call.lane)
+            said[call.lane] = size
+        if call.lane in anew:
+            found.add(call.number)
     return found
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from ..capture.places import parent_run
 from ..errors import Diverged
-from ..wire.routes import host_of
 from .acting import Acting
 from .caps import Caps
 from .cut import Cut
@@ -27,7 +27,13 @@ def cut_of(plan: Plan, tape: Tape) -> Cut:
     call = tape.call(fork.call)
     if call is None:
         raise Diverged(f"call {fork.call}, at which the run was to go live, is not in the recording")
-    return Cut(tape, call, os.path.join(plan.scratch, "passed"), is_rebased=plan.mode == REBASE)
+    return Cut(
+        tape,
+        call,
+        os.path.join(plan.scratch, "passed"),
+        is_rebased=plan.mode == REBASE,
+        is_whole=fork.is_whole,
+    )
 
 
 def fork_responder(
@@ -37,8 +43,6 @@ def fork_responder(
     fork = Fork(**plan.fork)
 
     def opened() -> None:
-        urls = (call.request.url or "" for call in tape.calls if call.kind != "tool")
-        guard.hosts.update(host_of(url) for url in urls)
         if fork.tree is not None:
             from ..capture.workspace import restore
 
@@ -51,7 +55,7 @@ def fork_responder(
         Player(tape, calls=calls, mode=plan.mode, shared=shared),
         cut,
         Edits.from_json(fork.edits),
-        Caps(fork.max_calls, fork.max_usd, fork.max_steps),
+        Caps(fork.max_calls, fork.max_usd, fork.max_steps, plan.scratch, parent_run()[2] + ".jsonl"),
         acting,
         opened,
         mode=plan.mode,

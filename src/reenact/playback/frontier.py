@@ -110,10 +110,15 @@ class Frontier:
             self.log.append(found)
             return found
 
-    def first_equal(self, request: Request) -> RecordedCall | None:
-        """Return the first call that is not over and asks what a request asks."""
-        with self._lock:
-            return next((call for call in self._remaining.all() if asks_the_same(call, request)), None)
+    def first_equal(self, request: Request, promised: int = 0) -> RecordedCall | None:
+        """Return the first call that is not over and asks what a request asks.
+
+        ``promised`` is how many such requests are known to come or have come: each has one of these calls.
+        """
+        with self._lock, self._news():
+            to_come = max(promised - self._served.get(request.fingerprint.l1, 0), 0)
+            equal = (call for call in self._remaining.all() if asks_the_same(call, request))
+            return next(islice(equal, to_come, None), None)
 
     def count_equal(self, request: Request) -> int:
         """Return how many calls that are not over ask what a request asks."""

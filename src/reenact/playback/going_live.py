@@ -7,6 +7,7 @@ what leaves: changed, if the fork changes it.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -17,10 +18,10 @@ from ..errors import Diverged, Halted
 from ..protocols import Live, Reply, ToolReply
 from ..wire.routes import MODEL
 from .caps import CALLS, STEPS, USD, Caps
-from .cut import ANSWERED, AT_CUT, Cut
+from .cut import ANSWERED, AROUND, AT_CUT, Cut
 from .edits import CutRequest, Edits, needs_signature
 from .fingerprint import TOOL, Request
-from .responder import TapeResponder, asked_by, reply_of
+from .responder import TapeResponder, asked_by, mark, reply_of
 from .tools import asked_of, reply_of_tool
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Fork:
 
     call: str
     """The id of the call at the cut."""
+    is_whole: bool = False
+    """The cut is where the run begins, and nothing beside it is answered."""
     edits: dict[str, Any] = field(default_factory=dict)
     tools: str = "ask"
     """``ask``: by what each does to the world; ``recorded``: only what is recorded."""
@@ -70,30 +73,34 @@ class ForkResponder(TapeResponder):
         self._acting = acting
         self._opened = opened
         self._lock = RLock()
-        self._at_cut = CutRequest.at(cut.call, player.tape) if edits.sets and cut.call.kind == TOOL else None
+        self._promised: Counter[str] = Counter()
+        """How often requests were told to be answered, by their L1: what they asked for is nobody else's."""
+        is_needed = bool(edits.sets) if cut.call.kind == TOOL else cut.is_whole and cut.call.kind == MODEL
+        self._at_cut = CutRequest.at(cut.call, player.tape) if is_needed else None
         """Of a model call as the agent makes it now: the recorded one is redacted."""
 
     def live(self, leaving: Leaving) -> Live | None:
         """Return what leaves for a request at the cut or beyond it, None for one that is answered."""
         request = self._translated(asked_by(leaving))
         with self._lock:
-            place = self._cut.place_of(request, self.player.frontier)
-            if place == ANSWERED or (place == AT_CUT and self._edits.replaces_answer):
+            place = self._place_of(request)
+            if place == ANSWERED:
                 return None
             if place == AT_CUT:
                 self._at_cut = CutRequest(leaving.request, leaving.url)
                 self._pass()
+                if self._edits.replaces_answer:
+                    leaving.given, leaving.replayed = self._edited_answer(request), self._cut.call.id
+                    return None
             return self._leaves(leaving)
 
     def reply(self, exchange: Asked) -> Reply:
         """Return what a call gets that does not leave."""
-        edited = self._edited_answer(exchange)
-        return super().reply(exchange) if edited is None else edited
+        return super().reply(exchange) if exchange.given is None else exchange.given
 
     async def reply_async(self, exchange: Asked) -> Reply:
         """Return the same, when this task may have it."""
-        edited = self._edited_answer(exchange)
-        return await super().reply_async(exchange) if edited is None else edited
+        return await super().reply_async(exchange) if exchange.given is None else exchange.given
 
     def tool(self, asked: AskedTool) -> ToolReply | None:
         """Return what a tool gave, or is made to give; None if it is to run."""
@@ -105,9 +112,21 @@ class ForkResponder(TapeResponder):
         place, reply = self._tool_at(asked)
         return await super().tool_async(asked) if place == ANSWERED else reply
 
+    def ambient(self, name: str, thread: str | None) -> Any:
+        """Return what clock and chance gave before the cut, None for what they give now."""
+        return None if self._cut.is_whole or self._cut.is_passed else super().ambient(name, thread)
+
     def running(self, asked: AskedTool) -> AbstractContextManager[None]:
         """Return what is to be held while a tool runs: it may do what the guard refuses others."""
         return self._acting.running(asked)
+
+    def _place_of(self, request: Request) -> str:
+        """Return where a request stands; one that is to be answered is as good as answered."""
+        key = request.fingerprint.l1
+        place = self._cut.place_of(request, self.player.frontier, self._promised[key])
+        if place == ANSWERED:
+            self._promised[key] += 1
+        return place
 
     def _pass(self) -> None:
         """The cut is reached; what should have come before it must have come."""
@@ -125,8 +144,9 @@ class ForkResponder(TapeResponder):
     def _leaves(self, leaving: Leaving) -> Live:
         self.player.release.asked()
         try:
+            self._acting.reach(leaving)
             if leaving.sort == MODEL:
-                self._caps.model(leaving.recorder)
+                self._caps.model()
             else:
                 self._caps.step()
             self._note("live", {"url": leaving.url, "sort": leaving.sort})
@@ -151,16 +171,8 @@ class ForkResponder(TapeResponder):
         body = json.dumps(made.body, ensure_ascii=False, separators=(",", ":")).encode()
         return Live(None if made.url == leaving.url else made.url, body)
 
-    def _edited_answer(self, exchange: Asked) -> Reply | None:
-        """Return the answer that the user gave in the place of the one at the cut, None for any other."""
-        if not self._edits.replaces_answer or self._cut.is_passed:
-            return None
-        request = self._translated(asked_by(exchange))
-        with self._lock:
-            if self._cut.place_of(request, self.player.frontier) != AT_CUT:
-                return None
-            self._at_cut = CutRequest(exchange.request, exchange.url)
-            self._pass()
+    def _edited_answer(self, request: Request) -> Reply:
+        """Return the answer that the user gave in the place of the one at the cut."""
         call = self._cut.call
         provider = call.event.provider if type(call.event.provider) is str else None
         return reply_of(self._edits.answer(call.answer, provider, request.url or "", call.is_stream))
@@ -169,13 +181,13 @@ class ForkResponder(TapeResponder):
         """Return where a tool's call stands, and its reply if it is not the recording that gives it."""
         request: Request = self._translated(asked_of(asked))
         with self._lock:
-            place = self._cut.place_of(request, self.player.frontier)
-            place = ANSWERED if asked.name in self._live else place
-            if place == ANSWERED:
+            place = ANSWERED if asked.name in self._live else self._place_of(request)
+            if place in (ANSWERED, AROUND):
                 return place, None
             if place == AT_CUT:
                 self._pass()
                 if self._edits.replaces_tool_result:
+                    mark(asked, self._cut.call.id)
                     answer = self._edits.tool_answer(self._cut.call.answer)
                     return place, reply_of_tool(answer, asked.function)
         self.player.release.asked()
@@ -188,8 +200,7 @@ class ForkResponder(TapeResponder):
 
     def _given(self, call: RecordedCall, asked: AskedTool) -> ToolReply:
         self.given += 1
-        if asked.opened is not None:
-            asked.opened.replayed = call.id
+        mark(asked, call.id)
         return reply_of_tool(call.answer, asked.function)
 
     def _stop(self, exc: BaseException) -> None:

@@ -12,6 +12,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Container, Iterable
+from threading import Lock
 from typing import Any
 
 from ..capture.failure import is_agents
@@ -72,6 +73,7 @@ class Guard:
         self._models = models
         self.hosts: set[str] = set()
         """Where connections may go, besides this machine."""
+        self._lock = Lock()
         self._openings = 0
         checks: dict[str, Callable[[str, tuple[Any, ...]], None]] = {
             "socket.connect": self._connects, "socket.sendto": self._connects,
@@ -98,7 +100,13 @@ class Guard:
 
     def open(self, more: int) -> None:
         """Let everything happen while somebody may act: 1 when that begins, -1 when it ends."""
-        self._openings += more
+        with self._lock:
+            self._openings += more
+
+    @property
+    def is_open(self) -> bool:
+        """True while somebody may act."""
+        return self._openings > 0
 
     def look_at(self, event: str, args: tuple[Any, ...]) -> None:
         """Raise if what is about to happen must not."""

@@ -99,6 +99,12 @@ def _read(data: bytes) -> Any:
         return data.decode("utf-8", "replace")
 
 
+def key_variables(provider: object) -> tuple[str, ...]:
+    """Return the environment variables that may hold a provider's key, none if it is not known."""
+    at = _BY_PROVIDER.get(provider) if type(provider) is str else None
+    return _KEYS[at].variables if at is not None else ()
+
+
 def _credentials(url: str, call: RecordedCall) -> dict[str, str]:
     host = host_of(url)
     key = next((each for each in _KEYS if host.endswith(each.hosts)), None)

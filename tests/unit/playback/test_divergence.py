@@ -13,6 +13,7 @@ from reenact.playback import divergence, suspects
 from reenact.playback import frontier as f
 from reenact.playback.fingerprint import MODEL, Request
 from reenact.playback.leaves import MISSING, Difference, differences, likeness
+from reenact.playback.modes import KEEP_GOING
 from reenact.playback.player import Player
 from reenact.playback.tape import Tape
 
@@ -44,7 +45,7 @@ def asked(tape: Tape, number: int, **changes: Any) -> Request:
     return Request(MODEL, "POST", {**request.body, **changes}, url=URL)
 
 
-def told(tape: Tape, requests: list[Request], mode: str = f.KEEP_GOING) -> divergence.Divergence:
+def told(tape: Tape, requests: list[Request], mode: str = KEEP_GOING) -> divergence.Divergence:
     player = Player(tape, mode=mode, patience=0.01)
     for request in requests:
         found = player.ask(request)

@@ -15,6 +15,7 @@ from simulated import URL, body, user
 from reenact import Tap
 from reenact.playback import frontier as f
 from reenact.playback.fingerprint import MODEL, Request
+from reenact.playback.modes import KEEP_GOING
 from reenact.playback.tape import NEVER, RecordedCall, Tape
 
 numbers = count()
@@ -61,7 +62,7 @@ SOME = settings(max_examples=600 if os.environ.get("REENACT_LONG") else 120, dea
 @given(
     steps=recorded_steps(),
     texts=st.lists(st.sampled_from("wxyz"), max_size=14),
-    mode=st.sampled_from([f.STRICT, f.KEEP_GOING, f.REBASE]),
+    mode=st.sampled_from([f.STRICT, KEEP_GOING, f.REBASE]),
 )
 def test_no_answer_to_another_question_and_none_twice(
     tmp_path_factory: pytest.TempPathFactory, steps: Any, texts: list[str], mode: str
@@ -146,14 +147,14 @@ def test_the_verdicts(three: Tape) -> None:
     assert miss(three, other_path).code == f.WRONG_KIND
 
 
-@pytest.mark.parametrize("mode", [f.STRICT, f.KEEP_GOING, f.REBASE])
+@pytest.mark.parametrize("mode", [f.STRICT, KEEP_GOING, f.REBASE])
 def test_a_plain_answer_is_never_given_to_who_wants_a_stream(three: Tape, mode: str) -> None:
     found = miss(three, asked("tell me about rome", stream=True), mode=mode)
     assert (found.code, found.nearest.number) == (f.WRONG_KIND, 0)
 
 
 def test_an_edited_request_does_not_hold_up_what_follows(three: Tape) -> None:
-    frontier = f.Frontier(three.calls, mode=f.KEEP_GOING)
+    frontier = f.Frontier(three.calls, mode=KEEP_GOING)
     asked_for = ["tell me about roma", "tell me about oslo", "tell me about riga"]
     first, *others = [frontier.ask(asked(text)) for text in asked_for]
     assert isinstance(first, f.Miss) and first.code == f.CHANGED

@@ -13,6 +13,7 @@ import uvloop
 from simulated import SHAPES, Diverged, Ours, record, replay, reply, said, user
 
 from reenact.playback import frontier as f
+from reenact.playback.modes import KEEP_GOING
 
 SEEDS = range(120 if os.environ.get("REENACT_LONG") else 25)
 
@@ -95,7 +96,7 @@ def test_swapped_steps_are_caught(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", range(6))
-@pytest.mark.parametrize("mode", [f.KEEP_GOING, f.REBASE])
+@pytest.mark.parametrize("mode", [KEEP_GOING, f.REBASE])
 def test_an_inserted_call_is_named_and_takes_nobodys_answer(at: int, mode: str, tmp_path: Path) -> None:
     seen, tape = record(steps(), tmp_path, at)
     rule = Ours(tape, mode)
@@ -119,7 +120,7 @@ def test_a_call_left_out_is_noticed_at_once_or_told_at_the_end(tmp_path: Path) -
     with pytest.raises(Diverged) as caught:
         replay(steps(left_out=2), Ours(tape))
     assert caught.value.found.code == f.REORDERED
-    rule = Ours(tape, f.KEEP_GOING)
+    rule = Ours(tape, KEEP_GOING)
     assert replay(steps(left_out=2), rule) == [*seen[:2], *seen[3:]]
     assert [call.number for call in rule.frontier.missing()] == [2]
     assert any(f.REORDERED in served.notes for served in rule.frontier.log)
@@ -151,7 +152,7 @@ def test_in_keep_going_others_keep_their_own_answers(shape: str, tmp_path: Path)
     agent = SHAPES[shape]
     for seed in SEEDS:
         _, tape = record(agent, tmp_path, seed)
-        rule = Ours(tape, f.KEEP_GOING, patience=0.005)
+        rule = Ours(tape, KEEP_GOING, patience=0.005)
         replay(edited(agent, 1), rule)
         assert rule.frontier.misses
         served = [found for found in rule.frontier.log if isinstance(found, f.Served)]

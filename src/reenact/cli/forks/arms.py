@@ -154,12 +154,15 @@ def _ended(told: dict[str, Any]) -> str:
         return FAILED if told["status"] >= 400 else OK
     if not told["passed"]:
         return DIVERGED
-    return STOPPED if told["halted"] else FAILED if told["exit"] else OK
+    is_stopped = told["halted"] or any(each.get("by") == "agent" for each in told["refused"])
+    return STOPPED if is_stopped else FAILED if told["exit"] else OK
 
 
 def _why(told: dict[str, Any]) -> str:
     if told.get("halted"):
         return str(told["halted"][0]["why"])
+    if told.get("refused"):
+        return f"refused to {told['refused'][0]['what']}"
     if told.get("diverged"):
         first = told["diverged"][0]
         return f"{first['code']} at {first.get('path') or first.get('recorded')}"

@@ -11,6 +11,11 @@ from ...tracefile.calls import MODEL
 from ...tracefile.recording import Recording
 from ..replayed import Outcome
 from ..text import compact, count
+from .failing import unlike, why_failed
+
+_ALLOWING = (
+    "what changes something goes into a tool: @tap.tool(effect=…), which --live-tools NAME allows to run"
+)
 
 
 class Spent:
@@ -51,13 +56,25 @@ def _number(value: object) -> int:
 class ForkOutcome:
     """The report of a fork, from the lines its processes wrote and from its own file."""
 
-    def __init__(self, outcome: Outcome, agent: Supervised, told: dict[str, Any]) -> None:
+    def __init__(
+        self, outcome: Outcome, agent: Supervised, told: dict[str, Any], provider: str | None
+    ) -> None:
         self._outcome = outcome
         self._agent = agent
         self._told = told
         self.is_passed = bool(outcome.all("passed"))
-        self.halted: list[dict[str, Any]] = outcome.all("halted")
-        self.spent = Spent(Recording.load(agent.path, agent.run_id)) if os.path.exists(agent.path) else None
+        self.halted: list[dict[str, Any]] = unlike(outcome.all("halted"))
+        self.spent: Spent | None = None
+        self.hint: str | None = None
+        if os.path.exists(agent.path):
+            recording = Recording.load(agent.path, agent.run_id)
+            self.spent = Spent(recording)
+            self.hint = why_failed(recording, provider) if agent.exit and not self.halted else None
+
+    @property
+    def is_stopped(self) -> bool:
+        """True if it was kept from something, whatever the agent made of that."""
+        return bool(self.halted) or self._outcome.is_refused
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -69,6 +86,7 @@ class ForkOutcome:
             "fork": self._told,
             "passed": self.is_passed,
             "halted": self.halted,
+            "hint": self.hint,
             "notes": self._outcome.all("edit"),
             "live": self.spent.as_dict() if self.spent is not None else None,
             "status": agent.status,
@@ -82,6 +100,9 @@ class ForkOutcome:
         for each in self.halted:
             lines.append(f"reenact: stopped: {each['why']}")
             lines += [f"hint: {each['hint']}"] if each.get("hint") else []
+        if self._outcome.is_refused and not self.halted:
+            lines.append(f"hint: {_ALLOWING}")
+        lines += [f"hint: {self.hint}"] if self.hint else []
         return [*lines, f"reenact: {self._verdict()}"]
 
     def _verdict(self) -> str:
@@ -90,4 +111,5 @@ class ForkOutcome:
             return f"the call at the cut was never made; {given} answered, nothing live"
         spent = f", {self.spent.text()}" if self.spent is not None else ""
         path = os.path.relpath(self._agent.path)
-        return f"{path}  {self._agent.status}, {given} answered{spent}, world: {self._told['world']}"
+        status = "stopped" if self.is_stopped else self._agent.status
+        return f"{path}  {status}, {given} answered{spent}, world: {self._told['world']}"

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import Any
 
 from ..._config import tool_effects
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
 from ...playback import preflight
 from ...playback.acting import ALL
-from ...playback.cut import kept_calls
+from ...playback.cut import tools_around
 from ...playback.edits import Edits
 from ...playback.going_live import Fork
 from ...playback.tape import RecordedCall, Tape
+from ...playback.world import HARMLESS, effect_of
 from ...tracefile.recording import Recording
 from ..output import Output
 from ..reenacted import Reenacted
-from ..replayed import Outcome
 from ..starting import start_of
 from ..text import clean, dump
 from . import world
@@ -33,10 +32,12 @@ def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
     edits = edits_of(args)
     edits.check(call, tape)
     live = live_tools(recording, tape, call, args.live_tools)
+    _check_around(tape, call, args.live_tools)
     start = start_of(recording, args.command, "fork")
     choice = world.prepare(args, recording, tape, call, out)
     fork = Fork(
         call=call.id,
+        is_whole=args.at is None,
         edits=edits.as_json(),
         tools=args.tools,
         allowed=tuple(args.live_tools),
@@ -61,13 +62,10 @@ def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
         workspace=choice.folder,
         restored_from=choice.source,
     ).run()
-    return _tell(args, told, agent, outcome, out)
+    return _tell(args, ForkOutcome(outcome, agent, told, call.event.provider), agent, out)
 
 
-def _tell(
-    args: argparse.Namespace, told: dict[str, Any], agent: Supervised, outcome: Outcome, out: Output
-) -> int:
-    result = ForkOutcome(outcome, agent, told)
+def _tell(args: argparse.Namespace, result: ForkOutcome, agent: Supervised, out: Output) -> int:
     if args.json:
         out.say(dump(result.as_dict()))
     else:
@@ -75,7 +73,7 @@ def _tell(
             out.say(clean(line))
     if not result.is_passed:
         return DIVERGED
-    return STOPPED if result.halted else end_like(agent.exit)
+    return STOPPED if result.is_stopped else end_like(agent.exit)
 
 
 def edits_of(args: argparse.Namespace) -> Edits:
@@ -119,9 +117,21 @@ def live_tools(
     would_run = preflight.unanswered(recording)
     _check_names(allowed, {*would_run, *tape.tools()} | _declared(tape), recording)
     named = tuple(name for name in allowed if name in would_run or name == ALL)
-    if not would_run or not (named or kept_calls(tape, call)):
+    if not would_run:
         return ()
     return tuple(name for name in preflight.live_tools(recording, named) if name in would_run)
+
+
+def _check_around(tape: Tape, call: RecordedCall, allowed: tuple[str, ...]) -> None:
+    """UsageError if the cut lies in a tool that would have to run and may not."""
+    settings = tool_effects()
+    for each in tools_around(tape, call):
+        is_harmless = effect_of(each.tool, each.event.effect, settings) in HARMLESS
+        if not is_harmless and each.tool not in allowed and ALL not in allowed:
+            raise UsageError(
+                f"the cut lies in {each.label()}, so that would have to run again",
+                hint=f"--live-tools {each.tool} allows it; or cut before it, at step {each.event.step}",
+            )
 
 
 def _check_names(allowed: tuple[str, ...], known: set[str], recording: Recording) -> None:
