@@ -119,7 +119,7 @@ class Guard:
         if not isinstance(address, tuple) or not address:
             return
         if not is_here(address[0]):
-            if self.hosts:  # which addresses they have is not known; other names are refused
+            if not all(map(is_here, self.hosts)):  # which addresses they have is not known
                 return
             self._refuse_connection(str(address[0]))
         elif len(address) > 1 and address[1] in self._models:

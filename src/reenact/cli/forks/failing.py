@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -23,8 +24,11 @@ def why_failed(recording: Recording, provider: object) -> str | None:
         return None
     variables = " or ".join(key_variables(provider)) or "its key"
     if not live:
-        wants_key = any(_WANTS_KEY.search(text) for text in _errors(recording))
-        return f"the fork calls the model, so it needs a key: set {variables}" if wants_key else None
+        return (
+            f"a fork calls the model, so it needs a key: set {variables}"
+            if _lacks_key(recording, provider)
+            else None
+        )
     statuses = [end.get("status") for end in ends]
     host = host_of(live[-1].event.url or "") or "the provider"
     if any(status in _REFUSED for status in statuses):
@@ -32,6 +36,15 @@ def why_failed(recording: Recording, provider: object) -> str | None:
     if statuses and all(status is None for status in statuses):
         return f"{host} does not answer: is it up, and reachable from here?"
     return None
+
+
+def _lacks_key(recording: Recording, provider: object) -> bool:
+    """True if it died for the lack of a key; before it did anything, it may have if there is none."""
+    errors = _errors(recording)
+    if errors or any(recording.calls()):
+        return any(_WANTS_KEY.search(text) for text in errors)
+    variables = key_variables(provider)
+    return bool(variables) and not any(os.environ.get(name) for name in variables)
 
 
 def unlike(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
