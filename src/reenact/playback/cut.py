@@ -7,10 +7,12 @@ ask what they asked then; none do where the whole run is live.
 
 from __future__ import annotations
 
+import json
 import os
 from bisect import bisect_right
 from collections.abc import Iterable
 
+from .edit_cut import CutRequest
 from .fingerprint import TOOL, Request
 from .frontier import Frontier, asks_the_same, same_site
 from .tape import RecordedCall, Tape
@@ -42,10 +44,22 @@ class Cut:
         self._is_passed = self._is_passed or os.path.exists(self._mark)
         return self._is_passed
 
-    def passes(self) -> None:
-        """The call at the cut is being made."""
-        os.close(os.open(self._mark, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    def passes(self, request: CutRequest | None) -> None:
+        """The call at the cut is being made; a model's is told to all processes, as it is."""
+        told = None if request is None else {"body": request.body, "url": request.url}
+        file = os.open(f"{self._mark}.new", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with open(file, "w", encoding="utf-8") as made:
+            json.dump(told, made)
+        os.replace(f"{self._mark}.new", self._mark)
         self._is_passed = True
+
+    def request(self) -> CutRequest | None:
+        """Return the request at the cut, as the process that made it told; None before."""
+        if not self.is_passed:
+            return None
+        with open(self._mark, encoding="utf-8") as told:
+            made = json.load(told)
+        return None if made is None else CutRequest(made["body"], made["url"])
 
     def place_of(self, request: Request, frontier: Frontier, promised: int) -> str:
         """Return where a request stands; ``promised`` is how often one like it was told to be answered."""

@@ -134,7 +134,7 @@ class ForkResponder(TapeResponder):
         if left_out and self._mode == "strict":
             names = ", ".join(call.label() for call in left_out[:3])
             self._stop(Diverged(f"the call at the cut is made, but not what came before it: {names}"))
-        self._cut.passes()
+        self._cut.passes(self._at_cut if self._cut.call.kind == MODEL else None)
         self._note("passed", self._cut.call.id)
         try:
             self._opened()
@@ -158,7 +158,10 @@ class ForkResponder(TapeResponder):
         raise AssertionError("not reached")
 
     def _changed(self, leaving: Leaving) -> Live:
-        if leaving.sort != MODEL or self._at_cut is None or not self._edits.changes_requests:
+        if leaving.sort != MODEL or not self._edits.changes_requests:
+            return Live()
+        self._at_cut = self._at_cut or self._cut.request()
+        if self._at_cut is None:
             return Live()
         made = self._edits.request(leaving.request, leaving.url, self._at_cut)
         for note in made.notes:
