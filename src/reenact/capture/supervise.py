@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .keeper import Keeper
 
 BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
+OFF_VARIABLE = "REENACT_OFF"
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """What a shell answers where a command cannot be started."""
 
@@ -53,6 +54,8 @@ class Supervised:
         head: dict[str, Any] | None = None,
         workspace: str | None = None,
         restored_from: str | None = None,
+        *,
+        must_join: bool = False,
     ) -> None:
         self.command = command
         self.name = name
@@ -67,6 +70,8 @@ class Supervised:
         """The folder that snapshots are taken of."""
         self.restored_from = restored_from
         """The repository of another run's snapshots; the first is taken when one of them was restored."""
+        self.must_join = must_join
+        """An agent that is answered must not run if it cannot be: it would call models and tools for real."""
         self.overseer: Callable[[], int | None] | None = None
         """Asked every second, while the agent runs, for a signal to send it."""
         self.exit = 0
@@ -129,7 +134,10 @@ class Supervised:
     def _become_agent(self, mask: Any, children: Any) -> NoReturn:
         """In the forked process: write the first line, and be the agent from then on."""
         try:
-            env = {**os.environ, **self.variables, **self._joining()}
+            joining = self._joining()
+            if self.must_join and OFF_VARIABLE in joining:
+                os._exit(NOT_EXECUTABLE)
+            env = {**os.environ, **self.variables, **joining}
             defaults = [signal.SIGPIPE, signal.SIGXFSZ]  # Python ignores them, and what is ignored stays so
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 defaults.append(signal.SIGINT)
@@ -151,7 +159,7 @@ class Supervised:
             guard.tell(f"folder:{folder}", f"{folder} is no folder, nothing is recorded.")
         except Exception as exc:
             guard.swallow("begin a run", exc)
-        return {"REENACT_OFF": "1"}
+        return {OFF_VARIABLE: "1"}
 
     def _begin(self) -> dict[str, str]:
         """Write ``run.start`` in the agent's name."""
@@ -169,7 +177,7 @@ class Supervised:
         recorder._begin_writer(self.w)
         recorder.start()
         if recorder.lost:  # told already, and enough: the agent runs as if we were not there
-            return {"REENACT_OFF": "1"}
+            return {OFF_VARIABLE: "1"}
         old = os.environ.get("PYTHONPATH")
         return {
             "PYTHONPATH": f"{BOOTSTRAP}{os.pathsep}{old}" if old else BOOTSTRAP,

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..capture.ambient_modules import AMBIENT_VARIABLE
 from ..capture.install import HOSTS_VARIABLE, HTTP_VARIABLE
-from ..capture.supervise import Supervised
+from ..capture.supervise import NOT_EXECUTABLE, OFF_VARIABLE, Supervised
 from ..errors import UsageError
 from ..playback import preflight
 from ..playback.later import claims_path
@@ -69,8 +69,9 @@ class Reenacted:
                 **self._plan,
             )
             head = {**start.head, **self._head}
+            variables = self._variables(plan)
             agent = Supervised(
-                start.command, self._name, self._meta, self._variables(plan), head, **self._workspace
+                start.command, self._name, self._meta, variables, head, **self._workspace, must_join=True
             )
             if plan.mode == STRICT:
                 agent.overseer = Overseer(plan.report, [claims_path(scratch)])
@@ -80,6 +81,11 @@ class Reenacted:
                 self._out.say(clean(f"reenact: runs {words}, as the recording says"))
             agent.run()
             told = read_report(plan.report)
+            if not told and agent.exit == NOT_EXECUTABLE:
+                raise UsageError(
+                    f"the run cannot be written to {os.path.dirname(agent.path)}, so nothing was started",
+                    hint="name another folder: REENACT_DIR=DIR",
+                )
             for each in told:
                 if "unusable" in each:
                     raise UsageError(each["unusable"]["text"], hint=each["unusable"]["hint"])
@@ -106,6 +112,7 @@ class Reenacted:
         os.mkdir(temporary)
         hosts = ",".join(preflight.model_hosts(self._recording))
         made = {VARIABLE: plan.text(), HOSTS_VARIABLE: hosts, "TMPDIR": temporary}
+        made[OFF_VARIABLE] = "0"  # switched off, nobody would answer, and the agent would be live
         made[HTTP_VARIABLE] = preflight.recorded_http(self._recording)
         if "ambient" in self._head:
             made[AMBIENT_VARIABLE] = ",".join(self._head["ambient"])

@@ -31,7 +31,7 @@ def start_of(recording: Recording, given: list[str], verb: str) -> Start:
     """Return how a run is started again; ``given`` is the user's own command, ``verb`` ours, for hints."""
     start = recording.start._raw() if recording.start is not None else {}
     if given:
-        return Start(command_line(given), None)
+        return Start(_answerable(command_line(given), verb), None)
     command, folder = start.get("command"), start.get("cwd")
     entry = Entry.of(recording)
     if entry is not None:
@@ -50,4 +50,18 @@ def start_of(recording: Recording, given: list[str], verb: str) -> Start:
         raise UsageError(f"its folder {folder} is not here", hint=hint)
     if not os.path.exists(command[0]):
         raise UsageError(f"{command[0]} is not here", hint=hint)
-    return Start(command, folder)
+    return Start(_answerable(command, verb), folder)
+
+
+def _answerable(command: list[str], verb: str) -> list[str]:
+    """Return a command; raise for a Python that is told to pass us by: it would call the model for real."""
+    if os.path.basename(command[0]).startswith(("python", "pypy")):
+        for word in command[1:]:
+            if not word.startswith("-") or word in ("-", "-m", "-c"):
+                break
+            if word[1:2] not in "WX-" and any(letter in word for letter in "IES"):
+                raise UsageError(
+                    f"python {word} does not load reenact, so nothing would answer it, and it would run live",
+                    hint=f"run it without {word}: reenact {verb} RUN -- agent.py",
+                )
+    return command
