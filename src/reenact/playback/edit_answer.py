@@ -19,7 +19,7 @@ _KEPT = (
 )  # fmt: skip
 """What an answer has besides its words: the recorded one's where the given one leaves it out."""
 _IDS = ("id", "responseId")
-_MCP = frozenset({"content", "isError", "structuredContent", "_meta"})
+_MCP = frozenset({"content", "isError", "structuredContent", "_meta", "resultType"})
 _HOPS = ("content-length", "content-encoding", "transfer-encoding", "content-type")
 
 
@@ -135,13 +135,21 @@ def tool_answered(given: str, answer: Answer) -> Answer:
     if type(old) is dict and "yielded" in old and "count" in old:  # a generator's
         items = value if type(value) is list else [value]
         value = {"yielded": items, "count": len(items), "returned": None}
-    elif _is_mcp(old) and not _is_mcp(value):
-        value = {
-            "content": [{"type": "text", "text": as_text(given)}],
-            **({"structuredContent": value} if "structuredContent" in old and type(value) is dict else {}),
-            "isError": False,
-        }
+    elif _is_mcp(old):
+        value = _as_mcp(given, value, old)
     return replace(answer, outcome=OK, body=value, error=None, lossy=())
+
+
+def _as_mcp(given: str, value: Any, old: dict[str, Any]) -> dict[str, Any]:
+    """Return a result as an MCP server gives it; clients want the structured one, too, if there was one."""
+    told = value if _is_mcp(value) else {"content": [{"type": "text", "text": as_text(given)}]}
+    made = {"isError": False, **told}
+    if "structuredContent" not in told and type(old.get("structuredContent")) is dict:
+        text = "".join(string(mapping(block).get("text")) or "" for block in told["content"])
+        is_wrapped = list(old["structuredContent"]) == ["result"]
+        structured = {"result": text} if is_wrapped else parsed(text)
+        made |= {"structuredContent": structured} if type(structured) is dict else {}
+    return made
 
 
 def _is_mcp(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from ..capture.places import parent_run
@@ -30,7 +29,7 @@ def cut_of(plan: Plan, tape: Tape) -> Cut:
     return Cut(
         tape,
         call,
-        os.path.join(plan.scratch, "passed"),
+        plan.mark,
         is_rebased=plan.mode == REBASE,
         is_whole=fork.is_whole,
     )

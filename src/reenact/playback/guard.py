@@ -17,6 +17,7 @@ from typing import Any
 
 from ..capture.failure import is_agents
 from ..errors import Diverged
+from . import servers
 from .whose import frames, is_library, is_librarys_folder, is_librarys_own, is_mcp_server, only_looks
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -53,7 +54,8 @@ class Guard:
 
     ``raised`` is what a connection ends in, ``allowing`` says how to have files and programs open.
     ``models`` are ports of this machine at which the recorded model listens: who comes there has not asked
-    the recording, because nobody listens to the library that was used.
+    the recording, because nobody listens to the library that was used. ``servers`` is where MCP servers that
+    are started are written down (``servers``), ``is_free`` says that all may happen for good.
     """
 
     def __init__(
@@ -65,12 +67,16 @@ class Guard:
         raised: Callable[[str], BaseException] = Diverged,
         allowing: str = "allow tools to act with --live-tools",
         models: Container[object] = (),
+        servers: str | None = None,
+        is_free: Callable[[], bool] | None = None,
     ) -> None:
         self._folders = tuple(os.path.realpath(folder) + os.sep for folder in folders)
         self._tell = tell
         self._raised = raised
         self._allowing = allowing
         self._models = models
+        self._servers = servers
+        self._is_free = is_free or (lambda: False)
         self.hosts: set[str] = set()
         """Where connections may go, besides this machine."""
         self._lock = Lock()
@@ -111,7 +117,7 @@ class Guard:
     def look_at(self, event: str, args: tuple[Any, ...]) -> None:
         """Raise if what is about to happen must not."""
         check = self._checks.get(event)
-        if check is not None and not self._openings:
+        if check is not None and not self._openings and not self._is_free():
             check(event, args)
 
     def _connects(self, event: str, args: tuple[Any, ...]) -> None:
@@ -160,8 +166,13 @@ class Guard:
                 self._refuse(f"{_CHANGES[event]} {_shown(each)}")
 
     def _starts(self, event: str, args: tuple[Any, ...]) -> None:
-        if event == "subprocess.Popen" and (_is_guarded_python(args) or is_mcp_server() or only_looks()):
-            return
+        if event == "subprocess.Popen":
+            if is_mcp_server():
+                if self._servers is not None:
+                    servers.note(self._servers, args[1])
+                return
+            if _is_guarded_python(args) or only_looks():
+                return
         if event in ("os.exec", "os.posix_spawn") and _is_guarded_python((args[0], args[1], None, args[2])):
             return
         command = args[1] if len(args) > 1 and event != "os.system" else args[0]

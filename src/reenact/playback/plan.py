@@ -35,6 +35,11 @@ class Plan:
     fork: dict[str, Any] = field(default_factory=dict)
     """Of a run that goes live somewhere: where, and how it goes on (``going_live.Fork``)."""
 
+    @property
+    def mark(self) -> str:
+        """The file that is there once a fork is past its cut."""
+        return os.path.join(self.scratch, "passed")
+
     def text(self) -> str:
         """Return it as the variable's value."""
         return json.dumps(asdict(self))

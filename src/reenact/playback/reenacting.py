@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import protocols
@@ -34,6 +35,8 @@ def begin_here() -> None:
         is_relaxed=plan.relaxed,
         tell=lambda refused: report.note("refused", refused),
         models=() if plan.fork else plan.models,
+        servers=os.path.join(plan.scratch, "servers") if plan.fork else None,
+        is_free=_may_serve(plan) if plan.fork else None,
     )
     if is_begun_for_us(f"{stem}.jsonl"):
         _answer(plan, guard, is_first=True)
@@ -42,6 +45,15 @@ def begin_here() -> None:
     os.register_at_fork(after_in_child=lambda: _answer_later(plan, guard, is_forked=True))
     report.note("began", os.getpid())
     guard.begin()
+
+
+def _may_serve(plan: Plan) -> Callable[[], bool] | None:
+    """Return what tells that this process, a server of tools, may do what it is asked: the run is live."""
+    from . import servers
+
+    return (
+        (lambda: os.path.exists(plan.mark)) if servers.is_one(os.path.join(plan.scratch, "servers")) else None
+    )
 
 
 def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
