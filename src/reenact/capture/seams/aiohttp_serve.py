@@ -37,9 +37,8 @@ def changed(live: Live, args: Any, given: Any) -> tuple[Any, Any]:
     if live.body is None:
         return args, given
     headers = [pair for pair in _pairs(given.get("headers")) if pair[0].lower() not in ABOUT_LENGTH]
-    if not any(name.lower() == "content-type" for name, _ in headers):
-        headers.append(("content-type", "application/json"))
-    return args, {**given, "json": None, "data": live.body, "headers": headers}
+    payload = sys.modules["aiohttp"].BytesPayload(live.body, content_type="application/json")
+    return args, {**given, "json": None, "data": payload, "headers": headers}
 
 
 def _pairs(headers: Any) -> list[tuple[str, str]]:

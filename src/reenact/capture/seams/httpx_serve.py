@@ -8,7 +8,7 @@ import time
 from ... import protocols
 from ...errors import Diverged
 from ...protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN
-from .raw_reply import ABOUT_LENGTH, THE_END, text_of
+from .raw_reply import THE_END, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,18 @@ def changed(module: Any, live: Live, request: Any) -> Any:
     """Return the request that leaves in the place of another."""
     if live.body is None and live.url is None:
         return request
-    made = {"content": live.body, "extensions": request.extensions}
-    kept = [
-        pair for pair in request.headers.multi_items() if live.body is None or pair[0] not in ABOUT_LENGTH
-    ]
-    if live.body is None:
-        made = {"stream": request.stream, "extensions": request.extensions}
-    return module.Request(request.method, live.url or request.url, headers=kept, **made)
+    made, headers = {"stream": request.stream}, list(request.headers.raw)
+    if live.body is not None:
+        length = str(len(live.body)).encode()
+        made = {"content": live.body}
+        headers = [
+            (name, length if name.lower() == b"content-length" else value)
+            for name, value in headers
+            if name.lower() != b"transfer-encoding"
+        ]
+    return module.Request(
+        request.method, live.url or request.url, headers=headers, extensions=request.extensions, **made
+    )
 
 
 def answer(module: Any, exchange: Exchange, request: Any) -> Any:
