@@ -14,22 +14,26 @@ from ..output import Output
 from .replay import tool_names
 
 DESCRIPTION = """\
-Run the recorded command again, or COMMAND after --, answered by the recording up to the call at --at. That
-call and all that follow are live: the model is called, with what you changed. It is a new run in a new file;
-the recording stays as it is. Changes stay in force for the rest of the run (--once: for that call alone).
-After the cut tools run by what they do to the world, as @tap.tool(effect=…) tells: pure and read run, write
-and unknown are asked about on a terminal and refused without one, irreversible are refused; --live-tools
-allows by name. What tools did before the cut is not done again, so if they changed the world you say what to
-do about it: --restore, --workspace or --stale-world. Exit code: the program's own; 1 if it was stopped, 3 if
-it left its recording before the cut.
+Run the recorded command again, or COMMAND after --, answered by the recording
+up to the call at --at. That call and all that follow are live: the model is
+called, with what you changed. It is a new run in a new file; the recording
+stays as it is. Changes stay in force for the rest of the run (--once: for that
+call alone). After the cut tools run by what they do to the world, as
+@tap.tool(effect=…) tells: pure and read run, write and unknown are asked about
+on a terminal and refused without one, irreversible are refused; --live-tools
+allows by name. What tools did before the cut is not done again, so if they
+changed the world you say what to do about it: --restore, --workspace or
+--stale-world. Exit code: the program's own; 1 if it was stopped, 3 if it left
+its recording before the cut.
 
-Several arms (--vary, --samples, --control) or several runs print a table of how each ended."""
+Several arms (--vary, --samples, --control) or several runs print a table of
+how each ended."""
 EXAMPLES = """\
-  reenact fork @failed --at turn:3 --set system=@new.txt      another prompt from turn 3 on
+  reenact fork @failed --at turn:3 --set system=@new.txt   another prompt
   reenact fork trip --at turn:5 --inject-user 'Be brief.'
   reenact fork trip --at 12 --tool-result '{"error": "no rooms"}'
-  reenact fork trip --at turn:3 --set model=claude-haiku-4-5 --one-call   just that request
-  reenact fork trip --at turn:3 --vary model=a,b --samples 5 --control --verify 'pytest -q'
+  reenact fork trip --at turn:3 --set model=small --one-call   that request
+  reenact fork trip --at turn:3 --vary model=a,b --samples 5 --control
   reenact fork 'runs/*' --set system=@new.txt --samples 3 --control
 """
 
@@ -40,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "command", nargs="*", metavar="COMMAND", help="what to run; default: what was recorded"
     )
     parser.add_argument(
-        "--at", metavar="EVENT", help="where to go live: 12, turn:3, call:a1b2; default turn:1"
+        "--at", metavar="EVENT", help="where to go live: 12, turn:3, call:a1b2; default: all of it"
     )
     _add_changes(parser.add_argument_group("changes"))
     _add_limits(parser.add_argument_group("after the cut"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from ...wire import shapes
 from ..text import dump
 
 CONTROL, EDITED = "control", "edited"
+_PATIENCE = 5.0
+"""Seconds that an agent has to end when it is interrupted."""
 OK, FAILED, STOPPED, DIVERGED = "ok", "failed", "stopped", "diverged"
 """How a fork ended: well, with a failure of its own, because it was stopped, or it never reached the cut."""
 
@@ -113,14 +116,34 @@ def fork(recording: Recording, arm: Arm, number: int, flags: list[str], command:
     name = f"{recording.name}-{arm.name.replace(os.sep, '-')}-{number}"
     words += [*arm.flags, *flags, "--name", name, *(["--", *command] if command else [])]
     # A session of its own: nobody is asked anything in the middle of a table.
-    done = subprocess.run(  # noqa: S603
-        words, capture_output=True, text=True, errors="replace", check=False, start_new_session=True
+    child = subprocess.Popen(  # noqa: S603
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
     )
-    told = _report(done.stdout if "--one-call" in flags else done.stderr)
+    try:
+        printed, told_us = child.communicate()
+    except BaseException:  # an interrupt, which the other session does not get
+        _end(child)
+        raise
+    told = _report(printed if "--one-call" in flags else told_us)
     if told is None:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
+        said = [line for line in told_us.splitlines() if line.strip()]
         raise UsageError(f"{arm.name}: {said[0] if said else 'no report'}", hint=_hint(said))
     return _sample(arm.name, told)
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """End a fork and its agent: as Ctrl-C would, then for good."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, number)
+            child.wait(_PATIENCE)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            continue
 
 
 def _report(text: str) -> dict[str, Any] | None:
