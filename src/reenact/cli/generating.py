@@ -88,7 +88,7 @@ class Generator:
             places = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in cases]
             for fixture, place in zip(fixtures, places, strict=True):
                 take_place(fixture, place)
-        made = Generated(cases, [path, *map(os.path.relpath, places)], notes=notes)
+        made = Generated(cases, [path, *(_beside(path, place) for place in places)], notes=notes)
         self._write(made, path, stem, folder, ids)
         if self.is_checked:
             self._check(made, path, stem, folder, ids)
@@ -140,6 +140,11 @@ class Generator:
         else:
             made.cases = cases
             self._write(made, path, stem, folder, ids)
+
+
+def _beside(path: str, place: str) -> str:
+    """Return a place as the user named the path: from here, or from the root."""
+    return place if os.path.isabs(path) else os.path.relpath(place)
 
 
 def _unique(cases: list[Case]) -> list[Case]:

@@ -7,6 +7,7 @@ Never a traceback, unless REENACT_DEBUG asks for it.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -36,6 +37,7 @@ COMMANDS = {
 
 OK, FOUND, UNUSABLE = 0, 1, 2
 INTERRUPTED = 130
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 _TOP = """\
 A run is a path, the beginning of an id, a name, @last, @prev or @failed; without one, @last in
@@ -48,6 +50,8 @@ examples:
   reenact debug @failed        step back from where it failed
   reenact run agent.py         record an agent of yours, as it is
   reenact show trip.jsonl      the same for a file
+  reenact replay @failed       run it again without the model
+  reenact test @failed         a test that fails until the code is mended
 
 `reenact COMMAND --help` explains a command.
 """
@@ -109,7 +113,8 @@ def sentence(why: ReenactError | OSError) -> str:
     if isinstance(why, ReenactError):
         return str(why)
     told = (why.strerror or str(why) or type(why).__name__).lower()
-    return f"{why.filename} cannot be read ({told})" if why.filename else f"this cannot be done ({told})"
+    verb = "written" if why.errno in _NOT_WRITTEN else "read"
+    return f"{why.filename} cannot be {verb} ({told})" if why.filename else f"this cannot be done ({told})"
 
 
 def _dispatch(arguments: list[str], out: Output) -> int:

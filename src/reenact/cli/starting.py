@@ -50,6 +50,12 @@ def start_of(recording: Recording, given: list[str], verb: str) -> Start:
         raise UsageError(f"its folder {folder} is not here", hint=hint)
     if not os.path.exists(command[0]):
         raise UsageError(f"{command[0]} is not here", hint=hint)
+    if (
+        len(command) > 1
+        and command[1].endswith(".py")
+        and not os.path.exists(os.path.join(folder, command[1]))
+    ):
+        raise UsageError(f"{command[1]} is not in {folder} any more", hint=hint)
     return Start(_answerable(command, verb), folder)
 
 

@@ -89,7 +89,8 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
         return Answer(outcome, body=body, error=end.error, duration_ms=call.duration_ms, lossy=_unique(lossy))
     status = end.status if type(end.status) is int else None
     body = _value(end, "body", lossy)
-    headers = {k: v for k, v in (end.headers or {}).items() if type(v) is str}
+    told = end.headers if type(end.headers) is dict else {}
+    headers = {k: v for k, v in told.items() if type(v) is str}
     encoding = headers.pop("content-encoding", None)
     if type(end.request_id) is str:
         headers.setdefault(_request_id(call), end.request_id)

@@ -87,8 +87,9 @@ def send(request: Request, call: RecordedCall) -> Answered:
     except urllib.error.HTTPError as exc:
         return Answered(exc.code, _read(exc.read()))
     except (OSError, ValueError) as exc:
+        why = getattr(exc, "reason", exc)  # urllib wraps it
         raise UsageError(
-            f"{host_of(request.url or '')} does not answer: {exc}", hint="is it up, and reachable from here?"
+            f"{host_of(request.url or '')} does not answer: {why}", hint="is it up, and reachable from here?"
         ) from exc
 
 

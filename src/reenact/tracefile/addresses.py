@@ -91,7 +91,7 @@ def find_event(recording: Recording, address: str | int) -> Event:
         number = text[5:]
         if number.isascii() and number.isdigit() and 0 < int(number[:18]) <= len(turns):
             found = turns[int(number) - 1].request
-        hint = f"it has {len(turns)} turns"
+        hint = f"it has {len(turns)} {'turn' if len(turns) == 1 else 'turns'}"
     elif text.startswith("call:"):
         found, hint = _by_call(recording, text[5:])
     elif text == "@error":

@@ -17,8 +17,12 @@ from ...capture.seams.table import SEAMS, SEAMS_VARIABLE
 from ...capture.shadow import named_folder
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
+from ...tracefile.listing import head_and_tail
 from ..output import Output
 from ..text import clean, compact, count, dump
+
+_LOOKED_AT = 500
+"""Files of a folder in which runs inside a run are sought."""
 
 DESCRIPTION = """\
 Run a program and record its model calls, without a change in it. COMMAND is a script, `-m module`, `-c code`
@@ -221,10 +225,27 @@ def _tell(agent: Supervised, unseen: list[str], out: Output) -> None:
     words = [agent.status, count(sums.turns, "call"), f"{compact(sums.total_tokens)} tokens"]
     if sums.errors:
         words.append(count(sums.errors, "error"))
+    inside = _runs_inside(agent)
+    if inside:
+        names = ", ".join(list(dict.fromkeys(inside))[:3])
+        words.append(f"{count(len(inside), 'run')} inside: {names}")
     out.say(clean(f"reenact: {_shown(agent.path)}  {', '.join(words)}"))
     if unseen:
         more = f"; and {len(unseen) - 5} more" if len(unseen) > 5 else ""
         out.say(clean(f"reenact: not seen: {'; '.join(unseen[:5])}{more}"))
+
+
+def _runs_inside(agent: Supervised) -> list[str]:
+    """Return the names of the runs its functions and requests were: their calls are in other files."""
+    folder, own = os.path.split(agent.path)
+    try:
+        names = [
+            name for name in sorted(os.listdir(folder)) if name.endswith(".jsonl") and name[:15] >= own[:15]
+        ]
+    except OSError:
+        return []
+    rows = [row for name in names[:_LOOKED_AT] for row in head_and_tail(os.path.join(folder, name))]
+    return [row.name for row in rows if row.parent_run == agent.run_id]
 
 
 def _unseen_text(unseen: dict[str, Any], calls: int) -> str:

@@ -61,11 +61,17 @@ def _recordings(args: argparse.Namespace) -> list[Recording]:
         found += [
             Recording.load(path, blobs=args.blobs) for path in files if ".p" not in os.path.basename(path)
         ]
-    found = [each for each in found if each.start is None or "fork" not in each.start._raw()]
+    found = [each for each in found if each.start is None or not _is_again(each.start._raw())]
     if not found:
         asked = " ".join(args.run_addresses)
-        raise NoSuchRun(f"no run is meant by {asked}", asked=asked, hint="forks of runs are left out")
+        raise NoSuchRun(f"no run is meant by {asked}", asked=asked, hint="forks and replays are left out")
     return found
+
+
+def _is_again(head: dict[str, Any]) -> bool:
+    """Return whether a run is another one's fork or replay: it would only be paid for twice."""
+    meta = head.get("meta")
+    return "fork" in head or (type(meta) is dict and "replay_of" in meta)
 
 
 def _samples(

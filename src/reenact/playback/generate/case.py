@@ -199,7 +199,8 @@ def comes_from(case: Case) -> str:
     told = provenance(case.recording)
     parts = [", ".join(told.get(name, ())) for name in ("served", "sdks")]
     parts += [f"Python {told['python']}"] if "python" in told else []
-    return f"run {str(told['of'])[:12]} of {told['recorded']}: " + "; ".join(part for part in parts if part)
+    day = told.get("recorded", "a day unknown")
+    return f"run {str(told['of'])[:12]} of {day}: " + "; ".join(part for part in parts if part)
 
 
 def slug(text: str) -> str:

@@ -146,16 +146,22 @@ def provenance(recording: Recording) -> dict[str, Any]:
     calls = [call for call in recording.calls() if call.kind == MODEL and call.begin is not None]
     asked = {model_of(call.begin._body(), call.begin.url) for call in calls if call.begin is not None}
     served = {call.end.model for call in calls if call.end is not None}
-    agents = {(call.begin.headers or {}).get("user-agent") for call in calls if call.begin is not None}
+    heads = [call.begin.headers for call in calls if call.begin is not None]
+    agents = [told.get("user-agent") for told in heads if type(told) is dict]
     told: dict[str, Any] = {
         "of": recording.run_id,
-        "recorded": time.strftime("%Y-%m-%d", time.gmtime(recording.started or 0)),
+        "recorded": _day(recording.started or 0),
         "asked": sorted(name for name in asked if type(name) is str),
         "served": sorted(name for name in served if type(name) is str),
-        "sdks": sorted(name for name in agents if type(name) is str),
+        "sdks": sorted({name for name in agents if type(name) is str}),
         "python": recording.start.python if recording.start is not None else None,
     }
     return {name: value for name, value in told.items() if value}
+
+
+def _day(when: float) -> str:
+    """Return a date; empty for one no clock ever showed."""
+    return time.strftime("%Y-%m-%d", time.gmtime(when)) if abs(when) < 1e11 else ""
 
 
 def portable(command: Any) -> list[str]:
