@@ -24,11 +24,9 @@ def why_failed(recording: Recording, provider: object) -> str | None:
         return None
     variables = " or ".join(key_variables(provider)) or "its key"
     if not live:
-        return (
-            f"a fork calls the model, so it needs a key: set {variables}"
-            if _lacks_key(recording, provider)
-            else None
-        )
+        is_set = any(os.environ.get(name) for name in key_variables(provider))
+        needs = "so it needs a key" if is_set else f"and {variables} is not set"
+        return f"a fork calls the model, {needs}" if _lacks_key(recording, provider) else None
     statuses = [end.get("status") for end in ends]
     host = host_of(live[-1].event.url or "") or "the provider"
     if any(status in _REFUSED for status in statuses):
