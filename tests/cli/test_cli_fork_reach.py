@@ -190,4 +190,4 @@ print(client.chat.completions.create(model="m", messages=[{"role": "user", "cont
     del desk.env["OPENAI_API_KEY"]
     done, sent = desk.fork("--at", "turn:1")
     assert (done.returncode, sent) == (3, [])
-    assert "hint: a fork calls the model, so it needs a key: set OPENAI_API_KEY" in done.stderr
+    assert "hint: a fork calls the model, and OPENAI_API_KEY is not set" in done.stderr

@@ -142,12 +142,11 @@ def tool_answered(given: str, answer: Answer) -> Answer:
 
 def _as_mcp(given: str, value: Any, old: dict[str, Any]) -> dict[str, Any]:
     """Return a result as an MCP server gives it; clients want the structured one, too, if there was one."""
-    told = (
-        value if _is_mcp(value) else {"content": [{"type": "text", "text": as_text(given)}], "isError": False}
-    )
-    made = dict(told)
-    if "structuredContent" not in told and type(old.get("structuredContent")) is dict:
-        text = "".join(string(mapping(block).get("text")) or "" for block in told["content"])
+    made: dict[str, Any] = {"content": [{"type": "text", "text": as_text(given)}], "isError": False}
+    if _is_mcp(value):
+        made = dict(value)
+    if "structuredContent" not in made and type(old.get("structuredContent")) is dict:
+        text = "".join(string(mapping(block).get("text")) or "" for block in made["content"])
         is_wrapped = list(old["structuredContent"]) == ["result"]
         structured = {"result": text} if is_wrapped else parsed(text)
         made |= {"structuredContent": structured} if type(structured) is dict else {}
