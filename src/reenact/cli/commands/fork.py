@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 
+from ...errors import UsageError
 from ...playback.acting import ASK, RECORDED
 from ...playback.caps import CALLS, STEPS, USD
 from ...playback.modes import REBASE, STRICT
@@ -118,8 +120,10 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Nam
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    if not 0 <= args.max_usd < math.inf:
+        raise UsageError(f"--max-usd {args.max_usd}", hint="US dollars, such as 0.50")
     addresses = args.run_addresses
-    is_table = args.vary or args.samples > 1 or args.control or args.verify or args.expect
+    is_table = args.vary or args.samples != 1 or args.control or args.verify or args.expect
     if is_table or len(addresses) > 1 or any("*" in each or os.path.isdir(each) for each in addresses):
         return many.run(args, out)
     recording = runs.load(addresses[0] if addresses else None, run=args.run, blobs=args.blobs)
