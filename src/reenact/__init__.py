@@ -10,7 +10,7 @@ installed, pytest would warn below ``reenact run`` that we were here first.)
 #   tracefile/  bytes -> events: reader, recording, dialects, repair
 #   figures/    one run in figures: sums, money, durations
 #   debugger/   questions to a recording, and stepping through it
-#   playback/   messages of a run, to be sent again
+#   playback/   a run re-enacted: messages, replay, fork, tests
 #   fleet/      many runs in figures
 #   cli/        the commands
 # capture and tracefile meet only in schema.py, lines.py and summary.py.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .debugger.debugger import Debugger as Debugger
     from .errors import UsageError as UsageError
     from .fleet.runs import runs as runs
-    from .playback.messages import replay as replay
+    from .playback.rebuild.messages import replay as replay
     from .tracefile.reader import read_events as read_events
     from .tracefile.recording import Recording as Recording
 
@@ -56,7 +56,7 @@ _HOME = {
     "private": "capture.policy",
     "random": "capture.ambient",
     "read_events": "tracefile.reader",
-    "replay": "playback.messages",
+    "replay": "playback.rebuild.messages",
     "run": "capture.run",
     "runs": "fleet.runs",
     "uninstall": "capture.install",

@@ -20,8 +20,8 @@ from .capture.run import run
 from .debugger.debugger import Debugger
 from .debugger.trajectory import ORDERED, difference, expected_of
 from .errors import Diverged
-from .playback.driving import Rerun, assert_tools_alike, call, replay_command, send
-from .playback.inprocess import REPLAY, Reenactment, wrap
+from .playback.fixtures.driving import Rerun, assert_tools_alike, call, replay_command, send
+from .playback.fixtures.inprocess import REPLAY, Reenactment, wrap
 
 __all__ = [
     "Recorded", "Rerun", "assert_no_errors", "assert_tools_alike", "assert_trajectory", "assert_within",

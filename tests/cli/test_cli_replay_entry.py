@@ -15,8 +15,8 @@ from entries import PLANNER, RECORD, SHOP
 from provider import Provider
 from reenact import Recording
 from reenact.errors import UsageError
-from reenact.playback.asgi import call_asgi
-from reenact.playback.entry import Entry, call_entry, call_of
+from reenact.playback.replay.asgi import call_asgi
+from reenact.playback.replay.entry import Entry, call_entry, call_of
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import pytest
 from folders import state
 from provider import Provider
 from reenact import Recording
-from reenact.playback.tape import Tape
-from reenact.playback.workspace import Snapshots
+from reenact.playback.fork.workspace import Snapshots
+from reenact.playback.matching.tape import Tape
 
 CODER = """
 import os, pathlib, shutil, signal, subprocess, sys

@@ -13,7 +13,7 @@ from project import QUICK
 import reenact
 from reenact import protocols
 from reenact.capture import current, install, places
-from reenact.playback import guard
+from reenact.playback.replay import guard
 
 KINDS = """
 import asyncio, os, threading, unittest
@@ -184,7 +184,7 @@ def test_loading_the_plugin_loads_nothing_else() -> None:
 
 
 def test_the_modes_are_those_there_are() -> None:
-    from reenact.playback import inprocess
+    from reenact.playback.fixtures import inprocess
     from reenact.pytest_plugin import MODES
 
     assert MODES == inprocess.MODES

@@ -16,8 +16,8 @@ import requests
 
 from provider import Provider
 from reenact.errors import Diverged
-from reenact.playback.frontier import WRONG_KIND
-from reenact.playback.modes import KEEP_GOING
+from reenact.playback.matching.frontier import WRONG_KIND
+from reenact.playback.matching.modes import KEEP_GOING
 
 from .test_replayed_connections import recording
 

@@ -22,10 +22,10 @@ from reenact import Tap, protocols
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
 from reenact.errors import Diverged
-from reenact.playback.modes import STRICT
-from reenact.playback.player import Player
-from reenact.playback.responder import TapeResponder
-from reenact.playback.tape import Tape
+from reenact.playback.matching.modes import STRICT
+from reenact.playback.matching.player import Player
+from reenact.playback.matching.tape import Tape
+from reenact.playback.replay.responder import TapeResponder
 
 from . import cases  # noqa: F401  (cases fill the table)
 from .observe import Plain, play, play_at

@@ -18,10 +18,10 @@ from websockets.sync.client import connect
 from websockets.sync.server import serve
 
 from reenact.errors import Diverged
-from reenact.playback.modes import KEEP_GOING
-from reenact.playback.player import Player
-from reenact.playback.responder import TapeResponder
-from reenact.playback.tape import Tape
+from reenact.playback.matching.modes import KEEP_GOING
+from reenact.playback.matching.player import Player
+from reenact.playback.matching.tape import Tape
+from reenact.playback.replay.responder import TapeResponder
 
 from .test_replayed_connections import NET, recording, sockets
 

@@ -13,9 +13,9 @@ import pytest
 
 from provider import Provider
 from reenact import Tap, protocols
-from reenact.playback.player import Player
-from reenact.playback.responder import TapeResponder
-from reenact.playback.tape import Tape
+from reenact.playback.matching.player import Player
+from reenact.playback.matching.tape import Tape
+from reenact.playback.replay.responder import TapeResponder
 
 from . import cases  # noqa: F401  (cases fill the table)
 from .observe import PATIENCE, Plain, play, play_at

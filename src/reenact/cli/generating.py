@@ -12,12 +12,12 @@ from typing import Any
 
 from ..capture.redact import Redactor
 from ..errors import Diverged, UsageError
-from ..playback.driving import replay_command
+from ..playback.fixtures.driving import replay_command
+from ..playback.fixtures.keeping import take_place
 from ..playback.generate import written
 from ..playback.generate.case import COMMAND, PROMPT, TOOL_KIND, Case, entry_text, lossy, slug, told_by
 from ..playback.generate.fixture import Fixture
 from ..playback.generate.wording import module_text
-from ..playback.keeping import take_place
 from ..tracefile.recording import Recording
 from .text import count
 

@@ -11,11 +11,11 @@ from ..capture.ambient_modules import AMBIENT_VARIABLE
 from ..capture.install import HOSTS_VARIABLE, HTTP_VARIABLE
 from ..capture.supervise import NOT_EXECUTABLE, OFF_VARIABLE, Supervised
 from ..errors import UsageError
-from ..playback import preflight
-from ..playback.later import claims_path
-from ..playback.modes import STRICT
-from ..playback.plan import VARIABLE, Plan
-from ..playback.processes import what_was_made
+from ..playback.matching.modes import STRICT
+from ..playback.matching.processes import what_was_made
+from ..playback.replay import preflight
+from ..playback.replay.later import claims_path
+from ..playback.replay.plan import VARIABLE, Plan
 from ..tracefile.recording import Recording
 from .ended import both_ends
 from .output import Output

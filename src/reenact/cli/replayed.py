@@ -11,7 +11,7 @@ from .text import count
 
 
 class Outcome:
-    """The report of all processes of a replay, from the lines they wrote (``playback.reenacting``)."""
+    """The report of all processes of a replay, from the lines they wrote (``playback.replay.reenacting``)."""
 
     def __init__(self, told: list[dict[str, Any]], live: Iterable[str]) -> None:
         self._told = told

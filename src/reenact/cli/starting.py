@@ -7,11 +7,11 @@ import sys
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
-from ..playback.entry import Entry
+from ..playback.replay.entry import Entry
 from ..tracefile.recording import Recording
 from .commands.run import command_line
 
-ENTER = "reenact.playback.enter"
+ENTER = "reenact.playback.replay.enter"
 _HEAD = ("entry", "entry_from")
 
 

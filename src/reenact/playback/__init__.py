@@ -1,1 +1,1 @@
-"""From a recording back to something that can be sent: message lists."""
+"""A recording put to use again: message lists, replay, forks, tests."""

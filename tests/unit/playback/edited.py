@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from reenact.playback.edits import CutRequest, Edits
+from reenact.playback.edits.edits import CutRequest, Edits
 from reenact.wire.shapes import conversation_key
 
 SYSTEM = "You plan trips."

@@ -20,10 +20,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import simulated
 from simulated import SHAPES, Diverged, Ours, record, replay, user
 
-from reenact.playback.fingerprint import Request
-from reenact.playback.frontier import Frontier, Miss
-from reenact.playback.release import Release
-from reenact.playback.tape import RecordedCall, Tape
+from reenact.playback.matching.fingerprint import Request
+from reenact.playback.matching.frontier import Frontier, Miss
+from reenact.playback.matching.release import Release
+from reenact.playback.matching.tape import RecordedCall, Tape
 
 
 class Ordinal:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from reenact import Tap
-from reenact.playback.fingerprint import MODEL, Request
-from reenact.playback.frontier import Miss, Served
-from reenact.playback.player import Player
-from reenact.playback.tape import Tape
+from reenact.playback.matching.fingerprint import MODEL, Request
+from reenact.playback.matching.frontier import Miss, Served
+from reenact.playback.matching.player import Player
+from reenact.playback.matching.tape import Tape
 
 URL = "https://api.anthropic.com/v1/messages"
 NO_ANSWER = {"content": [{"type": "text", "text": "no answer recorded"}], "found": None}

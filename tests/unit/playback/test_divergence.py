@@ -9,13 +9,13 @@ import pytest
 from simulated import URL, body, user
 
 from reenact import Tap
-from reenact.playback import divergence, suspects
-from reenact.playback import frontier as f
-from reenact.playback.fingerprint import MODEL, Request
-from reenact.playback.leaves import MISSING, Difference, differences, likeness
-from reenact.playback.modes import KEEP_GOING
-from reenact.playback.player import Player
-from reenact.playback.tape import Tape
+from reenact.playback.matching import divergence, suspects
+from reenact.playback.matching import frontier as f
+from reenact.playback.matching.fingerprint import MODEL, Request
+from reenact.playback.matching.leaves import MISSING, Difference, differences, likeness
+from reenact.playback.matching.modes import KEEP_GOING
+from reenact.playback.matching.player import Player
+from reenact.playback.matching.tape import Tape
 
 FOUND = "Hotel Lisboa on the seventh hill, 82 EUR a night"
 

@@ -14,10 +14,10 @@ from spoken import SHAPES, record
 from provider import Provider
 from reenact import Tap
 from reenact.errors import UsageError
-from reenact.playback.answers import CUT, EXCEPTION, OK, Answer
-from reenact.playback.edits import CutRequest, Edits
-from reenact.playback.fingerprint import HTTP, MODEL, TOOL
-from reenact.playback.tape import RecordedCall, Tape
+from reenact.playback.edits.edits import CutRequest, Edits
+from reenact.playback.matching.answers import CUT, EXCEPTION, OK, Answer
+from reenact.playback.matching.fingerprint import HTTP, MODEL, TOOL
+from reenact.playback.matching.tape import RecordedCall, Tape
 from reenact.wire import shapes
 from reenact.wire.stream import assemble
 

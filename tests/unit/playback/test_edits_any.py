@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reenact.errors import UsageError
-from reenact.playback.edits import CutRequest, Edits
+from reenact.playback.edits.edits import CutRequest, Edits
 from reenact.wire.pairing import consistent
 
 WORDS = st.sampled_from(["hotels", "found", "Go on", "ok", "日本 🦉", "{}"])

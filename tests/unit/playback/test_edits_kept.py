@@ -9,7 +9,7 @@ import pytest
 from edited import DIALECTS, at_cut, edited, request
 
 from reenact.errors import UsageError
-from reenact.playback.edits import CutRequest, Edits
+from reenact.playback.edits.edits import CutRequest, Edits
 from reenact.wire.pairing import consistent
 from reenact.wire.shapes import model_of
 

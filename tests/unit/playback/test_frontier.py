@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from simulated import URL, body, user
 
 from reenact import Tap
-from reenact.playback import frontier as f
-from reenact.playback.fingerprint import MODEL, Request
-from reenact.playback.modes import KEEP_GOING
-from reenact.playback.tape import NEVER, RecordedCall, Tape
+from reenact.playback.matching import frontier as f
+from reenact.playback.matching.fingerprint import MODEL, Request
+from reenact.playback.matching.modes import KEEP_GOING
+from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
 
 numbers = count()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reenact import Debugger, Tap
-from reenact.playback.keeping import take_place
+from reenact.playback.fixtures.keeping import take_place
 from reenact.testing import write_trace
 
 

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import reenact
-from reenact.playback.messages import HOLES
+from reenact.playback.rebuild.messages import HOLES
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "messages.md").read_text(encoding="utf-8")
 
 
 def test_every_finding_is_in_the_guide() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \|", GUIDE.split("\n## Findings\n")[1], re.MULTILINE)
-    folder = Path(reenact.__file__).parent / "playback"
+    folder = Path(reenact.__file__).parent / "playback" / "rebuild"
     source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py")))
     made = set(re.findall(r'(?:say|Finding)\(\s*"([a-z-]+)"', source))
     assert {"cut", "rebuilt"} <= made

@@ -12,8 +12,8 @@ import simulated
 import uvloop
 from simulated import SHAPES, Diverged, Ours, record, replay, reply, said, user
 
-from reenact.playback import frontier as f
-from reenact.playback.modes import KEEP_GOING
+from reenact.playback.matching import frontier as f
+from reenact.playback.matching.modes import KEEP_GOING
 
 SEEDS = range(120 if os.environ.get("REENACT_LONG") else 25)
 

@@ -14,9 +14,9 @@ import pytest
 from simulated import URL, Again, Diverged, Ours, Recorded, body, said, user
 
 from reenact import Tap
-from reenact.playback import frontier as f
-from reenact.playback.fingerprint import MODEL, Request
-from reenact.playback.tape import Tape
+from reenact.playback.matching import frontier as f
+from reenact.playback.matching.fingerprint import MODEL, Request
+from reenact.playback.matching.tape import Tape
 
 SEEDS = range(6)
 STEP = 0.01

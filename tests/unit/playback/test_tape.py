@@ -14,10 +14,10 @@ import pytest
 from provider import Provider
 from reenact import Tap
 from reenact.capture.watch import Watch
-from reenact.playback.fingerprint import HTTP, MODEL, Request
-from reenact.playback.frontier import Miss, Served
-from reenact.playback.player import Player
-from reenact.playback.tape import NEVER, RecordedCall, Tape
+from reenact.playback.matching.fingerprint import HTTP, MODEL, Request
+from reenact.playback.matching.frontier import Miss, Served
+from reenact.playback.matching.player import Player
+from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
 from reenact.wire.stream import assemble
 
 QUESTION = [{"role": "user", "content": "Plan Lisbon"}]

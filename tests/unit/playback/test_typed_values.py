@@ -16,8 +16,8 @@ import pydantic
 import pytest
 
 from reenact.capture.jsonable import jsonable
-from reenact.playback.standin import StandIn
-from reenact.playback.typed import as_annotated, hints_of, yielded
+from reenact.playback.replay.standin import StandIn
+from reenact.playback.replay.typed import as_annotated, hints_of, yielded
 from reenact.tracefile.values import restore
 
 if typing.TYPE_CHECKING:

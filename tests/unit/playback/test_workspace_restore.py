@@ -17,8 +17,8 @@ from reenact import Recording
 from reenact.capture.git import SnapshotError
 from reenact.capture.shadow import Shadow, repository_of
 from reenact.errors import UsageError
-from reenact.playback.tape import Tape
-from reenact.playback.workspace import Snapshots
+from reenact.playback.fork.workspace import Snapshots
+from reenact.playback.matching.tape import Tape
 
 ODD_NAMES = ("new\nline", "ünï ✓", "-rf", " space ", ":(top)x", "a*b?[c]", 'q"uo\\te', "\udcff\udcfe")
 

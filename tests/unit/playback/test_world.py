@@ -15,8 +15,8 @@ from reenact._config import tool_effects
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
 from reenact.errors import UsageError
-from reenact.playback.tape import RecordedCall, Tape
-from reenact.playback.world import acts_before, effect_of, must_choose, run_restore_command
+from reenact.playback.fork.world import acts_before, effect_of, must_choose, run_restore_command
+from reenact.playback.matching.tape import RecordedCall, Tape
 
 
 def ask(

@@ -32,7 +32,7 @@ if os.environ.get("REENACT_OFF") != "1" and sys.version_info >= (3, 11):
 
         wait_for_libraries(_HERE)
         if "REENACT_REPLAY" in os.environ:
-            __import__("reenact.playback.reenacting").playback.reenacting.begin_here()
+            __import__("reenact.playback.replay.reenacting").playback.replay.reenacting.begin_here()
     except Exception as exc:
         why = type(exc).__name__ + ": " + str(exc)
         if "REENACT_REPLAY" in os.environ:  # unanswered, it would call models and tools for real

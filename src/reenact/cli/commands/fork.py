@@ -7,9 +7,9 @@ import math
 import os
 
 from ...errors import UsageError
-from ...playback.acting import ASK, RECORDED
-from ...playback.caps import CALLS, STEPS, USD
-from ...playback.modes import REBASE, STRICT
+from ...playback.fork.acting import ASK, RECORDED
+from ...playback.fork.caps import CALLS, STEPS, USD
+from ...playback.matching.modes import REBASE, STRICT
 from .. import runs
 from ..forks import many, one_call, single
 from ..output import Output

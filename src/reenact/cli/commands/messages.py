@@ -7,7 +7,7 @@ import base64
 from typing import Any
 
 from ...errors import UsageError
-from ...playback.messages import Messages, check, messages_of
+from ...playback.rebuild.messages import Messages, check, messages_of
 from ...wire import convert
 from ...wire.neutral import Image, Part, Text, ToolResult, ToolUse
 from .. import runs

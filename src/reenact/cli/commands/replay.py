@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ...capture.supervise import end_like
-from ...playback import preflight
-from ...playback.modes import KEEP_GOING, REBASE, STRICT
+from ...playback.matching.modes import KEEP_GOING, REBASE, STRICT
+from ...playback.replay import preflight
 from .. import runs
 from ..output import Output
 from ..reenacted import Reenacted

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from ...playback.sending import key_variables
+from ...playback.fork.sending import key_variables
 from ...schema import ERROR
 from ...tracefile.calls import MODEL
 from ...tracefile.recording import Recording

@@ -9,10 +9,10 @@ from typing import Any
 from ...capture.install import install
 from ...capture.run import RunContext
 from ...errors import UsageError
-from ...playback.edits import CutRequest
-from ...playback.fingerprint import Request
-from ...playback.sending import plain_request, send
-from ...playback.tape import Tape
+from ...playback.edits.edits import CutRequest
+from ...playback.fork.sending import plain_request, send
+from ...playback.matching.fingerprint import Request
+from ...playback.matching.tape import Tape
 from ...tracefile.recording import Recording
 from ...wire import shapes
 from ...wire.routes import host_of

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from ..._config import tool_effects
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
-from ...playback import preflight
-from ...playback.acting import ALL
-from ...playback.cut import tools_around
-from ...playback.edits import Edits
-from ...playback.going_live import Fork
-from ...playback.tape import RecordedCall, Tape
-from ...playback.world import HARMLESS, effect_of
+from ...playback.edits.edits import Edits
+from ...playback.fork.acting import ALL
+from ...playback.fork.cut import tools_around
+from ...playback.fork.going_live import Fork
+from ...playback.fork.world import HARMLESS, effect_of
+from ...playback.matching.tape import RecordedCall, Tape
+from ...playback.replay import preflight
 from ...tracefile.recording import Recording
 from ..output import Output
 from ..reenacted import Reenacted

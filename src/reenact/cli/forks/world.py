@@ -9,9 +9,9 @@ from ..._config import tool_effects
 from ...capture.places import default_folder
 from ...capture.shadow import named_folder
 from ...errors import UsageError
-from ...playback.tape import RecordedCall, Tape
-from ...playback.workspace import Snapshots
-from ...playback.world import IRREVERSIBLE, Acted, acts_before, must_choose, run_restore_command
+from ...playback.fork.workspace import Snapshots
+from ...playback.fork.world import IRREVERSIBLE, Acted, acts_before, must_choose, run_restore_command
+from ...playback.matching.tape import RecordedCall, Tape
 from ...tracefile.recording import Recording
 from ..output import Output
 from ..text import clean, count

@@ -8,8 +8,8 @@ from ...tracefile import status as states
 from ...tracefile.calls import MODEL, Call
 from ...tracefile.recording import Recording
 from ...wire.shapes import tool_uses
-from ..answers import CUT, EXCEPTION, STATUS, outcome_of
-from ..asked import read_request
+from ..matching.answers import CUT, EXCEPTION, STATUS, outcome_of
+from ..rebuild.asked import read_request
 
 CODE, PROVIDER, MODELS_OWN, OUTSIDE = "code", "provider", "model", "outside"
 _ENDS = {

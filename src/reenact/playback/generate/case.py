@@ -13,9 +13,9 @@ from ...errors import UsageError
 from ...tracefile.calls import MODEL, TOOL
 from ...tracefile.recording import Recording
 from ...wire.shapes import text
-from .. import preflight
-from ..entry import Entry
-from ..tape import Tape
+from ..matching.tape import Tape
+from ..replay import preflight
+from ..replay.entry import Entry
 from .blame import MODELS_OWN, OUTSIDE, Blame, blame, failure_text
 from .fixture import portable, provenance
 

@@ -19,7 +19,7 @@ from ...tracefile.calls import MODEL
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from ...wire.shapes import conversation_key, model_of
-from ..rules import PLACEHOLDER
+from ..matching.rules import PLACEHOLDER
 
 _KEPT = frozenset({
     schema.RUN_START, schema.RUN_END, schema.PROC_START, schema.PROC_END, schema.AMBIENT,

@@ -17,9 +17,9 @@ from ...capture.entries import ASGI
 from ...capture.failure import is_agents
 from ...capture.jsonable import jsonable
 from ...errors import Diverged, ReenactError
-from ..asgi import Response
-from ..entry import Entry, arguments, call_of, found_by
-from ..inprocess import Reenactment
+from ..fixtures.inprocess import Reenactment
+from ..replay.asgi import Response
+from ..replay.entry import Entry, arguments, call_of, found_by
 from .literals import is_plain
 
 _LONGEST = 4_000

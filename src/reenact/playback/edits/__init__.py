@@ -1,0 +1,1 @@
+"""What a fork changes: requests, answers, results, for every provider."""

@@ -1,0 +1,223 @@
+"""``--set``: system prompt, model, tools and parameters of a request, each where its provider keeps it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from ...errors import UsageError
+from ...wire import readable, shapes
+from ...wire.values import mapping, mappings, string
+from .cut import CutRequest, conversation_of, own_words
+from .paths import at_path, steps_of, with_path
+
+SYSTEM, MODEL, TOOLS = "system", "model", "tools"
+_PLACES: dict[str, dict[str, tuple[str, ...]]] = {
+    "gemini": {
+        "temperature": ("generationConfig", "temperature"),
+        "top_p": ("generationConfig", "topP"),
+        "max_tokens": ("generationConfig", "maxOutputTokens"),
+    },
+    "bedrock": {
+        "temperature": ("inferenceConfig", "temperature"),
+        "top_p": ("inferenceConfig", "topP"),
+        "max_tokens": ("inferenceConfig", "maxTokens"),
+    },
+    "ollama": {
+        "temperature": ("options", "temperature"),
+        "top_p": ("options", "top_p"),
+        "max_tokens": ("options", "num_predict"),
+    },
+    "openai-responses": {"max_tokens": ("max_output_tokens",)},
+}
+"""Parameters that go by one name here and stand elsewhere in some providers' requests."""
+
+_IN_URL = (("/models/", ":"), ("/model/", "/"), ("/deployments/", "/"))
+"""Between which a URL names the model: Google's, Amazon's and Azure's."""
+_ONLY_WITH_TOOLS = ("tool_choice", "parallel_tool_calls", "toolChoice", "toolConfig", "tool_config")
+
+
+class Setting(NamedTuple):
+    """One ``--set``."""
+
+    name: str
+    value: Any
+    """JSON; None takes the thing away."""
+    is_append: bool = False
+
+    @property
+    def steps(self) -> list[str]:
+        return steps_of(self.name)
+
+
+def with_setting(
+    body: dict[str, Any], url: str, setting: Setting, cut: CutRequest
+) -> tuple[dict[str, Any], str]:
+    """Return body and URL of a request with one setting; UsageError if it has no place there."""
+    if setting.name == SYSTEM:
+        return (_with_more_system if setting.is_append else _with_system)(body, setting, cut), url
+    if setting.name == MODEL:
+        return _with_model(body, url, _appended(setting, shapes.model_of(body, url), None), cut.provider)
+    if setting.name == TOOLS:
+        return _with_tools(body, setting, cut.provider), url
+    steps = setting.steps
+    if len(steps) == 1 and steps[0] not in body:
+        place = _PLACES.get(cut.provider or "", {}).get(steps[0])
+        if steps[0] == "max_tokens" and "max_completion_tokens" in body:
+            place = ("max_completion_tokens",)
+        if place is not None:
+            return _with_place(body, place, setting.value), url
+    new = _appended(setting, _there(body, steps), _there(cut.body, steps))
+    changed: dict[str, Any] = with_path(body, steps, new)
+    return changed, url
+
+
+def _there(body: dict[str, Any], steps: list[str]) -> Any:
+    try:
+        return at_path(body, steps)
+    except UsageError:
+        return None
+
+
+def _appended(setting: Setting, text: Any, at_cut: Any) -> Any:
+    """Return the new value; what is appended is not appended to itself, should it be there already."""
+    if not setting.is_append:
+        return setting.value
+    if type(setting.value) is not str or not (text is None or type(text) is str):
+        raise UsageError(
+            f"{setting.name} is no text that something can be appended to",
+            hint=f"--set {setting.name}=… replaces it",
+        )
+    text = text or ""
+    if text != at_cut and text.endswith(setting.value):
+        return text
+    return text + setting.value
+
+
+def _with_place(body: dict[str, Any], place: tuple[str, ...], value: Any) -> dict[str, Any]:
+    if len(place) == 1:
+        return _without(body, place[0]) if value is None else {**body, place[0]: value}
+    inner = {key: each for key, each in mapping(body.get(place[0])).items() if key != place[1]}
+    return {**body, place[0]: inner if value is None else {**inner, place[1]: value}}
+
+
+def _system_key(body: dict[str, Any]) -> str | None:
+    return next((key for key in readable.SYSTEM if body.get(key) is not None), None)
+
+
+def _with_more_system(body: dict[str, Any], setting: Setting, cut: CutRequest) -> dict[str, Any]:
+    """Return the body with a text appended to the last text of its system prompt."""
+    key = _system_key(body)
+    if key is not None:
+        return {**body, key: _grown(body[key], setting, cut.body.get(key))}
+    name, messages = conversation_of(body)
+    last = own_words(messages) - 1
+    if last < 0:
+        return _with_system(body, setting, cut)
+    at_cut = mapping(cut.messages[last]).get("content") if last < len(cut.messages) else None
+    grown = {**messages[last], "content": _grown(messages[last].get("content"), setting, at_cut)}
+    return {**body, name or "messages": [*messages[:last], grown, *messages[last + 1 :]]}
+
+
+def _grown(old: Any, setting: Setting, at_cut: Any) -> Any:
+    if type(old) is dict and "parts" in old:
+        return {**old, "parts": _grown(old["parts"], setting, mapping(at_cut).get("parts"))}
+    if type(old) is not list:
+        return _appended(setting, old, at_cut)
+    place = max((n for n, block in enumerate(old) if string(mapping(block).get("text"))), default=None)
+    if place is None:
+        return [*old, {"text": setting.value}]
+    then = at_cut[place] if type(at_cut) is list and place < len(at_cut) else None
+    text = _appended(setting, old[place]["text"], mapping(then).get("text"))
+    return [*old[:place], {**old[place], "text": text}, *old[place + 1 :]]
+
+
+def _with_system(body: dict[str, Any], setting: Setting, cut: CutRequest) -> dict[str, Any]:
+    """Return the body with another system prompt, where the request has its own, else its provider's way."""
+    value = None if setting.value == "" else setting.value
+    key = _system_key(body)
+    if key is None and (own_words(conversation_of(body)[1]) or _is_among_messages(cut)):
+        return _with_system_message(body, value)
+    usual = {"openai-responses": "instructions", "gemini": "systemInstruction"}
+    key = key or usual.get(cut.provider or "", "system")
+    if value is None:
+        return _without(body, key)
+    return {**body, key: _system_as(body.get(key), value, cut.provider)}
+
+
+def _is_among_messages(cut: CutRequest) -> bool:
+    return cut.provider in ("openai", "cohere", "ollama") and "messages" in cut.body
+
+
+def _system_as(old: Any, value: Any, provider: str | None) -> Any:
+    if type(value) is not str:
+        return value
+    if provider == "gemini":
+        return {**mapping(old), "parts": [{"text": value}]}
+    if provider == "bedrock":
+        marks = [block for block in mappings(old) if "cachePoint" in block]
+        return [{"text": value}, *marks[-1:]]
+    return _text_blocks(old, value) if type(old) is list else value
+
+
+def _text_blocks(old: Any, value: str) -> list[dict[str, Any]]:
+    """Return a text as one block that keeps the cache mark of the last one."""
+    last = mappings(old)[-1:]
+    mark = {"cache_control": last[0]["cache_control"]} if last and "cache_control" in last[0] else {}
+    kind = string(last[0].get("type")) if last else None
+    return [{"type": kind if kind == "input_text" else "text", "text": value, **mark}]
+
+
+def _with_system_message(body: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Return the body with the system messages that it begins with replaced by one."""
+    key, messages = conversation_of(body)
+    count = own_words(messages)
+    first = messages[0] if count else {"role": "system"}
+    rest = messages[count:]
+    if value is not None:
+        old = first.get("content")
+        content = _text_blocks(old, value) if type(old) is list and type(value) is str else value
+        rest = [{**first, "content": content}, *rest]
+    return {**body, key or "messages": rest}
+
+
+def _with_model(
+    body: dict[str, Any], url: str, value: Any, provider: str | None
+) -> tuple[dict[str, Any], str]:
+    if type(value) is not str or not value:
+        raise UsageError("a model needs a name", hint="--set model=NAME")
+    place = _model_in(url)
+    if place is not None:
+        name = value.removeprefix("models/") if provider == "gemini" else value
+        url = url[: place[0]] + quote(name, safe="@.") + url[place[1] :]
+    if "model" in body or place is None:
+        body = {**body, "model": value}
+    return body, url
+
+
+def _model_in(url: str) -> tuple[int, int] | None:
+    """Return where in a URL the model's name begins and ends."""
+    path = url.partition("?")[0]
+    for before, after in _IN_URL:
+        start = path.rfind(before) + len(before)
+        end = path.find(after, start) if start >= len(before) else -1
+        if end > start:
+            return start, end
+    return None
+
+
+def _with_tools(body: dict[str, Any], setting: Setting, provider: str | None) -> dict[str, Any]:
+    value = setting.value
+    if setting.is_append or not (value is None or type(value) is list):
+        raise UsageError(
+            "tools are a JSON list, each as the provider spells it",
+            hint="--set tools=@tools.json; one of them: --set tools.0.description=…",
+        )
+    if provider == "bedrock":
+        config = {**mapping(body.get("toolConfig")), "tools": value}
+        return {**body, "toolConfig": config} if value else _without(body, "toolConfig")
+    return {**body, "tools": value} if value else _without(body, "tools", *_ONLY_WITH_TOOLS)
+
+
+def _without(body: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key not in names}

@@ -1,0 +1,156 @@
+"""Where a run goes live: which recorded calls still answer, and which request is the first to leave.
+
+All that began before the cut is answered, but for tools that the cut lies in: they run, so that it is made.
+Of what came later only agents that worked beside the one that is cut keep to their recording, as long as they
+ask what they asked then; none do where the whole run is live.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from ..edits.cut import CutRequest
+from ..matching.fingerprint import TOOL, Request
+from ..matching.frontier import Frontier, asks_the_same, same_site
+from ..matching.tape import RecordedCall, Tape
+
+ANSWERED, AROUND, AT_CUT, BEYOND = "answered", "around the cut", "at the cut", "beyond"
+"""Where a request stands: the recording answers it, or tells that it diverged; it is that of a tool that the
+cut lies in; it is the one at the cut; it comes after the cut and nothing is recorded for it."""
+
+
+class Cut:
+    """The boundary before one recorded call. Processes of one run share it through a file, ``mark``."""
+
+    def __init__(
+        self, tape: Tape, call: RecordedCall, mark: str, *, is_rebased: bool = False, is_whole: bool = False
+    ) -> None:
+        self.call = call
+        self.kept = kept_calls(tape, call, is_whole=is_whole)
+        self.is_whole = is_whole
+        """Nothing that an agent asks is answered: who else is there is live, too."""
+        self._around = tools_around(tape, call)
+        self._all = tape.calls if is_whole else []
+        self._mark = mark
+        self._is_rebased = is_rebased
+        self._is_passed = False
+
+    @property
+    def is_passed(self) -> bool:
+        """True once the call at the cut was made."""
+        self._is_passed = self._is_passed or os.path.exists(self._mark)
+        return self._is_passed
+
+    def passes(self, request: CutRequest | None) -> None:
+        """The call at the cut is being made; a model's is told to all processes, as it is."""
+        told = None if request is None else {"body": request.body, "url": request.url}
+        file = os.open(f"{self._mark}.new", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with open(file, "w", encoding="utf-8") as made:
+            json.dump(told, made)
+        os.replace(f"{self._mark}.new", self._mark)
+        self._is_passed = True
+
+    def request(self) -> CutRequest | None:
+        """Return the request at the cut, as the process that made it told; None before."""
+        if not self.is_passed:
+            return None
+        with open(self._mark, encoding="utf-8") as told:
+            made = json.load(told)
+        return None if made is None else CutRequest(made["body"], made["url"])
+
+    def place_of(self, request: Request, frontier: Frontier, promised: int) -> str:
+        """Return where a request stands; ``promised`` is how often one like it was told to be answered."""
+        equal = frontier.first_equal(request, promised)
+        if self._enters(request, equal):
+            return AROUND
+        is_before = equal is not None and equal.begin < self.call.begin
+        if not self.is_passed and not is_before and self._is_at(request, frontier):
+            return AT_CUT
+        if equal is not None or not (self.is_passed or self.is_whole):
+            return ANSWERED
+        return BEYOND
+
+    def left_out(self, frontier: Frontier) -> list[RecordedCall]:
+        """Return the calls of this line of work that should have been made before the cut."""
+        return [call for call in frontier.missing() if self._is_earlier(call)]
+
+    def _enters(self, request: Request, equal: RecordedCall | None) -> bool:
+        """True for the call of a tool that the cut lies in, once."""
+        around = next((call for call in self._around if asks_the_same(call, request)), None)
+        if around is None or (equal is not None and equal.begin < around.begin):
+            return False
+        self._around.remove(around)
+        return True
+
+    def _is_at(self, request: Request, frontier: Frontier) -> bool:
+        if asks_the_same(self.call, request):
+            return True
+        if not (self._is_rebased or self.is_whole) or self.left_out(frontier):
+            return False
+        is_others = any(asks_the_same(call, request) for call in self._all)
+        return self.call.kind == request.kind and same_site(self.call, request) and not is_others
+
+    def _is_earlier(self, call: RecordedCall) -> bool:
+        return call.lane == self.call.lane and call.end < self.call.begin
+
+
+def tools_around(tape: Tape, cut: RecordedCall) -> list[RecordedCall]:
+    """Return the calls of tools that the cut lies in, the outermost first."""
+    before = (call for call in tape.calls[: cut.number] if call.kind == TOOL and call.end > cut.begin)
+    return [call for call in before if any(each is cut for each in tape.inside(call))]
+
+
+def kept_calls(tape: Tape, cut: RecordedCall, *, is_whole: bool = False) -> list[RecordedCall]:
+    """Return the calls that are answered although the run goes live at one of them."""
+    around = {call.number for call in tools_around(tape, cut)}
+    before = [call for call in tape.calls[: cut.number] if call.number not in around]
+    if is_whole:
+        return before
+    beside = {lane for lane in {call.lane for call in tape.calls} if lane != cut.lane}
+    beside &= _overlapping(tape.calls, cut.lane)
+    began = {call.lane for call in tape.calls if call.begin < cut.begin} | _with(tape.calls, cut)
+    later = [call for call in tape.calls[cut.number + 1 :] if call.lane in beside & began]
+    others = _who_came_after(tape.calls, cut)
+    return before + [call for call in later if call.number not in others]
+
+
+def _overlapping(calls: Iterable[RecordedCall], lane: tuple[str, str]) -> set[tuple[str, str]]:
+    """Return the lanes that had a call under way at the same time as this one."""
+    mine = sorted((call.begin, call.end) for call in calls if call.lane == lane)
+    begins = [begin for begin, _ in mine]
+    found = set()
+    for call in calls:
+        at = bisect_right(begins, call.begin)
+        before = at > 0 and mine[at - 1][1] > call.begin
+        after = at < len(mine) and mine[at][0] < call.end
+        if before or after:
+            found.add(call.lane)
+    return found
+
+
+def _who_came_after(calls: Iterable[RecordedCall], cut: RecordedCall) -> set[int]:
+    """Return the calls that another agent made in a lane of an earlier one, once the one at the cut was over.
+
+    Its conversation begins anew; an agent that had worked beside and was slower only goes on with its own.
+    """
+    over = max(call.end for call in calls if call.lane == cut.lane)
+    found: set[int] = set()
+    said: dict[tuple[str, str], int] = {}
+    anew: set[tuple[str, str]] = set()
+    for call in calls:
+        size = call.size
+        if size is not None:
+            if call.begin > over and size <= said.get(call.lane, -1):
+                anew.add(call.lane)
+            said[call.lane] = size
+        if call.lane in anew:
+            found.add(call.number)
+    return found
+
+
+def _with(calls: Iterable[RecordedCall], cut: RecordedCall) -> set[tuple[str, str]]:
+    """Return the lanes that began while the call at the cut was under way: it did not cause them."""
+    return {call.lane for call in calls if cut.begin < call.begin < cut.end}

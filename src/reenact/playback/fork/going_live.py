@@ -1,0 +1,212 @@
+"""The recording up to the cut, and what is live after it: models are called, tools act as they are allowed.
+
+Who answers the calls of a fork. A request is looked at before it is recorded, because what is recorded is
+what leaves: changed, if the fork changes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from ...errors import Diverged, Halted
+from ...protocols import Live, Reply, ToolReply
+from ...wire.routes import MODEL
+from ..edits.edits import CutRequest, Edits, needs_signature
+from ..matching.fingerprint import TOOL, Request
+from ..replay.responder import TapeResponder, asked_by, mark, reply_of
+from ..replay.tools import asked_of, reply_of_tool
+from .caps import CALLS, STEPS, USD, Caps
+from .cut import ANSWERED, AROUND, AT_CUT, Cut
+
+if TYPE_CHECKING:
+    from ...protocols import Asked, AskedTool, Leaving
+    from ..matching.player import Player
+    from ..matching.tape import RecordedCall
+    from .acting import Acting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """How a run goes on after the cut; plain data, for the agent's processes (``Plan.fork``)."""
+
+    call: str
+    """The id of the call at the cut."""
+    is_whole: bool = False
+    """The cut is where the run begins, and nothing beside it is answered."""
+    edits: dict[str, Any] = field(default_factory=dict)
+    tools: str = "ask"
+    """``ask``: by what each does to the world; ``recorded``: only what is recorded."""
+    allowed: tuple[str, ...] = ()
+    """Tools that may run whatever they do, or ``all``."""
+    effects: dict[str, str] = field(default_factory=dict)
+    """What tools do to the world, by the user's settings."""
+    max_calls: int = CALLS
+    max_usd: float = USD
+    max_steps: int = STEPS
+    tree: str | None = None
+    """The state of the workspace at the cut."""
+
+
+class ForkResponder(TapeResponder):
+    """Answers up to the cut. ``opened`` is called when it is passed, ``acting`` decides on tools after it."""
+
+    def __init__(
+        self,
+        player: Player,
+        cut: Cut,
+        edits: Edits,
+        caps: Caps,
+        acting: Acting,
+        opened: Callable[[], None],
+        **given: Any,
+    ) -> None:
+        super().__init__(player, **given)
+        self._cut = cut
+        self._edits = edits
+        self._caps = caps
+        self._acting = acting
+        self._opened = opened
+        self._lock = RLock()
+        self._promised: Counter[str] = Counter()
+        """How often requests were told to be answered, by their L1: what they asked for is nobody else's."""
+        is_needed = bool(edits.sets) if cut.call.kind == TOOL else cut.is_whole and cut.call.kind == MODEL
+        self._at_cut = CutRequest.at(cut.call, player.tape) if is_needed else None
+        """Of a model call as the agent makes it now: the recorded one is redacted."""
+
+    def live(self, leaving: Leaving) -> Live | None:
+        """Return what leaves for a request at the cut or beyond it, None for one that is answered."""
+        request = self._translated(asked_by(leaving))
+        with self._lock:
+            place = self._place_of(request)
+            if place == ANSWERED:
+                return None
+            if place == AT_CUT:
+                self._at_cut = CutRequest(leaving.request, leaving.url)
+                self._pass()
+                if self._edits.replaces_answer:
+                    leaving.given, leaving.replayed = self._edited_answer(request), self._cut.call.id
+                    return None
+            return self._leaves(leaving)
+
+    def reply(self, exchange: Asked) -> Reply:
+        """Return what a call gets that does not leave."""
+        return super().reply(exchange) if exchange.given is None else exchange.given
+
+    async def reply_async(self, exchange: Asked) -> Reply:
+        """Return the same, when this task may have it."""
+        return await super().reply_async(exchange) if exchange.given is None else exchange.given
+
+    def tool(self, asked: AskedTool) -> ToolReply | None:
+        """Return what a tool gave, or is made to give; None if it is to run."""
+        place, reply = self._tool_at(asked)
+        return super().tool(asked) if place == ANSWERED else reply
+
+    async def tool_async(self, asked: AskedTool) -> ToolReply | None:
+        """Return the same, when this task may have it."""
+        place, reply = self._tool_at(asked)
+        return await super().tool_async(asked) if place == ANSWERED else reply
+
+    def ambient(self, name: str, thread: str | None) -> Any:
+        """Return what clock and chance gave before the cut, None for what they give now."""
+        return None if self._cut.is_whole or self._cut.is_passed else super().ambient(name, thread)
+
+    def running(self, asked: AskedTool) -> AbstractContextManager[None]:
+        """Return what is to be held while a tool runs: it may do what the guard refuses others."""
+        return self._acting.running(asked)
+
+    def _place_of(self, request: Request) -> str:
+        """Return where a request stands; one that is to be answered is as good as answered."""
+        key = request.fingerprint.l1
+        place = self._cut.place_of(request, self.player.frontier, self._promised[key])
+        if place == ANSWERED:
+            self._promised[key] += 1
+        return place
+
+    def _pass(self) -> None:
+        """The cut is reached; what should have come before it must have come."""
+        left_out = self._cut.left_out(self.player.frontier)
+        if left_out and self._mode == "strict":
+            names = ", ".join(call.label() for call in left_out[:3])
+            self._stop(Diverged(f"the call at the cut is made, but not what came before it: {names}"))
+        self._cut.passes(self._at_cut if self._cut.call.kind == MODEL else None)
+        self._note("passed", self._cut.call.id)
+        try:
+            self._opened()
+        except Halted as exc:  # the workspace is not what it was
+            self._stop(exc)
+
+    def _leaves(self, leaving: Leaving) -> Live:
+        self.player.release.asked()
+        try:
+            self._acting.reach(leaving)
+            if leaving.sort == MODEL:
+                self._caps.model()
+            else:
+                self._caps.step()
+            self._note("live", {"url": leaving.url, "sort": leaving.sort})
+            return self._changed(leaving)
+        except (Halted, Diverged) as exc:
+            self._stop(exc)
+        except Exception as exc:
+            self._stop(Diverged(f"the request cannot be changed as asked: {type(exc).__name__}: {exc}"))
+        raise AssertionError("not reached")
+
+    def _changed(self, leaving: Leaving) -> Live:
+        if leaving.sort != MODEL or not self._edits.changes_requests:
+            return Live()
+        self._at_cut = self._at_cut or self._cut.request()
+        if self._at_cut is None:
+            return Live()
+        made = self._edits.request(leaving.request, leaving.url, self._at_cut)
+        for note in made.notes:
+            self._note("edit", note)
+        is_same = made.body == leaving.request and made.url == leaving.url
+        if is_same:
+            return Live()
+        if needs_signature(leaving.headers):
+            raise Halted("this request is signed, so it cannot be changed", hint="change the agent's code")
+        body = json.dumps(made.body, ensure_ascii=False, separators=(",", ":")).encode()
+        return Live(None if made.url == leaving.url else made.url, body)
+
+    def _edited_answer(self, request: Request) -> Reply:
+        """Return the answer that the user gave in the place of the one at the cut."""
+        call = self._cut.call
+        provider = call.event.provider if type(call.event.provider) is str else None
+        return reply_of(self._edits.answer(call.answer, provider, request.url or "", call.is_stream))
+
+    def _tool_at(self, asked: AskedTool) -> tuple[str, ToolReply | None]:
+        """Return where a tool's call stands, and its reply if it is not the recording that gives it."""
+        request: Request = self._translated(asked_of(asked))
+        with self._lock:
+            place = ANSWERED if asked.name in self._live else self._place_of(request)
+            if place in (ANSWERED, AROUND):
+                return place, None
+            if place == AT_CUT:
+                self._pass()
+                if self._edits.replaces_tool_result:
+                    mark(asked, self._cut.call.id)
+                    answer = self._edits.tool_answer(self._cut.call.answer)
+                    return place, reply_of_tool(answer, asked.function)
+        self.player.release.asked()
+        try:
+            self._caps.step()
+            recorded = self._acting.decide(asked, request)
+        except (Halted, Diverged) as exc:
+            self._stop(exc)
+        return place, None if recorded is None else self._given(recorded, asked)
+
+    def _given(self, call: RecordedCall, asked: AskedTool) -> ToolReply:
+        self.given += 1
+        mark(asked, call.id)
+        return reply_of_tool(call.answer, asked.function)
+
+    def _stop(self, exc: BaseException) -> None:
+        """Tell why the fork ends, and end it."""
+        self._note("halted", {"why": str(exc), "hint": getattr(exc, "hint", None)})
+        raise exc

@@ -1,0 +1,207 @@
+"""The report of a run that went another way than its recording, as data and as text.
+
+It tells what was recorded and what is asked now, the first difference, where the differing text came from,
+what may be the cause, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ...debugger.lanes import Lanes
+from ...debugger.origins import Origins
+from ...wire.shapes import conversation_key
+from . import suspects
+from .fingerprint import MODEL, TOOL, Request
+from .frontier import (
+    CHANGED,
+    EXHAUSTED,
+    EXTRA,
+    MISSING_CALL,
+    REORDERED,
+    WRONG_KIND,
+    Frontier,
+    Miss,
+    Served,
+)
+from .leaves import Difference, differences
+from .normal import canonical
+from .tape import RecordedCall, Tape
+
+EXIT_CODE = 3
+"""Of a replay that diverged."""
+
+SENTENCES = {
+    REORDERED: "This call is recorded, but other calls were made before it that have not been made now.",
+    CHANGED: "This call asks for something else than the recorded one.",
+    WRONG_KIND: "Another kind of call was recorded here.",
+    EXTRA: "No call like this was recorded here.",
+    EXHAUSTED: "All recorded calls have been made already; this is one more.",
+    MISSING_CALL: "This recorded call was never made.",
+}
+
+_SOUGHT = 400
+"""Answers given so far that are searched for a text, the latest first."""
+_SHORTEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """One place where a run left its recording."""
+
+    code: str
+    now: str | None
+    """What was asked; None for a call that was not made."""
+    number: int | None
+    """Which request of the run it was, from 1."""
+    recorded: str | None
+    """The nearest recorded call."""
+    call: str | None
+    """Its id."""
+    likeness: float | None = None
+    path: str | None = None
+    """The first place where the two differ."""
+    recorded_value: str | None = None
+    now_value: str | None = None
+    differing: int = 0
+    """How many places differ."""
+    came_from: str | None = None
+    """Where the text came from that is there now."""
+    recorded_came_from: str | None = None
+    hints: tuple[str, ...] = ()
+    next: tuple[str, ...] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data; what is not known is left out."""
+        return {key: value for key, value in asdict(self).items() if value not in (None, ())}
+
+    def text(self) -> str:
+        """Return it for a person."""
+        lines = [f"{self.code}: {SENTENCES[self.code]}"]
+        rows = (("recorded", self.recorded), ("now", self.now and f"call {self.number}: {self.now}"))
+        lines += [f"  {name:<9} {value}" for name, value in rows if value]
+        if self.path is not None:
+            more = f" (the first of {self.differing} places)" if self.differing > 1 else ""
+            lines.append(f"  differs at {self.path}{more}")
+            lines.append(f"    recorded {self.recorded_value}{_from(self.recorded_came_from)}")
+            lines.append(f"    now      {self.now_value}{_from(self.came_from)}")
+        lines += [f"  hint: {suspects.WORDS[hint]}" for hint in self.hints]
+        lines += [f"  next: {command}" for command in self.next]
+        return "\n".join(lines)
+
+
+def explain(
+    miss: Miss, tape: Tape, given: Iterable[Served | Miss] = (), *, user_agent: str | None = None
+) -> Divergence:
+    """Return the report of a miss.
+
+    ``given`` is what became of the requests before it (``Frontier.log``), ``user_agent`` names the SDK now.
+    """
+    nearest, request = miss.nearest, miss.request
+    if nearest is None:
+        return Divergence(miss.code, _label(request), miss.number, None, None, next=_next(miss.code, tape))
+    report: dict[str, Any] = {"likeness": round(miss.likeness, 3)}
+    hints: list[str] = []
+    if miss.code == REORDERED:
+        hints.append(suspects.RACE)
+    elif nearest.kind == request.kind:
+        hints += _compare(nearest, request, tape, given, report)
+    if user_agent is not None and user_agent != (nearest.event.headers or {}).get("user-agent", user_agent):
+        hints.append(suspects.SDK)
+    if nearest.request_lossy:
+        hints.insert(0, suspects.LOSSY)
+    return Divergence(
+        miss.code, _label(request), miss.number, nearest.label(), nearest.id,
+        hints=tuple(dict.fromkeys(hints)), next=_next(miss.code, tape), **report,
+    )  # fmt: skip
+
+
+def never_made(frontier: Frontier, tape: Tape) -> list[Divergence]:
+    """Return a report for each recorded call that nobody asked for."""
+    return [
+        Divergence(MISSING_CALL, None, None, call.label(), call.id, next=_next(MISSING_CALL, tape))
+        for call in frontier.missing()
+    ]
+
+
+def _compare(
+    nearest: RecordedCall,
+    request: Request,
+    tape: Tape,
+    given: Iterable[Served | Miss],
+    report: dict[str, Any],
+) -> list[str]:
+    """Fill in where two requests differ; returns hints."""
+    before, after = nearest.request.plain(), request.plain()
+    found = list(differences(before, after))
+    if not found:
+        return []
+    first = found[0]
+    report["path"], report["differing"] = first.pointer, len(found)
+    report["recorded_value"] = suspects.excerpt(first.recorded, first.now)
+    report["now_value"] = suspects.excerpt(first.now, first.recorded)
+    source = came_from(first, given)
+    report["came_from"] = source or "your code"
+    report["recorded_came_from"] = _recorded_origin(nearest, first, tape)
+    hints = suspects.suspects(first, before, after)
+    if source is not None:
+        hints.append(suspects.ANSWER)
+    if not hints and type(first.now) is str:
+        hints.append(suspects.PROMPT)
+    return hints
+
+
+def came_from(difference: Difference, given: Iterable[Served | Miss]) -> str | None:
+    """Return which answer given so far holds the text that stands in one place now, None if none does."""
+    now, recorded = difference.now, difference.recorded
+    text = now if type(now) is str else ""
+    if type(recorded) is str and text:
+        text = suspects.changed_part(recorded, text)[1]
+    text = text.strip()
+    if len(text) < _SHORTEST:
+        return None
+    sought = canonical(text)[1:-1]
+    for found in list(given)[: -_SOUGHT - 1 : -1]:
+        if isinstance(found, Served) and sought in canonical(found.call.answer.body):
+            return _source(found.call)
+    return None
+
+
+def _source(call: RecordedCall) -> str:
+    step = call.event.step
+    return (
+        f"the result of tool {call.tool}, step {step}" if call.kind == TOOL else f"the answer to step {step}"
+    )
+
+
+def _recorded_origin(call: RecordedCall, difference: Difference, tape: Tape) -> str | None:
+    """Return where the recorded message came from in which the difference is."""
+    if call.kind != MODEL or len(difference.path) < 2 or type(difference.path[1]) is not int:
+        return None
+    if difference.path[0] != conversation_key(call.request.body):
+        return None
+    with tape.lock:
+        origins = Origins(tape.recording, Lanes(tape.recording)).of(call.event)
+    if difference.path[1] >= len(origins):
+        return None
+    origin = origins[difference.path[1]]
+    steps = ", ".join(str(event.step) for event in origin.events)
+    words = {"answer": "the answer at step", "tool": "the tool result at step"}
+    return f"{words[origin.how]} {steps}" if origin.how in words else "your code"
+
+
+def _label(request: Request) -> str:
+    return request.fingerprint.site if request.kind == TOOL else f"{request.kind} {request.fingerprint.site}"
+
+
+def _from(source: str | None) -> str:
+    return f"   from {source}" if source else ""
+
+
+def _next(code: str, tape: Tape) -> tuple[str, ...]:
+    run = tape.recording.path
+    keep_going = f"reenact replay {run} --keep-going   # see all differences at once"
+    rebase = f"reenact replay {run} --rebase   # accept the change; answers stay the recorded ones"
+    return (keep_going, rebase) if code == CHANGED else (keep_going,)

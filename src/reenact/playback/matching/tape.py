@@ -1,0 +1,262 @@
+"""A recording as the calls it can answer: what each asked, when it began and ended, what came back.
+
+Nothing is read before it is asked for but one line-up of all calls; a body is rebuilt to take its fingerprint
+and forgotten again. Thread-safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from threading import RLock
+from typing import Any
+
+from ...tracefile.calls import Call
+from ...tracefile.event import Event
+from ...tracefile.recording import Recording
+from ...wire.shapes import conversation_key
+from ..rebuild.whole import is_mark
+from .answers import HOSTS_OWN, Answer, answer_of, outcome_of
+from .fingerprint import HTTP, MODEL, TOOL, Fingerprint, Request, Shape, of_parts
+from .parts import Part, element_part
+
+NEVER = float("inf")
+_MOST_PARTS = 20_000
+
+
+class _Parts:
+    """Digests of recorded messages; requests rebuilt one after the other share the messages themselves."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Part]] = {}
+
+    def of(self, element: Any, restored: Callable[[Any], Any]) -> Part:
+        known = self._known.get(id(element))
+        if known is not None and known[0] is element:
+            return known[1]
+        part = element_part(restored(element))
+        if len(self._known) >= _MOST_PARTS:
+            self._known.clear()
+        self._known[id(element)] = element, part
+        return part
+
+
+class RecordedCall:
+    """One call of a recording."""
+
+    def __init__(self, call: Call, begin: Event, number: int, lock: RLock, parts: _Parts) -> None:
+        self._call = call
+        self._parts = parts
+        self._begin = begin
+        self._lock = lock
+        self.id = call.id or f"{begin.writer}:{begin.step}"
+        self.number = number
+        """Its place among the calls of the tape, from 0, in the order they began."""
+        self.kind = call.kind
+        self.begin: float = begin.index or 0
+        end = call.end.index if call.end is not None else None
+        self.end: float = NEVER if end is None else end
+        """Positions among the recording's events: whose end is less than another's begin was over by then."""
+        self.ended_at: float = (call.end.timestamp or NEVER) if call.end is not None else NEVER
+        """When, in seconds since the epoch."""
+        self.parent = call.parent
+        self.within = begin._raw().get("within") if call.kind == TOOL else None
+        """The tool that called this one."""
+        self.attempt = call.attempt
+        self.tool = call.tool
+        self.writer = begin.writer
+        # Other HTTP calls do not say which agent made them: they are kept in order among themselves.
+        self.lane = (begin.writer, HTTP if call.kind == HTTP else call.lane)
+
+    @cached_property
+    def size(self) -> int | None:
+        """How many messages were sent; told without rebuilding them."""
+        count = self._begin._raw().get("n") if self.kind == MODEL else None
+        self._begin._forget()
+        return count if type(count) is int else None
+
+    @property
+    def request(self) -> Request:
+        """What it asked for, rebuilt."""
+        with self._lock:
+            begin = self._begin
+            try:
+                if self.kind == TOOL:
+                    return Request.tool(self.tool or "", begin.args)
+                name = begin.method if type(begin.method) is str else "POST"
+                url = begin.url if type(begin.url) is str else None
+                sent = begin.sent or (self._call.end.sent if self._call.end is not None else None)
+                return Request(
+                    self.kind, name, begin.body, url=url, sent=sent if type(sent) is dict else None
+                )
+            finally:
+                self._forget()
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        if self.kind != MODEL:
+            return self.request.fingerprint
+        with self._lock:
+            try:
+                return self._of_stored()
+            finally:
+                self._forget()
+
+    def _of_stored(self) -> Fingerprint:
+        """Take the fingerprint without a copy of the whole conversation, most of which is known by now."""
+        body, url = self._begin._body(), self._begin.url
+        key = conversation_key(body)
+        if key is None or self._sent() is not None:
+            return self.request.fingerprint
+        elements = [self._parts.of(element, self._begin._value) for element in body[key]]
+        rest = self._begin._value({name: value for name, value in body.items() if name != key})
+        return of_parts(self._method(), url if type(url) is str else None, rest, key, elements)
+
+    @cached_property
+    def shape(self) -> Shape:
+        return self.request.shape
+
+    @property
+    def is_stream(self) -> bool:
+        return self.fingerprint.is_stream
+
+    @cached_property
+    def outcome(self) -> str:
+        """How it ended: see ``answers``."""
+        with self._lock:
+            try:
+                return outcome_of(self._call)
+            finally:
+                self._forget()
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """False if the agent, or its death, ended it: what had come is given again, and then nothing more."""
+        return self.end != NEVER and self.outcome not in HOSTS_OWN
+
+    @property
+    def comes_to_something(self) -> bool:
+        """False if nothing had come when the agent gave it up or died: nobody may wait for its turn."""
+        return self.ends_by_itself or bool(self.answer.pieces)
+
+    @property
+    def answer(self) -> Answer:
+        """What came back."""
+        with self._lock:
+            try:
+                return answer_of(self._call, self.kind == MODEL and self.is_stream)
+            finally:
+                self._forget()
+
+    @property
+    def request_lossy(self) -> bool:
+        """True if what it asked is not recorded whole, so that nothing can equal it."""
+        return self.kind != TOOL and _has_mark(self.request.body, 0)
+
+    @property
+    def duration(self) -> float:
+        """Seconds between begin and end, 0 if not known."""
+        return (self._call.duration_ms or 0) / 1000
+
+    @property
+    def event(self) -> Event:
+        """The event it began with."""
+        return self._begin
+
+    @property
+    def end_event(self) -> Event | None:
+        """The event it ended with, None if it never did."""
+        return self._call.end
+
+    def label(self) -> str:
+        """Return a few words for a person: ``step 14: tool search``."""
+        what = f"tool {self.tool}" if self.kind == TOOL else f"{self.kind} {self.fingerprint.site}"
+        return f"step {self._begin.step}: {what}"
+
+    def _method(self) -> str:
+        method = self._begin.method
+        return method if type(method) is str else "POST"
+
+    def _sent(self) -> dict[str, Any] | None:
+        """What is told of a body that is no JSON: in the answer's event if it was made while it was sent."""
+        sent = self._begin.sent
+        if sent is None and self._call.end is not None and self._begin._raw().get("body") is None:
+            sent = self._call.end.sent
+        return sent if type(sent) is dict else None
+
+    def _forget(self) -> None:
+        for event in (self._begin, self._call.end):
+            if event is not None:
+                event._forget()
+
+    def __repr__(self) -> str:
+        return f"<RecordedCall {self.id} {self.kind} [{self.begin}, {self.end}]>"
+
+
+class Tape:
+    """The calls of a recording, in the order they began."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.lock = RLock()
+        parts = _Parts()
+        self.calls: list[RecordedCall] = []
+        self.unusable: list[Call] = []
+        """Calls whose begin or request is not recorded: nothing can be told to equal them."""
+        for call in recording.calls():
+            begin = call.begin
+            if begin is None or begin is call.end or begin.index is None:
+                self.unusable.append(call)
+            else:
+                self.calls.append(RecordedCall(call, begin, len(self.calls), self.lock, parts))
+        self._by_id = {call.id: call for call in self.calls}
+
+    @classmethod
+    def load(cls, path: str, run: str | None = None) -> Tape:
+        """Open one run of a file."""
+        return cls(Recording.load(path, run))
+
+    def call(self, id_: str) -> RecordedCall | None:
+        """Return a call by its id."""
+        return self._by_id.get(id_)
+
+    def inside(self, tool: RecordedCall) -> list[RecordedCall]:
+        """Return the calls that were made by a tool: they are not made again where its result is given.
+
+        A model call names the tool it was made in; other HTTP calls name none, so all that began and ended
+        meanwhile in the same process may be its.
+        """
+        found, ids = [], {tool.id}
+        for call in self.calls[tool.number + 1 :]:
+            if call.begin > tool.end:
+                break
+            by_link = call.parent in ids or call.within in ids
+            if by_link:
+                ids.add(call.id)
+            if by_link or (call.kind == HTTP and call.writer == tool.writer and call.end < tool.end):
+                found.append(call)
+        return found
+
+    def lossy(self) -> list[tuple[RecordedCall, tuple[str, ...]]]:
+        """Return the calls whose answers are not whole, and why; this reads all of them."""
+        told = ((call, call.answer.lossy) for call in self.calls)
+        return [(call, why) for call, why in told if why]
+
+    def tools(self) -> dict[str, int]:
+        """Return the tools that were called, and how often."""
+        names: dict[str, int] = {}
+        for call in self.calls:
+            if call.tool is not None:
+                names[call.tool] = names.get(call.tool, 0) + 1
+        return names
+
+    def __repr__(self) -> str:
+        return f"<Tape of {len(self.calls)} calls of {self.recording.name}>"
+
+
+def _has_mark(value: Any, depth: int) -> bool:
+    if type(value) is dict:
+        return any(is_mark(key) for key in value) or any(
+            _has_mark(item, depth + 1) for item in value.values()
+        )
+    return type(value) is list and depth < 200 and any(_has_mark(item, depth + 1) for item in value)

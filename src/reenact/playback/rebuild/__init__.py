@@ -1,0 +1,1 @@
+"""From a recording back to message lists that can be sent."""

@@ -1,0 +1,228 @@
+"""What a recorded run was a call of, found again in the agent's code and called with what it was given then.
+
+An entry is ``module:function``, or ``asgi:module:app`` for a request of a web application. It is imported
+because somebody asked to run that recording, by no other way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MethodType, ModuleType
+from typing import Any
+
+from ...capture.decorate import BENEATH
+from ...capture.entries import ASGI, MAIN
+from ...capture.failure import frames
+from ...errors import UsageError
+from ...tracefile.recording import Recording
+from ..rebuild.whole import Whole, placeholders
+from .asgi import call_asgi, not_as_it_was
+from .standin import StandIn, stood_in
+from .typed import as_annotated, hints_of
+
+_HINT = "say what to run instead: reenact replay RUN -- agent.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry as ``run.start`` has it, and the recorded input."""
+
+    entry: str
+    source: str | None = None
+    """The script, or the folder that its module is found in."""
+    input: Any = None
+    lossy: tuple[str, ...] = ()
+    """What of the input is not as it was."""
+
+    @classmethod
+    def of(cls, recording: Recording) -> Entry | None:
+        """Return the entry of a run; None if it was not recorded as a call of something."""
+        start = recording.start
+        told = start._raw() if start is not None else {}
+        entry, source = told.get("entry"), told.get("entry_from")
+        if start is None or type(entry) is not str or not entry:
+            return None
+        stored = start._whole().get("input")
+        whole = Whole(start)
+        value = whole(stored)
+        if whole.missing is not None:
+            value = stood_in(start._value(stored))
+        is_request = entry.startswith(ASGI) and type(value) is dict
+        lossy = not_as_it_was(value) if is_request else ["secrets in it"] if placeholders(value) else []
+        if whole.missing is not None:
+            lossy.append(whole.missing.removeprefix("it "))
+        return cls(entry, source if type(source) is str else None, value, tuple(lossy))
+
+    @property
+    def is_app(self) -> bool:
+        return self.entry.startswith(ASGI)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Module and name; UsageError if no code could find it by them."""
+        module, colon, name = self.entry.removeprefix(ASGI).partition(":")
+        if not module or not colon or not name:
+            raise UsageError(f"its entry {self.entry!r} names no function", hint=_HINT)
+        if "<" in name:
+            what = "a lambda" if name.endswith("<lambda>") else "a function made inside another one"
+            raise UsageError(f"{name} is {what}, which nobody can find by name", hint=_HINT)
+        if module == MAIN and self.source is None:
+            raise UsageError(f"{name} was defined in an interactive session", hint=_HINT)
+        return module, name
+
+
+def call_entry(entry: str, input: Any, source: str | None = None) -> Any:
+    """Call what an entry names with a recorded input, and return what it returns.
+
+    Coroutines are run, generators consumed into a list; an application returns a Response.
+    """
+    return call_of(Entry(entry, source, input))()
+
+
+def call_of(entry: Entry) -> Callable[[], Any]:
+    """Return the call that a run was, ready to be made; UsageError if there is no such function any more."""
+    found = found_by(entry)
+    if entry.is_app:
+        if type(entry.input) is not dict:
+            raise UsageError("the recorded request is not known", hint=_why_no_input(entry.input))
+        return lambda: call_asgi(found, entry.input)
+    return call_with(_beneath(found, entry), entry.input, entry.place[1])
+
+
+def call_with(function: Callable[..., Any], given: Any, name: str) -> Callable[[], Any]:
+    """Return the call of a function with a recorded input; UsageError if that does not fit."""
+    args, kwargs = arguments(function, given, name)
+    return lambda: _over(function(*args, **kwargs))
+
+
+def found_by(entry: Entry) -> Any:
+    """Return what an entry names."""
+    name = entry.place[1]
+    module = _module(entry)
+    found: Any = module
+    for part in name.removesuffix("()").split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            hint = f"was it renamed? {_HINT}"
+            raise UsageError(f"there is no {name} in {module.__name__} any more", hint=hint) from None
+    return found() if name.endswith("()") else found
+
+
+def _module(entry: Entry) -> ModuleType:
+    name, source = entry.place[0], entry.source
+    folder = os.path.dirname(source) if source is not None and source.endswith(".py") else source
+    if folder is not None and folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        if name == MAIN and source is not None:
+            return _script(source)
+        return importlib.import_module(name)
+    except Exception as exc:
+        place = frames(exc.__traceback__)
+        at = f" at {place[0]}" if place and not isinstance(exc, ModuleNotFoundError) else ""
+        what = source if name == MAIN else name
+        raise UsageError(
+            f"{what} cannot be imported{at}: {type(exc).__name__}: {exc}",
+            hint=f"start it where the code is, with the Python that has its packages; or {_HINT}",
+        ) from exc
+
+
+def _script(path: str) -> ModuleType:
+    """Return a script as a module: what it does only when it is started is not done."""
+    name = os.path.basename(path).removesuffix(".py")
+    loaded = sys.modules.get(name)
+    if loaded is not None and os.path.abspath(str(getattr(loaded, "__file__", ""))) == path:
+        return loaded
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _beneath(found: Any, entry: Entry) -> Callable[..., Any]:
+    """Return the function itself: to call the decorated one would begin a run inside of the one at hand."""
+    name = entry.place[1]
+    if not callable(found):
+        raise UsageError(f"{name} is no function any more but a {type(found).__name__}", hint=_HINT)
+    if isinstance(found, MethodType):
+        return MethodType(getattr(found.__func__, BENEATH, found.__func__), found.__self__)
+    function: Callable[..., Any] = getattr(found, BENEATH, found)
+    first = next(iter(inspect.signature(function).parameters), None)
+    if "." in name and first == "self":
+        raise UsageError(f"{name} is a method, and of what object is not recorded", hint=_HINT)
+    return function
+
+
+def arguments(function: Callable[..., Any], given: Any, name: str) -> tuple[list[Any], dict[str, Any]]:
+    """Return the recorded input as the function takes it now, each value as its annotation has it."""
+    if type(given) is not dict:
+        raise UsageError(f"the recorded input of {name} is not its arguments", hint=_why_no_input(given))
+    signature, hints = inspect.signature(function), hints_of(function)
+    named = signature.parameters
+    if "args" in given and "args" not in named and given.keys() <= {"args", "kwargs"}:
+        args, kwargs = (
+            list(given["args"]),
+            dict(given.get("kwargs") or {}),
+        )  # it did not take these then either
+    else:
+        bound = inspect.BoundArguments(signature, OrderedDict(_bound(named, hints, given, name)))
+        args, kwargs = list(bound.args), bound.kwargs
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as exc:
+        raise UsageError(f"{name} cannot be called with the recorded input: {exc}", hint=_HINT) from None
+    return args, kwargs
+
+
+def _bound(
+    named: Mapping[str, inspect.Parameter], hints: dict[str, Any], given: dict[str, Any], name: str
+) -> Iterator[tuple[str, Any]]:
+    """Return the recorded arguments in the order in which the function takes them."""
+    left = dict(given)
+    for key, parameter in named.items():
+        hint = hints.get(key, Any)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            more = {**left, **left.pop(key, {})} if type(left.get(key, {})) is dict else left
+            more.pop(key, None)
+            yield key, {each: as_annotated(value, hint)[0] for each, value in more.items()}
+            left = {}
+        elif key in left:
+            value = left.pop(key)
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                yield key, tuple(as_annotated(each, hint)[0] for each in value)
+            else:
+                yield key, as_annotated(value, hint)[0]
+    if left:
+        takes = ", ".join(named) or "nothing"
+        raise UsageError(f"{name} takes no {next(iter(left))!r} any more; it takes {takes}", hint=_HINT)
+
+
+def _why_no_input(given: Any) -> str:
+    if isinstance(given, StandIn) and ("$none" in given.mark or "$hash" in given.mark):
+        return f"content was withheld when it was recorded; {_HINT}"
+    return _HINT
+
+
+def _over(result: Any) -> Any:
+    """Return what a call comes to."""
+    if inspect.iscoroutine(result):
+        return asyncio.run(result)
+    if inspect.isasyncgen(result):
+        return asyncio.run(_all(result))
+    return list(result) if inspect.isgenerator(result) else result
+
+
+async def _all(source: Any) -> list[Any]:
+    return [item async for item in source]

@@ -1,0 +1,283 @@
+"""Nothing happens twice: what a re-enacted agent would do to the world outside is refused, and told.
+
+An audit hook: it sees what Python code asks of the interpreter. What a C extension does by itself, and what
+a program does that was started before, it cannot see. Connections of the agent end the run, since clients
+would try them again; those that a library makes by itself fail. Files and programs are refused as on a
+read-only system, with a PermissionError.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Container, Iterable
+from threading import Lock
+from typing import Any
+
+from ...capture.failure import is_agents
+from ...errors import Diverged
+from ..fork import servers
+from .whose import frames, is_library, is_librarys_folder, is_librarys_own, is_mcp_server, only_looks
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_DEVICES = ("/dev/null", "/dev/tty", "/dev/ptmx", "/dev/std", "/dev/fd/", "/dev/pts/")
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_PYTHONS = ("python", "pypy")
+_LONGEST = 200
+_CHANGES = {
+    "os.remove": "remove", "os.rmdir": "remove", "os.mkdir": "make", "os.chmod": "change",
+    "os.chown": "change", "os.truncate": "change", "os.utime": "change", "os.setxattr": "change",
+    "os.rename": "rename", "os.link": "link", "os.symlink": "link",
+    "shutil.rmtree": "remove", "sqlite3.connect": "open",
+}  # fmt: skip
+_TO_A_SECOND = ("os.rename", "os.link", "os.symlink")
+_FOLDER_DESCRIPTOR = {
+    "os.remove": 1,
+    "os.rmdir": 1,
+    "os.mkdir": 2,
+    "os.chmod": 2,
+    "os.chown": 3,
+    "os.utime": 3,
+}
+"""At which place of its arguments an event has the descriptor of the folder that a path is told from."""
+_PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
+
+
+_on_watch: Guard | None = None
+_hooked = False
+"""An audit hook cannot be taken out again: there is one, and it asks whoever is on watch."""
+
+
+class Guard:
+    """Watches over one process. ``tell`` hears of what was refused: ``what``, ``where``, ``by``.
+
+    ``raised`` is what a connection ends in, ``allowing`` says how to have files and programs open.
+    ``models`` are ports of this machine at which the recorded model listens: who comes there has not asked
+    the recording, because nobody listens to the library that was used. ``servers`` is where MCP servers that
+    are started are written down (``servers``), ``is_free`` says that all may happen for good.
+    """
+
+    def __init__(
+        self,
+        folders: Iterable[str],
+        *,
+        is_relaxed: bool,
+        tell: Callable[[dict[str, Any]], None],
+        raised: Callable[[str], BaseException] = Diverged,
+        allowing: str = "allow tools to act with --live-tools",
+        models: Container[object] = (),
+        servers: str | None = None,
+        is_free: Callable[[], bool] | None = None,
+    ) -> None:
+        self._folders = tuple(os.path.realpath(folder) + os.sep for folder in folders)
+        self._tell = tell
+        self._raised = raised
+        self._allowing = allowing
+        self._models = models
+        self._servers = servers
+        self._is_free = is_free or (lambda: False)
+        self.hosts: set[str] = set()
+        """Where connections may go, besides this machine."""
+        self._lock = Lock()
+        self._openings = 0
+        checks: dict[str, Callable[[str, tuple[Any, ...]], None]] = {
+            "socket.connect": self._connects, "socket.sendto": self._connects,
+            "socket.sendmsg": self._connects, "socket.getaddrinfo": self._looks_up,
+        }  # fmt: skip
+        if not is_relaxed:
+            checks |= dict.fromkeys(_CHANGES, self._changes) | dict.fromkeys(_PROGRAMS, self._starts)
+            checks["open"] = self._opens
+        self._checks = checks
+
+    def begin(self) -> None:
+        """Watch over this process from now on."""
+        global _on_watch, _hooked
+        _on_watch = self
+        if not _hooked:
+            _hooked = True
+            sys.addaudithook(_hook)
+
+    def end(self) -> None:
+        """Let everything happen again."""
+        global _on_watch
+        if _on_watch is self:
+            _on_watch = None
+
+    def open(self, more: int) -> None:
+        """Let everything happen while somebody may act: 1 when that begins, -1 when it ends."""
+        with self._lock:
+            self._openings += more
+
+    @property
+    def is_open(self) -> bool:
+        """True while somebody may act."""
+        return self._openings > 0
+
+    def look_at(self, event: str, args: tuple[Any, ...]) -> None:
+        """Raise if what is about to happen must not."""
+        check = self._checks.get(event)
+        if check is not None and not self._openings and not self._is_free():
+            check(event, args)
+
+    def _connects(self, event: str, args: tuple[Any, ...]) -> None:
+        address = args[1] if len(args) > 1 else None
+        if not isinstance(address, tuple) or not address:
+            return
+        if not is_here(address[0]):
+            if not all(map(is_here, self.hosts)):  # which addresses they have is not known
+                return
+            self._refuse_connection(str(address[0]))
+        elif len(address) > 1 and address[1] in self._models:
+            self._refuse_connection(f"{address[0]}:{address[1]}, the recorded model, past what would answer")
+
+    def _looks_up(self, event: str, args: tuple[Any, ...]) -> None:
+        host = args[0].decode("ascii", "replace") if isinstance(args[0], bytes) else args[0]
+        if host in self.hosts:
+            return
+        is_name = type(host) is str and any(char.isalpha() for char in host) and ":" not in host
+        if is_name and not is_here(host) and host != os.uname().nodename:
+            self._refuse_connection(host)
+
+    def _refuse_connection(self, host: str) -> None:
+        unbidden = is_librarys_own()
+        what = self._refused(f"connect to {host}", by_agent=not unbidden)
+        why = what + ": a run that is re-enacted calls nobody"
+        if unbidden:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, why)
+        raise self._raised(why)
+
+    def _opens(self, event: str, args: tuple[Any, ...]) -> None:
+        path, _, flags = args
+        if type(flags) is int and flags & _WRITING and not self._may_change(path, None):
+            self._refuse(f"write {_shown(path)}")
+
+    def _changes(self, event: str, args: tuple[Any, ...]) -> None:
+        path = args[1] if event in _TO_A_SECOND else args[0]
+        at = _FOLDER_DESCRIPTOR.get(event)
+        folder = args[at] if at is not None and len(args) > at else None
+        both = [path, args[0]] if event == "os.rename" else [path]
+        if event == "sqlite3.connect" and _is_no_file(path):
+            return
+        if event == "os.mkdir" and type(path) is str and os.path.isdir(path):
+            return  # it is there: the answer will be that
+        for each in both:
+            if not self._may_change(each, folder):
+                self._refuse(f"{_CHANGES[event]} {_shown(each)}")
+
+    def _starts(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "subprocess.Popen":
+            if is_mcp_server():
+                if self._servers is not None:
+                    servers.note(self._servers, args[1])
+                return
+            if _is_guarded_python(args) or only_looks():
+                return
+        if event in ("os.exec", "os.posix_spawn") and _is_guarded_python((args[0], args[1], None, args[2])):
+            return
+        command = args[1] if len(args) > 1 and event != "os.system" else args[0]
+        self._refuse(f"run {_shown(command)}")
+
+    def _may_change(self, path: Any, folder: Any) -> bool:
+        if type(path) is int:
+            return True  # a descriptor: its opening was looked at
+        try:
+            text = os.fsdecode(path)
+            if type(folder) is int and folder >= 0 and not os.path.isabs(text):
+                text = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), text)
+            text = os.path.abspath(text)
+            parent = os.path.realpath(os.path.dirname(text))
+        except (TypeError, ValueError, OSError):
+            return False
+        whole = os.path.join(parent, os.path.basename(text))
+        if text.startswith(_DEVICES) or whole.startswith(self._folders) or whole + os.sep in self._folders:
+            return True
+        if "__pycache__" in whole or whole.endswith(".pyc"):
+            return True
+        asking = _nearest()
+        return asking.startswith(_OURS) or (is_library(asking) and is_librarys_folder(whole))
+
+    def _refuse(self, what: str) -> None:
+        raise PermissionError(
+            self._refused(what, by_agent=is_agents(_nearest(is_past_ours=True)))
+            + ": a run that is re-enacted changes nothing. Decorate what does it with"
+            f" @tap.tool to have it answered, or {self._allowing}"
+        )
+
+    def _refused(self, what: str, *, by_agent: bool) -> str:
+        """Tell of what is refused, and return the beginning of the message."""
+        where = agents_place()
+        self._tell({"what": what, "where": where, "by": "agent" if by_agent else "library"})
+        return f"reenact refused to {what}" + (f" ({where})" if where else "")
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if _on_watch is not None:
+        _on_watch.look_at(event, args)
+
+
+def is_here(host: object) -> bool:
+    """True for an address of this very machine."""
+    text = str(host)
+    return text.startswith("127.") or text in ("::1", "localhost", "0.0.0.0", "", "::", "::ffff:127.0.0.1")  # noqa: S104
+
+
+def _nearest(*, is_past_ours: bool = False) -> str:
+    """Return the file of who asks, past Python's own modules: the agent's, a library's or ours."""
+    for frame in frames():
+        name = frame.f_code.co_filename
+        if name.startswith(_OURS):
+            if is_past_ours:  # a seam that only passes the call on
+                continue
+            return name
+        if is_agents(name) or is_library(name):
+            return name
+    return ""
+
+
+def agents_place() -> str | None:
+    """Return where in the agent's own code this comes from: ``agent.py:41 in save``."""
+    for frame in frames():
+        code = frame.f_code
+        if is_agents(code.co_filename) and not code.co_filename.startswith("<"):
+            return f"{os.path.basename(code.co_filename)}:{frame.f_lineno} in {code.co_name}"
+    return None
+
+
+def _is_no_file(database: Any) -> bool:
+    text = os.fsdecode(database) if isinstance(database, str | bytes | os.PathLike) else ""
+    return text in (":memory:", "") or (
+        text.startswith("file:") and ("mode=ro" in text or "mode=memory" in text)
+    )
+
+
+def _is_guarded_python(args: tuple[Any, ...]) -> bool:
+    """True if a Python is started that begins as this one did: it is answered and guarded itself."""
+    program, words, _, env = args
+    try:
+        name = os.path.basename(os.fsdecode(program))
+        options = [os.fsdecode(word) for word in words[1:]] if isinstance(words, list | tuple) else []
+    except TypeError:
+        return False
+    first = next((word for word in options if not word.startswith("-")), None)
+    own = options[: options.index(first)] if first is not None else options
+    if not name.startswith(_PYTHONS) or any(set(word) & set("SIE") for word in own if word[:2] != "--"):
+        return False
+    known = os.environ if env is None else env
+    return "REENACT_REPLAY" in known and known.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
+
+
+def _shown(value: Any) -> str:
+    text = (
+        value
+        if type(value) is str
+        else " ".join(map(_shown, value))
+        if type(value) in (list, tuple)
+        else None
+    )
+    if text is None:
+        try:
+            text = os.fsdecode(value)
+        except TypeError:
+            text = repr(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -1,0 +1,70 @@
+"""Before a run is re-enacted: which tools the recording answers, and which are code that runs again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...capture.install import ALL as ALL_HTTP
+from ...capture.install import MODELS
+from ...errors import UsageError
+from ...tracefile.calls import MODEL, TOOL
+from ...tracefile.recording import Recording
+from ...wire.routes import HTTP, host_of, port_of
+from .guard import is_here
+
+ALL = "all"
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "CO_API_KEY")
+"""SDKs want one even though nobody will see it."""
+
+
+def model_hosts(recording: Recording) -> list[str]:
+    """Return where the recorded model calls went, so that they are known again."""
+    return sorted({host_of(url) for url in _model_urls(recording)})
+
+
+def model_ports(recording: Recording) -> tuple[int, ...]:
+    """Return the ports of this machine at which the recorded model listened."""
+    here = {url for url in _model_urls(recording) if is_here(host_of(url))}
+    return tuple(sorted({port for port in map(port_of, here) if port is not None}))
+
+
+def recorded_http(recording: Recording) -> str:
+    """Return which traffic was recorded (``record_http`` of ``install``), so that the same is answered."""
+    is_all = any(call.begin is not None and call.begin.sort == HTTP for call in recording.calls())
+    return ALL_HTTP if is_all else MODELS
+
+
+def _model_urls(recording: Recording) -> list[str]:
+    urls = [call.begin.url for call in recording.calls() if call.kind == MODEL and call.begin is not None]
+    return [url for url in urls if type(url) is str]
+
+
+def unanswered(recording: Recording) -> dict[str, int]:
+    """Return the tools that only the wire tells of, and how often the model asked for them."""
+    calls = recording.calls(derived=True)
+    return dict(Counter(call.tool or "?" for call in calls if call.kind == TOOL and call.derived))
+
+
+def live_tools(recording: Recording, allowed: Sequence[str]) -> list[str]:
+    """Return the tools that will run; UsageError names those that would without being allowed to."""
+    would_run = unanswered(recording)
+    known = {call.tool for call in recording.calls() if call.tool is not None} | set(would_run)
+    unknown = [name for name in allowed if name not in known and name != ALL]
+    if unknown:
+        names = ", ".join(sorted(known)) or "none"
+        raise UsageError(
+            f"no tool {unknown[0]!r} was called in {recording.name}", hint=f"its tools: {names}; or {ALL}"
+        )
+    if ALL in allowed:
+        return sorted({*would_run, *allowed} - {ALL})
+    refused = {name: times for name, times in would_run.items() if name not in allowed}
+    if refused:
+        listed = ", ".join(f"{name} ({times}×)" for name, times in refused.items())
+        raise UsageError(
+            f"the recording cannot answer for these tools, so they would run again: {listed}",
+            hint="they are functions of the program, and only what the model was told of them is recorded."
+            " Decorate them with @tap.tool and record again to have them answered,"
+            f" or let them run: --live-tools {','.join([*allowed, *refused])}",
+        )
+    return sorted(allowed)

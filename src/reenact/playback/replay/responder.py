@@ -1,0 +1,233 @@
+"""The recording at the seams: every call that leaves is asked of the player, and gets what came back then.
+
+What is asked is redacted as the recording was before it is compared. A call that the recording does not
+answer ends in ``Diverged``, which no SDK wraps or retries; or, if the run is to go on, in the provider's own
+kind of refusal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from ...capture.sent import body_before
+from ...errors import Diverged, NotRecorded
+from ...protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN, AskedTool, Reply, ToolReply
+from ...wire.inflate import packed
+from ..matching.answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
+from ..matching.cleaned import cleaned
+from ..matching.fingerprint import HTTP, MODEL, Request
+from ..matching.frontier import Miss, Served
+from ..matching.modes import STRICT
+from ..matching.player import Player
+from ..matching.secrets_now import SecretsNow
+from .ambient import Ambient
+from .tools import asked_of, reasons, reply_of_tool
+
+if TYPE_CHECKING:
+    from ...protocols import Asked, Leaving, Live
+    from ..matching.divergence import Divergence
+
+_THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: ENDS}
+_UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")
+"""Headers about how bytes travelled, which they do not do now."""
+_TRIED_AGAIN = frozenset({408, 409, 425, 429, *range(500, 600)})
+"""Statuses after which clients wait and try again: nobody has to recover now, so they need not wait."""
+REFUSED = 418
+"""The status of a refusal, which no SDK tries again."""
+
+
+class TapeResponder:
+    """Answers the calls of one process from a player; ``tell`` hears of each divergence.
+
+    ``live`` names tools that run; they must not be among the player's calls. ``note`` hears of a
+    ``stand_in``, a result that was given but not as it was, of an ``unknown`` one, and of a ``doubt``: an
+    answer that may be another call's (``drift``, ``reordered``, ``ambiguous-duplicate``); ``inexact`` is an
+    answer with placeholders in it.
+    """
+
+    def __init__(
+        self,
+        player: Player,
+        *,
+        mode: str = STRICT,
+        live: Container[str] = (),
+        tell: Callable[[Divergence], None] | None = None,
+        note: Callable[[str, Any], None] | None = None,
+    ) -> None:
+        self.player = player
+        self._mode = mode
+        self._live = live
+        self._tell = tell
+        self._note = note or (lambda name, told: None)
+        self.secrets = SecretsNow()
+        self.ambients = Ambient(player.tape, player.writer)
+        self.given = 0
+        """How many calls were answered."""
+
+    def live(self, leaving: Leaving) -> Live | None:
+        """Return None: nothing leaves."""
+        return None
+
+    def ambient(self, name: str, thread: str | None) -> Any:
+        """Return the next recorded value of a clock or of chance; None, told as a doubt, if none is left."""
+        value = self.ambients.next(name, thread)
+        if value is None:
+            self._note("doubt", {"call": name, "why": "no value is recorded for it, a real one was given"})
+        return value
+
+    def reply(self, exchange: Asked) -> Reply:
+        """Return what a call gets, when this thread may have it."""
+        request = self._translated(asked_by(exchange))
+        return self._made(self._learned(exchange, request, self.player.ask(request)))
+
+    async def reply_async(self, exchange: Asked) -> Reply:
+        """Return the same, when this task may have it."""
+        request = self._translated(asked_by(exchange))
+        return self._made(self._learned(exchange, request, await self.player.ask_async(request)))
+
+    def tool(self, asked: AskedTool) -> ToolReply | None:
+        """Return what a tool gave, when this thread may have it; None if it is to run."""
+        if asked.name in self._live:
+            self.player.release.asked()
+            return None
+        request = self._translated(asked_of(asked))
+        return self._made_of_tool(self._learned(asked, request, self.player.ask(request)), asked)
+
+    async def tool_async(self, asked: AskedTool) -> ToolReply | None:
+        """Return the same, when this task may have it."""
+        if asked.name in self._live:
+            self.player.release.asked()
+            return None
+        request = self._translated(asked_of(asked))
+        return self._made_of_tool(self._learned(asked, request, await self.player.ask_async(request)), asked)
+
+    def running(self, asked: AskedTool) -> AbstractContextManager[None]:
+        """Hold nothing while a tool runs."""
+        return nullcontext()
+
+    def _made_of_tool(self, found: Served | Miss, asked: AskedTool) -> ToolReply:
+        if isinstance(found, Miss):
+            raise NotRecorded(self._missed(found))
+        answer = found.call.answer
+        if answer.outcome == IN_FLIGHT:
+            raise Diverged(self._never_ended(found))
+        self._served(found)
+        why = reasons(answer)
+        if why:
+            self._note("stand_in", {"tool": asked.name, "call": found.call.id, "why": list(why)})
+        return reply_of_tool(answer, asked.function)
+
+    def _made(self, found: Served | Miss) -> Reply:
+        if isinstance(found, Served):
+            answer = found.call.answer
+            if answer.outcome == IN_FLIGHT:
+                why = self._never_ended(found)
+                if not answer.pieces:
+                    raise Diverged(why)
+            if answer.is_known:
+                self._served(found)
+                if answer.lossy:
+                    self._note("inexact", {"call": found.call.label(), "why": list(answer.lossy)})
+                return reply_of(answer)
+        error = {"type": "reenact_diverged", "message": self._not_given(found)}
+        body = json.dumps({"type": "error", "error": error}).encode()
+        return Reply(
+            REFUSED, [("content-type", "application/json"), ("x-should-retry", "false")], [(body, 0)]
+        )
+
+    def _never_ended(self, found: Served) -> str:
+        why = f"{found.call.label()} never ended in the recording: what it gives is not known"
+        self._note("unknown", why)
+        return why
+
+    def _translated(self, request: Request) -> Request:
+        """Return a request with the recording's placeholders for the secrets that it is known to have had."""
+        if not self.secrets.known:
+            return request
+        of = self.secrets.translated
+        return Request(
+            request.kind, request.name, of(request.body), url=of(request.url), sent=of(request.sent)
+        )
+
+    def _learned(self, asked: Asked | AskedTool, request: Request, found: Served | Miss) -> Served | Miss:
+        if isinstance(found, Served):
+            mark(asked, found.call.id)
+        redactor = asked.recorder.texts.redactor
+        met = len(redactor.placeholders) if redactor is not None else 0
+        if isinstance(found, Served) and met > self.secrets.known:
+            self.secrets.learn(request, found.call)
+        return found
+
+    def _not_given(self, found: Served | Miss) -> str:
+        """Tell why a call gets no answer, and return it if the run is to go on."""
+        if isinstance(found, Miss):
+            return self._missed(found)
+        why = f"the answer to {found.call.label()} is not known: {', '.join(found.call.answer.lossy)}"
+        self._note("unknown", why)
+        if self._mode == STRICT:
+            raise Diverged(why)
+        return why
+
+    def _served(self, found: Served) -> None:
+        self.given += 1
+        if found.notes:  # an answer, but not without a doubt
+            self._note("doubt", {"call": found.call.label(), "why": ", ".join(found.notes)})
+
+    def _missed(self, found: Miss) -> str:
+        """Tell of a miss, and return its report if the run is to go on."""
+        divergence = self.player.explain(found)
+        if self._tell is not None:
+            self._tell(divergence)
+        text = divergence.text()
+        if self._mode == STRICT:
+            raise Diverged(text.partition("\n")[0])  # the report has the rest
+        return text
+
+
+def mark(asked: Asked | AskedTool, call: str) -> None:
+    """Have it recorded whose answer this is."""
+    told: Any = asked.opened if isinstance(asked, AskedTool) else asked
+    if told is not None:
+        told.replayed = call
+
+
+def asked_by(exchange: Asked) -> Request:
+    """Return what a call asks, redacted as it is recorded."""
+    clean = exchange.recorder.texts.clean
+    kind = MODEL if exchange.sort == MODEL else HTTP
+    body: Any = exchange.request
+    sent = exchange.sent.told() if exchange.sent is not None else None
+    if isinstance(body, bytes) and kind == HTTP:
+        body, sent = None, body_before(body, exchange.content_type)
+    elif isinstance(body, bytes):
+        body = body.decode("utf-8", "replace") or None
+    body, parts = cleaned(exchange.recorder.texts, body)
+    return Request(
+        kind,
+        exchange.method,
+        body,
+        url=clean("url", exchange.url, "full"),
+        sent=None if sent is None else clean("sent", sent, "full", ours=True),
+        parts=parts,
+    )
+
+
+def reply_of(answer: Answer) -> Reply:
+    """Return a recorded answer as a seam gives it."""
+    then = _THEN.get(answer.outcome, COMPLETE)
+    if answer.outcome == EXCEPTION:
+        then = BREAKS if answer.status is not None else RAISES
+    pieces = [data for data, _ in answer.pieces or ()]
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    encoding = answer.encoding
+    as_they_came = packed(pieces, encoding, is_whole=then == COMPLETE) if encoding is not None else None
+    if encoding is not None and as_they_came is not None:
+        headers["content-encoding"], pieces = encoding, as_they_came
+    if (answer.status or 0) in _TRIED_AGAIN:
+        headers |= {"retry-after-ms": "1"} | ({"retry-after": "0"} if "retry-after" in headers else {})
+    unfit = _UNFIT if pieces else _UNFIT[1:]  # how long it is may be all that HEAD asks
+    told = [(name, value) for name, value in headers.items() if name not in unfit]
+    return Reply(answer.status or 200, told, [(data, 0.0) for data in pieces], then, answer.error)

@@ -1,0 +1,134 @@
+"""Recorded results of tools as values and exceptions that can be given to an agent again.
+
+Nothing is imported or evaluated because a recording names it: an exception's class is looked for among those
+the agent has loaded. What the recording holds only in part is given as a ``StandIn``.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from ...protocols import AskedTool, ToolReply
+from ...tracefile.event import ErrorText
+from ...tracefile.values import restore
+from ..matching.answers import CANCELLED, EXCEPTION, Answer
+from ..matching.fingerprint import Request
+from .standin import stood_in
+from .typed import as_annotated, hints_of, yielded
+
+
+def asked_of(asked: AskedTool) -> Request:
+    """Return what a tool is asked for, redacted as it is recorded."""
+    args = asked.recorder.texts.clean("args", asked.args, "full")
+    return Request.tool(asked.name, restore(args, lambda reference: None))
+
+
+def reply_of_tool(answer: Answer, function: Callable[..., Any] | None) -> ToolReply:
+    """Return a recorded result as it is given."""
+    if answer.outcome == CANCELLED:
+        return ToolReply(is_given_up=True, error=exception_of(answer.error, function))
+    is_raised = answer.outcome == EXCEPTION or (answer.error is not None and _is_of_generator(answer.body))
+    error = exception_of(answer.error, function) if is_raised else None
+    value = stood_in(answer.body) if answer.lossy else answer.body
+    return ToolReply(value if function is None else _as_returned(value, function), error)
+
+
+def _as_returned(value: Any, function: Callable[..., Any]) -> Any:
+    """Return a result as the tool's own annotation has it; without one it is what JSON made of it."""
+    hint = hints_of(function).get("return", Any)
+    is_generator = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    if not is_generator or not _is_of_generator(value) or type(value["yielded"]) is not list:
+        return as_annotated(value, hint)[0]
+    item, returned = yielded(hint)
+    given = [as_annotated(each, item)[0] for each in value["yielded"]]
+    over = as_annotated(value.get("returned"), returned)[0]
+    return {**value, "yielded": given, "returned": over}
+
+
+def _is_of_generator(body: Any) -> bool:
+    return type(body) is dict and "yielded" in body and "count" in body
+
+
+def reasons(answer: Answer) -> tuple[str, ...]:
+    """Return why a result is not the very thing; of a generator only so many items are kept."""
+    body = answer.body
+    if _is_of_generator(body) and type(body["count"]) is int and body["count"] > len(body["yielded"]):
+        return (*answer.lossy, "cut")
+    return answer.lossy
+
+
+def exception_of(error: ErrorText | None, function: Callable[..., Any] | None) -> BaseException:
+    """Return an exception of the recorded type and text."""
+    name = (error.type if error is not None else None) or "Exception"
+    message = str(error or "")
+    kind = _class_named(name, function)
+    if kind is None:
+        return _unknown(name, message)
+    for text in _spellings(message):
+        made = _made(kind, text)
+        if made is not None and _text_of(made) == message:
+            return made
+    alike = type(kind.__name__, (kind,), {"__str__": lambda self: message, "__module__": kind.__module__})
+    return _bare(alike, message) or _unknown(name, message)
+
+
+def _unknown(name: str, message: str) -> Exception:
+    """Return a stand-in for an exception whose class is not loaded, or cannot be made."""
+    made: Exception = type(name, (Exception,), {})(message)
+    return made
+
+
+def _spellings(message: str) -> Iterator[Any]:
+    yield message
+    try:
+        yield ast.literal_eval(message)  # a KeyError shows the repr of its key; only literals are read
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return
+
+
+def _made(kind: type[BaseException], text: Any) -> BaseException | None:
+    try:
+        return kind(text)
+    except Exception:  # it wants other arguments
+        return _bare(kind, text)
+
+
+def _bare(kind: type[BaseException], text: Any) -> BaseException | None:
+    try:
+        made = kind.__new__(kind, text)
+        made.args = (text,)
+        return made
+    except Exception:
+        return None
+
+
+def _text_of(exc: BaseException) -> str | None:
+    try:
+        return str(exc)
+    except Exception:
+        return None
+
+
+def _class_named(name: str, function: Callable[..., Any] | None) -> type[BaseException] | None:
+    """Return the class of a name: as the tool's own module knows it, Python's, or the only one loaded."""
+    known: dict[str, Any] = getattr(function, "__globals__", {})
+    modules = [value for value in known.values() if isinstance(value, ModuleType)]
+    near = [known.get(name), *[vars(module).get(name) for module in modules], getattr(builtins, name, None)]
+    for found in near:
+        if isinstance(found, type) and issubclass(found, BaseException):
+            return found
+    loaded = {each for each in _loaded(BaseException, set()) if each.__name__ == name}
+    return loaded.pop() if len(loaded) == 1 else None
+
+
+def _loaded(kind: type[BaseException], seen: set[type[BaseException]]) -> set[type[BaseException]]:
+    for each in type.__subclasses__(kind):
+        if each not in seen:
+            seen.add(each)
+            _loaded(each, seen)
+    return seen
