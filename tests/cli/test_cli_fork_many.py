@@ -134,6 +134,8 @@ def test_one_call_without_the_agent(desk) -> None:
     assert recorded.startswith("recorded: search(") and now == "now:      So much for A fact."
     told = desk("fork", "facts", "--one-call", "--set", "model=other", "--json")
     assert json.loads(told.stdout)["answer"]["model"] == "other"
+    misspelt = desk("fork", "facts", "--one-call", "--set", "modle=other")
+    assert "modle: nothing of that name was in the request" in misspelt.stderr
     assert "fork" in desk("show", json.loads(told.stdout)["run"][:12]).stdout
 
 
@@ -154,3 +156,9 @@ def test_a_wrong_experiment_is_told(desk, words, said) -> None:
 
 def test_no_run_is_told(desk) -> None:
     assert desk("fork", "nowhere/*", "--control").returncode == 2
+
+
+def test_what_never_ends_well_says_nothing_of_a_change(desk) -> None:
+    done = desk("fork", "hello", "--set", "modle=x", "--control", "--verify", "false", "--json")
+    [row] = map(json.loads, done.stdout.splitlines())
+    assert row["arms"]["edited"]["verdict"]["word"] == "not comparable" and done.returncode == 1

@@ -100,6 +100,7 @@ class Reenacted:
         """Return what no process could tell by itself: what all were given, and what none has asked for."""
         answered, missing = what_was_made(self._recording, plan.scratch, plan.live)
         is_over = plan.mode == STRICT and any("diverged" in each for each in told)
+        is_over = is_over or any("unknown" in each for each in told)
         if is_over or plan.fork:  # what was to come after it could not
             missing = []
         return [

@@ -139,7 +139,7 @@ def _print(results: list[tuple[Recording, dict[str, list[Sample]], dict[str, Ver
         for name, each in samples.items()
     ]
     head = ["RUN", "ARM", ">WELL", ">VERIFIED", ">CALLS", ">TOKENS", ">COST", "WORLD", "VERDICT"]
-    out.table(head, rows, flexible=8, less=("WORLD", "CALLS"))
+    out.table(head, rows, flexible=8, less=("CALLS", "TOKENS", "VERIFIED"))
     for recording, _, verdicts in results:
         for name, verdict in verdicts.items():
             if verdict.diff and (verdict.word not in WELL[:1]):

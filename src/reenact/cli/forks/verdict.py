@@ -73,6 +73,9 @@ def judge(before: list[Sample], after: list[Sample], expected: list[Expected]) -
         return Verdict(NO_ANSWER, after[0].why or "the cut was never reached", [])
     is_well, was_well = _share(after), _share(before)
     diff = difference(before, after)
+    if not is_well and not was_well:
+        why = next((sample.why for sample in after if sample.why), after[0].ended)
+        return Verdict(NO_ANSWER, f"none ends well, changed or not: {why}", diff)
     if is_well < was_well:
         worst = next(sample for sample in after if not sample.is_well)
         why = worst.why or ("--verify failed" if worst.verified is False else worst.ended)

@@ -19,7 +19,7 @@ from .answer import answered, parsed, response_body, tool_answered
 from .cut import CutRequest, conversation_of, digest
 from .messages import DROP, Change, changed, drops, field_change, injection, made_in
 from .results import result_change
-from .settings import MODEL, SYSTEM, Setting, with_setting
+from .settings import MODEL, NEUTRAL, SYSTEM, Setting, with_setting
 from .signatures import is_signed, stripped
 from .text import read_text
 
@@ -226,7 +226,10 @@ class Edits:
             if setting.steps[0] == cut.key:
                 continue
             try:
+                is_new = len(setting.steps) == 1 and setting.name not in {*NEUTRAL, *body, *cut.body}
                 body, url = with_setting(body, url, setting, cut)
+                if is_new and notes is not None:
+                    notes.append(f"--set {setting.name}: nothing of that name was in the request before")
             except UsageError as why:
                 if notes is None:
                     raise

@@ -12,6 +12,8 @@ from .cut import CutRequest, conversation_of, own_words
 from .paths import at_path, steps_of, with_path
 
 SYSTEM, MODEL, TOOLS = "system", "model", "tools"
+NEUTRAL = (SYSTEM, MODEL, TOOLS)
+"""Names that mean the same for every provider."""
 _PLACES: dict[str, dict[str, tuple[str, ...]]] = {
     "gemini": {
         "temperature": ("generationConfig", "temperature"),
