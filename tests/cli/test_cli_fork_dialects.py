@@ -115,11 +115,9 @@ print(globals()[dialect]())
 """
 CELLS = [("chat", "stream")]
 ANSWERED = [("bedrock", "stream")]
-SIGNED = []
 if os.environ.get("REENACT_LONG"):
     CELLS = [(name, way) for name in ("chat", "responses", "gemini", "ollama") for way in ("plain", "stream")]
     ANSWERED += CELLS
-    SIGNED = [("bedrock", "plain")]
 CHANGES = (
     "--set",
     "system=Be vague.",
@@ -180,12 +178,3 @@ def test_an_answer_of_ones_own_is_read_by_the_sdk(agent, tmp_path: Path, provide
     assert recorded.stdout.strip() == "Lisbon has seven hills.", recorded.stderr
     done, sent = desk.fork(agent, "--at", "turn:1", "--response", "Rome, 日本 🦉.")
     assert (done.returncode, done.stdout.strip(), sent) == (0, "Rome, 日本 🦉.", []), done.stderr
-
-
-@pytest.mark.parametrize("agent", SIGNED, ids=" ".join)
-def test_a_signed_request_is_not_changed(agent, tmp_path: Path, provider: Provider) -> None:
-    desk = Desk(tmp_path, provider, "text")
-    assert desk("run", "--name", "first", "--", "agent.py", *agent).returncode == 0
-    done, sent = desk.fork(agent, "--at", "turn:1", "--set", "system=Be vague.")
-    assert (done.returncode, sent) == (1, [])
-    assert "this request is signed, so it cannot be changed" in done.stderr

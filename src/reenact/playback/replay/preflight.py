@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from ...capture.install import ALL as ALL_HTTP
 from ...capture.install import MODELS
 from ...errors import UsageError
-from ...tracefile.calls import MODEL, TOOL
+from ...tracefile.calls import MODEL, TOOL, Call
 from ...tracefile.recording import Recording
 from ...wire.routes import HTTP, host_of, port_of
+from ..matching.fingerprint import shape
 from .guard import is_here
 
 ALL = "all"
@@ -41,9 +42,24 @@ def _model_urls(recording: Recording) -> list[str]:
 
 
 def unanswered(recording: Recording) -> dict[str, int]:
-    """Return the tools that only the wire tells of, and how often the model asked for them."""
-    calls = recording.calls(derived=True)
-    return dict(Counter(call.tool or "?" for call in calls if call.kind == TOOL and call.derived))
+    """Return the tools that only the wire tells of, and how often the model asked for them.
+
+    One that was asked for and never answered did not run, if the run ended well all the same, or if the model
+    made it up.
+    """
+    is_well = recording.status == "ok"
+    calls = [call for call in recording.calls(derived=True) if call.kind == TOOL and call.derived]
+    ran = (call for call in calls if not call.is_open or not (is_well or _is_made_up(call, recording)))
+    return dict(Counter(call.tool or "?" for call in ran))
+
+
+def _is_made_up(call: Call, recording: Recording) -> bool:
+    """True if the model was offered no tool of that name."""
+    asked = recording.request_of(call.parent or "")
+    if asked is None:
+        return False
+    offered = shape(MODEL, asked.url if type(asked.url) is str else None, asked.body).tools
+    return call.tool not in offered
 
 
 def live_tools(recording: Recording, allowed: Sequence[str]) -> list[str]:
