@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reenact.playback.edits.cut import system_of
 
 from provider import Provider
+from reenact.playback.edits.cut import system_of
 from reenact.wire.shapes import model_of
 from reenact.wire.toolresults import tool_results
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from edited import DIALECTS, SYSTEM, another, at_cut, conversation, edited, request
-from reenact.playback.edits.cut import system_of, tools_of
 
 from reenact.errors import UsageError
+from reenact.playback.edits.cut import system_of, tools_of
 from reenact.playback.edits.edits import CutRequest, Edits, needs_signature
 from reenact.wire.shapes import model_of
 
