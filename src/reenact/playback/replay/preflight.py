@@ -44,12 +44,11 @@ def _model_urls(recording: Recording) -> list[str]:
 def unanswered(recording: Recording) -> dict[str, int]:
     """Return the tools that only the wire tells of, and how often the model asked for them.
 
-    One that was asked for and never answered did not run, if the run ended well all the same, or if the model
-    made it up.
+    One that the model made up did not run. Any other may have, even if its result never came back as one: some
+    frameworks tell it in plain words.
     """
-    is_well = recording.status == "ok"
     calls = [call for call in recording.calls(derived=True) if call.kind == TOOL and call.derived]
-    ran = (call for call in calls if not call.is_open or not (is_well or _is_made_up(call, recording)))
+    ran = (call for call in calls if not call.is_open or not _is_made_up(call, recording))
     return dict(Counter(call.tool or "?" for call in ran))
 
 
