@@ -44,8 +44,8 @@ def _model_urls(recording: Recording) -> list[str]:
 def unanswered(recording: Recording) -> dict[str, int]:
     """Return the tools that only the wire tells of, and how often the model asked for them.
 
-    One that the model made up did not run. Any other may have, even if its result never came back as one: some
-    frameworks tell it in plain words.
+    One that the model made up did not run. Any other may have, even if its result never came back as one:
+    some frameworks tell it in plain words.
     """
     calls = [call for call in recording.calls(derived=True) if call.kind == TOOL and call.derived]
     ran = (call for call in calls if not call.is_open or not _is_made_up(call, recording))
