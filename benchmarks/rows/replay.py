@@ -84,8 +84,7 @@ class Way:
         result = self.home / "result.json"
         result.unlink(missing_ok=True)
         if self.name == "pytest-recording" and not again:  # its cassette has the name of the test
-            for old in (self.home / "cassettes").rglob("*.yaml"):
-                old.unlink()
+            self._forget_cassettes()
         done = subprocess.run(
             command, cwd=self.home, env=self.environment(task, scenario, again=again, twist=twist),
             capture_output=True, text=True, stdin=subprocess.DEVNULL,
@@ -93,8 +92,13 @@ class Way:
         told = json.loads(result.read_text("utf-8")) if result.exists() else None
         return None if told is None else {**told, "exit": done.returncode, "said": done.stdout + done.stderr}
 
+    def _forget_cassettes(self) -> None:
+        for old in (self.home / "cassettes").rglob("*.yaml"):
+            old.unlink()
+
     def kept_after_kill(self) -> int:
         """Record three calls, kill the program, and return how many are in what is on disk."""
+        self._forget_cassettes()
         result = self.home / "result.json"
         result.unlink(missing_ok=True)
         env = self.environment("killed", "plan", again=False)
@@ -108,7 +112,7 @@ class Way:
         child.wait()
         files = [each for each in self.home.rglob("*") if each.is_file() and "killed" in str(each)]
         if self.name == "pytest-recording":
-            files = list((self.home / "cassettes").rglob("*"))
+            files = list((self.home / "cassettes").rglob("*.yaml"))
         texts = [each.read_text("utf-8", "replace") for each in files]
         marks = ('"kind": "model.response"', '"type": "llm_response"', '"status"', "status:")
         return min(3, max((text.count(mark) for text in texts for mark in marks), default=0))
