@@ -13,6 +13,7 @@ from ...playback.matching.modes import REBASE, STRICT
 from .. import runs
 from ..forks import many, one_call, single
 from ..output import Output
+from .replay import parse as parse  # a command after --, as there
 from .replay import tool_names
 
 DESCRIPTION = """\
@@ -109,14 +110,6 @@ def _add_arms(group: argparse._ArgumentGroup) -> None:
         "--expect", action="append", default=[], metavar="WHAT",
         help="what the change is to bring about: tool:NAME, no-tool:NAME, text~REGEX",
     )  # fmt: skip
-
-
-def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
-    """Read our own options up to ``--``; what comes after it is the command."""
-    at = arguments.index("--") if "--" in arguments else len(arguments)
-    args = parser.parse_args(arguments[:at])
-    args.command = arguments[at + 1 :]
-    return args
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
