@@ -13,8 +13,7 @@ from ...playback.matching.modes import REBASE, STRICT
 from .. import runs
 from ..forks import many, one_call, single
 from ..output import Output
-from .replay import parse as parse  # a command after --, as there
-from .replay import tool_names
+from . import replay
 
 DESCRIPTION = """\
 Run the recorded command again, or COMMAND after --, answered by the recording
@@ -39,6 +38,10 @@ EXAMPLES = """\
   reenact fork trip --at turn:3 --vary model=a,b --samples 5 --control
   reenact fork 'runs/*' --set system=@new.txt --samples 3 --control
 """
+
+
+parse = replay.parse
+"""A command comes after --, as there."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +87,11 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         help="recorded: tools give recorded results only, none runs",
     )  # fmt: skip
     group.add_argument(
-        "--live-tools", metavar="NAME,…", type=tool_names, default=(), help="tools that may run, or all"
+        "--live-tools",
+        metavar="NAME,…",
+        type=replay.tool_names,
+        default=(),
+        help="tools that may run, or all",
     )
     group.add_argument("--max-calls", type=int, default=CALLS, metavar="N", help=f"default {CALLS}")
     group.add_argument("--max-usd", type=float, default=USD, metavar="USD", help=f"default {USD:.2f}")
