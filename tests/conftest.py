@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from provider import Provider
-from reenact.capture import announce
+from reenact.capture import announce, files
 
 pytest_plugins = ["pytester"]
 
@@ -26,6 +26,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def a_young_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker of the suite begins more runs than a process may announce to its children."""
     monkeypatch.setattr(announce, "_count_of_runs", 0)
+
+
+@pytest.fixture(autouse=True)
+def a_device_that_never_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine writes slowly now and then, and the note on that would be a step more in a trace.
+
+    Devices that do stall are tried in processes of their own, by tests/crash.
+    """
+    monkeypatch.setattr(files, "STALL_S", 60.0)
 
 
 @pytest.fixture(scope="session")

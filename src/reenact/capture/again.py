@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_SMALL = 8_192
+_SMALL, _LARGE = 8_192, 4 << 20
+"""Bytes of a body between which it is worth the memory to remember it."""
 _MOST = 4
 """Conversations at a time; those of a server with many take the long way."""
 
@@ -22,7 +23,7 @@ _latest: tuple[_Sent, ...] = ()
 def parsed(data: bytes | None) -> Any:
     """Return what ``as_json`` returns, with less work where a body goes on with one of the latest."""
     global _latest
-    if data is None or len(data) < _SMALL or data[:2] != b'{"':
+    if data is None or not _SMALL <= len(data) <= _LARGE or data[:2] != b'{"':
         return as_json(data)
     known = _latest
     for sent in known:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MAX_BODY = 8 << 20
 """Bytes of a request's body that are kept."""
 REDACTED = "<redacted:header>"
+_LONGEST_PART = 24
+"""Of a path in a run's name, which is its file's name, too: what is longer is an id or a token."""
 _TOLD = frozenset(
     "accept accept-language content-type host idempotency-key if-match if-modified-since if-none-match "
     "origin prefer range user-agent x-request-id".split()
@@ -111,7 +113,8 @@ class HandledRun(RunContext):
     def _route(self) -> str:
         """Return method and path, with the names of parameters in the place of what was given for them."""
         names = {str(value): f"{{{name}}}" for name, value in self._scope.get("path_params", {}).items()}
-        path = "/".join(names.get(part, part) if part else part for part in self._way[1].split("/"))
+        parts = (names.get(part, part) if part else part for part in self._way[1].split("/"))
+        path = "/".join(part if len(part) <= _LONGEST_PART else "{…}" for part in parts)
         return f"{self._scope.get('method', 'GET')} {path}"
 
     def _input(self) -> dict[str, Any]:

@@ -43,7 +43,10 @@ class Watch:
         """True once nobody is to be told any more; seams that could not be taken out pass everything on."""
 
     def begin(self, method: str, url: str, headers: Headers, body: bytes | None) -> Exchange | None:
-        """Record that a request is about to leave; None if it is not to be recorded. Never raises."""
+        """Record that a request is about to leave; None if it is not to be recorded.
+
+        Never raises, but for what ends a run that is re-enacted.
+        """
         if self.is_off or inside.is_further_down(method, body):
             return None
         try:

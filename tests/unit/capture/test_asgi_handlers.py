@@ -87,11 +87,17 @@ async def gone():
 async def form(request: Request):
     return await ask((await request.form())["name"])
 
+@app.get("/token/{rest:path}")
+async def token(rest: str):
+    return await ask("with a token in its path")
+
 @app.get("/own")
 async def own():
     with reenact.run("block"):
         return await ask("in a block")
 """
+
+TOKEN = "a/3f9c2b71e0d84a55b6c7-of-a-guest"
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +154,7 @@ def _asked(client: httpx.Client) -> dict[str, Any]:
         "form": client.post("/form", files={"name": (None, "Eve"), "photo": ("a.png", b"\x89PNG\x00")}),
         **{path: client.get(f"/{path}") for path in ("stream", "later", "background", "gone", "own")},
         "sync": client.get("/sync", params={"q": "hi"}),
+        "token": client.get(f"/token/{TOKEN}"),
     }
 
 
@@ -168,7 +175,7 @@ def test_each_request_that_calls_a_model_is_a_run_and_no_other_is(served: dict[s
     found = runs(served["traces"])
     assert sorted(found) == sorted(
         ["uvicorn", "POST /orders/{customer}", "POST /orders/{customer} again", "POST /form", "GET /stream", "GET /later",
-         "GET /background", "GET /gone", "GET /sync", "block"]
+         "GET /background", "GET /gone", "GET /sync", "GET /token/a/{…}", "block"]
     )  # fmt: skip
     parent = found["uvicorn"][0]["run"]
     heads = [told[0] for name, told in found.items() if name not in ("uvicorn", "block")]
@@ -199,6 +206,11 @@ def test_the_request_is_the_input_without_its_secrets(served: dict[str, Any]) ->
     assert not any(b"hunter2" in path.read_bytes() for path in served["traces"].glob("*.jsonl"))
     parts = found["POST /form"][0]["input"]["sent"]["parts"]
     assert parts[0]["value"] == "Eve" and parts[1]["filename"] == "a.png" and "sha256" in parts[1]
+
+
+def test_what_may_be_a_token_is_in_no_file_s_name(served: dict[str, Any]) -> None:
+    names = [path.name for path in served["traces"].glob("*token*")]
+    assert len(names) == 1 and TOKEN[2:] not in names[0]
 
 
 def test_a_run_ends_as_its_request_did(served: dict[str, Any]) -> None:

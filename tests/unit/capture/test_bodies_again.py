@@ -82,3 +82,14 @@ def test_odd_ends_are_left_to_the_parser(end: bytes) -> None:
     same(body)
     same(body[:-2] + b"," + json.dumps(message(1)).encode() + b"]}")
     same(body[:-2] + b"," + json.dumps(message(1)).encode() + b"," + json.dumps(message(2)).encode() + end)
+
+
+def test_what_is_too_large_to_keep_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(again, "_LARGE", 20_000)
+    body = {"system": LONG, "messages": [message(0)]}
+    same(SPELLINGS["compact"](body))
+    assert len(again._latest) == 1
+    kept = again._latest
+    body["system"] = LONG * 2
+    same(SPELLINGS["compact"](body))
+    assert again._latest is kept

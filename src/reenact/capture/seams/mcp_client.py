@@ -124,7 +124,9 @@ class _Call:
             return None
         from ..standin_tool import given_async
 
-        asked = protocols.AskedTool(self._name, self._args, self._tap._recorder(), effect=self._effect)
+        recorder = self._tap._recorder()
+        opened = calls_of(recorder).open.get(self._call)
+        asked = protocols.AskedTool(self._name, self._args, recorder, effect=self._effect, opened=opened)
         reply = await protocols.responder.tool_async(asked)
         if reply is None:
             return None

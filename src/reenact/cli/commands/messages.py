@@ -6,7 +6,7 @@ import argparse
 import base64
 from typing import Any
 
-from ...errors import UsageError
+from ...playback.edits.text import read_text
 from ...playback.rebuild.messages import Messages, check, messages_of
 from ...wire import convert
 from ...wire.neutral import Image, Part, Text, ToolResult, ToolUse
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    prompt = _prompt(args.prompt)
+    prompt = read_text(args.prompt, "--prompt")
     check(args.n, args.turn, args.call, prompt)
     recording = runs.load(args.run_address, run=args.run, blobs=args.blobs)
     messages = messages_of(recording, args.n, args.turn, args.call, prompt, args.strict)
@@ -67,17 +67,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
     finally:
         runs.tell(messages.findings, out)
     return 0
-
-
-def _prompt(told: str | None) -> str | None:
-    if told is None or not told.startswith("@"):
-        return told
-    path = told[1:]
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except UnicodeDecodeError as why:
-        raise UsageError(f"{path} is no UTF-8 text", hint="--prompt @FILE reads a text file") from why
 
 
 def _show_json(messages: Messages, target: str | None, out: Output) -> None:
