@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.tested
 
-.PHONY: demo test test-long test-pythons test-versions test-frameworks test-neighbours bench check format clean
+.PHONY: demo compiled test test-long test-pythons test-versions test-frameworks test-neighbours bench check format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reenact needs Python 3.11 or newer; try: make PYTHON=python3.11")'
@@ -22,10 +22,14 @@ $(TESTED): $(READY)
 demo: $(READY)
 	$(BIN)/reenact demo
 
-test: $(TESTED) check
+# The tests start hundreds of processes: none of them should have to compile what all of them import.
+compiled: $(TESTED)
+	$(BIN)/python -m compileall -q -j 0 src tests
+
+test: $(TESTED) check compiled
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-long: $(TESTED)
+test-long: $(TESTED) compiled
 	REENACT_LONG=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(TESTED)
