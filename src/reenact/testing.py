@@ -20,12 +20,12 @@ from .capture.run import run
 from .debugger.debugger import Debugger
 from .debugger.trajectory import ORDERED, difference, expected_of
 from .errors import Diverged
-from .playback.fixtures.driving import Rerun, assert_tools_alike, call, replay_command, send
+from .playback.fixtures.driving import Rerun, assert_tools_alike, call, fork_command, replay_command, send
 from .playback.fixtures.inprocess import REPLAY, Reenactment, wrap
 
 __all__ = [
     "Recorded", "Rerun", "assert_no_errors", "assert_tools_alike", "assert_trajectory", "assert_within",
-    "call", "recorded", "replay_command", "replaying", "send", "tools_of", "wrap", "write_trace",
+    "call", "fork_command", "recorded", "replay_command", "replaying", "send", "tools_of", "wrap", "write_trace",
 ]  # fmt: skip
 
 _SHOWN = 20

@@ -121,19 +121,26 @@ def test_tools_prompts_and_programs(here: Path, capsys: Any, provider: Provider)
     told = written(capsys, "script", "--no-check", "-o", "tests/test_script.py")
     text = (here / "tests/test_script.py").read_text()
     assert 'replay_command(trace, ["trip.py"], cwd=HERE / "..")' in text
+    told = written(capsys, "script", "--kind", "prompt", "--samples", "1", "-o", "tests/test_sampled.py")
+    assert "1 skipped" in told["verdict"]
     said = pytested("tests")
-    assert "2 passed, 1 skipped" in said, said
+    assert "2 passed, 2 skipped" in said, said
 
     (here / "trip.py").write_text((here / "trip.py").read_text().replace('"height": 75', '"height": "75 m"'))
     said = pytested("tests/test_tools.py")
     assert 'lookup({"question": "How high is hill 1?"}).height: was int, is str' in said, said
 
     live = ("tests/test_prompt.py", "--reenact=live")
-    env = {"LENGTH_URL": provider.url("length")}
+    env = {"LENGTH_URL": provider.url("length"), "TEXT_URL": provider.url("text")}
     assert "0 of 2 runs went well, 1 wanted" in pytested(*live, **env)
     mended = (here / "trip.py").read_text().replace("raise ValueError(f", "return (f")
     (here / "trip.py").write_text(mended)
-    assert "1 passed" in pytested(*live, **env)
+    before = len(provider.settled())
+    said = pytested("tests/test_prompt.py", "tests/test_sampled.py", "--reenact=live", **env)
+    assert "2 passed" in said, said
+    assert len(provider.settled()) == before + 3
+    said = pytested("tests/test_sampled.py", "--reenact=live", TEXT_URL=provider.url("status-401"))
+    assert "0 of 1 runs went well, 1 wanted" in said, said
 
 
 def test_what_was_changed_is_not_written_over(here: Path, capsys: Any) -> None:
@@ -168,10 +175,36 @@ def test_what_makes_no_test_is_told(here: Path, capsys: Any) -> None:
     assert "names nothing" in refused(capsys, "odd.jsonl")
     (here / "cut.jsonl").write_text(plan.replace("Lisbon has", "<redacted:env-value:1> has"))
     assert "--allow-lossy" in refused(capsys, "cut.jsonl", "--no-check")
-    assert written(capsys, "cut.jsonl", "--no-check", "--allow-lossy")["passes"]
-    told = written(capsys, _id(here, "Rome"), "--entry", "trip:gone", "-o", "tests/test_gone.py", code=1)
-    assert "no gone in trip any more" in told["notes"][0] and "cannot import name 'gone'" in told["verdict"]
-    assert (here / "tests/test_gone.py").exists()  # to be mended by hand
+    assert written(capsys, "cut.jsonl", "--no-check", "--allow-lossy")["passes"] is None
+
+
+def test_what_would_not_pass_is_not_written(here: Path, capsys: Any) -> None:
+    plan = _id(here, "Rome")
+    assert "there is no gone in trip any more" in refused(capsys, plan, "--entry", "trip:gone")
+    code = (here / "trip.py").read_text()
+    (here / "trip.py").write_text("import not_installed\n" + code)
+    told = refused(capsys, plan)
+    assert "plan cannot be run again here" in told and "No module named 'not_installed'" in told
+    told = refused(capsys, "script", "--kind", "code")
+    assert "missing-call" in told and "No module named 'not_installed'" in told
+    (here / "trip.py").unlink()
+    assert "trip.py is not in" in refused(capsys, "script", "--kind", "prompt")
+    (here / "trip.py").write_text(code.replace("days in", "nights in"))
+    assert "goes another way than its recording" in refused(capsys, plan)
+    assert not (here / "tests").exists()
+
+    # Of several runs those that can be are made; another go is the same file again, and a failure leaves it alone.
+    words = (plan, "script", "--kind", "code", "-o", "tests/test_both.py")
+    first = written(capsys, *words)
+    assert [each["name"] for each in first["tests"]] == ["test_script"]
+    assert "goes another way" in first["left_out"][0] and "1 passed" in first["verdict"]
+    assert written(capsys, *words)["paths"] == first["paths"]
+    before = {path: path.read_bytes() for path in (here / "tests").rglob("*") if path.is_file()}
+    assert len(before) == len(first["paths"]) + 1  # a blob of the stream
+    (here / "tests/conftest.py").write_text("raise RuntimeError('no tests here')")
+    assert "no tests here" in refused(capsys, *words)
+    (here / "tests/conftest.py").unlink()
+    assert {path: path.read_bytes() for path in (here / "tests").rglob("*") if path.is_file()} == before
 
 
 def test_secrets_that_stand_in_a_recording_do_not_reach_the_fixture(

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..capture.redact import Redactor
-from ..errors import Diverged, UsageError
-from ..playback.fixtures.driving import replay_command
+from ..errors import UsageError
 from ..playback.fixtures.keeping import take_place
 from ..playback.generate import written
-from ..playback.generate.case import COMMAND, PROMPT, TOOL_KIND, Case, entry_text, lossy, slug, told_by
+from ..playback.generate.case import CODE, PROMPT, TOOL_KIND, Case, lossy, slug, told_by
 from ..playback.generate.fixture import Fixture
 from ..playback.generate.wording import module_text
 from ..tracefile.recording import Recording
 from .text import count
+from .trying import look, require_pytest, run_pytest
 
-LOOK = "reenact.playback.generate.look"
-_TIMEOUT = 600
-_OUTPUT = 4_000
-_FAILED = 1
+_NOT_HERE = (
+    "start it where the code is, with the Python that has its packages; --entry module:function if it was"
+    " renamed; --no-check writes the test untried"
+)
+_OTHER = (
+    "reenact replay shows where; record it again with the code as it is; --no-check writes the test untried"
+)
 
 
 @dataclass
 class Generated:
-    """What was written, and whether it passes."""
+    """What was written, and what became of it when it was run."""
 
     cases: list[Case]
     paths: list[str]
-    verdict: str = "not run"
-    is_passed: bool = True
+    verdict: str = "not run: whether it passes is not known"
+    is_passed: bool | None = None
+    """None if it was not run; what was run and does not pass is not written."""
     notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """Runs that make no test, and why."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -44,7 +47,7 @@ class Generated:
                 "name": case.name,
                 "run": case.recording.run_id,
                 "kind": case.kind,
-                "xfail": case.is_failed and case.kind == "code",
+                "xfail": case.is_failed and case.kind == CODE,
                 "blame": case.blame._asdict() if case.blame is not None else None,
                 "live_tools": case.live,
             }
@@ -56,6 +59,7 @@ class Generated:
             "passes": self.is_passed,
             "verdict": self.verdict,
             "notes": self.notes,
+            "left_out": self.left_out,
         }
 
 
@@ -70,29 +74,48 @@ class Generator:
     allows_lossy: bool
 
     def make(self, cases: list[Case]) -> Generated:
-        """Write it all; UsageError before anything is written if it cannot be."""
+        """Write what passes; UsageError, and nothing is written, if it cannot be or does not."""
         path = self._path(cases)
         stem, folder = os.path.basename(path).removesuffix(".py"), os.path.dirname(os.path.abspath(path))
         cases = _unique(cases)
-        ids = [str(case.recording.run_id) for case in cases]
-        if not self.is_forced:
-            written.check_free(path, ids)
-        notes: list[str] = []
-        with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
-            for case in cases:
-                _refuse_unfit(case)
-            fixtures = [self._fixture(case, scratch, notes) for case in cases]
-            cases = [told_by(Recording.load(at), case) for at, case in zip(fixtures, cases, strict=True)]
-            if self.is_checked:
-                cases = [_seen(case, fixture, notes) for case, fixture in zip(cases, fixtures, strict=True)]
-            places = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in cases]
-            for fixture, place in zip(fixtures, places, strict=True):
-                take_place(fixture, place)
-        made = Generated(cases, [path, *(_beside(path, place) for place in places)], notes=notes)
-        self._write(made, path, stem, folder, ids)
         if self.is_checked:
-            self._check(made, path, stem, folder, ids)
+            require_pytest()
+        made = Generated([], [])
+        with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+            fixtures = self._looked_at(cases, made, scratch)
+            if not self.is_forced:
+                written.check_free(path, _ids(made.cases))
+            places = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in made.cases]
+            made.paths = [path, *(_beside(path, place) for place in places)]
+            with written.unless_it_fails(path, places, scratch):
+                for fixture, place in zip(fixtures, places, strict=True):
+                    take_place(fixture, place)
+                self._write(made, path, stem, folder)
+                if self.is_checked:
+                    self._check(made, path, stem, folder)
         return made
+
+    def _looked_at(self, cases: list[Case], made: Generated, scratch: str) -> list[str]:
+        """Return the fixtures of the runs that make tests; these, and why others do not, are in ``made``."""
+        fixtures = []
+        for case in cases:
+            notes: list[str] = []
+            try:
+                _refuse_unfit(case)
+                fixture = self._fixture(case, scratch, notes)
+                case = told_by(Recording.load(fixture), case)
+                case = _seen(case, fixture, notes) if self.is_checked else case
+            except UsageError as why:
+                if len(cases) == 1:
+                    raise
+                made.left_out.append(str(why))
+                continue
+            fixtures.append(fixture)
+            made.cases.append(case)
+            made.notes += notes
+        if not fixtures:
+            raise UsageError(f"none of these runs makes a test: {'; '.join(made.left_out)}", hint=_NOT_HERE)
+        return fixtures
 
     def _path(self, cases: list[Case]) -> str:
         if self.output.endswith(".py"):
@@ -121,25 +144,27 @@ class Generator:
         notes += [f"not recorded, so a stand-in is sent: {each}" for each in headers]
         return place
 
-    def _write(self, made: Generated, path: str, stem: str, folder: str, ids: list[str]) -> None:
+    def _write(self, made: Generated, path: str, stem: str, folder: str) -> None:
         text = module_text(made.cases, stem, folder, samples=self.samples)
-        written.write(path, written.stamped(text, ids))
+        written.write(path, written.stamped(text, _ids(made.cases)))
 
-    def _check(self, made: Generated, path: str, stem: str, folder: str, ids: list[str]) -> None:
+    def _check(self, made: Generated, path: str, stem: str, folder: str) -> None:
         """Run the test once; what it prints or returns may differ each time, and is then not asserted."""
-        made.is_passed, made.verdict = _run_pytest(path)
-        if made.is_passed or "\nE       assert" not in made.verdict + "\n":
-            return
-        cases = made.cases
-        made.cases = [case.knowing({**case.seen, "volatile": True}) for case in cases]
-        self._write(made, path, stem, folder, ids)
-        is_passed, verdict = _run_pytest(path)
-        if is_passed:
+        made.is_passed, made.verdict = run_pytest(path)
+        if not made.is_passed and "\nE       assert" in made.verdict + "\n":
+            made.cases = [case.knowing({**case.seen, "volatile": True}) for case in made.cases]
             made.notes.append("what it comes to differs each time, so that is not asserted")
-            made.is_passed, made.verdict = is_passed, verdict
-        else:
-            made.cases = cases
-            self._write(made, path, stem, folder, ids)
+            self._write(made, path, stem, folder)
+            made.is_passed, made.verdict = run_pytest(path)
+        if not made.is_passed:
+            raise UsageError(
+                f"the test does not pass as written, so it is not kept; pytest says:\n{made.verdict}",
+                hint="--no-check writes it all the same, to be mended by hand",
+            )
+
+
+def _ids(cases: list[Case]) -> list[str]:
+    return [str(case.recording.run_id) for case in cases]
 
 
 def _beside(path: str, place: str) -> str:
@@ -158,87 +183,31 @@ def _unique(cases: list[Case]) -> list[Case]:
 
 
 def _refuse_unfit(case: Case) -> None:
-    if case.kind == PROMPT and case.sort == COMMAND:
-        raise UsageError(
-            f"{case.recording.name} is a program, and a test of a prompt calls a function or a handler",
-            hint="--entry module:function names one; or --kind code",
-        )
     if case.kind == TOOL_KIND and not case.tools:
         raise UsageError(f"no tool was called in {case.recording.name}", hint="--kind code")
 
 
 def _seen(case: Case, fixture: str, notes: list[str]) -> Case:
-    """Return a case with what happens when it is run again from its fixture."""
-    if case.kind == PROMPT and case.sort == COMMAND:
-        return case
-    seen = _look_at_command(case, fixture) if case.sort == COMMAND else _look(case, fixture)
+    """Return a case with what happens when it is run again from its fixture; UsageError if no test of it
+    could pass."""
+    name, seen = case.recording.name, look(case, fixture)
     if "unusable" in seen:
-        notes.append(f"it cannot be run again here: {seen['unusable']}")
-        return case
+        raise UsageError(f"{name} cannot be run again here: {seen['unusable']}", hint=_NOT_HERE)
     if seen.get("problems"):
-        notes.append(f"run again, it leaves its recording: {seen['problems'][0].partition(chr(10))[0]}")
+        why = _few_words(seen["problems"][0])
+        if case.kind != PROMPT:
+            raise UsageError(f"{name} goes another way than its recording when it is run: {why}", hint=_OTHER)
+        notes.append(f"run again, it leaves its recording: {why}")
         return case
     clean = Redactor().clean(seen)
     case = case.knowing(seen if clean is seen else {**clean, "volatile": True})
-    if case.blame is not None and not case.is_failed and case.kind == "code":
-        notes.append(f"{case.recording.name} does not fail any more with the code as it is: no xfail")
+    if case.blame is not None and not case.is_failed and case.kind == CODE:
+        notes.append(f"{name} does not fail any more with the code as it is: no xfail")
     return case
 
 
-def _look(case: Case, fixture: str) -> dict[str, Any]:
-    asked = {
-        "trace": fixture,
-        "entry": entry_text(case),
-        "folder": case.folder,
-        "live": ["all"] if case.kind == TOOL_KIND else [],
-        "rebase": case.kind == TOOL_KIND,
-    }
-    done = _python(["-P", "-m", LOOK], json.dumps(asked))
-    try:
-        told = json.loads(done.stdout)
-    except ValueError:
-        return {"unusable": done.stderr.strip()[-_OUTPUT:] or f"it ended with exit code {done.returncode}"}
-    return told if type(told) is dict else {}
-
-
-def _look_at_command(case: Case, fixture: str) -> dict[str, Any]:
-    live = ["all"] if case.kind == TOOL_KIND else case.live
-    try:
-        words = [case.target, *case.given]
-        done = replay_command(fixture, words, cwd=case.folder, live_tools=live, rebase=case.kind == TOOL_KIND)
-    except Diverged as exc:
-        return {"problems": [str(exc)]}
-    except UsageError as exc:
-        return {"unusable": str(exc)}
-    return {"exit": done.returncode, "stdout": done.stdout[-_OUTPUT:]}
-
-
-def _run_pytest(path: str) -> tuple[bool, str]:
-    """Return whether a test file passes, and pytest's last words, or all of them if it does not."""
-    words = ["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", os.path.abspath(path)]
-    done = _python(words, "")
-    lines = done.stdout.strip().splitlines()
-    if "No module named pytest" in done.stderr:
-        return False, "pytest is not installed here, so it was not run; pip install pytest"
-    if done.returncode == 0 and lines:
-        return True, f"passes as written: {lines[-1].strip('= ')}"
-    told = (done.stdout + done.stderr).strip()[-_OUTPUT:]
-    return False, f"it does not pass as written:\n{told}"
-
-
-def _python(words: list[str], given: str) -> subprocess.CompletedProcess[str]:
-    env = {
-        name: value for name, value in os.environ.items() if not name.startswith(("REENACT", "PYTEST_XDIST"))
-    }
-    try:
-        return subprocess.run(  # noqa: S603
-            [sys.executable, *words],
-            input=given,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(words, _FAILED, "", f"it did not end within {_TIMEOUT} seconds")
+def _few_words(problem: str) -> str:
+    """Return the first line of a report, and the last that the program wrote, where it ended by itself."""
+    first, _, rest = problem.partition("\n")
+    said = rest.partition("it wrote on stderr:\n")[2].strip().rpartition("\n")[2]
+    return f"{first} {said}" if said and not said.startswith("reenact") else first

@@ -26,8 +26,9 @@ blame, no test of the code can show it: then it is one of the prompt.
   tool    model recorded, tools run: they still give what they gave
   prompt  model live, several times, tools recorded: how often it does well (--reenact=live)
 
-Several runs make one file; those that would make the same test are left out. Exit code: 1 if the test does
-not pass as written."""
+Several runs make one file; those that would make the same test are left out. The run is started again and the
+test is run before anything is left on disk. Exit code: 2, and nothing is written, if the code is not here any
+more, goes another way than the recording, or the test does not pass."""
 EXAMPLES = """\
   reenact test @failed                         a test that fails until the code is mended
   reenact test trip.jsonl -o tests/test_trip.py
@@ -74,7 +75,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--force", action="store_true", help="write over a test that was changed or is another run's"
     )
     parser.add_argument(
-        "--no-check", dest="check", action="store_false", help="run nothing: neither the agent nor the test"
+        "--no-check",
+        dest="check",
+        action="store_false",
+        help="run nothing, neither the agent nor the test: nobody knows if it passes",
     )
     parser.add_argument("--json", action="store_true", help="what was written, as one JSON object")
     runs.add_run_options(parser)
@@ -92,11 +96,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
         allows_lossy=args.allow_lossy,
     )
     made = maker.make(cases)
+    made.left_out[:0] = left_out
     if args.json:
-        out.json_line({**made.as_dict(), "left_out": left_out})
+        out.json_line(made.as_dict())
     else:
-        _tell(made, left_out, out)
-    return 0 if made.is_passed else 1
+        _tell(made, out)
+    return 0
 
 
 def _cases(args: argparse.Namespace) -> tuple[list[Case], list[str]]:
@@ -140,7 +145,7 @@ def _addresses(args: argparse.Namespace) -> list[tuple[str, str | None]]:
     return [(path, args.run or id_) for path, id_ in found]
 
 
-def _tell(made: Generated, left_out: list[str], out: Output) -> None:
+def _tell(made: Generated, out: Output) -> None:
     for case in made.cases:
         if case.blame is not None:
             who, why = case.blame
@@ -152,7 +157,7 @@ def _tell(made: Generated, left_out: list[str], out: Output) -> None:
         can, cannot = _SAYS[kind]
         out.say(f"reenact: a {kind} test {can};")
         out.say(f"reenact: it {cannot}")
-    for text in [*made.notes, *(f"left out: {each}" for each in left_out)]:
+    for text in [*made.notes, *(f"left out: {each}" for each in made.left_out)]:
         out.say(clean(f"reenact: {text}"))
     out.say(clean(f"reenact: {made.verdict}"))
     for path in made.paths:

@@ -44,7 +44,10 @@ def module_text(cases: list[Case], stem: str, folder: str, *, samples: int) -> s
     return "\n".join(part for part in parts if part)
 
 
-_HELPERS = ("assert_tools_alike", "assert_trajectory", "assert_within", "call", "replay_command", "send")
+_HELPERS = (
+    "assert_tools_alike", "assert_trajectory", "assert_within",
+    "call", "fork_command", "replay_command", "send",
+)  # fmt: skip
 
 
 def _harmless(text: str) -> str:
@@ -74,7 +77,7 @@ def _test(case: Case, stem: str, folder: str, samples: int) -> str:
     trace = f"traces/{stem}/{case.name}.jsonl"
     lines = [f'"""{PROVES[case.kind]}"""']
     if case.kind == PROMPT:
-        lines += _prompt_body(case, trace, samples)
+        lines += _prompt_body(case, trace, folder, samples)
     elif case.sort == COMMAND:
         lines += _command_body(case, trace, folder)
     else:
@@ -230,9 +233,7 @@ def _of_value(value: Any, name: str) -> list[str]:
 
 def _command_body(case: Case, trace: str, folder: str) -> list[str]:
     words = [case.target, *case.given]
-    where = os.path.relpath(case.folder, folder)
-    way = f" / {quoted(where.replace(os.sep, '/'))}" if where != "." else ""
-    more: dict[str, Any] = {"cwd": Source(f"HERE{way}")}
+    more = _where_it_ran(case, folder)
     if case.kind == TOOL_KIND:
         more |= {"live_tools": ["all"], "rebase": True}
     elif case.live:
@@ -251,23 +252,36 @@ def _command_body(case: Case, trace: str, folder: str) -> list[str]:
     )
 
 
-def _prompt_body(case: Case, trace: str, samples: int) -> list[str]:
-    lines = _call_lines(case, 8, is_checked=case.sort == APP)
+def _where_it_ran(case: Case, folder: str) -> dict[str, Any]:
+    where = os.path.relpath(case.folder, folder)
+    way = f" / {quoted(where.replace(os.sep, '/'))}" if where != "." else ""
+    return {"cwd": Source(f"HERE{way}")}
+
+
+def _prompt_body(case: Case, trace: str, folder: str, samples: int) -> list[str]:
+    run, of_run = ("done", "done.run") if case.sort == COMMAND else ("run", "run")
+    if case.sort == COMMAND:
+        more = _where_it_ran(case, folder) | ({"live_tools": case.live} if case.live else {})
+        words: list[Any] = [Source("run.path"), [case.target, *case.given]]
+        made = call("fork_command", words, more, outer=8, before="done = ")
+        lines = [*f"done = {made}".split("\n"), "assert done.returncode == 0"]
+    else:
+        lines = _call_lines(case, 8, is_checked=case.sort == APP)
     if case.sort == APP:
         lines.append("assert response.status < 500")
     names = sorted({name for name, _ in case.tools})
     if names and case.blame is None:
-        lines.append(f'assert_trajectory(run, {literal(names)}, "subset")')
+        lines.append(f'assert_trajectory({of_run}, {literal(names)}, "subset")')
     value = _as_json(case.final)
     if type(value) is dict:
-        lines.append(f"assert json.loads(run.final).keys() >= {{{', '.join(map(quoted, sorted(value)))}}}")
+        lines.append(f"assert json.loads({run}.final).keys() >= {{{', '.join(map(quoted, sorted(value)))}}}")
     else:
-        lines.append("assert run.final  # and what a good answer has: a word, a number, no apology")
+        lines.append(f"assert {run}.final  # and what a good answer has: a word, a number, no apology")
     wanted = max(1, int(samples * AT_LEAST))
+    imports = ["import json"] if type(value) is dict else []
+    imports += _imported(case) if case.sort != COMMAND else []
     return [
-        *(["import json", ""] if type(value) is dict else []),
-        *_imported(case),
-        "",
+        *([*imports, ""] if imports else []),
         "def once(run):",
         *(f"    {line}" for line in lines),
         "",

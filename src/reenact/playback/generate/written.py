@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 
 from ...errors import UsageError
+from ..fixtures.keeping import remove, take_place
 
 _STAMP = re.compile(r"# reenact test: ([0-9a-f]{16}) of ([0-9a-f, ]*)\n\Z")
 
@@ -42,13 +45,63 @@ def write(path: str, text: str) -> None:
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     partial = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(partial, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with open(partial, "wb") as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
         os.replace(partial, path)
     except BaseException:
         if os.path.exists(partial):
             os.unlink(partial)
         raise
+
+
+@contextmanager
+def unless_it_fails(path: str, traces: list[str], scratch: str) -> Iterator[None]:
+    """Have a test and its traces be what they were before, or not there, if the block raises."""
+    made = [folder for folder in _folders([path, *traces]) if not os.path.exists(folder)]
+    before = _bytes(path)
+    kept = {
+        trace: os.path.join(scratch, f"before-{number}.jsonl")
+        for number, trace in enumerate(traces)
+        if os.path.exists(trace)
+    }
+    for trace, copy in kept.items():
+        take_place(trace, copy)
+    try:
+        yield
+    except BaseException:
+        for trace in traces:
+            if trace in kept:
+                take_place(kept[trace], trace)
+            else:
+                remove(trace)
+        if before is None:
+            if os.path.exists(path):
+                os.unlink(path)
+        else:
+            write(path, before.decode("utf-8", "surrogateescape"))
+        for folder in made:
+            if os.path.isdir(folder) and not os.listdir(folder):
+                os.rmdir(folder)
+        raise
+
+
+def _folders(paths: list[str]) -> list[str]:
+    """Return the folders of some files and those above them, the lowest first."""
+    found: dict[str, None] = {}
+    for path in paths:
+        folder = os.path.dirname(os.path.abspath(path))
+        while folder not in found and folder != os.path.dirname(folder):
+            found[folder] = None
+            folder = os.path.dirname(folder)
+    return sorted(found, key=len, reverse=True)
+
+
+def _bytes(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
 
 
 def _digest(text: str) -> str:
