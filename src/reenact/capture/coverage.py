@@ -86,14 +86,40 @@ def _is_python(path: str) -> bool:
 
 def _is_hooked(command: list[str], env: Any) -> bool:
     """True if the child reads PYTHONPATH, and it has our folder there."""
+    if _says_to_ignore_us(command):
+        return False
+    given: Any = os.environ if env is None else env
+    path = given.get("PYTHONPATH") or (given is env and given.get(b"PYTHONPATH")) or ""
+    return _bootstrap in os.fsdecode(path).split(os.pathsep)
+
+
+def _says_to_ignore_us(command: list[str]) -> str:
+    """Return the option by which a Python does not read its environment, "" if there is none."""
     for word in command[1:]:
         if not word.startswith("-") or word in ("-", "-m", "-c"):
             break
         if not word.startswith("--") and set(word[1:].partition("c")[0]) & set("IES"):
-            return False
-    given: Any = os.environ if env is None else env
-    path = given.get("PYTHONPATH") or (given is env and given.get(b"PYTHONPATH")) or ""
-    return _bootstrap in os.fsdecode(path).split(os.pathsep)
+            return word
+    return ""
+
+
+def begins_without_us(command: list[str]) -> str:
+    """Return which Python, that of a script too, will not read what we tell it, and by which option; else "".
+
+    Without arguments of the agent: there may be secrets among them.
+    """
+    try:
+        with open(command[0], "rb") as file:
+            first = os.fsdecode(file.readline(256))
+    except OSError:  # it will fail to start, too
+        return ""
+    if first.startswith("#!"):
+        words = first[2:].split()
+        while words and (os.path.basename(words[0]) == "env" or words[0][0] == "-" or "=" in words[0]):
+            del words[0]
+        command = [*words, *command]
+    why = _says_to_ignore_us(command) if _is_python(command[0]) else ""
+    return f"{command[0]} {why}" if why else ""
 
 
 _NOTED: dict[str, Callable[..., None]] = {
@@ -129,6 +155,6 @@ def _model_hosts(hosts: set[str], named: tuple[str, ...]) -> list[str]:
 
 def _should_call() -> bool:
     """False in the helper processes of a supervised agent, which import what their parent does."""
-    from .places import MAIN_VARIABLE, is_main_process
+    from .places import MAIN_VARIABLE, is_main_process, variable
 
-    return MAIN_VARIABLE not in os.environ or is_main_process()
+    return not variable(MAIN_VARIABLE) or is_main_process()

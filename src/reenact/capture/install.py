@@ -99,8 +99,9 @@ def wait_for_libraries(bootstrap: str) -> None:
     """Begin a process below ``reenact run``; called once, before anything of the agent is there."""
     import atexit
 
-    from . import coverage
+    from . import coverage, places
 
+    places.told.update((name, os.environ[name]) for name in os.environ if name.startswith("REENACT_"))
     named = os.environ.get(HOSTS_VARIABLE, "").split(",")
     hosts = tuple(host for host in named if host)
     _install(hosts, os.environ.get(HTTP_VARIABLE) == ALL, is_supervised=True)

@@ -95,7 +95,7 @@ def complete_end(
         os.write(fd, b"\n" + line if last.is_torn else line)
     finally:
         os.close(fd)
-    unseen = list(own.get("unseen") or ())
+    unseen = list(fields.get("unseen") or ())
     for file in files:
         other = LastLines(file)
         last.totals += other.totals

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from ..errors import UsageError
+from .places import variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,8 +49,8 @@ class Options:
     """A writer callback gets requests as written to a file, not rebuilt."""
 
     def __init__(self, **given: Any) -> None:
-        if "content" not in given and os.environ.get(CONTENT_VARIABLE) in _CHOICES["content"]:
-            self.content = os.environ[CONTENT_VARIABLE]
+        if "content" not in given and variable(CONTENT_VARIABLE) in _CHOICES["content"]:
+            self.content = variable(CONTENT_VARIABLE)
         for key, value in given.items():
             if key not in OPTION_NAMES:
                 raise UsageError(f"unknown option {key!r}", hint="options are: " + ", ".join(OPTION_NAMES))

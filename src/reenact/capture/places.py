@@ -22,6 +22,15 @@ MAIN_VARIABLE = "REENACT_MAIN"
 """``<pid> <bytes>``: the process whose ``run.start`` the supervisor wrote, and how long that line is."""
 
 
+told: dict[str, str] = {}
+"""What ``reenact run`` has told this process; the agent may have emptied its environment since."""
+
+
+def variable(name: str) -> str:
+    """Return what the environment says, or has said when this process began; "" if nothing."""
+    return os.environ.get(name) or told.get(name, "")
+
+
 shown: dict[str, tuple[str, str | None]] = {}
 """What this process has put into the environment for its children, and what was there before."""
 
@@ -46,10 +55,10 @@ _elsewhere: dict[tuple[str, str], str] = {}
 
 def parent_run() -> tuple[str, str, str]:
     """Return id, writer and stem of the run this process was started by; empty texts if there is none."""
-    value = os.environ.get(RUN_VARIABLE, "")
+    value = variable(RUN_VARIABLE)
     ours, before = shown.get(RUN_VARIABLE, (None, None))
     if value == ours:
-        value = before or ""
+        value = before or told.get(RUN_VARIABLE, "")
     run_id, w, stem = (*value.split(" ", 2), "", "", "")[:3]
     if not run_id or len(w) != 8 or not w.isalnum() or not os.path.isabs(stem):
         return ("", "", "")  # nothing, or nothing that we have announced
@@ -65,7 +74,7 @@ def announcement(run_id: str, w: str, stem: str) -> str:
 
 def is_main_process() -> bool:
     """True in the very process that ``reenact run`` was told to start."""
-    return os.environ.get(MAIN_VARIABLE, "").partition(" ")[0] == str(os.getpid())
+    return variable(MAIN_VARIABLE).partition(" ")[0] == str(os.getpid())
 
 
 def is_begun_for_us(path: str) -> bool:
@@ -75,12 +84,12 @@ def is_begun_for_us(path: str) -> bool:
     except OSError as exc:
         guard.pass_on(exc)
         return False
-    return is_main_process() and os.environ[MAIN_VARIABLE].partition(" ")[2] == str(size)
+    return is_main_process() and variable(MAIN_VARIABLE).partition(" ")[2] == str(size)
 
 
 def default_folder() -> str:
     """Return ``$REENACT_DIR`` or ``.reenact``, made on first use with a .gitignore of its own."""
-    folder = os.environ.get("REENACT_DIR") or ".reenact"
+    folder = variable("REENACT_DIR") or ".reenact"
     folder = absolute(folder)
     try:
         if not os.path.isdir(folder):

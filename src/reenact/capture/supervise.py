@@ -14,6 +14,7 @@ import time
 from ..lines import new_id
 from ..summary import Totals
 from . import guard
+from .coverage import begins_without_us
 from .lastlines import complete_end
 from .oom import oom_kills
 from .options import Options
@@ -104,6 +105,9 @@ class Supervised:
         killed = (oom_kills() or 0) - (killed_before or 0)
         if killed > 0:
             told["oom_kills"] = killed
+        alone = begins_without_us(self.command)
+        if alone:
+            told["unseen"] = [{"what": "process", "command": alone}]
         if self.is_recorded:
             try:
                 self.status, self.totals, self.unseen = complete_end(self.path, self.run_id, self.w, told)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from . import guard
+from .places import variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _given_up: set[int] = set()
 
 def tree_now(recorder: Recorder) -> str | None:
     """Return the id of the workspace as it is, None if nobody keeps one. Never raises."""
-    if VARIABLE not in os.environ or os.getpid() in _given_up:
+    if not variable(VARIABLE) or os.getpid() in _given_up:
         return None
     try:
         word, told = ask(SNAPSHOT, PATIENCE_S)
@@ -65,7 +66,7 @@ def ask(request: str, patience_s: float) -> tuple[str, str]:
     line = socket(AF_UNIX, SOCK_STREAM)
     try:
         line.settimeout(patience_s)
-        line.connect(os.environ[VARIABLE])
+        line.connect(variable(VARIABLE))
         line.sendall(request.encode() + b"\n")
         answer = b""
         while not answer.endswith(b"\n"):

@@ -1,0 +1,39 @@
+"""``reenact run`` of programs that ignore, empty or change what surrounds them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from test_cli_run import ASK, calls, events, reenact
+
+from provider import Provider
+
+KEY = "sk-ant-api03-AbCdEfGhIjKlMnOpQrSt"
+
+
+@pytest.mark.parametrize("how", ["-I", "-sE", "script"])
+def test_a_program_that_ignores_its_environment_is_told_of(how: str, tmp_path: Path) -> None:
+    script = tmp_path / "tool"
+    script.write_text(f"#!/usr/bin/env -S {sys.executable} -I\n")
+    script.chmod(0o755)
+    words = ["./tool", KEY] if how == "script" else [sys.executable, how, "-c", "0", KEY]
+    done = reenact(tmp_path, "run", "--strict-coverage", *words)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("reenact: not seen: a Python of its own began without us")
+    end = events(tmp_path / ".reenact")[-1]
+    assert end["unseen"] and KEY not in str(end) + done.stderr
+
+
+def test_a_program_that_empties_its_environment_is_still_in_its_run(
+    tmp_path: Path, provider: Provider
+) -> None:
+    (tmp_path / "agent.py").write_text(
+        f"import os\nos.environ.clear()\n{ASK}\nask(sys.argv[1])\nimport reenact\nwith reenact.run('inner'): pass\n"
+    )
+    done = reenact(tmp_path, "run", "--out", "runs", "agent.py", provider.url(), REENACT_CONTENT="none")
+    assert done.returncode == 0 and "1 call" in done.stderr, done.stderr
+    outer, inner = sorted((tmp_path / "runs").glob("*.jsonl"), key=lambda path: "inner" in path.name)
+    assert calls(tmp_path / "runs") == outer.read_text().count('"kind": "model.request"') == 1
+    assert "inner" in inner.name and '"content": "hi"' not in outer.read_text()
