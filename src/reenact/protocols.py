@@ -37,6 +37,12 @@ if TYPE_CHECKING:
         def running(self, asked: AskedTool) -> AbstractContextManager[None]:
             """Return what is held while a tool that is not answered runs."""
 
+        def has_server(self, server: str, recorder: Any) -> bool:
+            """True if an MCP server need not be there, since it is known what it said."""
+
+        def of_server(self, asked: AskedServer) -> ServerReply | None:
+            """Return what an MCP server said to a request; None if the real one is to be asked."""
+
 
 class Leaving:
     """An HTTP request before anything was done about it; ``Asked`` in shape."""
@@ -111,6 +117,29 @@ class ToolReply:
         """Of a generator ``{"yielded", "count", "returned"}``, as it is recorded."""
         self.error = error
         self.is_given_up = is_given_up
+
+
+class AskedServer:
+    """A request of an MCP session that calls no tool: a handshake, a list, a resource."""
+
+    __slots__ = ("method", "params", "recorder", "server")
+
+    def __init__(self, server: str, method: str, params: Any, recorder: Any) -> None:
+        self.server = server
+        """How it is reached: its command, or its URL."""
+        self.method = method
+        self.params = params
+        self.recorder = recorder
+
+
+class ServerReply:
+    """What an MCP server said: a result, or an error of JSON-RPC."""
+
+    __slots__ = ("error", "result")
+
+    def __init__(self, result: Any = None, error: dict[str, Any] | None = None) -> None:
+        self.result = result
+        self.error = error
 
 
 COMPLETE, BREAKS, STAYS_OPEN, RAISES, ENDS = "complete", "breaks", "stays-open", "raises", "ends"

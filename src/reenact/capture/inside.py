@@ -13,6 +13,26 @@ if TYPE_CHECKING:
     from .exchange import Exchange
 
 _latest: ContextVar[HandedOn | None] = ContextVar("reenact_handed_on", default=None)
+_carried: ContextVar[bool] = ContextVar("reenact_carried", default=False)
+
+
+carriers: list[str] = []
+"""URLs at which transports are at work whose traffic is told by what it carries."""
+
+
+class Carried:
+    """Around what such a transport does by itself, and the tasks that it begins there."""
+
+    def __enter__(self) -> None:
+        self._token = _carried.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _carried.reset(self._token)
+
+
+def is_carried(url: str = "") -> bool:
+    """True if a request only carries what is recorded elsewhere."""
+    return _carried.get() or url in carriers
 
 
 class HandedOn:

@@ -58,7 +58,7 @@ class Watch:
             _count(met, host, 0)
             route = route_of(method.upper(), url, given, self.hosts)
             if route is None:
-                if not self.everything:
+                if not self.everything or inside.is_carried(url):
                     _count(self.others, host)
                     return None
                 route = Route(HTTP, None)

@@ -8,6 +8,7 @@ from ... import protocols
 from ...schema import EFFECTS
 from .. import guard
 from ..tap import Tap, calls_of
+from . import mcp_session
 from .methods import replace
 from .selftest import Unlike, need, need_asked
 
@@ -40,22 +41,40 @@ def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -
     original = getattr(owner, method)
 
     async def tapped(self: Any, *args: Any, **given: Any) -> Any:
+        def ask() -> Any:
+            return original(self, *args, **given)
+
         call = _begin(watch, tool_of, self, args, given)
         if call is None:
-            result = await original(self, *args, **given)
+            result = await mcp_session.asked(watch, self, *_other(args, given), ask)
             _remember(self, result)
             return result
         try:
             result = await call.instead(args, given)
             if result is None:
-                result = await original(self, *args, **given)
+                result = await call.really(self, args, given, ask)
         except BaseException as exc:
             call.failed(exc)
             raise
         call.ended(result)
         return result
 
-    return replace(owner, {method: tapped})
+    methods = {method: tapped}
+    if hasattr(owner, "send_discover"):
+        methods["send_discover"] = _discovering(owner.send_discover, watch)
+    return replace(owner, methods)
+
+
+def _discovering(original: Any, watch: Watch) -> Any:
+    """mcp 2 asks a server what it is by a request of its own kind."""
+
+    async def send_discover(self: Any, *args: Any, **given: Any) -> Any:
+        def ask() -> Any:
+            return original(self, *args, **given)
+
+        return await mcp_session.asked(watch, self, "server/discover", None, ask)
+
+    return send_discover
 
 
 def _of_request(request: Any, *_: Any, **__: Any) -> tuple[str, Any] | None:
@@ -68,6 +87,15 @@ def _of_request(request: Any, *_: Any, **__: Any) -> tuple[str, Any] | None:
 
 def _of_call(name: str, arguments: Any = None, *_: Any, **__: Any) -> tuple[str, Any]:
     return name, arguments
+
+
+def _other(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[str | None, Any]:
+    """Return method and parameters of a request that is for no tool; no method if it is for one."""
+    request = args[0] if args else given.get("request")
+    request = getattr(request, "root", request)
+    method = getattr(request, "method", None)
+    is_other = isinstance(method, str) and method != CALL
+    return (method, getattr(request, "params", None)) if is_other else (None, None)
 
 
 def _remember(session: Any, result: Any) -> None:
@@ -124,10 +152,7 @@ class _Call:
             return None
         from ..standin_tool import given_async
 
-        recorder = self._tap._recorder()
-        opened = calls_of(recorder).open.get(self._call)
-        asked = protocols.AskedTool(self._name, self._args, recorder, effect=self._effect, opened=opened)
-        reply = await protocols.responder.tool_async(asked)
+        reply = await protocols.responder.tool_async(self._asked())
         if reply is None:
             return None
         kinds = [each for each in (*args, *given.values()) if isinstance(each, type)]
@@ -137,6 +162,22 @@ class _Call:
 
             kind = import_module("mcp.types").CallToolResult
         return kind.model_validate(await given_async(reply))
+
+    async def really(
+        self, session: Any, args: tuple[Any, ...], given: dict[str, Any], ask: Callable[[], Any]
+    ) -> Any:
+        """Return what the server gives, which may do what a re-enacted agent may not."""
+        if protocols.responder is None:
+            return await ask()
+        request = getattr(args[0] if args else given.get("request"), "root", args[0] if args else None)
+        mcp_session.let_through(session, CALL, getattr(request, "params", None))
+        with protocols.responder.running(self._asked()):
+            return await ask()
+
+    def _asked(self) -> protocols.AskedTool:
+        recorder = self._tap._recorder()
+        opened = calls_of(recorder).open.get(self._call)
+        return protocols.AskedTool(self._name, self._args, recorder, effect=self._effect, opened=opened)
 
     def failed(self, exc: BaseException) -> None:
         self._tap.record_tool_result(self._name, error=exc, call=self._call)

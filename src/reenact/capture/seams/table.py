@@ -33,6 +33,10 @@ SEAMS = {
     "websockets.sync.client": "websockets_client",
     "websockets.asyncio.client": "websockets_client",
     "mcp.client.session": "mcp_client",
+    "mcp.client.stdio": "mcp_transport",
+    "mcp.client.streamable_http": "mcp_transport",
+    "mcp.client.sse": "mcp_transport",
+    "mcp.client.websocket": "mcp_transport",
     "starlette.applications": "asgi",
 }
 """Module -> the file of this folder that listens to it. Its ``patch(module, watch)`` returns the undo, or

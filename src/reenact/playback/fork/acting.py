@@ -94,6 +94,14 @@ class Acting:
                 hint="put it into a tool: @tap.tool(effect=…) and --live-tools; or --live-tools all",
             )
 
+    def connect(self, server: str) -> bool:
+        """Let an MCP server be reached, for what it is asked besides tools; False if nothing real may be."""
+        if self._policy == RECORDED:
+            return False
+        if self.guard is not None and (host := host_of(server)):
+            self.guard.hosts.add(host)
+        return True
+
     @contextmanager
     def running(self, asked: AskedTool) -> Iterator[None]:
         """Let a tool that runs do what the guard refuses others."""

@@ -25,7 +25,7 @@ from .caps import CALLS, STEPS, USD, Caps
 from .cut import ANSWERED, AROUND, AT_CUT, Cut
 
 if TYPE_CHECKING:
-    from ...protocols import Asked, AskedTool, Leaving
+    from ...protocols import Asked, AskedServer, AskedTool, Leaving, ServerReply
     from ..matching.player import Player
     from ..matching.tape import RecordedCall
     from .acting import Acting
@@ -119,6 +119,17 @@ class ForkResponder(TapeResponder):
     def running(self, asked: AskedTool) -> AbstractContextManager[None]:
         """Return what is to be held while a tool runs: it may do what the guard refuses others."""
         return self._acting.running(asked)
+
+    def has_server(self, server: str, recorder: Any) -> bool:
+        """Return whether it is recorded what an MCP server said; after the cut the real one is asked."""
+        return not self._asks_servers(server) and super().has_server(server, recorder)
+
+    def of_server(self, asked: AskedServer) -> ServerReply | None:
+        """Return what an MCP server said to a request before the cut."""
+        return None if self._asks_servers(asked.server) else super().of_server(asked)
+
+    def _asks_servers(self, server: str) -> bool:
+        return (self._cut.is_whole or self._cut.is_passed) and self._acting.connect(server)
 
     def _place_of(self, request: Request) -> str:
         """Return where a request stands; one that is to be answered is as good as answered."""

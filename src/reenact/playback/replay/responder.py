@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...capture.sent import body_before
 from ...errors import Diverged, NotRecorded
-from ...protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN, AskedTool, Reply, ToolReply
+from ...protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN, AskedTool, Reply, ServerReply, ToolReply
 from ...wire.inflate import packed
 from ..matching.answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
 from ..matching.cleaned import cleaned
@@ -24,10 +24,11 @@ from ..matching.modes import STRICT
 from ..matching.player import Player
 from ..matching.secrets_now import SecretsNow
 from .ambient import Ambient
+from .mcp import Servers
 from .tools import asked_of, reasons, reply_of_tool
 
 if TYPE_CHECKING:
-    from ...protocols import Asked, Leaving, Live
+    from ...protocols import Asked, AskedServer, Leaving, Live
     from ..matching.divergence import Divergence
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: ENDS}
@@ -35,6 +36,8 @@ _UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")
 """Headers about how bytes travelled, which they do not do now."""
 _TRIED_AGAIN = frozenset({408, 409, 425, 429, *range(500, 600)})
 """Statuses after which clients wait and try again: nobody has to recover now, so they need not wait."""
+UNANSWERED = -32603
+"""JSON-RPC's code for what a server could not do."""
 REFUSED = 418
 """The status of a refusal, which no SDK tries again."""
 
@@ -64,6 +67,7 @@ class TapeResponder:
         self._note = note or (lambda name, told: None)
         self.secrets = SecretsNow()
         self.ambients = Ambient(player.tape, player.writer)
+        self.servers = Servers(player.tape)
         self.given = 0
         """How many calls were answered."""
 
@@ -107,6 +111,22 @@ class TapeResponder:
     def running(self, asked: AskedTool) -> AbstractContextManager[None]:
         """Hold nothing while a tool runs."""
         return nullcontext()
+
+    def has_server(self, server: str, recorder: Any) -> bool:
+        """Return whether it is recorded what an MCP server said."""
+        return self.servers.has(server, recorder)
+
+    def of_server(self, asked: AskedServer) -> ServerReply | None:
+        """Return what an MCP server said to a request."""
+        found = self.servers.reply(asked)
+        if found is not None:
+            return found
+        what = f"{asked.method} {json.dumps(asked.params) if asked.params else ''}".strip()
+        why = f"MCP {what} was not asked of {asked.server} then: what it gives is not known"
+        self._note("unknown", why)
+        if self._mode == STRICT:
+            raise Diverged(why)
+        return ServerReply(error={"code": UNANSWERED, "message": why})
 
     def _made_of_tool(self, found: Served | Miss, asked: AskedTool) -> ToolReply:
         if isinstance(found, Miss):

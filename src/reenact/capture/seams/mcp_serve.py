@@ -1,0 +1,166 @@
+"""A recording in the place of an MCP server: a connection with nobody behind it, until somebody is needed.
+
+The session has seen to it what a request gets before it sends it. One that is for the real server has it
+started, told of the session as this one was, and connected through.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import asynccontextmanager
+
+from ...lines import dumps
+from ...protocols import ServerReply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import Any
+
+_SETTING_UP = ("initialize", "logging/setLevel", "resources/subscribe", "notifications/initialized")
+"""What a server must have been told before it can take part in the middle of a session."""
+_NOT_RECORDED, _GONE = -32601, -32000
+"""As JSON-RPC has it for a method that is not there, and MCP for a connection."""
+
+
+class StandIn:
+    """Answers one session; ``real`` is the transport to its server, which is opened when it must be."""
+
+    def __init__(self, server: str, real: Any) -> None:
+        self._server = server
+        self._real = real
+        self._replies: dict[str, list[ServerReply | None]] = {}
+        self._told: list[Any] = []
+        """Messages that the real server is told first."""
+        self._to_server: Any = None
+        self._to_agent: Any = None
+        self._greeted: dict[Any, Any] = {}
+        """Events of requests that are made for our sake, by their ids."""
+        self._fault = ""
+        """Why the real server cannot be asked."""
+
+    def expect(self, method: str, params: Any, reply: ServerReply | None) -> None:
+        """Say beforehand what a request gets; None if the real server is to be asked."""
+        self._replies.setdefault(_key(method, params), []).append(reply)
+
+    @asynccontextmanager
+    async def connection(self, *, has_id: bool) -> AsyncIterator[Any]:
+        """Give a session its two streams."""
+        import anyio
+
+        streams: Any = anyio.create_memory_object_stream
+        self._to_agent, read = streams(math.inf)
+        write, heard = streams(math.inf)
+        with self._to_agent, read, write, heard:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._serve, heard, group)
+                try:
+                    yield (read, write, lambda: None) if has_id else (read, write)
+                finally:
+                    group.cancel_scope.cancel()
+
+    async def _serve(self, heard: Any, group: Any) -> None:
+        async for wrapped in heard:
+            message = _bare(wrapped)
+            method = getattr(message, "method", None)
+            if self._to_server is not None:
+                self._reply_to(message)
+                await self._to_server.send(wrapped)
+                continue
+            if method in _SETTING_UP:
+                self._told.append(wrapped)
+            if getattr(message, "id", None) is None or method is None:
+                continue  # a notification, or an answer to a question that nobody asks now
+            is_expected, reply = self._reply_to(message)
+            if not is_expected or reply is not None:
+                await self._to_agent.send(_answer(wrapped, message.id, reply))
+                continue
+            if method in _SETTING_UP:
+                self._told.remove(wrapped)
+            to_server = None if self._fault else await group.start(self._go_live)
+            if to_server is None:
+                await self._to_agent.send(_answer(wrapped, message.id, ServerReply(error=self._told_fault())))
+            else:
+                await to_server.send(wrapped)
+
+    def _reply_to(self, message: Any) -> tuple[bool, ServerReply | None]:
+        found = self._replies.get(_key(getattr(message, "method", ""), getattr(message, "params", None)))
+        return (True, found.pop(0)) if found else (False, None)
+
+    async def _go_live(self, *, task_status: Any) -> None:
+        """Open the real connection and pass on what comes, for as long as this one is there."""
+        import anyio
+
+        try:
+            async with self._real as streams, anyio.create_task_group() as group:
+                group.start_soon(self._pass_on, streams[0])
+                await self._greet(streams[1])
+                if not self._fault:
+                    self._to_server = streams[1]
+                    task_status.started(self._to_server)
+                    await anyio.sleep_forever()
+                group.cancel_scope.cancel()
+        except Exception as exc:
+            self._fault = self._fault or f"{type(exc).__name__}: {exc}"
+        if self._to_server is None:
+            task_status.started(None)
+
+    async def _greet(self, write: Any) -> None:
+        """Tell the real server what this session has told, and wait until it has taken it."""
+        import anyio
+
+        for wrapped in self._told:
+            number = getattr(_bare(wrapped), "id", None)
+            if number is not None:
+                self._greeted[number] = anyio.Event()
+            await write.send(wrapped)
+            if number is not None:
+                await self._greeted[number].wait()
+
+    async def _pass_on(self, read: Any) -> None:
+        async for wrapped in read:
+            message = None if isinstance(wrapped, Exception) else _bare(wrapped)
+            greeted = self._greeted.pop(getattr(message, "id", None), None)
+            if greeted is None:
+                await self._to_agent.send(wrapped)
+                continue
+            self._fault = str(getattr(getattr(message, "error", None), "message", ""))
+            greeted.set()
+        if self._to_server is not None:
+            self._to_agent.close()
+        self._fault = self._fault or "it has gone away"
+        for greeted in self._greeted.values():
+            greeted.set()
+
+    def _told_fault(self) -> dict[str, Any]:
+        said = f"the MCP server {self._server} was to be asked from here on, and is not there: {self._fault}"
+        return {"code": _GONE, "message": said}
+
+
+def _bare(wrapped: Any) -> Any:
+    """Return a message without the wrappers that versions of the library have around it."""
+    message = getattr(wrapped, "message", wrapped)
+    return getattr(message, "root", message)
+
+
+def _key(method: str, params: Any) -> str:
+    """Return what a request is known again by; what is about the request itself is no part of it."""
+    asked = {name: value for name, value in params.items() if name != "_meta"} if params else None
+    return f"{method} {dumps(asked) if asked and method != 'initialize' else ''}"
+
+
+def _answer(wrapped: Any, number: Any, reply: ServerReply | None) -> Any:
+    """Return an answer in the same wrappers as the request."""
+    from importlib import import_module
+
+    types = import_module("mcp.types")
+    said: dict[str, Any] = {"jsonrpc": "2.0", "id": number}
+    if reply is None:
+        said["error"] = {"code": _NOT_RECORDED, "message": "not recorded"}
+    elif reply.error is not None:
+        said["error"] = reply.error
+    else:
+        said["result"] = reply.result or {}
+    adapter = getattr(types, "jsonrpc_message_adapter", None)
+    made = types.JSONRPCMessage.model_validate(said) if adapter is None else adapter.validate_python(said)
+    return type(wrapped)(made) if hasattr(wrapped, "message") else made
