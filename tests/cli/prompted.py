@@ -12,6 +12,7 @@ import struct
 import subprocess
 import termios
 import time
+from pathlib import Path
 
 from typed import COMMAND, Typed, environment
 
@@ -40,7 +41,7 @@ class Terminal:
         os.close(slave)
         self.raw = ""
 
-    def until(self, wanted, seconds=20):
+    def until(self, wanted, seconds=100):
         """Read until a text appears; returns what was read."""
         data, end = b"", time.monotonic() + seconds
         while time.monotonic() < end:
@@ -74,15 +75,19 @@ class Terminal:
     def keys(self, text):
         os.write(self.master, text.encode())
 
-    def interrupt(self):
+    def interrupt(self, *, waits=True):
         """Press Ctrl-C, when the command waits: readline misses a signal just before it begins to."""
-        time.sleep(0.5)
+        until, quiet = time.monotonic() + 60, 0
+        while waits and quiet < 10 and time.monotonic() < until:
+            state = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            quiet = quiet + 1 if state == "S" else 0
+            time.sleep(0.02)
         os.killpg(self.process.pid, signal.SIGINT)
 
     def end(self):
         """Wait for the end; returns the exit code."""
         try:
-            return self.process.wait(20)
+            return self.process.wait(100)
         finally:
             os.close(self.master)
 

@@ -27,7 +27,7 @@ def ask(number, **more):
 async def long(client):
     async with client.stream("POST", os.environ["SLOW_URL"] + "/v1/messages", json=ask(0, **STREAM)) as answer:
         async for piece in answer.aiter_bytes():
-            pass
+            open("came", "w").close()
 
 async def main():
     async with httpx.AsyncClient(timeout=60) as client:
@@ -41,6 +41,12 @@ async def main():
 STREAM = {"stream": True} if "--stream" in sys.argv else {}
 asyncio.run(main())
 """
+
+
+def has_come(folder: Path, *, streams: bool) -> bool:
+    """Whether the long call was asked, and something of its answer has come if it streams."""
+    asked = any(b"Question 0" in path.read_bytes() for path in folder.rglob("*.jsonl"))
+    return asked and (not streams or (folder / "came").exists())
 
 
 @pytest.mark.parametrize("words", [(), ("--stream",)], ids=["plain", "stream"])
@@ -62,7 +68,9 @@ def test_the_end_of_a_recording_is_the_end(
         while not printed or printed[-1] != "waiting\n":
             printed.append(agent.stdout.readline())
             assert printed[-1], printed
-        time.sleep(0.3)  # something of the stream is to have come
+        until = time.monotonic() + 60
+        while not has_come(tmp_path, streams=bool(words)) and time.monotonic() < until:
+            time.sleep(0.01)
         os.killpg(agent.pid, signal.SIGKILL)
     again = subprocess.run(
         [sys.executable, "-m", "reenact", "replay", "killed", "--json"], cwd=tmp_path, env=env,

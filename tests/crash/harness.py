@@ -94,7 +94,7 @@ def run_script(source: str, *args: object, cwd: Path, timeout: float = 120, **mo
     return finish(start(script, *args, cwd=cwd, **more), timeout)
 
 
-def wait_until(condition: Any, child: subprocess.Popen[str], timeout: float = 60) -> None:
+def wait_until(condition: Any, child: subprocess.Popen[str], timeout: float = 120) -> None:
     until = time.monotonic() + timeout
     while not condition():
         if child.poll() is not None:
@@ -105,10 +105,13 @@ def wait_until(condition: Any, child: subprocess.Popen[str], timeout: float = 60
 
 
 class Lines:
-    """A trace file line by line: what parses, and what does not."""
+    """A trace file line by line: what parses, and what does not.
+
+    That a write was slow is noted in a line of its own, on any machine that is busy: `stalls` has it, not `events`.
+    """
 
     def __init__(self, *paths: Path) -> None:
-        self.events: list[dict[str, Any]] = []
+        self.all: list[dict[str, Any]] = []
         self.torn: list[bytes] = []
         for path in paths:
             for line in path.read_bytes().split(b"\n"):
@@ -120,7 +123,9 @@ class Lines:
                 except (ValueError, AssertionError):
                     self.torn.append(line)
                 else:
-                    self.events.append(event)
+                    self.all.append(event)
+        self.stalls = [event for event in self.all if event.get("what") == "queueing"]
+        self.events = [event for event in self.all if event.get("what") != "queueing"]
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["kind"] == kind]
@@ -142,7 +147,7 @@ class Lines:
     def assert_gapless(self) -> None:
         """Within every writer the steps are 1, 2, 3 … in the order of the file."""
         steps = defaultdict(list)
-        for event in self.events:
+        for event in self.all:
             steps[event["w"]].append(event["step"])
         for writer, found in steps.items():
             assert found == list(range(1, len(found) + 1)), f"writer {writer}: {found[:5]}…{found[-5:]}"

@@ -116,20 +116,21 @@ print(service.most_inside, service.most_descriptors)
 
 
 class Server:
-    """A real HTTP server in a process of its own, on a free port."""
+    """A real HTTP server in a process of its own, on a port that nobody can take from it."""
 
     def __init__(self, tmp_path: Path, *command: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.port = listening.getsockname()[1]
         self.log = (tmp_path / "server.log").open("w+")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", *(part.replace("PORT", str(self.port)) for part in command)],
+            [sys.executable, "-m", *(part.replace("SOCKET", str(listening.fileno())) for part in command)],
             cwd=CHILDREN,
             env=environment(SERVICE_TRACES=str(tmp_path / "traces"), PYTHONPATH=str(CHILDREN)),
             stdout=self.log,
             stderr=self.log,
+            pass_fds=[listening.fileno()],
         )
+        listening.close()
 
     def get(self, path: str) -> str:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -166,7 +167,7 @@ class Server:
 
 def test_uvicorn_with_uvloop_keeps_concurrent_requests_apart(tmp_path: Path) -> None:
     server = Server(
-        tmp_path, "uvicorn", "--loop", "uvloop", "--port", "PORT", "--log-level", "warning", "service:app"
+        tmp_path, "uvicorn", "--loop", "uvloop", "--fd", "SOCKET", "--log-level", "warning", "service:app"
     )
     markers = [f"m{n:05d}x" for n in range(400)]
     try:
@@ -192,7 +193,7 @@ def test_uvicorn_with_uvloop_keeps_concurrent_requests_apart(tmp_path: Path) -> 
 
 def test_gunicorn_with_forked_workers_keeps_requests_apart(tmp_path: Path) -> None:
     server = Server(
-        tmp_path, "gunicorn", "--preload", "--workers", "2", "--bind", "127.0.0.1:PORT",
+        tmp_path, "gunicorn", "--preload", "--workers", "2", "--bind", "fd://SOCKET",
         "--log-level", "warning", "service:wsgi",
     )  # fmt: skip
     markers = [f"m{n:05d}x" for n in range(120)]
@@ -200,6 +201,10 @@ def test_gunicorn_with_forked_workers_keeps_requests_apart(tmp_path: Path) -> No
         server.wait("/probe")
         with ThreadPoolExecutor(8) as pool:
             workers = set(pool.map(lambda marker: server.get(f"/{marker}"), markers))
+            while len(workers) == 1 and len(markers) < 2_000:  # the other one is slow to come
+                more = [f"m{n:05d}x" for n in range(len(markers), len(markers) + 40)]
+                workers.update(pool.map(lambda marker: server.get(f"/{marker}"), more))
+                markers += more
     finally:
         said = server.stop()
     assert len(workers) == 2, "one worker did it all"

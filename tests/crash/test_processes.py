@@ -47,7 +47,6 @@ trace.close(); tap.close()
 print(*counts)
 """,
         cwd=tmp_path,
-        timeout=60,
     )
     assert finished.code == 0 and finished.err == "", finished.err
     for stem, kind in (("run", "child"), ("tap", "tool.called")):
@@ -198,7 +197,6 @@ if __name__ == "__main__":
 """,
         method,
         cwd=tmp_path,
-        timeout=60,
     )
     assert finished.out == "True\n" and finished.err == "", finished.err
     folder = tmp_path / "traces"
@@ -263,16 +261,17 @@ def test_with_several_runs_open_a_child_joins_only_the_one_it_was_given(tmp_path
         """
 import asyncio, os, sys
 import reenact
-async def one(name):
+async def one(name, together):
     async with reenact.run(name, path=f"{name}.jsonl", redact=False) as run:
-        await asyncio.sleep(0.05)
+        await together.wait()
         child = await asyncio.create_subprocess_exec(sys.executable, "child.py", name, env=run.env())
         assert await child.wait() == 0
         bare = await asyncio.create_subprocess_exec(sys.executable, "child.py", "nobody")
         assert await bare.wait() == 0
-        await asyncio.sleep(0.3)
+        await together.wait()
 async def main():
-    await asyncio.gather(one("a"), one("b"))
+    together = asyncio.Barrier(2)
+    await asyncio.gather(one("a", together), one("b", together))
 asyncio.run(main())
 """,
         cwd=tmp_path,
@@ -364,7 +363,7 @@ for _ in range(10):
     if pid == 0:
         heard.clear()
         trace.step("child")
-        done = bus.flush(5)
+        done = bus.flush(60)
         os._exit(0 if done and heard[-1:] == ["child"] and "parent" not in heard else 1)
     codes.append(os.waitpid(pid, 0)[1])
 stop = True
@@ -372,7 +371,6 @@ for t in threads: t.join()
 print(codes)
 """,
         cwd=tmp_path,
-        timeout=60,
     )
     assert finished.out == f"{[0] * 10}\n", finished.out + finished.err
 
@@ -399,7 +397,6 @@ for _ in range(10):
 print(codes)
 """,
         cwd=tmp_path,
-        timeout=60,
     )
     assert finished.out == f"{[0] * 10}\n", finished.err
 

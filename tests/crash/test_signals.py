@@ -38,7 +38,7 @@ print(seq, fired)
     assert found.torn == []
     assert sorted(each["seq"] for each in found.of("alarm")) == list(range(1, fired + 1))
     assert [each["seq"] for each in found.of("work")] == list(range(1, worked + 1))
-    steps = sorted(each["step"] for each in found.events)
+    steps = sorted(each["step"] for each in found.all)
     assert steps == list(range(1, len(steps) + 1)), "a step was given twice"
     found.one("run.start")
     assert found.one("run.end")["dropped"] == 0
@@ -78,7 +78,7 @@ print(len(os.listdir("/proc/self/fd")) - before)
     for path in tmp_path.glob("*.jsonl"):
         found = lines(path)
         found.one("run.start"), found.one("first"), found.one("run.end")
-        steps = sorted(each["step"] for each in found.events)
+        steps = sorted(each["step"] for each in found.all)
         assert steps == list(range(1, len(steps) + 1)), path
 
 
@@ -134,17 +134,16 @@ for delay in range(1, 400):
         reached += 1
 print(reached == fired)
 def other():
-    print(out._own.lock.acquire(timeout=5))
+    print(out._own.lock.acquire(timeout=60))
     out._own.lock.release()
 t = threading.Thread(target=other); t.start(); t.join()
 """,
         cwd=tmp_path,
-        timeout=30,
     )
     assert finished.out.split() == ["True", "True"], finished.out + finished.err[-2000:]
     found = lines(tmp_path / "run.jsonl")
     assert found.torn == []
-    steps = [each["step"] for each in found.events]
+    steps = [each["step"] for each in found.all]
     assert len(set(steps)) == len(steps)
     assert finished.ours == []
 
@@ -209,7 +208,7 @@ print(count)
     assert found.torn == []
     assert [each["seq"] for each in found.of("work")] == list(range(3000))
     assert sorted(each["seq"] for each in found.of("finalised")) == list(range(1, int(finished.out) + 1))
-    steps = sorted(each["step"] for each in found.events)
+    steps = sorted(each["step"] for each in found.all)
     assert steps == list(range(1, len(steps) + 1))
 
 
@@ -238,7 +237,6 @@ started.wait()
 time.sleep(0.05)
 """,
         cwd=tmp_path,
-        timeout=30,
     )
     assert finished.code == 0
     assert finished.err == ""
@@ -246,7 +244,7 @@ time.sleep(0.05)
         found = lines(tmp_path / f"{name}.jsonl")
         assert len(found.torn) <= 1  # a thread frozen between two pages of its write
         assert found.one("run.end")["status"] == "unclosed"
-        steps = [each["step"] for each in found.events]
+        steps = [each["step"] for each in found.all]
         assert steps == sorted(set(steps))
 
 

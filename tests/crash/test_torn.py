@@ -70,6 +70,8 @@ def write(fd, data):
     return real(fd, data)
 os.write = write
 from reenact import Tap
+import reenact.capture.files
+reenact.capture.files.STALL_S = 60.0  # other tests have a device that stalls
 acknowledged = []
 tap = Tap("run.jsonl", redact=False)
 messages = []

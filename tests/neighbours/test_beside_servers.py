@@ -61,15 +61,15 @@ async def asgi(scope, receive, send):
 @contextmanager
 def serving(folder: Path, url: str, *words: str) -> Iterator[tuple[httpx.Client, subprocess.Popen[str]]]:
     (folder / "service.py").write_text(SERVICE)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", *[word.replace("PORT", str(port)) for word in words]]
-    with open(folder / "said", "w") as said:
+    listening = socket.create_server(("127.0.0.1", 0))
+    port, number = listening.getsockname()[1], listening.fileno()
+    command = [sys.executable, "-m", *[word.replace("SOCKET", str(number)) for word in words]]
+    with open(folder / "said", "w") as said, listening:
         server = subprocess.Popen(
             command, stdout=said, stderr=said, text=True, cwd=folder, env=environment(folder, URL=url),
-            stdin=subprocess.DEVNULL, start_new_session=True,
+            stdin=subprocess.DEVNULL, start_new_session=True, pass_fds=[number],
         )  # fmt: skip
+        listening.close()
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
                 _wait_for(client, server, folder)
@@ -113,7 +113,7 @@ def recorded(folder: Path) -> dict[str, str]:
     return found
 
 
-GUNICORN = ("gunicorn", "--bind", "127.0.0.1:PORT", "--workers", "2", "--no-control-socket")
+GUNICORN = ("gunicorn", "--bind", "fd://SOCKET", "--workers", "2", "--no-control-socket")
 REENACT = ("reenact", "run", "--out", "runs")
 
 
@@ -123,7 +123,7 @@ REENACT = ("reenact", "run", "--out", "runs")
         (*GUNICORN, "service:wsgi"),
         (*GUNICORN, "--preload", "-k", "gthread", "--threads", "4", "service:wsgi"),
         (*GUNICORN, "-k", "gevent", "service:wsgi"),
-        ("uvicorn", "--workers", "2", "--loop", "uvloop", "--port", "PORT", "service:asgi"),
+        ("uvicorn", "--workers", "2", "--loop", "uvloop", "--fd", "SOCKET", "service:asgi"),
     ],
     ids=["gunicorn", "gunicorn threads", "gunicorn gevent", "uvicorn"],
 )

@@ -70,6 +70,7 @@ class FileSink:
         try:
             if self.fd < 0:
                 self._open()
+                begun = monotonic()  # an import and a new folder take their time on any device
             elif begun - self.looked > LOOK_EVERY_S:
                 lost = self._look(begun)
             if self.torn or self.durability == "fsync":

@@ -9,8 +9,10 @@ import mmap
 import sys
 import threading
 
+import reenact.capture.files
 from reenact import StepLog, Tap, Trace
 
+reenact.capture.files.STALL_S = 60.0  # what waits for a device that stalls may be lost: tried elsewhere
 front_end, path, counters, first_slot, threads, size = sys.argv[1:7]
 limit = int(sys.argv[7]) if len(sys.argv) > 7 else sys.maxsize
 with open(counters, "r+b") as file:

@@ -105,15 +105,15 @@ def served(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iter
     """What clients got, and the folder of traces, of one server below ``reenact run``."""
     folder = tmp_path_factory.mktemp("shop")
     (folder / "shop.py").write_text(SHOP)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    base = f"http://127.0.0.1:{port}"
+    listening = socket.create_server(("127.0.0.1", 0))
+    base = f"http://127.0.0.1:{listening.getsockname()[1]}"
     env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
     env |= {"MODEL_URL": provider.url(), "ANTHROPIC_API_KEY": "k"}
-    command = [sys.executable, "-m", "reenact", "run", "uvicorn", "--port", str(port), "shop:app"]
-    with open(folder / "said", "w") as said:
-        server = subprocess.Popen(command, cwd=folder, env=env, stdout=said, stderr=said)
+    command = [sys.executable, "-m", "reenact", "run", "uvicorn", "--fd", str(listening.fileno()), "shop:app"]
+    with open(folder / "said", "w") as said, listening:
+        server = subprocess.Popen(
+            command, cwd=folder, env=env, stdout=said, stderr=said, pass_fds=[listening.fileno()]
+        )
     try:
         with httpx.Client(
             base_url=base, headers={"connection": "close"}, timeout=60, trust_env=False
