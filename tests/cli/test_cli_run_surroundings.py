@@ -37,3 +37,10 @@ def test_a_program_that_empties_its_environment_is_still_in_its_run(
     outer, inner = sorted((tmp_path / "runs").glob("*.jsonl"), key=lambda path: "inner" in path.name)
     assert calls(tmp_path / "runs") == outer.read_text().count('"kind": "model.request"') == 1
     assert "inner" in inner.name and '"content": "hi"' not in outer.read_text()
+
+
+@pytest.mark.parametrize("typed", ["sh", "/bin/sh"])
+@pytest.mark.parametrize("off", ["0", "1"])
+def test_a_program_is_called_as_it_was_typed(typed: str, off: str, tmp_path: Path) -> None:
+    done = reenact(tmp_path, "run", typed, "-c", "echo $0", REENACT_OFF=off)
+    assert done.stdout == f"{typed}\n", done.stderr

@@ -59,6 +59,8 @@ class Supervised:
         must_join: bool = False,
     ) -> None:
         self.command = command
+        self.called = command[0]
+        """The program as it was typed: what a shell tells it, and what it says in its messages."""
         self.name = name
         self.meta = meta
         self.variables = variables
@@ -149,7 +151,7 @@ class Supervised:
                 signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGCHLD, children)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            os.execve(self.command[0], self.command, env)  # noqa: S606
+            os.execve(self.command[0], [self.called, *self.command[1:]], env)  # noqa: S606
         except BaseException as exc:
             guard.tell("start", f"{self.command[0]} cannot be started ({guard.explain(exc)}).")
             os._exit(NOT_FOUND if isinstance(exc, FileNotFoundError) else NOT_EXECUTABLE)

@@ -95,8 +95,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise UsageError("there is nothing to run", hint="for example: reenact run agent.py")
     command = command_line(args.command)
     tags = dict(_tag(text) for text in args.tag)
+    first = args.command[0]
+    called = first if shutil.which(first) == command[0] else command[0]
     if os.environ.get("REENACT_OFF") == "1":
-        os.execv(command[0], command)  # noqa: S606
+        os.execv(command[0], [called, *command[1:]])  # noqa: S606
     settings = run_settings()
     out_folder = args.out or (None if "REENACT_DIR" in os.environ else settings.get("out"))
     if out_folder is not None:
@@ -110,6 +112,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     ambient = variables.get(AMBIENT_VARIABLE, os.environ.get(AMBIENT_VARIABLE))
     head = {"ambient": ambient.split(",")} if ambient else {}
     agent = Supervised(command, name, meta, variables, head, workspace=workspace)
+    agent.called = called
     agent.run()
     unseen = _unseen(agent)
     if args.json:
