@@ -145,7 +145,10 @@ class Calls:
 def _add(known: dict[Any, Any], key: Any, value: Any, most: int) -> None:
     known[key] = value
     if len(known) > most:
-        known.pop(next(iter(known)), None)
+        try:
+            known.pop(next(iter(known)), None)
+        except RuntimeError:  # another thread added one just now, and will take one away
+            pass
 
 
 def _equal(one: str, other: str) -> bool:
