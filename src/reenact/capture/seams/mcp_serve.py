@@ -36,6 +36,8 @@ class StandIn:
         self._to_agent: Any = None
         self._greeted: dict[Any, Any] = {}
         """Events of requests that are made for our sake, by their ids."""
+        self._asked: dict[Any, Any] = {}
+        """Requests that the real server has not answered yet."""
         self._fault = ""
         """Why the real server cannot be asked."""
 
@@ -65,7 +67,7 @@ class StandIn:
             method = getattr(message, "method", None)
             if self._to_server is not None:
                 self._reply_to(message)
-                await self._to_server.send(wrapped)
+                await self._ask(wrapped)
                 continue
             if method in _SETTING_UP:
                 self._told.append(wrapped)
@@ -77,11 +79,22 @@ class StandIn:
                 continue
             if method in _SETTING_UP:
                 self._told.remove(wrapped)
-            to_server = None if self._fault else await group.start(self._go_live)
-            if to_server is None:
-                await self._to_agent.send(_answer(wrapped, message.id, ServerReply(error=self._told_fault())))
-            else:
-                await to_server.send(wrapped)
+            if not self._fault:
+                await group.start(self._go_live)
+            await self._ask(wrapped)
+
+    async def _ask(self, wrapped: Any) -> None:
+        """Ask the real server; who waits for it when it goes is told so."""
+        number = getattr(_bare(wrapped), "id", None)
+        if number is not None and hasattr(_bare(wrapped), "method"):
+            self._asked[number] = wrapped
+        try:
+            if not self._fault:
+                await self._to_server.send(wrapped)
+        except Exception as exc:
+            self._fault = self._fault or _why(exc)
+        if self._fault:
+            await self._tell_fault()
 
     def _reply_to(self, message: Any) -> tuple[bool, ServerReply | None]:
         found = self._replies.get(_key(getattr(message, "method", ""), getattr(message, "params", None)))
@@ -97,13 +110,14 @@ class StandIn:
                 await self._greet(streams[1])
                 if not self._fault:
                     self._to_server = streams[1]
-                    task_status.started(self._to_server)
+                    task_status.started()
                     await anyio.sleep_forever()
                 group.cancel_scope.cancel()
         except Exception as exc:
-            self._fault = self._fault or f"{type(exc).__name__}: {exc}"
+            self._fault = self._fault or _why(exc)
         if self._to_server is None:
-            task_status.started(None)
+            task_status.started()
+        await self._tell_fault()
 
     async def _greet(self, write: Any) -> None:
         """Tell the real server what this session has told, and wait until it has taken it."""
@@ -122,19 +136,29 @@ class StandIn:
             message = None if isinstance(wrapped, Exception) else _bare(wrapped)
             greeted = self._greeted.pop(getattr(message, "id", None), None)
             if greeted is None:
+                if not hasattr(message, "method"):
+                    self._asked.pop(getattr(message, "id", None), None)
                 await self._to_agent.send(wrapped)
                 continue
             self._fault = str(getattr(getattr(message, "error", None), "message", ""))
             greeted.set()
-        if self._to_server is not None:
-            self._to_agent.close()
         self._fault = self._fault or "it has gone away"
+        await self._tell_fault()
         for greeted in self._greeted.values():
             greeted.set()
 
-    def _told_fault(self) -> dict[str, Any]:
+    async def _tell_fault(self) -> None:
         said = f"the MCP server {self._server} was to be asked from here on, and is not there: {self._fault}"
-        return {"code": _GONE, "message": said}
+        reply = ServerReply(error={"code": _GONE, "message": said})
+        while self._asked:
+            number, wrapped = self._asked.popitem()
+            await self._to_agent.send(_answer(wrapped, number, reply))
+
+
+def _why(exc: BaseException) -> str:
+    while isinstance(exc, BaseExceptionGroup):
+        exc = exc.exceptions[0]
+    return f"{type(exc).__name__}: {exc}".removesuffix(": ")
 
 
 def _bare(wrapped: Any) -> Any:
