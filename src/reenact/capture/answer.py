@@ -5,9 +5,11 @@ Used by Tap's manual calls and by the seams.
 
 from __future__ import annotations
 
+import sys
+
 from .. import schema
 from ..lines import is_plain
-from .failure import failure
+from .failure import MAX_FRAMES, failure
 from .jsonable import frozen, jsonable
 
 TYPE_CHECKING = False
@@ -44,6 +46,8 @@ def write_answer(
     given, body = body, frozen(body) if plain else jsonable(body)
     if told is None:
         told = _refusal(body, provider, status, frames)
+    elif frames is not None and error is sys.exc_info()[1]:
+        _name_caller(told["frames"], frames())
     fields = {
         "call": call,
         "status": status,
@@ -63,6 +67,12 @@ def write_answer(
         return
     recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and plain else [], raw)
     calls.answered(call, opened, shapes.tool_uses(body, provider), given_up)
+
+
+def _name_caller(frames: list[str], callers: list[str]) -> None:
+    """An exception on its way out has met no frame of the agent's yet: the last one gives way to who asked."""
+    if callers and callers[0] not in frames:
+        frames[MAX_FRAMES - 1 :] = callers[:1]
 
 
 def _refusal(body: Any, provider: str | None, status: int | None, frames: Any) -> dict[str, Any] | None:

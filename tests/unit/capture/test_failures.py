@@ -6,6 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx
+import pytest
+
+from provider import Provider
 from reenact import Tap, read_events
 from reenact.capture.failure import failure
 
@@ -65,3 +69,21 @@ def test_an_error_deep_in_libraries_still_names_the_agents_own_line() -> None:
     first, second, last = told["frames"]
     assert first.startswith("decoder.py:") and second.startswith("decoder.py:")
     assert last.startswith("test_failures.py:") and last.endswith(" in agent")
+
+
+@pytest.mark.parametrize("scenario", ["reset-0", "reset-3"])
+def test_an_exception_of_a_library_names_the_line_that_asked(
+    scenario: str, tmp_path: Path, provider: Provider
+) -> None:
+    def plan(client: httpx.Client) -> None:
+        client.post(
+            provider.url(scenario, "/v1/messages"), json={"model": "m", "messages": [], "stream": True}
+        )
+
+    with Tap(tmp_path / "run.jsonl") as tap, tap.wrap(httpx.Client()) as client:
+        with pytest.raises(httpx.TransportError):
+            plan(client)
+    (answer,) = [event for event in read_events(tmp_path / "run.jsonl") if event.kind == "model.response"]
+    assert answer.error is not None
+    frames = answer.error.frames
+    assert len(frames) <= 3 and frames[-1].startswith("test_failures.py:") and frames[-1].endswith(" in plan")
