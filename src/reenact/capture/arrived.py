@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from array import array
+from time import monotonic
 
 from . import guard
 
@@ -58,7 +58,7 @@ class Arrived:
         self._data += data
         if len(self._sizes) < MAX_PIECES:
             self._sizes.append(len(data))
-            self._times.append(time.monotonic())
+            self._times.append(monotonic())
         else:
             self._sizes[-1] += len(data)
         if self.spill is not None:
@@ -91,10 +91,12 @@ class Arrived:
 
     def ms_until(self, offset: int | None, began: float) -> float | None:
         """Return when the byte at an offset arrived, in milliseconds since the call began."""
+        if offset is None:
+            return None
         upto = 0
         for size, at in zip(self._sizes, self._times, strict=True):
             upto += size
-            if offset is not None and upto >= offset:
+            if upto >= offset:
                 return round((at - began) * 1000, 3)
         return None
 
@@ -104,7 +106,8 @@ class Arrived:
             return None
         from .rawstream import store
 
-        chunks = [(size, at - began) for size, at in zip(self._sizes, self._times, strict=True)]
+        pieces = zip(self._sizes, self._times, strict=True)
+        chunks = ",".join([f"[{size},{(at - began) * 1000:.3f}]" for size, at in pieces])
         raw = store(texts, data, body, chunks, decoded=self.decoded)
         if raw is not None and self.missing:
             raw["lossy"] = True

@@ -14,15 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .redact import Redactor
     from .texts import Texts
 
 
-def store(
-    texts: Texts, data: bytes, body: Any, chunks: list[tuple[int, float]], *, decoded: bool
-) -> dict[str, Any] | None:
+def store(texts: Texts, data: bytes, body: Any, chunks: str, *, decoded: bool) -> dict[str, Any] | None:
     """Write the blob; returns what stands for it in the line, None where content is not kept.
 
-    ``body`` is the answer that was put together from the stream.
+    ``body`` is the answer that was put together from the stream, ``chunks`` the pieces it came in as JSON.
     """
     if texts.blob_folder is None or texts.content() != "full":
         return None
@@ -31,16 +30,22 @@ def store(
     import zlib
 
     form = "decoded" if decoded else "exact"
-    if texts.redactor is not None and texts.redactor.may_hold(data):
-        text = data.decode("utf-8", "surrogateescape")
-        cleaned = texts.redactor.text(text)
-        if cleaned is not text:
-            data, form, chunks = cleaned.encode("utf-8", "surrogateescape"), "rebuilt", []
-    pieces = ",".join([f"[{size},{at * 1000:.3f}]" for size, at in chunks])
-    packed = zlib.compress(f'{{"chunks":[{pieces}]}}\n'.encode("ascii") + data, 1)
+    cleaned = data if texts.redactor is None else cleaned_bytes(data, texts.redactor)
+    if cleaned is not data:
+        data, form, chunks = cleaned, "rebuilt", ""
+    packed = zlib.compress(f'{{"chunks":[{chunks}]}}\n'.encode("ascii") + data, 1)
     try:
         digest = texts.blobs().put(packed)
     except OSError as exc:
         guard.tell(f"blob:{exc.errno}", f"could not keep a stream as it came ({guard.explain(exc)}).")
         return None
     return {"$blob": f"sha256:{digest}", "bytes": len(packed), "form": form}
+
+
+def cleaned_bytes(data: bytes, redactor: Redactor) -> bytes:
+    """Return bytes of text without their secrets: the same object if there are none."""
+    if not redactor.may_hold(data):
+        return data
+    text = data.decode("utf-8", "surrogateescape")
+    cleaned = redactor.text(text)
+    return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")

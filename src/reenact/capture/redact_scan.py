@@ -27,8 +27,8 @@ _SHAPE_WORDS = frozenset(
 _SHAPE_HEADS = (b"AKIA", b"ASIA", b"AIza", b"eyJ")
 _BEFORE_RUN = 12  # bytes that may announce it: "Bearer", an escape and then "ya29."
 
-# Key words in lower-cased text. "k" and "z" are rare: the byte alone finds token, key, cookie, authorization.
-_AFTER_K = frozenset((b"en", b"ey", b"ie"))
+# Key words in lower-cased text, by few letters that are rare: "ke" is in token and key, "z" in authorization.
+_AFTER_KE = frozenset((b"n", b"y"))
 _MAY_FOLLOW = frozenset(b"\"'`\\=: %>-")
 _CERTAIN = frozenset(b"\"'`=:>")
 _AFTER_BACKSLASH = frozenset(b"\"'\\tu`: =%")
@@ -46,13 +46,13 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
         return True
     low = data.lower()
     # rfind() where the first letter is the rarer one, find() where the last is: that is what they look for.
-    if b"k" in low and _keys(data, low, mask):
+    if b"ke" in low and _keys(data, low, mask):
         return True
-    at = low.rfind(b"passw")
-    if at >= 0 and _stems(data, low, mask, b"passw", (b"ord", b"d"), at):
+    at = low.rfind(b"kie")
+    if at >= 0 and _stems(data, low, mask, b"kie", (b"",), at):
         return True
-    at = low.rfind(b"passphrase")
-    if at >= 0 and _stems(data, low, mask, b"passphrase", (b"",), at):
+    at = low.rfind(b"pass")
+    if at >= 0 and _stems(data, low, mask, b"pass", (b"word", b"wd", b"phrase"), at):
         return True
     if b"ecret" in low and _stems(data, low, mask, b"ecret", (b"",), low.rfind(b"ecret")):
         return True
@@ -103,20 +103,20 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
 
 
 def _keys(data: bytes, low: bytes, mask: bytes) -> bool:
-    """True if token, key or cookie ends a secret name."""
+    """True if token or key ends a secret name."""
     size = len(data)
     at = 0
-    for piece in low.split(b"k"):
-        if piece[:2] in _AFTER_K:
-            end = at + 2
+    for piece in low.split(b"ke"):
+        if piece[:1] in _AFTER_KE:
+            end = at + 1
             if end < size and data[end] in _MAY_FOLLOW and _names_secret(data, mask, end):
                 return True
-        at += len(piece) + 1
+        at += len(piece) + 2
     return False
 
 
 def _stems(data: bytes, low: bytes, mask: bytes, stem: bytes, ends: tuple[bytes, ...], at: int) -> bool:
-    """True if secret, password or authorization ends a secret name here or before."""
+    """True if cookie, secret, password or authorization ends a secret name here or before."""
     while at >= 0:
         for rest in ends:
             end = at + len(stem) + len(rest)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from .rawstream import cleaned_bytes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .redact import Redactor
@@ -38,41 +40,36 @@ class Said:
         self.holds_secret = False
 
     def passes(self, block: bytes) -> bytes:
-        """Take in whole events; returns what may be written, of these and those before."""
+        """Take in whole events; returns what may be written, of these and those before, without secrets."""
         found = list(_TEXT.finditer(block))
         pieces = [piece[1] for piece in found]
         if b'"bytes":' in block:
             pieces += [piece for packed in _PACKED.findall(block) for piece in _unpacked(packed)]
         said = b"".join(pieces).translate(_PLAIN)
         if not said:
-            return self._let_through(block) if not self._waiting else self._keep(block)
+            return self._keep(block) if self._waiting else cleaned_bytes(block, self._redactor)
         text = self._text + said
         over = max(said.rfind(b" "), said.rfind(b"\\")) + 1
         if not over and self._word + len(said) < _LONGEST_WORD:
             self._text, self._word = text, self._word + len(said)
             return self._keep(block)
+        self._word = word = len(said) - over if over else 0
+        self._text = text[-_BEFORE - word :]
+        begins = 0 if word else len(block)
+        if word and found and word <= len(pieces[-1]):
+            begins = _begins(block, found[-1].start())
+        before, self._waiting = bytes(self._waiting) + block[:begins], bytearray(block[begins:])
+        if not self._redactor.may_hold(b'%b" "%b' % (before, text)):  # one look for both, nearly always
+            return before
         if self._redactor.may_hold(text) and self._redactor.finds(text.decode("ascii")):
             self.holds_secret = True
             self._waiting.clear()
             return b""
-        self._word = len(said) - over if over else 0
-        self._text = text[-_BEFORE - self._word :]
-        if not self._word:
-            return self._let_through(block)
-        begins = _begins(block, found[-1].start()) if found and self._word <= len(pieces[-1]) else 0
-        before, self._waiting = self._let_through(block[:begins]), bytearray(block[begins:])
-        return before
+        return cleaned_bytes(before, self._redactor)
 
     def _keep(self, block: bytes) -> bytes:
         self._waiting += block
         return b""
-
-    def _let_through(self, block: bytes) -> bytes:
-        if not self._waiting:
-            return block
-        before = bytes(self._waiting)
-        self._waiting.clear()
-        return before + block
 
 
 def _begins(block: bytes, at: int) -> int:

@@ -67,7 +67,7 @@ class Spill:
         block = held[:upto] if self._said is None else self._said.passes(held[:upto])
         try:
             if block:
-                self._write(self._clean(block))
+                self._write(block)
             elif self._said is not None and self._said.holds_secret:
                 self.close()
         except OSError as exc:
@@ -102,13 +102,6 @@ class Spill:
     def _let_go(self) -> None:
         self._fd = -1
         _may_stay_open.append(True)
-
-    def _clean(self, data: bytes) -> bytes:
-        if self._redactor is None or not self._redactor.may_hold(data):
-            return data
-        text = data.decode("utf-8", "surrogateescape")
-        cleaned = self._redactor.text(text)
-        return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")
 
     def close(self) -> None:
         """Stop writing; what is there stays."""

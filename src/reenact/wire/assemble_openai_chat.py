@@ -39,7 +39,9 @@ class Chat(Assembler):
         """Take in one chunk; True if the model said something in it."""
         message = self._only_says_more(event)
         if message is not None:
-            return self.texts.add(message, "content", event["choices"][0]["delta"]["content"])
+            said = self.texts.add(message, "content", event["choices"][0]["delta"]["content"])
+            self.only_said = "content", self.texts.of(message, "content")
+            return said
         self._about = {key: value for key, value in event.items() if key not in _EACH}
         self.fail(openai_chat.error_of(event), event)
         if not isinstance(event.get("choices"), list) and event is self.failure:
@@ -51,8 +53,10 @@ class Chat(Assembler):
         fill(self._body, event, "choices", "obfuscation", "x_groq", *_IDENTITY)
         if groq:
             self._body["x_groq"] = groq
-        said = [self._choice(choice, number) for number, choice in enumerate(mappings(event.get("choices")))]
-        return any(said)
+        said_by = [
+            self._choice(choice, number) for number, choice in enumerate(mappings(event.get("choices")))
+        ]
+        return any(said_by)
 
     def _only_says_more(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """Return the message that a chunk has a few letters for, if it has nothing else: nearly all do."""

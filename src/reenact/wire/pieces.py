@@ -37,26 +37,27 @@ class Texts:
         if not isinstance(piece, str):
             return False
         found = self._found.get((id(owner), key))
-        (self._of(owner, key) if found is None else found[1]).append(piece)
+        (self.of(owner, key) if found is None else found[1]).append(piece)
         return bool(piece)
 
     def put(self, owner: Any, key: Any, text: object) -> None:
         """Replace what came in pieces by the whole text."""
         if isinstance(text, str):
-            self._of(owner, key)[:] = [text]
+            self.of(owner, key)[:] = [text]
 
     def last(self, owner: Any, key: Any) -> str:
         """Return the newest piece."""
-        pieces = self._of(owner, key)
+        pieces = self.of(owner, key)
         return pieces[-1] if pieces else ""
 
     def take(self, owner: Any, key: Any) -> str:
         """Return the text so far, and leave ``owner[key]`` alone from now on."""
-        pieces = self._of(owner, key)
+        pieces = self.of(owner, key)
         del self._found[id(owner), key]
         return _joined(pieces)
 
-    def _of(self, owner: Any, key: Any) -> list[str]:
+    def of(self, owner: Any, key: Any) -> list[str]:
+        """Return the pieces so far; what is appended to them belongs to the text."""
         # The owner is kept with its pieces, so its id cannot become another's.
         found = self._found.get((id(owner), key))
         if found is None:
@@ -92,6 +93,8 @@ class Assembler(ABC):
         self.error: tuple[str | None, str] | None = None
         self.failure: dict[str, Any] | None = None
         self.aborted: list[dict[str, Any]] = []
+        self.only_said: tuple[str, list[str]] | None = None
+        """Name and pieces of the text to which the latest event has added one, if that is all it did."""
 
     @abstractmethod
     def add(self, event: dict[str, Any]) -> bool:

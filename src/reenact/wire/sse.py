@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from .alike import Alike
     from .pieces import Problems
 
 _FIELDS = (b"event", b"id", b"retry")
@@ -19,39 +20,43 @@ _SPACE = b" \t\r\n"
 
 
 class Event:
-    """One event: its object (None for ``[DONE]``), and where it ends in the data."""
+    """One event: its object (None for ``[DONE]``), where it ends, and its bytes if they look as usual."""
 
-    __slots__ = ("data", "end")
+    __slots__ = ("block", "data", "end")
 
-    def __init__(self, data: dict[str, Any] | None, end: int) -> None:
+    def __init__(self, data: dict[str, Any] | None, end: int, block: bytes = b"") -> None:
         self.data = data
         self.end = end
+        self.block = block
 
 
-def events(data: bytes, problems: Problems) -> Iterator[Event]:
-    """Yield the events of a text stream; what is no event is said in ``problems``."""
+def events(data: bytes, problems: Problems, alike: Alike | None = None) -> Iterator[Event]:
+    """Yield the events of a text stream but those ``alike`` takes; what is none is said in ``problems``."""
     start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     head = data[start : start + 64].lstrip(_SPACE)[:1]
     if head == b"[" or (head == b"{" and _spans_lines(data, start)):
         return _values(data, start, problems)
     if b"\r" in data:
         return _lines(data, start, len(data), problems)
-    return _blocks(data, start, problems)
+    return _blocks(data, start, problems, alike)
 
 
-def _blocks(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
+def _blocks(data: bytes, at: int, problems: Problems, alike: Alike | None) -> Iterator[Event]:
     """Yield the events between blank lines: those that look as most do at once, others line by line."""
     from json import JSONDecoder
 
     # json.loads() does more around it than it does itself.
     decode = JSONDecoder().scan_once  # type: ignore[attr-defined]
-    for block in data[at:].split(b"\n\n"):
-        begin, at = at, at + len(block) + 2
-        found = _usual(block, decode) if at <= len(data) else None
+    while at < len(data):
+        if alike is not None and alike.head:
+            at = alike.take(data, at)
+        end = data.find(b"\n\n", at)
+        begin, block, at = at, data[at : end if end >= 0 else len(data)], end + 2 if end >= 0 else len(data)
+        found = _usual(block, decode) if end >= 0 else None
         if found is not None:
-            yield Event(found, at)
+            yield Event(found, at, block)
         elif block:
-            yield from _lines(data, begin, min(at, len(data)), problems)
+            yield from _lines(data, begin, at, problems)
 
 
 def _usual(block: bytes, decode: Callable[[str, int], tuple[Any, int]]) -> dict[str, Any] | None:

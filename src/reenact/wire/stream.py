@@ -7,6 +7,7 @@ total: any bytes, cut anywhere, give what can be told from them, in linear time;
 from __future__ import annotations
 
 from . import eventstream, sse
+from .alike import Alike
 from .inflate import decoded
 from .pieces import Problems
 from .values import mapping, string
@@ -61,8 +62,8 @@ def assemble(data: bytes, provider: str | None, content_type: str | None = None)
     telling = (_dialect(event.data or {}) for event in _events(data, content_type, Problems()))
     dialect = next(filter(None, telling), None) or _by_name(provider)
     found = _assembler(dialect, problems := Problems())
-    count, first_content = 0, None
-    for event in _events(data, content_type, problems):
+    count, first_content, alike = 0, None, Alike()
+    for event in _events(data, content_type, problems, alike):
         count += 1
         said = event.data
         if said is None:
@@ -71,12 +72,19 @@ def assemble(data: bytes, provider: str | None, content_type: str | None = None)
             found.fail(error, {"__type": error[0], "message": error[1]})
         elif found.add(said) and first_content is None:
             first_content = event.end
-    return Assembled(count, first_content, found)
+        if found.only_said is not None and first_content is not None:
+            alike.learn(event.block, *found.only_said)
+        else:
+            alike.head = b""
+        found.only_said = None
+    return Assembled(count + alike.taken, first_content, found)
 
 
-def _events(data: bytes, content_type: str | None, problems: Problems) -> Iterator[sse.Event]:
+def _events(
+    data: bytes, content_type: str | None, problems: Problems, alike: Alike | None = None
+) -> Iterator[sse.Event]:
     binary = eventstream.CONTENT_TYPE in (content_type or "").lower() or eventstream.is_frame(data)
-    return eventstream.events(data, problems) if binary else sse.events(data, problems)
+    return eventstream.events(data, problems) if binary else sse.events(data, problems, alike)
 
 
 def _dialect(event: dict[str, Any]) -> str | None:
