@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from forked import COMMAND, FORKER
+
 import reenact
 
-COMMAND = str(Path(sys.executable).with_name("reenact"))
 LONG = "Hotel Lisboa, 82 EUR. " * 9000 + "And at the very end a needle."
 
 
@@ -35,10 +36,12 @@ def environment(**more):
 
 
 def run_bytes(*words, cwd=None, start=None, **env):
+    words, env = list(map(str, words)), environment(**env)
+    if start is None:
+        return FORKER.run(words, cwd, env)
     return subprocess.run(
-        [COMMAND, *map(str, words)], cwd=cwd, env=environment(**env), capture_output=True, timeout=120,
-        preexec_fn=start,
-    )  # fmt: skip
+        [COMMAND, *words], cwd=cwd, env=env, capture_output=True, timeout=120, preexec_fn=start
+    )
 
 
 def obey_permissions():

@@ -1,0 +1,159 @@
+"""The command in a process of its own without the start of one: forked from a process that has imported us.
+
+To start an interpreter and to import us costs more than most commands do, and the suite types hundreds of them.
+Each kind of command is started as a shell would, too: the first one in each worker of the suite.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import json
+import os
+import pkgutil
+import selectors
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+COMMAND = str(Path(sys.executable).with_name("reenact"))
+PATIENCE_S = 120
+READ_AT_START = ("PYTHON", "LANG", "LC_", "TZ", "REENACT_RUN", "REENACT_OFF")
+"""Variables that an interpreter looks at when it starts: who gives one needs a start."""
+IMPORTED = ("cli", "tracefile", "debugger", "playback", "wire")
+
+Done = subprocess.CompletedProcess[bytes]
+
+
+class Forker:
+    """The process that forks: begun with the first command, over when its other end of the socket is."""
+
+    def __init__(self) -> None:
+        self._begun: set[str] = set()
+        self._asks: socket.socket | None = None
+        self._at_start: dict[str, str] = {}
+
+    def run(self, words: list[str], cwd: object, env: dict[str, str], *, session: bool = False) -> Done:
+        """Do a command; returns how it ended and what it printed."""
+        at_start = {name: value for name, value in env.items() if name.startswith(READ_AT_START)}
+        kind = words[0] if words else ""
+        if self._asks is not None and kind in self._begun and at_start == self._at_start:
+            return self._fork(self._asks, words, cwd, env, session=session)
+        if self._asks is None:
+            self._begin(env, at_start)
+        self._begun.add(kind)
+        return subprocess.run(
+            [COMMAND, *words], cwd=cwd, env=env, capture_output=True, timeout=PATIENCE_S,
+            start_new_session=session, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def _begin(self, env: dict[str, str], at_start: dict[str, str]) -> None:
+        self._asks, other = socket.socketpair()
+        self._at_start = at_start
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(other.fileno())], env=env, pass_fds=[other.fileno()],
+                # Pipes as those that its forks will have: streams are made for what they are on.
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        if self._asks is not None:
+            self._asks.close()
+            self._process.communicate()
+
+    def _fork(
+        self, asks: socket.socket, words: list[str], cwd: object, env: dict[str, str], *, session: bool
+    ) -> Done:
+        (out, to_out), (err, to_err) = os.pipe(), os.pipe()
+        with tempfile.TemporaryFile("w+") as request:
+            json.dump(
+                {"words": words, "cwd": str(cwd or os.getcwd()), "env": env, "session": session}, request
+            )
+            request.seek(0)
+            socket.send_fds(asks, [b"?"], [request.fileno(), to_out, to_err])
+        os.close(to_out)
+        os.close(to_err)
+        printed = self._read(out, err)
+        return Done([COMMAND, *words], int(asks.recv(20)), *printed)
+
+    def _read(self, *pipes: int) -> list[bytes]:
+        """Return all that comes through the pipes until nobody has their other ends."""
+        came = dict.fromkeys(pipes, b"")
+        until = time.monotonic() + PATIENCE_S
+        with selectors.DefaultSelector() as waiting:
+            for pipe in pipes:
+                waiting.register(pipe, selectors.EVENT_READ)
+            while waiting.get_map():
+                ready = waiting.select(until - time.monotonic())
+                if not ready and time.monotonic() > until:
+                    self._process.kill()
+                    raise AssertionError(f"the command hangs, and has printed {came}")
+                for key, _ in ready:
+                    more = os.read(key.fd, 1 << 16)
+                    came[key.fd] += more
+                    if not more:
+                        waiting.unregister(key.fd)
+                        os.close(key.fd)
+        return list(came.values())
+
+
+def serve(asked: socket.socket) -> None:
+    """Fork for each command; only the fork returns, and is what a start would have made of it."""
+    while True:
+        message, fds, _, _ = socket.recv_fds(asked, 1, 3)
+        if not message:
+            os._exit(0)
+        pid = os.fork()
+        if pid == 0:
+            asked.close()
+            become(*fds)
+            return
+        for fd in fds:
+            os.close(fd)
+        asked.sendall(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+
+
+def become(request: int, out: int, err: int) -> None:
+    with os.fdopen(request) as file:
+        asked = json.load(file)
+    for fd, standard in ((out, 1), (err, 2)):
+        os.dup2(fd, standard)
+        os.close(fd)
+    if asked["session"]:
+        os.setsid()
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    os.chdir(asked["cwd"])
+    sys.argv = [COMMAND, *asked["words"]]
+
+
+def _import_all() -> None:
+    for name in IMPORTED:
+        package = importlib.import_module(f"reenact.{name}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+
+
+def _serve() -> None:
+    del sys.path[0]  # the folder of this file, which the command would not have there
+    _import_all()
+    from reenact.cli.main import main
+
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    code = main()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # to take down all that was imported for it costs four times what most commands do
+
+
+FORKER = Forker()
+
+if __name__ == "__main__":
+    _serve()
