@@ -27,8 +27,11 @@ _SHAPE_WORDS = frozenset(
 _SHAPE_HEADS = (b"AKIA", b"ASIA", b"AIza", b"eyJ")
 _BEFORE_RUN = 12  # bytes that may announce it: "Bearer", an escape and then "ya29."
 
-# Key words in lower-cased text, by few letters that are rare: "ke" is in token and key, "z" in authorization.
-_AFTER_KE = frozenset((b"n", b"y"))
+_KEY_WORDS = (
+    (b"key", (b"",)), (b"token", (b"",)), (b"cookie", (b"",)), (b"secret", (b"",)),
+    (b"pass", (b"word", b"wd", b"phrase")), (b"z", (b"ation",)),
+)  # fmt: skip
+"""What is looked for in lower-cased text, and how it goes on; "z" is rare, and in authorization."""
 _MAY_FOLLOW = frozenset(b"\"'`\\=: %>-")
 _CERTAIN = frozenset(b"\"'`=:>")
 _AFTER_BACKSLASH = frozenset(b"\"'\\tu`: =%")
@@ -45,29 +48,18 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
     if at >= 0 and _runs(data, mask, at, env):
         return True
     low = data.lower()
-    # rfind() where the first letter is the rarer one, find() where the last is: that is what they look for.
-    if b"ke" in low and _keys(data, low, mask):
-        return True
-    at = low.rfind(b"kie")
-    if at >= 0 and _stems(data, low, mask, b"kie", (b"",), at):
-        return True
-    at = low.rfind(b"pass")
-    if at >= 0 and _stems(data, low, mask, b"pass", (b"word", b"wd", b"phrase"), at):
-        return True
-    if b"ecret" in low and _stems(data, low, mask, b"ecret", (b"",), low.rfind(b"ecret")):
-        return True
-    at = low.rfind(b"z")
-    if at >= 0 and _stems(data, low, mask, b"z", (b"ation",), at):
-        return True
+    for stem, ends in _KEY_WORDS:
+        at = low.rfind(stem)
+        if at >= 0 and _names(data, low, mask, stem, ends, at):
+            return True
     at = data.rfind(b"@")
     if at >= 0 and _user_info(data, at):
         return True
-    at = data.rfind(b"-u")
-    if at >= 0 and _dash_u(data, at):
+    if data.rfind(b" -u ") >= 0:  # curl -u user:password
         return True
     if b"&" in data and (b"sig=" in data or b"ignature=" in data):
         return True
-    if b'{"$bytes":' in data:  # not readable in here: the redactor decodes them
+    if b"$" in data and b'{"$bytes":' in data:  # not readable in here: the redactor decodes them
         return True
     if env is not None:
         for spelling in env.anywhere:
@@ -102,21 +94,8 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
     return env is not None and env.in_joined(joined)
 
 
-def _keys(data: bytes, low: bytes, mask: bytes) -> bool:
-    """True if token or key ends a secret name."""
-    size = len(data)
-    at = 0
-    for piece in low.split(b"ke"):
-        if piece[:1] in _AFTER_KE:
-            end = at + 1
-            if end < size and data[end] in _MAY_FOLLOW and _names_secret(data, mask, end):
-                return True
-        at += len(piece) + 2
-    return False
-
-
-def _stems(data: bytes, low: bytes, mask: bytes, stem: bytes, ends: tuple[bytes, ...], at: int) -> bool:
-    """True if cookie, secret, password or authorization ends a secret name here or before."""
+def _names(data: bytes, low: bytes, mask: bytes, stem: bytes, ends: tuple[bytes, ...], at: int) -> bool:
+    """True if a key word ends a secret name, here or before."""
     while at >= 0:
         for rest in ends:
             end = at + len(stem) + len(rest)
@@ -124,15 +103,6 @@ def _stems(data: bytes, low: bytes, mask: bytes, stem: bytes, ends: tuple[bytes,
                 if data[end] in _MAY_FOLLOW and _names_secret(data, mask, end):
                     return True
         at = low.rfind(stem, 0, at)
-    return False
-
-
-def _dash_u(data: bytes, at: int) -> bool:
-    """True if ``-u`` stands as a word of its own, as in ``curl -u user:password``."""
-    while at >= 0:
-        if data[at - 1 : at + 3] == b" -u ":
-            return True
-        at = data.rfind(b"-u", 0, at)
     return False
 
 
