@@ -37,6 +37,12 @@ if TYPE_CHECKING:
         def running(self, asked: AskedTool) -> AbstractContextManager[None]:
             """Return what is held while a tool that is not answered runs."""
 
+        def opens(self, url: str) -> bool:
+            """True if a socket that is opened now leads to the real server."""
+
+        def unasked(self, url: str, recorder: Any) -> list[Unasked]:
+            """Return what the server says of itself over the next socket that is opened there."""
+
         def has_server(self, server: str, recorder: Any) -> bool:
             """True if an MCP server need not be there, since it is known what it said."""
 
@@ -63,6 +69,8 @@ class Leaving:
         self.given: Reply | None = None
         """What it gets in the place of the recorded answer, of the call ``replayed``."""
         self.replayed: str | None = None
+        self.lost: str | None = None
+        """Why it cannot leave, if it is to: what its server would have to know was never said to it."""
 
 
 class Live:
@@ -117,6 +125,17 @@ class ToolReply:
         """Of a generator ``{"yielded", "count", "returned"}``, as it is recorded."""
         self.error = error
         self.is_given_up = is_given_up
+
+
+class Unasked:
+    """A message that came over a socket with no request open: after how many requests and other messages."""
+
+    __slots__ = ("asked", "body", "sent")
+
+    def __init__(self, asked: int, sent: int, body: Any) -> None:
+        self.asked = asked
+        self.sent = sent
+        self.body = body
 
 
 class AskedServer:

@@ -25,7 +25,7 @@ TOOL_CALLED, TOOL_RESULT = "tool.called", "tool.result"
 HTTP_REQUEST, HTTP_RESPONSE = "http.request", "http.response"
 LLM_CALL, TOOL_CALL, OLD_TOOL_RESULT, FINAL = "llm_call", "tool_call", "tool_result", "final"
 ERROR, NOTE, AMBIENT = "error", "note", "ambient"
-MCP_ANSWER = "mcp.answer"
+MCP_ANSWER, SOCKET_MESSAGE = "mcp.answer", "socket.message"
 
 EFFECTS = ("pure", "read", "write", "irreversible")
 """What a tool does to the world: nothing, reads it, changes it, changes it for good. No word: not known."""

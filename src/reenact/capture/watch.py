@@ -42,10 +42,13 @@ class Watch:
         self.is_off = False
         """True once nobody is to be told any more; seams that could not be taken out pass everything on."""
 
-    def begin(self, method: str, url: str, headers: Headers, body: bytes | None) -> Exchange | None:
+    def begin(
+        self, method: str, url: str, headers: Headers, body: bytes | None, *, lost: str | None = None
+    ) -> Exchange | None:
         """Record that a request is about to leave; None if it is not to be recorded.
 
-        Never raises, but for what ends a run that is re-enacted.
+        ``lost`` says why it could not leave where a recording has answered those before it. Never raises,
+        but for what ends a run that is re-enacted.
         """
         if self.is_off or inside.is_further_down(method, body):
             return None
@@ -67,7 +70,10 @@ class Watch:
             if protocols.responder is not None:
                 asked = body if given is None else given
                 leaving = protocols.Leaving(route.sort, method.upper(), url, told, asked, recorder)
+                leaving.lost = lost
                 live = protocols.responder.live(leaving)
+                if live is not None and lost is not None:
+                    raise Diverged(f"a WebSocket cannot go live here: {lost}")
                 if live is not None:
                     url = url if live.url is None else live.url
                     body, given = (body, given) if live.body is None else (live.body, as_json(live.body))

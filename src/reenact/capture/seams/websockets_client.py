@@ -13,6 +13,8 @@ from ..exchange import CLOSED
 from .instance import override
 from .methods import replace
 from .selftest import need
+from .websockets_unasked import is_audio, note_sent
+from .websockets_unasked import record as record_unasked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,8 +75,8 @@ def _synchronous(watch: Watch) -> dict[str, Any]:
     def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
         exchange = _begin(watch, self, message)
         try:
-            done = original(self, message, *args, **given)
-            _ask(self, exchange)
+            done = original(self, _leaving(self, exchange, message), *args, **given)
+            _ask(self, exchange, message)
             return done
         except BaseException as exc:
             _failed(self, exchange, exc)
@@ -89,7 +91,7 @@ def _synchronous(watch: Watch) -> dict[str, Any]:
             if why is not None:
                 raise why from None
             raise
-        _received(self, message)
+        _received(watch, self, message)
         return message
 
     def close(self: Any, original: Any, *args: Any, **given: Any) -> Any:
@@ -105,8 +107,8 @@ def _asynchronous(watch: Watch) -> dict[str, Any]:
     async def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
         exchange = _begin(watch, self, message)
         try:
-            done = await original(self, message, *args, **given)
-            _ask(self, exchange)
+            done = await original(self, _leaving(self, exchange, message), *args, **given)
+            _ask(self, exchange, message)
             return done
         except BaseException as exc:
             _failed(self, exchange, exc)
@@ -121,7 +123,7 @@ def _asynchronous(watch: Watch) -> dict[str, Any]:
             if why is not None:
                 raise why from None
             raise
-        _received(self, message)
+        _received(watch, self, message)
         return message
 
     async def close(self: Any, original: Any, *args: Any, **given: Any) -> Any:
@@ -136,13 +138,13 @@ def _asynchronous(watch: Watch) -> dict[str, Any]:
 def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
     try:
         body = _asked(connection, message)
+        note_sent(connection, message, is_asked=body is not None)
         if body is None:
             return None
-        request, response = connection.request, connection.response
-        place = getattr(connection.protocol, "uri", None) or connection.protocol.wsuri
-        secure = "s" if place.secure else ""
-        url = f"ws{secure}://{request.headers['Host']}{request.path}"
-        exchange = watch.begin("POST", url, request.headers.raw_items(), body)
+        request, response, url = connection.request, connection.response, _url(connection)
+        exchange = watch.begin(
+            "POST", url, request.headers.raw_items(), body, lost=_lost(connection, url, body)
+        )
         if exchange is not None:
             exchange.answered(response.status_code, response.headers.raw_items(), decoded=True, stream="sse")
             vars(connection).setdefault(_OPEN, []).append(exchange)
@@ -175,11 +177,19 @@ def _asked(connection: Any, message: Any) -> bytes | None:
     return json.dumps({**asked, "input": said} if said and "input" not in asked else asked).encode()
 
 
-def _received(connection: Any, message: Any) -> None:
+def _url(connection: Any) -> str:
+    request = connection.request
+    place = getattr(connection.protocol, "uri", None) or connection.protocol.wsuri
+    secure = "s" if place.secure else ""
+    return f"ws{secure}://{request.headers['Host']}{request.path}"
+
+
+def _received(watch: Watch, connection: Any, message: Any) -> None:
     waiting = vars(connection).get(_OPEN)
-    if not waiting:
-        return
     try:
+        if not waiting:
+            record_unasked(watch, connection, _url(connection), message)
+            return
         data = message.encode() if isinstance(message, str) else message
         waiting[0].chunk(b"data: " + data + b"\n\n")
         if any(each.encode() in data for each in LAST):
@@ -207,14 +217,53 @@ def _broken(connection: Any, exc: BaseException, why: BaseException | None = Non
             exchange.raised(why or exc)
 
 
-def _ask(connection: Any, exchange: Exchange | None) -> None:
-    """Have a request answered by the recording, if its connection leads there."""
+def _lost(connection: Any, url: str, body: bytes) -> str | None:
+    """Return why a request cannot leave although a fork is live."""
+    if protocols.responder is None:
+        return None
+    import json
+
+    from .websockets_serve import lost
+
+    return lost(connection, url, json.loads(body))
+
+
+def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
+    """Return what is sent: a fork may have changed it."""
     if protocols.responder is None or exchange is None:
+        return message
+    from .websockets_serve import played
+
+    other, live = played(connection), exchange.live
+    if other is not None:
+        other.expect(exchange)
+    if live is None or live.body is None:
+        return message
+    import json
+
+    asked = json.loads(message if isinstance(message, str | bytes) else "".join(message))
+    changed = json.loads(live.body)
+    if not isinstance(asked.get("response"), dict):
+        return json.dumps({"type": ASK, **changed})
+    outer = {
+        name: changed.pop(name, value) for name, value in asked.items() if name not in ("response", "type")
+    }
+    return json.dumps({"type": ASK, **outer, "response": changed})
+
+
+def _ask(connection: Any, exchange: Exchange | None, message: Any) -> None:
+    """Have a request answered by the recording, if its connection leads there."""
+    if protocols.responder is None:
         return
     from .websockets_serve import played
 
     other = played(connection)
-    if other is not None:
+    if other is None:
+        return
+    if exchange is None:
+        if not is_audio(message):
+            other.heard()
+    elif exchange.live is None:
         other.ask(exchange)
 
 

@@ -81,10 +81,10 @@ class Acting:
         if self.guard is None or self.guard.is_open:
             return
         host = host_of(leaving.url)
-        if leaving.url.startswith(("ws:", "wss:")):
+        if leaving.lost is not None:
             raise Halted(
-                "a WebSocket cannot go live",
-                hint="cut after its last use, or have the agent use HTTP instead",
+                f"a WebSocket cannot go live here: {leaving.lost}",
+                hint="cut at the first request of its connection, or have the agent use HTTP instead",
             )
         if leaving.sort != HTTP or ALL in self._allowed or (leaving.method in _SAFE and host in self._hosts):
             self.guard.hosts.add(host)
@@ -98,9 +98,13 @@ class Acting:
         """Let an MCP server be reached, for what it is asked besides tools; False if nothing real may be."""
         if self._policy == RECORDED:
             return False
-        if self.guard is not None and (host := host_of(server)):
-            self.guard.hosts.add(host)
+        self.open_to(server)
         return True
+
+    def open_to(self, url: str) -> None:
+        """Let connections be made to where a URL leads."""
+        if self.guard is not None and (host := host_of(url)):
+            self.guard.hosts.add(host)
 
     @contextmanager
     def running(self, asked: AskedTool) -> Iterator[None]:

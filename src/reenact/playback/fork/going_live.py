@@ -120,6 +120,13 @@ class ForkResponder(TapeResponder):
         """Return what is to be held while a tool runs: it may do what the guard refuses others."""
         return self._acting.running(asked)
 
+    def opens(self, url: str) -> bool:
+        """Return whether a socket that is opened now leads to the real server: the run is live."""
+        is_live = self._cut.is_whole or self._cut.is_passed
+        if is_live:
+            self._acting.open_to(url)
+        return is_live
+
     def has_server(self, server: str, recorder: Any) -> bool:
         """Return whether it is recorded what an MCP server said; after the cut the real one is asked."""
         return not self._asks_servers(server) and super().has_server(server, recorder)

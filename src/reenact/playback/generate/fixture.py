@@ -24,7 +24,7 @@ from ..matching.rules import PLACEHOLDER
 _KEPT = frozenset({
     schema.RUN_START, schema.RUN_END, schema.PROC_START, schema.PROC_END, schema.AMBIENT,
     schema.MODEL_REQUEST, schema.MODEL_RESPONSE, schema.TOOL_CALLED, schema.TOOL_RESULT,
-    schema.HTTP_REQUEST, schema.HTTP_RESPONSE, schema.MCP_ANSWER,
+    schema.HTTP_REQUEST, schema.HTTP_RESPONSE, schema.MCP_ANSWER, schema.SOCKET_MESSAGE,
 })  # fmt: skip
 _OF_HEADS = {
     schema.RUN_START: ("v", "name", "entry", "input", "command", "python", "policy"),

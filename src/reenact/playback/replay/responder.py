@@ -25,10 +25,11 @@ from ..matching.player import Player
 from ..matching.secrets_now import SecretsNow
 from .ambient import Ambient
 from .mcp import Servers
+from .sockets import Sockets
 from .tools import asked_of, reasons, reply_of_tool
 
 if TYPE_CHECKING:
-    from ...protocols import Asked, AskedServer, Leaving, Live
+    from ...protocols import Asked, AskedServer, Leaving, Live, Unasked
     from ..matching.divergence import Divergence
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: ENDS}
@@ -68,6 +69,7 @@ class TapeResponder:
         self.secrets = SecretsNow()
         self.ambients = Ambient(player.tape, player.writer)
         self.servers = Servers(player.tape)
+        self._sockets = Sockets(player.tape)
         self.given = 0
         """How many calls were answered."""
 
@@ -111,6 +113,14 @@ class TapeResponder:
     def running(self, asked: AskedTool) -> AbstractContextManager[None]:
         """Hold nothing while a tool runs."""
         return nullcontext()
+
+    def opens(self, url: str) -> bool:
+        """Return False: no socket leads to a real server."""
+        return False
+
+    def unasked(self, url: str, recorder: Any) -> list[Unasked]:
+        """Return what was said unasked over the next socket to a URL."""
+        return self._sockets.next(url, recorder)
 
     def has_server(self, server: str, recorder: Any) -> bool:
         """Return whether it is recorded what an MCP server said."""
