@@ -122,7 +122,7 @@ class Frontier:
 
     def count_equal(self, request: Request) -> int:
         """Return how many calls that are not over ask what a request asks."""
-        with self._lock:
+        with self._lock, self._news():
             return sum(asks_the_same(call, request) for call in self._remaining.all())
 
     def missing(self) -> list[RecordedCall]:

@@ -60,6 +60,9 @@ class Shared:
 
     def nearest(self, equal: list[RecordedCall]) -> list[RecordedCall]:
         """Return those of equal calls that this process is most likely to be making."""
+        first = [call for call in equal if self.is_first and call.writer == self._root]
+        if first:
+            return first
         for is_near in (self._is_ours, self._is_alike, self._is_nobodys):
             near = [call for call in equal if is_near(call.writer)]
             if near:

@@ -18,12 +18,20 @@ from typing import Any
 from ...capture.failure import is_agents
 from ...errors import Diverged
 from ..fork import servers
-from .whose import frames, is_library, is_librarys_folder, is_librarys_own, is_mcp_server, only_looks
+from .whose import (
+    frames,
+    is_guarded_python,
+    is_library,
+    is_librarys_folder,
+    is_librarys_own,
+    is_mcp_server,
+    is_python,
+    only_looks,
+)
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _DEVICES = ("/dev/null", "/dev/tty", "/dev/ptmx", "/dev/std", "/dev/fd/", "/dev/pts/")
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-_PYTHONS = ("python", "pypy")
 _LONGEST = 200
 _CHANGES = {
     "os.remove": "remove", "os.rmdir": "remove", "os.mkdir": "make", "os.chmod": "change",
@@ -44,6 +52,9 @@ _FOLDER_DESCRIPTOR = {
 _PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
 
 
+_WITH_WORDS = ("subprocess.Popen", "os.exec", "os.posix_spawn")
+
+
 _on_watch: Guard | None = None
 _hooked = False
 """An audit hook cannot be taken out again: there is one, and it asks whoever is on watch."""
@@ -55,7 +66,8 @@ class Guard:
     ``raised`` is what a connection ends in, ``allowing`` says how to have files and programs open.
     ``models`` are ports of this machine at which the recorded model listens: who comes there has not asked
     the recording, because nobody listens to the library that was used. ``servers`` is where MCP servers that
-    are started are written down (``servers``), ``is_free`` says that all may happen for good.
+    are started are written down (``servers``), ``is_free`` says that all may happen for good. Of a guard that
+    is relaxed ``pythons_must_join`` refuses to start a Python that would not be answered.
     """
 
     def __init__(
@@ -69,6 +81,7 @@ class Guard:
         models: Container[object] = (),
         servers: str | None = None,
         is_free: Callable[[], bool] | None = None,
+        pythons_must_join: bool = False,
     ) -> None:
         self._folders = tuple(os.path.realpath(folder) + os.sep for folder in folders)
         self._tell = tell
@@ -88,6 +101,8 @@ class Guard:
         if not is_relaxed:
             checks |= dict.fromkeys(_CHANGES, self._changes) | dict.fromkeys(_PROGRAMS, self._starts)
             checks["open"] = self._opens
+        elif pythons_must_join:
+            checks |= dict.fromkeys(_PROGRAMS, self._starts_python)
         self._checks = checks
 
     def begin(self) -> None:
@@ -171,12 +186,25 @@ class Guard:
                 if self._servers is not None:
                     servers.note(self._servers, args[1])
                 return
-            if _is_guarded_python(args) or only_looks():
+            if is_guarded_python(args) or only_looks():
                 return
-        if event in ("os.exec", "os.posix_spawn") and _is_guarded_python((args[0], args[1], None, args[2])):
+        if event in ("os.exec", "os.posix_spawn") and is_guarded_python((args[0], args[1], None, args[2])):
             return
         command = args[1] if len(args) > 1 and event != "os.system" else args[0]
         self._refuse(f"run {_shown(command)}")
+
+    def _starts_python(self, event: str, args: tuple[Any, ...]) -> None:
+        """Of all programs refuse only a Python that does not load us: it would call models for real."""
+        if event not in _WITH_WORDS or is_mcp_server():
+            return
+        program, words, env = (args[0], args[1], args[3 if event == "subprocess.Popen" else 2])
+        program = program or words[0]
+        if is_python(program) and not is_guarded_python((program, words, None, env)):
+            what = self._refused(f"run {_shown(words)}", by_agent=True)
+            raise PermissionError(
+                f"{what}: this Python does not load reenact, so nothing would answer it. Start it without"
+                " -I, -E and -S, with PYTHONPATH and the REENACT_ variables of os.environ in its environment"
+            )
 
     def _may_change(self, path: Any, folder: Any) -> bool:
         if type(path) is int:
@@ -249,22 +277,6 @@ def _is_no_file(database: Any) -> bool:
     return text in (":memory:", "") or (
         text.startswith("file:") and ("mode=ro" in text or "mode=memory" in text)
     )
-
-
-def _is_guarded_python(args: tuple[Any, ...]) -> bool:
-    """True if a Python is started that begins as this one did: it is answered and guarded itself."""
-    program, words, _, env = args
-    try:
-        name = os.path.basename(os.fsdecode(program))
-        options = [os.fsdecode(word) for word in words[1:]] if isinstance(words, list | tuple) else []
-    except TypeError:
-        return False
-    first = next((word for word in options if not word.startswith("-")), None)
-    own = options[: options.index(first)] if first is not None else options
-    if not name.startswith(_PYTHONS) or any(set(word) & set("SIE") for word in own if word[:2] != "--"):
-        return False
-    known = os.environ if env is None else env
-    return "REENACT_REPLAY" in known and known.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
 
 
 def _shown(value: Any) -> str:

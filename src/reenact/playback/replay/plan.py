@@ -28,6 +28,10 @@ class Plan:
     """Tools that are not answered but run."""
     relaxed: bool = False
     """True if files and programs are open to the agent."""
+    guarded: bool = True
+    """False if connections are, too."""
+    open: tuple[str, ...] = ()
+    """Further folders that the agent may write to."""
     models: tuple[int, ...] = ()
     """Ports of this machine at which the recorded model listened (``guard.Guard``)."""
     blobs: str | None = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import protocols
 from ...capture.started import how_started
+from ..matching.modes import KEEP_GOING, RECORD_MISSING
 from .guard import Guard
 from .later import Later, claims_of
 from .plan import Plan
@@ -31,7 +32,7 @@ def begin_here() -> None:
     stem = parent_run()[2]
     report = Report(plan.report)
     guard = Guard(
-        [plan.scratch, *([os.path.dirname(stem)] if stem else [])],
+        [plan.scratch, *plan.open, *([os.path.dirname(stem)] if stem else [])],
         is_relaxed=plan.relaxed,
         tell=lambda refused: report.note("refused", refused),
         models=() if plan.fork else plan.models,
@@ -41,10 +42,11 @@ def begin_here() -> None:
     if is_begun_for_us(f"{stem}.jsonl"):
         _answer(plan, guard, is_first=True)
     else:
-        _answer_later(plan, guard, is_forked=False)
-    os.register_at_fork(after_in_child=lambda: _answer_later(plan, guard, is_forked=True))
+        answer_later(plan, guard, is_forked=False)
+    os.register_at_fork(after_in_child=lambda: answer_later(plan, guard, is_forked=True))
     report.note("began", os.getpid())
-    guard.begin()
+    if plan.guarded:
+        guard.begin()
 
 
 def _may_serve(plan: Plan) -> Callable[[], bool] | None:
@@ -78,11 +80,17 @@ def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
     if cut is not None:
         protocols.responder = fork_responder(plan, cut, tape, calls, guard, shared, **told)
         return
+    if plan.mode == RECORD_MISSING:
+        from ..fixtures.answering import AsFarAsItGoes
+
+        player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
+        protocols.responder = AsFarAsItGoes(player, mode=KEEP_GOING, live=plan.live, **told)
+        return
     player = Player(tape, calls=calls, mode=plan.mode, shared=shared)
     protocols.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **told)
 
 
-def _answer_later(plan: Plan, guard: Guard, *, is_forked: bool) -> None:
+def answer_later(plan: Plan, guard: Guard, *, is_forked: bool) -> None:
     """Answer a further process, if it should ask; nothing that a forked one has of its parent is used."""
     claims_of(plan.scratch).here(is_forked=is_forked)
     protocols.responder = Later(lambda: _answer(plan, guard, is_first=False))

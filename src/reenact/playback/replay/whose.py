@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from types import FrameType
+from typing import Any
 
 from ...capture.failure import is_agents
 
@@ -15,6 +16,10 @@ _LOOKING = tuple(_STDLIB + name for name in ("platform.py", "uuid.py", os.path.j
 """Modules that start programs only to look around."""
 _WORKERS = (os.path.join("concurrent", "futures"), os.path.join("anyio", "_backends"))
 """Threads that work for whoever waits."""
+_PYTHONS = ("python", "pypy")
+_BOOTSTRAP = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "capture", "bootstrap"
+)
 _WATCHING = (__file__, os.path.join(os.path.dirname(__file__), "guard.py"))
 
 
@@ -72,3 +77,26 @@ def only_looks() -> bool:
         if not name.startswith(_STDLIB):
             return False
     return False
+
+
+def is_guarded_python(args: tuple[Any, ...]) -> bool:
+    """True if a Python is started that begins as this one did: it is answered and guarded itself."""
+    program, words, _, env = args
+    try:
+        options = [os.fsdecode(word) for word in words[1:]] if isinstance(words, list | tuple) else []
+    except TypeError:
+        return False
+    first = next((word for word in options if not word.startswith("-")), None)
+    own = options[: options.index(first)] if first is not None else options
+    if not is_python(program) or any(set(word) & set("SIE") for word in own if word[:2] != "--"):
+        return False
+    known = os.environ if env is None else env
+    return "REENACT_REPLAY" in known and _BOOTSTRAP in known.get("PYTHONPATH", "").split(os.pathsep)
+
+
+def is_python(program: Any) -> bool:
+    """True if a program is a Python, by its name."""
+    try:
+        return os.path.basename(os.fsdecode(program)).startswith(_PYTHONS)
+    except TypeError:
+        return False
