@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-import threading
 from pathlib import Path
 
-from websockets.sync.server import ServerConnection, serve
+from forked import type_in
 
 from provider import Provider
 
@@ -103,10 +101,7 @@ class Desk:
         self.requests = [json.loads(line) for line in lines]
 
     def __call__(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "reenact", *words], cwd=self.folder, env={**self.env, **env},
-            capture_output=True, text=True, timeout=120, check=False, start_new_session=True,
-        )  # fmt: skip
+        return type_in(words, self.folder, {**self.env, **env}, session=True)
 
     def call(self, text: str) -> str:
         """The address of the call that asks something."""
@@ -194,32 +189,3 @@ print(client.chat.completions.create(model="m", messages=[{"role": "user", "cont
     done, sent = desk.fork("--at", "turn:1")
     assert (done.returncode, sent) == (3, [])
     assert "hint: a fork calls the model, and OPENAI_API_KEY is not set" in done.stderr
-
-
-def test_a_socket_does_not_go_live_and_nothing_hangs(tmp_path: Path, provider: Provider) -> None:
-    agent = """
-import json, os
-from websockets.sync.client import connect
-
-with connect(os.environ["SOCKET"]) as socket:
-    for number in range(3):
-        socket.send(json.dumps({"type": "response.create", "model": "m", "input": f"ask {number}"}))
-        socket.recv()
-        print(number)
-"""
-    heard: list[str] = []
-
-    def talk(socket: ServerConnection) -> None:
-        for message in socket:
-            heard.append(str(message))
-            body = {"id": "r", "status": "completed", "output": []}
-            socket.send(json.dumps({"type": "response.completed", "response": body}))
-
-    with serve(talk, "127.0.0.1", 0) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        port = server.socket.getsockname()[1]
-        desk = Desk(tmp_path, provider, agent, SOCKET=f"ws://127.0.0.1:{port}/v1/responses")
-        done, _ = desk.fork("--at", "turn:2")
-        server.shutdown()
-    assert (done.returncode, done.stdout, len(heard)) == (1, "0\n", 3), done.stderr
-    assert "stopped: a WebSocket cannot go live" in done.stderr and "hint: " in done.stderr
