@@ -15,6 +15,8 @@ import time
 
 from . import guard
 from .git import TIMEOUT_S, SnapshotError
+from .options import Options
+from .quota import over_quota_by_now
 from .shadow import Shadow
 from .workspace import FAILED, FAILED_BEFORE, RESTORE, RESTORED, SNAPSHOT, TREE, VARIABLE, WAITS
 from .workspace import RESTORE_PATIENCE_S as LONG_S
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 _LONGEST_PATH = 100
 """Of a socket; systems have room for about that many bytes."""
 _CLIENT_S = 2.0
+_MEASURED_S = 10.0
+"""How long it is taken to be known how much room there is."""
 
 
 class Keeper:
@@ -100,6 +104,7 @@ class _Serving:
         self._failed: str | None = None
         self._is_told = False
         self._uncommitted: str | None = None
+        self._measured_until = 0.0
         shadow.git.timeout_s = LONG_S
         self._attempt(shadow.begin)
 
@@ -125,6 +130,13 @@ class _Serving:
         if self._uncommitted is not None and self._failed is None:
             tree, self._uncommitted = self._uncommitted, None
             self._attempt(lambda: self._shadow.commit(tree))
+            self._measure()
+
+    def _measure(self) -> None:
+        """Take no more snapshots once the folder's traces are more than they may be."""
+        if time.monotonic() >= self._measured_until and self._failed is None:
+            self._failed = over_quota_by_now(os.path.dirname(self._shadow.repository), Options())
+            self._measured_until = time.monotonic() + _MEASURED_S
 
     def _snapshot(self) -> str:
         if self._waits:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 100_000
 """Folder entries looked at; a folder with more of them has other problems."""
 
+SNAPSHOTS = ".workspace.git"
+"""How the name of a run's repository of workspace snapshots ends."""
+
 _used: dict[str, int] = {}
 """Bytes of traces per folder, as last measured plus what this process has written since."""
 
@@ -44,8 +47,14 @@ def over_quota(folder: str, options: Options, wrote: int) -> str | None:
     return None
 
 
+def over_quota_by_now(folder: str, options: Options) -> str | None:
+    """Return the same for somebody who does not count what he writes: all of it is measured."""
+    _used.pop(folder or ".", None)
+    return over_quota(folder, options, 0)
+
+
 def folder_bytes(folder: str) -> int:
-    """Return what the traces and blobs of a folder measure."""
+    """Return what the traces, blobs and snapshots of a folder measure."""
     total = 0
     with os.scandir(folder) as entries:
         for count, entry in enumerate(entries):
@@ -56,6 +65,25 @@ def folder_bytes(folder: str) -> int:
             elif entry.name.endswith(".blobs") and entry.is_dir(follow_symlinks=False):
                 with os.scandir(entry.path) as blobs:
                     total += sum(map(_bytes, blobs))
+            elif entry.name.endswith(SNAPSHOTS) and entry.is_dir(follow_symlinks=False):
+                total += _repository_bytes(entry.path)
+    return total
+
+
+def _repository_bytes(folder: str) -> int:
+    """Return what a repository measures; what git removes meanwhile does not count."""
+    total, left, folders = 0, MAX_ENTRIES, [folder]
+    while folders and left > 0:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    left -= 1
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        total += _bytes(entry)
+        except FileNotFoundError:
+            continue
     return total
 
 

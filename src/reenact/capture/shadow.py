@@ -11,13 +11,12 @@ import os
 from ..errors import UsageError
 from ..lines import new_id
 from .git import Git, SnapshotError, first_line
+from .quota import SNAPSHOTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SUFFIX = ".workspace.git"
-"""After the stem of a run's files: its repository."""
 NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The tree of an empty folder."""
 _TRIES = 4
@@ -45,7 +44,7 @@ def named_folder(text: str, traces: str | None = None) -> str:
 
 def repository_of(path: str) -> str:
     """Return where the snapshots of a run are, by the path of its file."""
-    return path.removesuffix(".jsonl") + SUFFIX
+    return path.removesuffix(".jsonl") + SNAPSHOTS
 
 
 def is_tree_id(text: object) -> bool:

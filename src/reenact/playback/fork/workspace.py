@@ -11,7 +11,8 @@ import shutil
 from typing import NamedTuple
 
 from ...capture.git import SnapshotError
-from ...capture.shadow import SUFFIX, Shadow, is_tree_id, way_back
+from ...capture.quota import SNAPSHOTS
+from ...capture.shadow import Shadow, is_tree_id, way_back
 from ...errors import UsageError
 from ...lines import new_id
 from ...schema import MODEL_REQUEST, TOOL_RESULT
@@ -49,8 +50,8 @@ class Snapshots:
     def of(cls, recording: Recording) -> Snapshots | None:
         """Return the snapshots that lie beside a recording, None if there are none."""
         stem = os.path.abspath(member(recording.path).stem)
-        if os.path.isdir(stem + SUFFIX):
-            return cls(recording, stem + SUFFIX)
+        if os.path.isdir(stem + SNAPSHOTS):
+            return cls(recording, stem + SNAPSHOTS)
         around = _of_run(os.path.dirname(stem), recording.parent_run)
         return cls(recording, around) if around is not None else None
 
@@ -76,7 +77,7 @@ class Snapshots:
 
         What was there before is kept in a new repository in ``keep_in``; None if it was the same.
         """
-        shadow = Shadow(os.path.join(keep_in, f"kept-{new_id(6)}{SUFFIX}"), folder, [keep_in])
+        shadow = Shadow(os.path.join(keep_in, f"kept-{new_id(6)}{SNAPSHOTS}"), folder, [keep_in])
         kept, changed = None, []
         try:
             shadow.begin()
@@ -104,6 +105,6 @@ def _of_run(folder: str, run_id: str | None) -> str | None:
     """Return the snapshots of the run that a run was part of: a keeper serves all runs of a process."""
     if type(run_id) is not str or len(run_id) != 32 or not run_id.isalnum():
         return None
-    ending = f"-{run_id[:12]}{SUFFIX}"
+    ending = f"-{run_id[:12]}{SNAPSHOTS}"
     names = [name for name in os.listdir(folder) if name.endswith(ending)]
     return os.path.join(folder, names[0]) if len(names) == 1 else None
