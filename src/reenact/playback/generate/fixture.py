@@ -20,6 +20,7 @@ from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from ...wire.shapes import conversation_key, model_of
 from ..matching.rules import PLACEHOLDER
+from ..replay.mcp import without_folders
 
 _KEPT = frozenset({
     schema.RUN_START, schema.RUN_END, schema.PROC_START, schema.PROC_END, schema.AMBIENT,
@@ -83,6 +84,8 @@ class Fixture:
             kept = _OF_HEADS.get(event.kind)
             if kept is not None:
                 fields = self._without_places({name: fields[name] for name in kept if name in fields}, event)
+            if event.kind == schema.MCP_ANSWER and type(fields.get("server")) is str:
+                fields = {**fields, "server": without_folders(fields["server"])}
             fields = {
                 name: value if name in ("tot", *_AS_STORED) else self._clean(name, value, event)
                 for name, value in fields.items()

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from ... import schema
 from ...lines import dumps
 from ...protocols import AskedServer, ServerReply
+from ..matching.rules import PLACEHOLDER
 from ..matching.tape import Tape
 
 _WITHHELD = frozenset({"$hash", "$none", "$cut", "$bytes", "$repr"})
@@ -59,7 +60,7 @@ class Servers:
         name = recorder.texts.clean("server", server, "full")
         if name in known:
             return str(name)
-        alike = [each for each in known if _without_place(each) == _without_place(str(name))]
+        alike = [each for each in known if _alike(each) == _alike(str(name))]
         return alike[0] if len(alike) == 1 else None
 
     def _all(self) -> dict[str, dict[tuple[str, str], list[int]]]:
@@ -95,15 +96,25 @@ class Servers:
         return ServerReply(told.get("result"), refused if type(refused) is dict else None)
 
 
-def _without_place(server: str) -> str:
-    """Return what of a server's name is the same on another machine."""
-    parts = urlsplit(server)
-    if parts.scheme in ("http", "https", "ws", "wss"):
-        return parts.path
+def without_folders(server: str) -> str:
+    """Return a server's command without what is this machine's: folders, and which Python runs it."""
+    if _is_url(server):
+        return server
     try:
-        return " ".join(map(os.path.basename, shlex.split(server)))
+        words = [os.path.basename(word) if os.path.isabs(word) else word for word in shlex.split(server)]
     except ValueError:
         return server
+    return shlex.join(words[1:] if words and words[0].startswith(("python", "pypy")) else words)
+
+
+def _alike(server: str) -> str:
+    """Return what of a server's name is the same elsewhere, or with another port or key."""
+    place = urlsplit(server).path if _is_url(server) else without_folders(server)
+    return PLACEHOLDER.sub("", place)
+
+
+def _is_url(server: str) -> bool:
+    return server.startswith(("http://", "https://", "ws://", "wss://"))
 
 
 def _is_withheld(value: Any) -> bool:
