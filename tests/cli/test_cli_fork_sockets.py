@@ -157,7 +157,7 @@ def test_a_socket_goes_live_at_the_cut_with_the_edited_request(desk: Desk) -> No
     assert {each["instructions"] for each in asked} == {"New."}
     sent = [
         json.loads(line)
-        for line in desk("cat", "@last", "--full", "--kind", "model.request").stdout.splitlines()
+        for line in desk("cat", "@fork", "--full", "--kind", "model.request").stdout.splitlines()
     ]
     assert [each["body"]["instructions"] for each in sent] == ["S", "New.", "New."]
 

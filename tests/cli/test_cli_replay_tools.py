@@ -310,7 +310,7 @@ def test_tools_of_an_mcp_session_are_answered_by_the_recording(typed: Typed, tmp
     again = typed("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
     assert again.stderr.splitlines()[-1] == "reenact: went as recorded; 2 calls answered, none live"
-    recorded, given = (typed("cat", run, "--kind", "tool.result").stdout for run in ("first", "@last"))
+    recorded, given = (typed("cat", run, "--kind", "tool.result").stdout for run in ("first", "@replay"))
     calls = [json.loads(line)["call"] for line in recorded.splitlines()]
     assert [json.loads(line)["replayed"] for line in given.splitlines()] == calls and len(calls) == 2
 

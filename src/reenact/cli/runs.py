@@ -21,7 +21,10 @@ from .text import clean, count
 MAX_TOLD = 8
 """Findings told by a command that was asked for something else."""
 
-RUN_HELP = "a path, the beginning of an id, a name, @last, @prev, @failed (default: @last)"
+RUN_HELP = (
+    "a path, the beginning of an id, a name, @last, @prev, @failed (default: @last); replays and forks are"
+    " none of these, but @replay and @fork"
+)
 
 
 _IN_CODE, _HERE = "run= selects another, run='*' reads", "--run selects another, --run '*' takes"

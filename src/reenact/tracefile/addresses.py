@@ -26,7 +26,11 @@ def default_folder() -> str:
 
 
 def find_run(text: str | None = None, folder: str | None = None) -> RunRow:
-    """Return the run at a path, with an id that begins so, of a name, or ``@last @prev @failed``."""
+    """Return the run at a path, with an id that begins so, of a name, or ``@last @prev @failed``.
+
+    These are runs that were recorded: to replay or fork one leaves them what they are, so that it can be done
+    again. ``@replay`` and ``@fork`` are the last of those.
+    """
     asked = text or "@last"
     if not asked.startswith("@") and os.path.isfile(asked):
         return head_and_tail(asked)[-1]
@@ -47,14 +51,35 @@ def find_run(text: str | None = None, folder: str | None = None) -> RunRow:
 
 
 def _by_alias(asked: str, rows: list[RunRow]) -> RunRow | None:
+    made_from = _made_from_others(rows)
+    recorded = [row for row in rows if row.id not in made_from] or rows
     if asked == "@failed":
-        return next((row for row in reversed(rows) if row.failed), None)
+        return next((row for row in reversed(recorded) if row.failed), None)
+    if asked in ("@replay", "@fork"):
+        return next(
+            (row for row in reversed(rows) if asked == ("@fork" if row.is_fork else _replay(row))), None
+        )
     back = {"@last": 1, "@prev": 2}.get(asked)
     if back is None:
         raise NoSuchRun(
-            f"{asked} is no alias for a run", asked=asked, hint="there are @last, @prev and @failed"
+            f"{asked} is no alias for a run",
+            asked=asked,
+            hint="there are @last, @prev, @failed, @replay and @fork",
         )
-    return rows[-back] if len(rows) >= back else None
+    return recorded[-back] if len(recorded) >= back else None
+
+
+def _made_from_others(rows: list[RunRow]) -> set[str | None]:
+    """Return the ids of replays and forks, and of runs that were begun inside one of them."""
+    found: set[str | None] = set()
+    for row in rows:  # the oldest first
+        if row.id is not None and (row.is_fork or _replay(row) or row.parent_run in found):
+            found.add(row.id)
+    return found
+
+
+def _replay(row: RunRow) -> str:
+    return "@replay" if "replay_of" in row.meta else ""
 
 
 def _by_id_or_name(asked: str, rows: list[RunRow]) -> RunRow | None:

@@ -38,6 +38,8 @@ class RunRow:
     """Bytes of all its files, blobs left out."""
     meta: dict[str, Any] = field(default_factory=dict)
     parent_run: str | None = None
+    is_fork: bool = False
+    """True if it was made from its parent."""
     findings: int | None = None
     """None: not looked for."""
 
@@ -172,6 +174,7 @@ def _describe(row: RunRow, start: dict[str, Any] | None) -> None:
         meta, parent = start.get("meta"), start.get("parent_run")
         row.meta = meta if type(meta) is dict else {}
         row.parent_run = parent if type(parent) is str else None
+        row.is_fork = "fork" in start
 
 
 _scanned: dict[str, tuple[tuple[tuple[int, int], ...], list[RunRow]]] = {}

@@ -188,7 +188,33 @@ def test_runs_are_found_by_path_id_name_and_alias(three):
     assert {asked: find_run(asked, three).name for asked in expected} == expected
 
 
-@pytest.mark.parametrize("asked", ["@first", "paly", "777", "@"])
+def test_replays_and_forks_and_what_is_inside_them_are_not_the_last_run(three, tmp_path):
+    of = "2" * 32
+    made = [
+        ("replayed", {"meta": {"replay_of": of}}),
+        ("inside", {"parent_run": "3" * 32}),
+        ("forked", {"parent_run": of, "fork": {"of": of}}),
+    ]
+    for i, (name, more) in enumerate(made, 3):
+        pen = Pen(run=f"{i}" * 32, ts=TS + i)
+        start = pen("run.start", v="1.0", name=name, **more)
+        write(tmp_path, f"{name}.jsonl", start, pen("run.end", status="error"))
+    expected = {
+        "@last": "pay",
+        None: "pay",
+        "@prev": "book",
+        "@failed": "book",
+        "@replay": "replayed",
+        "@fork": "forked",
+        "inside": "inside",
+    }
+    assert {asked: find_run(asked, three).name for asked in expected} == expected
+    for path in tmp_path.glob("*-?.jsonl"):
+        path.unlink()
+    assert find_run("@last", three).name == "forked"  # there is nothing else
+
+
+@pytest.mark.parametrize("asked", ["@first", "paly", "777", "@", "@fork"])
 def test_a_run_that_is_not_there_is_answered_with_what_is(three, asked):
     with pytest.raises(NoSuchRun) as why:
         find_run(asked, three)
