@@ -2,7 +2,7 @@
 
 PLANNER = """
 import dataclasses, datetime, os, uuid
-import pydantic, reenact
+import httpx, pydantic, reenact
 
 tap = reenact.Tap()
 
@@ -16,12 +16,12 @@ class Price(pydantic.BaseModel):
     amount: int
     unit: str
 
-def client(kind):
-    import anthropic
-    return getattr(anthropic, kind)(base_url=os.environ["MODEL_URL"])
-
 def asked(text):
-    return {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
+    return {"url": os.environ["MODEL_URL"] + "/v1/messages", "json": body}
+
+def text_of(answer):
+    return answer.json()["content"][0]["text"]
 
 @tap.tool
 def price(stops: int) -> Price:
@@ -35,20 +35,23 @@ def pair(n: int) -> tuple[int, set[str]]:
 
 @reenact.run
 def plan(trip: Trip, key: uuid.UUID, *more: int, strict: bool = False, **rest: int):
-    said = client("Anthropic").messages.create(**asked(f"{trip} {key}"))
+    said = text_of(httpx.post(**asked(f"{trip} {key}")))
     cost, found = price(len(trip.stops)), pair(3)
     if strict:
         raise LookupError(f"no room in {trip.city}")
-    return {"said": said.content[0].text, "day": str(trip.day), "stops": repr(trip.stops), "key": key.int,
+    return {"said": said, "day": str(trip.day), "stops": repr(trip.stops), "key": key.int,
             "cost": cost.amount, "pair": repr((found[0], sorted(found[1]))), "more": more, "rest": rest}
 
 @reenact.run
 async def later(city: str):
-    return (await client("AsyncAnthropic").messages.create(**asked(city))).content[0].text
+    async with httpx.AsyncClient() as client:
+        return text_of(await client.post(**asked(city)))
 
 @reenact.run
 async def words(city: str):
-    for word in (await client("AsyncAnthropic").messages.create(**asked(city))).content[0].text.split():
+    async with httpx.AsyncClient() as client:
+        said = text_of(await client.post(**asked(city)))
+    for word in said.split():
         yield word
 
 @reenact.run
@@ -70,7 +73,8 @@ def maker():
     return inner
 """
 SHOP = """
-import os, anthropic
+import httpx
+from planner import asked, text_of
 from contextlib import asynccontextmanager
 from fastapi import FastAPI, Request
 from starlette.middleware.gzip import GZipMiddleware
@@ -78,8 +82,8 @@ from pydantic import BaseModel
 
 @asynccontextmanager
 async def lifespan(app):
-    app.state.client = anthropic.AsyncAnthropic(base_url=os.environ["MODEL_URL"])
-    yield
+    async with httpx.AsyncClient() as app.state.client:
+        yield
 
 shop = FastAPI(lifespan=lifespan)
 
@@ -89,14 +93,12 @@ class Order(BaseModel):
 
 @shop.post("/orders/{customer}")
 async def order(customer: str, order: Order, dry: bool = False):
-    ask = [{"role": "user", "content": f"{customer}, {order.item}, {dry}"}]
-    said = await shop.state.client.messages.create(model="m", max_tokens=9, messages=ask)
-    return {"each": 100 / order.count, "said": said.content[0].text}
+    said = text_of(await shop.state.client.post(**asked(f"{customer}, {order.item}, {dry}")))
+    return {"each": 100 / order.count, "said": said}
 
 @shop.post("/form")
 async def form(request: Request):
-    ask = [{"role": "user", "content": (await request.form())["name"]}]
-    return (await shop.state.client.messages.create(model="m", max_tokens=9, messages=ask)).id
+    return (await shop.state.client.post(**asked((await request.form())["name"]))).json()["id"]
 
 app = GZipMiddleware(shop)
 """

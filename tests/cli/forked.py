@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 COMMAND = str(Path(sys.executable).with_name("reenact"))
@@ -28,31 +29,38 @@ IMPORTED = ("cli", "tracefile", "debugger", "playback", "wire")
 Done = subprocess.CompletedProcess[bytes]
 
 
+def do(words: list[str], cwd: object, env: dict[str, str], *, session: bool = False) -> Done:
+    """Do a command; returns how it ended and what it printed."""
+    at_start = frozenset(pair for pair in env.items() if pair[0].startswith(READ_AT_START))
+    kind = (words[0] if words else "", at_start)
+    if kind in _begun:
+        if at_start not in _forkers:
+            _forkers[at_start] = Forker(env)
+        return _forkers[at_start].run(words, cwd, env, session=session)
+    _begun.add(kind)
+    return subprocess.run(
+        [COMMAND, *words], cwd=cwd, env=env, capture_output=True, timeout=PATIENCE_S,
+        start_new_session=session, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def type_in(
+    words: Iterable[object], cwd: object, env: dict[str, str], *, session: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Do a command whose output is text."""
+    done = do(list(map(str, words)), cwd, env, session=session)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+_begun: set[object] = set()
+_forkers: dict[object, Forker] = {}
+
+
 class Forker:
-    """The process that forks: begun with the first command, over when its other end of the socket is."""
+    """A process that forks, until the other end of its socket is closed."""
 
-    def __init__(self) -> None:
-        self._begun: set[str] = set()
-        self._asks: socket.socket | None = None
-        self._at_start: dict[str, str] = {}
-
-    def run(self, words: list[str], cwd: object, env: dict[str, str], *, session: bool = False) -> Done:
-        """Do a command; returns how it ended and what it printed."""
-        at_start = {name: value for name, value in env.items() if name.startswith(READ_AT_START)}
-        kind = words[0] if words else ""
-        if self._asks is not None and kind in self._begun and at_start == self._at_start:
-            return self._fork(self._asks, words, cwd, env, session=session)
-        if self._asks is None:
-            self._begin(env, at_start)
-        self._begun.add(kind)
-        return subprocess.run(
-            [COMMAND, *words], cwd=cwd, env=env, capture_output=True, timeout=PATIENCE_S,
-            start_new_session=session, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    def _begin(self, env: dict[str, str], at_start: dict[str, str]) -> None:
+    def __init__(self, env: dict[str, str]) -> None:
         self._asks, other = socket.socketpair()
-        self._at_start = at_start
         with other:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(other.fileno())], env=env, pass_fds=[other.fileno()],
@@ -63,24 +71,21 @@ class Forker:
         atexit.register(self._end)
 
     def _end(self) -> None:
-        if self._asks is not None:
-            self._asks.close()
-            self._process.communicate()
+        self._asks.close()
+        self._process.communicate()
 
-    def _fork(
-        self, asks: socket.socket, words: list[str], cwd: object, env: dict[str, str], *, session: bool
-    ) -> Done:
+    def run(self, words: list[str], cwd: object, env: dict[str, str], *, session: bool) -> Done:
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()
         with tempfile.TemporaryFile("w+") as request:
             json.dump(
                 {"words": words, "cwd": str(cwd or os.getcwd()), "env": env, "session": session}, request
             )
             request.seek(0)
-            socket.send_fds(asks, [b"?"], [request.fileno(), to_out, to_err])
+            socket.send_fds(self._asks, [b"?"], [request.fileno(), to_out, to_err])
         os.close(to_out)
         os.close(to_err)
         printed = self._read(out, err)
-        return Done([COMMAND, *words], int(asks.recv(20)), *printed)
+        return Done([COMMAND, *words], int(self._asks.recv(20)), *printed)
 
     def _read(self, *pipes: int) -> list[bytes]:
         """Return all that comes through the pipes until nobody has their other ends."""
@@ -152,8 +157,6 @@ def _serve() -> None:
     sys.stderr.flush()
     os._exit(code)  # to take down all that was imported for it costs four times what most commands do
 
-
-FORKER = Forker()
 
 if __name__ == "__main__":
     _serve()

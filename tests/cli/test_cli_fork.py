@@ -6,10 +6,10 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -65,10 +65,7 @@ class Desk:
         self.before = len(provider.settled())
 
     def __call__(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "reenact", *words], cwd=self.folder, env={**self.env, **env},
-            capture_output=True, text=True, timeout=120, check=False, start_new_session=True,
-        )  # fmt: skip
+        done = type_in(words, self.folder, {**self.env, **env}, session=True)
         assert "fault of its own" not in done.stderr, done.stderr
         return done
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 from reenact.playback.edits.cut import system_of
@@ -139,10 +139,7 @@ class Desk:
         self.env = {**clean, "MODEL_URL": provider.url(scenario)}
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "reenact", *words], cwd=self.folder, env=self.env,
-            capture_output=True, text=True, timeout=120, check=False, start_new_session=True,
-        )  # fmt: skip
+        return type_in(words, self.folder, self.env, session=True)
 
     def fork(self, agent: tuple[str, str], *words: str) -> tuple[subprocess.CompletedProcess[str], list[Any]]:
         """Fork the recorded run, and return what the provider got since."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from forked import type_in
 
 AGENT = """
 import json, os, sys, urllib.request
@@ -78,10 +78,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory):
     (folder / "reenact.toml").write_text("[prices.m]\ninput = 1000\noutput = 1000\n")
 
     def here(*words: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "reenact", *words], cwd=folder, env=env,
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        done = type_in(words, folder, env)
         assert "fault of its own" not in done.stderr, done.stderr
         return done
 

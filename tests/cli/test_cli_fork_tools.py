@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -82,10 +83,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, provider: Provider):
 
 
 def typed(folder: Path, env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "reenact", *words], cwd=folder, env=env, capture_output=True, text=True,
-        timeout=120, check=False, start_new_session=True,
-    )  # fmt: skip
+    done = type_in(words, folder, env, session=True)
     assert "fault of its own" not in done.stderr, done.stderr
     return done
 

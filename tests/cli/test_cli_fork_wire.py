@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from forked import type_in
 
 from provider import Provider, Received
 from reenact.tracefile.recording import Recording
@@ -56,10 +56,7 @@ class Desk:
 
     def __call__(self, *words: str) -> tuple[subprocess.CompletedProcess[str], list[Received]]:
         before = len(self.provider.settled())
-        done = subprocess.run(
-            [sys.executable, "-m", "reenact", *words, "--", "agent.py", *self.sdk], cwd=self.folder,
-            env=self.env, capture_output=True, text=True, timeout=300, check=False, start_new_session=True,
-        )  # fmt: skip
+        done = type_in([*words, "--", "agent.py", *self.sdk], self.folder, self.env, session=True)
         return done, self.provider.settled()[before:]
 
     def forked(self) -> list[Any]:

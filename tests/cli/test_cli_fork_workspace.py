@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import type_in
 
 from folders import state
 from provider import Provider
@@ -62,10 +62,7 @@ class Desk:
         self.env = env
 
     def type(self, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reenact", *words]
-        return subprocess.run(
-            command, cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120
-        )
+        return type_in(words, self.folder, self.env)
 
     def fork(self, *words: str) -> subprocess.CompletedProcess[str]:
         return self.type("fork", "coder", *words, "--", "coder.py", PROMPT)

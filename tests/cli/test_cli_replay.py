@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -62,10 +63,7 @@ def original(tmp_path_factory: pytest.TempPathFactory, provider: Provider):
 
 
 def typed(folder: Path, env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "reenact", *words]
-    return subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
-    )
+    return type_in(words, folder, env)
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -95,10 +95,7 @@ class Typed:
         self.env["MODEL_URL"] = url
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reenact", *words]
-        return subprocess.run(
-            command, cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120, check=False
-        )
+        return type_in(words, self.folder, self.env)
 
     def events(self, name: str) -> list[dict[str, object]]:
         path = next((self.folder / ".reenact").glob(f"*-{name}-[0-9a-f]*.jsonl"))

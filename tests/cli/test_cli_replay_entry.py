@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from entries import PLANNER, RECORD, SHOP
+from forked import type_in
 
 from provider import Provider
 from reenact import Recording
@@ -33,10 +34,7 @@ def original(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> tu
 
 
 def typed(folder: Path, env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "reenact", *words]
-    return subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
-    )
+    return type_in(words, folder, env)
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
+
+from forked import type_in
 
 from provider import Provider
 
@@ -48,10 +49,7 @@ def test_every_library_is_answered(tmp_path: Path, provider: Provider) -> None:
     env |= {"MODEL_URL": provider.url("text,drip-1"), "AWS_EC2_METADATA_DISABLED": "true", "NO_PROXY": "*"}
 
     def typed(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reenact", *words]
-        return subprocess.run(
-            command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
-        )
+        return type_in(words, tmp_path, env)
 
     first = typed("run", "--name", "first", "agent.py")
     assert first.returncode == 0, first.stderr

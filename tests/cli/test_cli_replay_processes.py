@@ -6,10 +6,10 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -33,10 +33,7 @@ class Typed:
         self.env["MODEL_URL"] = url
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reenact", *words]
-        return subprocess.run(
-            command, cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120, check=False
-        )
+        return type_in(words, self.folder, self.env)
 
 
 @pytest.mark.parametrize("shape", ALL if IS_LONG else QUICK)

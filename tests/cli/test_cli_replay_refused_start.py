@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -40,10 +41,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory, provider: Provider):
     env |= {"MODEL_URL": provider.url("text"), "ANTHROPIC_API_KEY": "k", "DONE": str(folder / "done")}
 
     def here(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reenact", *words]
-        return subprocess.run(
-            command, cwd=folder, env=env | more, capture_output=True, text=True, timeout=120, check=False
-        )
+        return type_in(words, folder, env | more)
 
     here.folder = folder  # type: ignore[attr-defined]
     assert here("run", "--name", "first", "agent.py").returncode == 0

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -17,7 +18,7 @@ Typed = Callable[..., "subprocess.CompletedProcess[str]"]
 
 AGENT = """
 import asyncio, os, sys
-import anthropic
+import httpx
 from reenact import Tap
 
 tap, did = Tap(), open(os.environ["DID"], "a") if "DID" in os.environ else None
@@ -101,17 +102,22 @@ def all_of():
     print(outer(1), make(), lookup(Hill()))
     asyncio.run(several())
 
-client, messages = anthropic.Anthropic(base_url=os.environ["MODEL_URL"]), [{"role": "user", "content": "Hills?"}]
+def create(**ask):
+    return httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()["content"]
+
+messages = [{"role": "user", "content": "Hills?"}]
 tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
 while True:
-    answer = client.messages.create(model="m", max_tokens=9, messages=messages, tools=tools)
-    messages.append({"role": "assistant", "content": answer.content})
-    uses = [block for block in answer.content if block.type == "tool_use"]
+    answer = create(model="m", max_tokens=9, messages=messages, tools=tools)
+    messages.append({"role": "assistant", "content": answer})
+    uses = [block for block in answer if block["type"] == "tool_use"]
     if not uses:
         break
-    results = [{"type": "tool_result", "tool_use_id": use.id, "content": str(lookup(**use.input))} for use in uses]
+    results = [
+        {"type": "tool_result", "tool_use_id": use["id"], "content": str(lookup(**use["input"]))} for use in uses
+    ]
     messages.append({"role": "user", "content": results})
-print(answer.content[0].text)
+print(answer[0]["text"])
 all_of()
 """
 
@@ -125,15 +131,12 @@ def quiet(typed: Typed, provider: Provider) -> Typed:
 @pytest.fixture
 def typed(tmp_path: Path, provider: Provider) -> Typed:
     env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
-    env |= {"MODEL_URL": provider.url("tools-2"), "ANTHROPIC_API_KEY": "k"}
+    env |= {"MODEL_URL": provider.url("tools-2")}
 
-    def type_in(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reenact", *words]
-        return subprocess.run(
-            command, cwd=tmp_path, env=env | more, capture_output=True, text=True, timeout=60, check=False
-        )
+    def here(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return type_in(words, tmp_path, env | more)
 
-    return type_in
+    return here
 
 
 def test_decorated_tools_give_what_they_gave_and_do_not_run(typed: Typed, tmp_path: Path) -> None:
@@ -172,9 +175,9 @@ def test_a_tool_with_other_arguments_is_a_difference_and_does_not_run(typed: Typ
 
 PLAIN = """
 import os, pathlib, subprocess, sys, tempfile
-import anthropic
+import httpx
 
-client, messages = anthropic.Anthropic(base_url=os.environ["MODEL_URL"]), [{"role": "user", "content": "Hills?"}]
+messages = [{"role": "user", "content": "Hills?"}]
 tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
 
 def tried(what):
@@ -186,7 +189,8 @@ def tried(what):
 def act(number):
     WHAT
 
-answer = client.messages.create(model="m", max_tokens=9, messages=messages, tools=TOOLS)
+ask = {"model": "m", "max_tokens": 9, "messages": messages, "tools": TOOLS}
+answer = httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()
 print(tried(lambda: act(1)))
 """
 

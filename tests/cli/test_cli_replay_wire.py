@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -58,10 +58,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Typed
     env |= {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
 
     def typed(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reenact", *words]
-        return subprocess.run(
-            command, cwd=folder, env=env | more, capture_output=True, text=True, timeout=120, check=False
-        )
+        return type_in(words, folder, env | more)
 
     first = typed("run", "--name", "first", "--record-http", "all", "agent.py")
     assert first.returncode == 0, first.stderr

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -26,11 +27,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def reenact(folder: Path, *words: object, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "reenact", *map(str, words)]
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=folder, env=environment(**more), timeout=120,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    return type_in(words, folder, environment(**more))
 
 
 def events(folder: Path) -> list[dict[str, object]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import type_in
 
 from provider import Provider
 
@@ -35,10 +35,7 @@ strict_coverage = true
 
 def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("REENACT_")}
-    command = [sys.executable, "-m", "reenact", "run", *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=folder, env={**kept, **more}, timeout=120
-    )
+    return type_in(["run", *words], folder, {**kept, **more})
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import type_in
 
 from folders import state
 from provider import Provider
@@ -121,9 +121,8 @@ class Desk:
         self.env = {**kept, "ANTHROPIC_BASE_URL": provider.url("plan"), "ANTHROPIC_API_KEY": "k"}
 
     def run(self, steps: list[list[Any]], *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reenact", "run", *words]
         env = {**self.env, "PROMPT": prompt(steps), **more}
-        return subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=120)
+        return type_in(["run", *words], self.folder, env)
 
     @property
     def tape(self) -> Tape:

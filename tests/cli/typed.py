@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from forked import COMMAND, FORKER
+from forked import COMMAND, do
 
 import reenact
 
@@ -38,7 +38,7 @@ def environment(**more):
 def run_bytes(*words, cwd=None, start=None, **env):
     words, env = list(map(str, words)), environment(**env)
     if start is None:
-        return FORKER.run(words, cwd, env)
+        return do(words, cwd, env)
     return subprocess.run(
         [COMMAND, *words], cwd=cwd, env=env, capture_output=True, timeout=120, preexec_fn=start
     )
