@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,36 @@ def test_only_one_at_a_time_and_only_modes_there_are(
     with pytest.raises(UsageError, match="REENACT_OFF"), replaying(trace[0]):
         pass
     assert protocols.responder is None
+
+
+@dataclass
+class Hill:
+    name: str
+    height: int
+
+
+def test_a_result_that_is_not_what_the_function_returns_now_is_given_as_recorded_and_told(
+    tmp_path: Path,
+) -> None:
+    def hill(name: str) -> dict[str, object]:
+        return {"name": name, "metres": 75}
+
+    def hills(names: list[str]) -> Iterator[dict[str, object]]:
+        yield from map(hill, names)
+
+    with replaying(tmp_path / "hills.jsonl", mode="rerecord"):
+        then = wrap(hill)("Celio"), list(wrap(hills)(["Celio"])), wrap(hill, "kept")("Celio")
+
+    def hill_now(name: str) -> Hill: ...
+
+    def hills_now(names: list[str]) -> Iterator[Hill]:
+        yield from ()
+
+    with replaying(tmp_path / "hills.jsonl") as run:
+        now = wrap(hill_now, "hill")("Celio"), list(wrap(hills_now, "hills")(["Celio"]))
+        assert (*now, wrap(hill, "kept")("Celio")) == then
+    why = ["as recorded it is no Hill, which the function returns now"]
+    assert [(name, told["tool"], told["why"]) for name, told in run.notes] == [
+        ("stand_in", "hill", why),
+        ("stand_in", "hills", why),
+    ]

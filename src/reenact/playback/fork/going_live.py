@@ -20,7 +20,7 @@ from ...wire.routes import MODEL
 from ..edits.edits import CutRequest, Edits, needs_signature
 from ..matching.fingerprint import TOOL, Request
 from ..replay.responder import TapeResponder, asked_by, mark, reply_of
-from ..replay.tools import asked_of, reply_of_tool
+from ..replay.tools import asked_of
 from .caps import CALLS, STEPS, USD, Caps
 from .cut import ANSWERED, AROUND, AT_CUT, Cut
 
@@ -210,7 +210,7 @@ class ForkResponder(TapeResponder):
                 if self._edits.replaces_tool_result:
                     mark(asked, self._cut.call.id)
                     answer = self._edits.tool_answer(self._cut.call.answer)
-                    return place, reply_of_tool(answer, asked.function)
+                    return place, self._result(asked, self._cut.call.id, answer)
         self.player.release.asked()
         try:
             self._caps.step()
@@ -222,7 +222,7 @@ class ForkResponder(TapeResponder):
     def _given(self, call: RecordedCall, asked: AskedTool) -> ToolReply:
         self.given += 1
         mark(asked, call.id)
-        return reply_of_tool(call.answer, asked.function)
+        return self._result(asked, call.id, call.answer)
 
     def _stop(self, exc: BaseException) -> None:
         """Tell why the fork ends, and end it."""

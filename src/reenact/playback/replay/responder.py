@@ -26,7 +26,7 @@ from ..matching.secrets_now import SecretsNow
 from .ambient import Ambient
 from .mcp import Servers
 from .sockets import Sockets
-from .tools import asked_of, reasons, reply_of_tool
+from .tools import asked_of, reply_of_tool
 
 if TYPE_CHECKING:
     from ...protocols import Asked, AskedServer, Leaving, Live, Unasked
@@ -145,10 +145,14 @@ class TapeResponder:
         if answer.outcome == IN_FLIGHT:
             raise Diverged(self._never_ended(found))
         self._served(found)
-        why = reasons(answer)
+        return self._result(asked, found.call.id, answer)
+
+    def _result(self, asked: AskedTool, call: str, answer: Answer) -> ToolReply:
+        """Return a recorded result as it is given, and tell if that is not as it was."""
+        reply, why = reply_of_tool(answer, asked.function)
         if why:
-            self._note("stand_in", {"tool": asked.name, "call": found.call.id, "why": list(why)})
-        return reply_of_tool(answer, asked.function)
+            self._note("stand_in", {"tool": asked.name, "call": call, "why": list(why)})
+        return reply
 
     def _made(self, found: Served | Miss) -> Reply:
         if isinstance(found, Served):

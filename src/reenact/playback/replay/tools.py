@@ -21,6 +21,8 @@ from ..matching.fingerprint import Request
 from .standin import stood_in
 from .typed import as_annotated, hints_of, yielded
 
+_LONGEST = 80
+
 
 def asked_of(asked: AskedTool) -> Request:
     """Return what a tool is asked for, redacted as it is recorded."""
@@ -28,34 +30,49 @@ def asked_of(asked: AskedTool) -> Request:
     return Request.tool(asked.name, restore(args, lambda reference: None))
 
 
-def reply_of_tool(answer: Answer, function: Callable[..., Any] | None) -> ToolReply:
-    """Return a recorded result as it is given."""
+def reply_of_tool(answer: Answer, function: Callable[..., Any] | None) -> tuple[ToolReply, tuple[str, ...]]:
+    """Return a recorded result as it is given, and why that is not the very thing that it was."""
+    why = _reasons(answer)
     if answer.outcome == CANCELLED:
-        return ToolReply(is_given_up=True, error=exception_of(answer.error, function))
+        return ToolReply(is_given_up=True, error=exception_of(answer.error, function)), why
     is_raised = answer.outcome == EXCEPTION or (answer.error is not None and _is_of_generator(answer.body))
     error = exception_of(answer.error, function) if is_raised else None
     value = stood_in(answer.body) if answer.lossy else answer.body
-    return ToolReply(value if function is None else _as_returned(value, function), error)
+    if function is not None:
+        value, unfit = _as_returned(value, function)
+        if unfit is not None and not is_raised:
+            why = (*why, f"as recorded it is no {_shown(unfit)}, which the function returns now")
+    return ToolReply(value, error), why
 
 
-def _as_returned(value: Any, function: Callable[..., Any]) -> Any:
-    """Return a result as the tool's own annotation has it; without one it is what JSON made of it."""
+def _as_returned(value: Any, function: Callable[..., Any]) -> tuple[Any, Any]:
+    """Return a result as the tool's own annotation has it, and that annotation if it does not fit.
+
+    Without one, or one that does not fit, it is what JSON made of it.
+    """
     hint = hints_of(function).get("return", Any)
     is_generator = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if not is_generator or not _is_of_generator(value) or type(value["yielded"]) is not list:
-        return as_annotated(value, hint)[0]
+        made, fits = as_annotated(value, hint)
+        return made, None if fits else hint
     item, returned = yielded(hint)
-    given = [as_annotated(each, item)[0] for each in value["yielded"]]
-    over = as_annotated(value.get("returned"), returned)[0]
-    return {**value, "yielded": given, "returned": over}
+    given = [as_annotated(each, item) for each in value["yielded"]]
+    over, is_fit = as_annotated(value.get("returned"), returned)
+    unfit = item if not all(fits for _, fits in given) else None if is_fit else returned
+    return {**value, "yielded": [each for each, _ in given], "returned": over}, unfit
+
+
+def _shown(hint: Any) -> str:
+    name = hint.__name__ if isinstance(hint, type) else str(hint)
+    return name if len(name) <= _LONGEST else name[:_LONGEST] + "…"
 
 
 def _is_of_generator(body: Any) -> bool:
     return type(body) is dict and "yielded" in body and "count" in body
 
 
-def reasons(answer: Answer) -> tuple[str, ...]:
-    """Return why a result is not the very thing; of a generator only so many items are kept."""
+def _reasons(answer: Answer) -> tuple[str, ...]:
+    """Return what of a result is not recorded; of a generator only so many items are kept."""
     body = answer.body
     if _is_of_generator(body) and type(body["count"]) is int and body["count"] > len(body["yielded"]):
         return (*answer.lossy, "cut")
