@@ -160,8 +160,8 @@ def _asked(client: httpx.Client) -> dict[str, Any]:
 
 def runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_ctime):
-        told = [json.loads(line) for line in path.read_text().splitlines()]
+    files = [[json.loads(line) for line in path.read_text().splitlines()] for path in folder.glob("*.jsonl")]
+    for told in sorted(filter(None, files), key=lambda told: told[0]["ts"]):
         name = told[0]["name"]
         found[name if name not in found else f"{name} again"] = told
     return found

@@ -39,7 +39,7 @@ def test_a_pattern_hears_its_kinds_in_order(pattern: str, heard: list[str], tmp_
         trace = Trace(tap._recorder())
         trace.step("note")
         trace.step("a.b.c")
-    assert bus.flush(10)
+    assert bus.flush(60)
     assert found == heard
 
 
@@ -58,11 +58,11 @@ def test_once_hears_one_event_and_off_none(tmp_path: Path) -> None:
     with Trace(tmp_path / "run.jsonl", bus=bus, redact=False) as trace:
         trace.step("work")
         trace.step("work")
-        assert bus.flush(10)
+        assert bus.flush(60)
         assert bus.off("work", second)
         assert not bus.off("work", second)
         trace.step("work")
-    assert bus.flush(10)
+    assert bus.flush(60)
     assert found == ["once", "on", "on"]
 
 
@@ -77,7 +77,7 @@ def test_async_handlers_run_with_and_without_a_loop_of_the_agent(tmp_path: Path)
     bus.on("outside", handler)
     with Trace(tmp_path / "a.jsonl", bus=bus, redact=False) as trace:
         trace.step("outside")
-        assert bus.flush(10)
+        assert bus.flush(60)
 
     async def main() -> None:
         bus.on("inside", handler)
@@ -97,18 +97,18 @@ def test_a_stuck_handler_costs_drops_that_are_counted_and_no_recording(tmp_path:
 
     def handler(event: dict[str, Any]) -> None:
         entered.set()
-        stuck.wait(30)
+        stuck.wait(120)
 
     bus.on("work", handler)
     with Trace(tmp_path / "run.jsonl", bus=bus, redact=False) as trace:
         trace.step("work")
-        assert entered.wait(10)
+        assert entered.wait(60)
         for _ in range(50):
             trace.step("work")
         assert trace.lost == 0
         assert bus.dropped >= 40
     stuck.set()
-    assert bus.flush(10)
+    assert bus.flush(60)
     assert kinds(tmp_path / "run.jsonl").count("work") == 51
 
 
@@ -125,7 +125,7 @@ def test_a_failing_handler_is_told_once_and_the_others_go_on(tmp_path: Path, cap
     with Trace(tmp_path / "run.jsonl", bus=bus, redact=False) as trace:
         trace.step("work")
         trace.step("work")
-        assert bus.flush(10)
+        assert bus.flush(60)
     assert found == ["work", "work"]
     assert capsys.readouterr().err.count("handler broke") == 1
 
@@ -135,7 +135,7 @@ def test_a_bus_can_carry_events_of_the_agents_own(tmp_path: Path) -> None:
     found: list[dict[str, Any]] = []
     bus.on("mine", found.append)
     bus.emit("mine", answer=42)
-    assert bus.flush(10)
+    assert bus.flush(60)
     assert found[0]["answer"] == 42 and found[0]["kind"] == "mine"
 
 
@@ -150,7 +150,7 @@ def test_the_bus_gets_whole_requests_unless_it_asks_for_deltas(tmp_path: Path) -
             tap.record_model_request(
                 {"messages": [{"role": "user", "content": "1"}, {"role": "user", "content": "2"}]}
             )
-        assert bus.flush(10)
+        assert bus.flush(60)
     assert len(heard["whole"][1]["body"]["messages"]) == 2 and "base" not in heard["whole"][1]
     assert len(heard["deltas"][1]["body"]["messages"]) == 1 and heard["deltas"][1]["keep"]["messages"] == 1
 

@@ -142,7 +142,7 @@ def test_a_callback_may_wait_for_another_thread_that_records(tmp_path: Path) -> 
         if event["kind"] in ("model.request", "work"):
             other = threading.Thread(target=lambda: tap.record_tool_call("other", {}))
             other.start()
-            other.join(20)
+            other.join(60)
             assert not other.is_alive()
 
     tap = Tap(tmp_path / "run.jsonl", writer=writer, redact=False)

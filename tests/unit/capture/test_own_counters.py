@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
+import pytest
+
 from reenact import Trace
+from reenact.capture import files
 
 
 def test_a_forked_child_does_not_report_its_parents_losses(tmp_path: Path) -> None:
@@ -33,12 +35,14 @@ def test_fsync_to_a_device_that_has_none_loses_nothing() -> None:
         assert trace.lost == 0
 
 
-def test_a_long_text_is_stored_again_after_the_folder_was_deleted(tmp_path: Path) -> None:
+def test_a_long_text_is_stored_again_after_the_folder_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "traces"
     trace = Trace(folder / "run.jsonl")
     trace.step("note", text="y" * 100_000)
     shutil.rmtree(folder)
-    time.sleep(1.1)  # how often the recorder looks whether its file is still there
+    monkeypatch.setattr(files, "LOOK_EVERY_S", 0.0)  # how often the recorder looks whether its file is there
     trace.step("note")
     trace.step("note", text="y" * 100_000)
     trace.close()
