@@ -20,7 +20,7 @@ from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from ...wire.shapes import conversation_key, model_of
 from ..matching.rules import PLACEHOLDER
-from ..replay.mcp import without_folders
+from ..replay.servers_then import without_folders
 
 _KEPT = frozenset({
     schema.RUN_START, schema.RUN_END, schema.PROC_START, schema.PROC_END, schema.AMBIENT,

@@ -6,17 +6,14 @@ may be asked for more often than it was, without anything else being different.
 
 from __future__ import annotations
 
-import os
-import shlex
 from threading import Lock
 from typing import Any
-from urllib.parse import urlsplit
 
 from ... import schema
 from ...lines import dumps
 from ...protocols import AskedServer, ServerReply
-from ..matching.rules import PLACEHOLDER
 from ..matching.tape import Tape
+from .servers_then import alike
 
 _WITHHELD = frozenset({"$hash", "$none", "$cut", "$bytes", "$repr"})
 
@@ -60,8 +57,8 @@ class Servers:
         name = recorder.texts.clean("server", server, "full")
         if name in known:
             return str(name)
-        alike = [each for each in known if _alike(each) == _alike(str(name))]
-        return alike[0] if len(alike) == 1 else None
+        found = [each for each in known if alike(each) == alike(str(name))]
+        return found[0] if len(found) == 1 else None
 
     def _all(self) -> dict[str, dict[tuple[str, str], list[int]]]:
         if self._said is None:
@@ -94,27 +91,6 @@ class Servers:
             return None
         refused = told.get("refused")
         return ServerReply(told.get("result"), refused if type(refused) is dict else None)
-
-
-def without_folders(server: str) -> str:
-    """Return a server's command without what is this machine's: folders, and which Python runs it."""
-    if _is_url(server):
-        return server
-    try:
-        words = [os.path.basename(word) if os.path.isabs(word) else word for word in shlex.split(server)]
-    except ValueError:
-        return server
-    return shlex.join(words[1:] if words and words[0].startswith(("python", "pypy")) else words)
-
-
-def _alike(server: str) -> str:
-    """Return what of a server's name is the same elsewhere, or with another port or key."""
-    place = urlsplit(server).path if _is_url(server) else without_folders(server)
-    return PLACEHOLDER.sub("", place)
-
-
-def _is_url(server: str) -> bool:
-    return server.startswith(("http://", "https://", "ws://", "wss://"))
 
 
 def _is_withheld(value: Any) -> bool:
