@@ -6,6 +6,7 @@ from collections.abc import Container
 
 from ...tracefile.recording import Recording
 from ..replay.later import claims_of
+from ..replay.servers_then import server_processes
 from .claims import Claims
 from .divergence import Divergence, never_made
 from .frontier import Frontier
@@ -28,7 +29,8 @@ def shared_by(tape: Tape, calls: list[RecordedCall], claims: Claims, *, is_first
 def what_was_made(recording: Recording, scratch: str, live: Container[str]) -> tuple[int, list[Divergence]]:
     """Return how many calls all processes together were given, and those that none of them has asked for."""
     claims, tape = claims_of(scratch), Tape(recording)
-    calls = [call for call in tape.calls if call.tool not in live]
+    absent = server_processes(recording)
+    calls = [call for call in tape.calls if call.tool not in live and call.event.writer not in absent]
     frontier = Frontier(calls, inside=tape.inside, shared=Shared(claims, calls))
     missing = never_made(frontier, tape)
     return len(claims.calls), missing
