@@ -9,11 +9,13 @@ import sys
 
 from .. import schema
 from ..lines import is_plain
+from ..wire.shapes import Reading, model_of
 from .failure import MAX_FRAMES, failure
 from .jsonable import frozen, jsonable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .calls import Calls, OpenCall
@@ -32,20 +34,21 @@ def write_answer(
     first: dict[str, Any] | None = None,
     last: dict[str, Any] | None = None,
     frames: Any = None,
-    raw: dict[str, Any] | None = None,
+    raw: Callable[[bool], dict[str, Any] | None] | None = None,
     given_up: bool = False,
-) -> None:
-    """Record a model.response; ``first`` and ``last`` are further fields, ``frames`` tells who asked,
-    ``raw`` is the reference to the stream it came in; one that was ``given_up`` is not read to its end."""
-    from ..wire import shapes
+) -> list[tuple[str | None, str, object]]:
+    """Record a model.response; returns the tool uses it asks for.
 
-    provider = opened.provider if opened is not None else None
+    ``first`` and ``last`` are further fields, ``frames`` tells who asked, ``raw`` keeps the stream it came
+    in, as emit_answer wants it; one that was ``given_up`` is not read to its end.
+    """
     told = failure(error)
     # Looked at through a copy: objects may do anything when asked, other threads may change a dict.
     plain = is_plain(body)
     given, body = body, frozen(body) if plain else jsonable(body)
+    reading = Reading(body, opened.provider if opened is not None else None)
     if told is None:
-        told = _refusal(body, provider, status, frames)
+        told = _refusal(body, reading, status, frames)
     elif frames is not None and error is sys.exc_info()[1]:
         _name_caller(told["frames"], frames())
     fields = {
@@ -53,9 +56,9 @@ def write_answer(
         "status": status,
         "duration_ms": opened.duration_ms() if opened is not None else None,
         **(first or {}),
-        "model": shapes.model_of(body),
-        "stop_reason": shapes.stop_reason(body, provider),
-        "usage": shapes.usage(body, provider),
+        "model": model_of(body),
+        "stop_reason": reading.stop_reason(),
+        "usage": reading.usage(),
     }
     fields = {name: value for name, value in fields.items() if value is not None}
     fields["error"] = told
@@ -64,22 +67,22 @@ def write_answer(
     fields.update(last or {})
     if call is None:
         recorder.emit(schema.MODEL_RESPONSE, fields)
-        return
-    recorder.emit_answer(fields, shapes.answers(body, provider) if told is None and plain else [], raw)
-    calls.answered(call, opened, shapes.tool_uses(body, provider), given_up)
+        return []
+    recorder.emit_answer(fields, reading.answers() if told is None and plain else [], raw)
+    uses = reading.tool_uses()
+    calls.answered(call, opened, uses, given_up)
+    return uses
 
 
 def _name_caller(frames: list[str], callers: list[str]) -> None:
-    """An exception on its way out has met no frame of the agent's yet: the last one gives way to who asked."""
+    """An exception on its way out has met no frame of the agent's yet: the last gives way to who asked."""
     if callers and callers[0] not in frames:
         frames[MAX_FRAMES - 1 :] = callers[:1]
 
 
-def _refusal(body: Any, provider: str | None, status: int | None, frames: Any) -> dict[str, Any] | None:
+def _refusal(body: Any, reading: Reading, status: int | None, frames: Any) -> dict[str, Any] | None:
     """Return the error that an answer or its status is, None for a good one."""
-    from ..wire import shapes
-
-    found = shapes.error_of(body, provider)
+    found = reading.error()
     bad = isinstance(status, int) and status >= 400
     if found is None and not bad:
         return None

@@ -100,7 +100,9 @@ class Arrived:
                 return round((at - began) * 1000, 3)
         return None
 
-    def store(self, texts: Texts, data: bytes, body: Any, began: float) -> dict[str, Any] | None:
+    def store(
+        self, texts: Texts, data: bytes, body: Any, began: float, *, suspect: bool
+    ) -> dict[str, Any] | None:
         """Keep the stream as it came, and ``body`` came of it; returns what stands for it in the line."""
         if not data:
             return None
@@ -108,7 +110,7 @@ class Arrived:
 
         pieces = zip(self._sizes, self._times, strict=True)
         chunks = ",".join([f"[{size},{(at - began) * 1000:.3f}]" for size, at in pieces])
-        raw = store(texts, data, body, chunks, decoded=self.decoded)
+        raw = store(texts, data, body if suspect else None, chunks, decoded=self.decoded)
         if raw is not None and self.missing:
             raw["lossy"] = True
         return raw

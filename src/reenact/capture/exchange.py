@@ -7,6 +7,10 @@ kept and counted; it is read when the answer is over.
 from __future__ import annotations
 
 from .. import schema
+from ..wire.routes import MODEL
+from ..wire.shapes import error_of, kept_conversation, provider_of_request
+from ..wire.stream import assemble, stream_kind
+from ..wire.values import mapping, string
 from . import guard, unread
 from .answer import write_answer
 from .arrived import Arrived
@@ -66,6 +70,8 @@ class Exchange:
         """Another answer that it gets in the place of that."""
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []
+        self._by_name: dict[str, str] = {}
+        """The first header of each name in lower case."""
         self.arrived = Arrived()
         self._stream: str | None = None
         self.sent: Sent | None = None
@@ -74,24 +80,21 @@ class Exchange:
 
     def leave(self, headers: list[tuple[str, str]], body: Any, fingerprint: int) -> None:
         """Write the request."""
-        from ..wire.routes import MODEL
-
         self.request = body
-        told = told_headers(headers, request=True)
-        kind = next((value for name, value in headers if name.lower() == "content-type"), None)
+        by_name = {name.lower(): value for name, value in reversed(headers)}
+        kind = by_name.get("content-type")
         self.content_type, self.sent = kind, Sent(kind) if body is None else None
         if self.sort != MODEL:
             self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
             about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
             self.recorder.emit(schema.HTTP_REQUEST, request_fields(about, body, kind))
             return
-        from ..wire.shapes import kept_conversation, provider_of_request
         from ..wire.toolresults import brought_results
 
         parent, tree = self._calls.open_tool(), tree_now(self.recorder)
         self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
         self.provider = self._opened.provider = self.provider or provider_of_request(body, self.url)
-        lanes, call, tried = self._calls.lanes, self._call, attempt_of(headers)
+        lanes, call, tried = self._calls.lanes, self._call, attempt_of(by_name)
 
         def choose(goes_on: str | None) -> dict[str, Any]:
             kept, results = kept_conversation(body), brought_results(body)
@@ -105,7 +108,7 @@ class Exchange:
             "parent": parent,
             "workspace": tree,
         }
-        fields["headers"] = told or None
+        fields["headers"] = told_headers(headers, request=True) or None
         fields = {name: value for name, value in fields.items() if value is not None}
         self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)
 
@@ -124,10 +127,9 @@ class Exchange:
         streamed where no header does.
         """
         try:
-            from ..wire.stream import stream_kind
-
             self._status = status
             self._headers = list(headers)
+            self._by_name = {name.lower(): value for name, value in reversed(self._headers)}
             encoding = self._header("content-encoding")
             self.arrived.decoded = bool(stream or (encoding and encoding != "identity"))
             if encoding and self.arrived.decoded and not decoded:
@@ -181,10 +183,6 @@ class Exchange:
             guard.swallow("let go of an answer", fault)
 
     def _end(self, how: str, exc: BaseException | None) -> None:
-        from ..wire.routes import MODEL
-        from ..wire.shapes import error_of, tool_uses
-        from ..wire.values import mapping, string
-
         data = self.arrived.data()
         error: Any = exc if how in (FAILED, CANCELLED) else None
         body, first = self._body(data, how)
@@ -207,21 +205,23 @@ class Exchange:
             self.recorder.emit(schema.HTTP_RESPONSE, fields)
             return
         first["request_id"] = self._header(*REQUEST_ID)
-        began, texts = self._opened.began, self.recorder.texts
-        raw = self.arrived.store(texts, data, body, began) if self._stream else None
+
+        def keep(suspect: bool) -> dict[str, Any] | None:
+            return self.arrived.store(self.recorder.texts, data, body, self._opened.began, suspect=suspect)
+
         last: dict[str, Any] = {
             "headers": told_headers(self._headers),
             "sent": self.sent and self.sent.told(),
         }
         last["replayed"] = self.replayed
-        write_answer(
+        uses = write_answer(
             self.recorder, self._calls, body, self._call, self._opened,
             error=error, status=self._status, first=first,
             last={name: value for name, value in last.items() if value},
-            frames=caller_frames, raw=raw, given_up=first["ended"] == CLOSED,
+            frames=caller_frames, raw=keep if self._stream else None, given_up=first["ended"] == CLOSED,
         )  # fmt: skip
         failed = error is not None or (self._status or 0) >= 400
-        asked = None if failed else frozenset(str(use[0]) for use in tool_uses(body, self.provider)) or None
+        asked = None if failed else frozenset(str(use[0]) for use in uses) or None
         name = string(mapping(body).get("id"))
         self._calls.lanes.end(self._call, failed=failed, asked=asked, answer=name)
 
@@ -234,8 +234,6 @@ class Exchange:
             return None, {"ended": how, "problems": [why]}
         if self._stream is None:
             return whole_body(data, self.sort, self._header("content-type")), {"ended": how}
-        from ..wire.stream import assemble
-
         assembled = assemble(data, self.provider, self._header("content-type"))
         is_short = how == COMPLETE and not self.arrived.missing
         ended = COMPLETE if assembled.complete else CUT if is_short else how
@@ -248,8 +246,7 @@ class Exchange:
         return assembled.body, first
 
     def _header(self, *names: str) -> str | None:
-        wanted = set(names)
-        return next((value for name, value in self._headers if name.lower() in wanted), None)
+        return next((self._by_name[name] for name in names if name in self._by_name), None)
 
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 REQUEST_ID = ("request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "x-goog-request-id")
 
@@ -67,16 +67,14 @@ def _told_as(name: str, sort: str) -> str:
     return told
 
 
-def attempt_of(headers: Iterable[tuple[str, str]]) -> int | None:
-    """Return which attempt an SDK says this is, from 1; None if it does not say."""
-    for name, value in headers:
-        name = name.lower()
-        try:
-            if name == "x-stainless-retry-count":
-                return int(value) + 1
-            if name == "amz-sdk-request":  # attempt=1; max=3
-                told = dict(part.strip().split("=", 1) for part in value.split(";") if "=" in part)
-                return int(told["attempt"])
-        except (ValueError, KeyError):
-            return None
+def attempt_of(headers: Mapping[str, str]) -> int | None:
+    """Return which attempt an SDK says this is, from 1; None if it does not say. Names in lower case."""
+    try:
+        if "x-stainless-retry-count" in headers:
+            return int(headers["x-stainless-retry-count"]) + 1
+        if "amz-sdk-request" in headers:  # attempt=1; max=3
+            parts = headers["amz-sdk-request"].split(";")
+            return int(dict(part.strip().split("=", 1) for part in parts if "=" in part)["attempt"])
+    except (ValueError, KeyError):
+        return None
     return None

@@ -54,18 +54,12 @@ class History:
         self,
         recorder: Recorder,
         fields: dict[str, Any],
-        text: str,
-        full: str,
         body: Any,
         lane: str | Callable[[str | None], dict[str, Any]],
     ) -> bool:
-        """Write the event; ``text`` holds the other fields, ``full`` those for listeners. Under the lock."""
-        texts = recorder.texts
+        """Write the event; ``fields`` are all but the body's. Under the lock."""
+        texts, given = recorder.texts, body
         content = texts.content()
-        if recorder.listeners:
-            full += texts.join(
-                texts.shorten({"body": texts.clean("body", body, content)}, INLINE_MAX, inline=True)
-            )
         ours = content != "full" or type(body) is not dict or not _has_plain_keys(body)
         if ours:
             body = texts.withhold("body", jsonable(body), content)
@@ -79,9 +73,11 @@ class History:
                 for name, value in lane(goes_on(*found, body[key] if key else [])).items()
                 if value
             }
-            first, full_first, _ = texts.of(told, CAP, bool(recorder.listeners))
-            text, full, lane = first + text, full_first + full, str(told["lane"])
-            fields.update(told)
+            fields, lane = {**told, **fields}, str(told["lane"])
+        text, full, _ = texts.of(fields, CAP, bool(recorder.listeners))
+        if recorder.listeners:
+            plain = {"body": texts.clean("body", given, content)}
+            full += texts.join(texts.shorten(plain, INLINE_MAX, inline=True))
         if key is None:
             text += texts.join(texts.shorten({"body": texts.clean("body", body, "full", ours=ours)}, CAP))
             return recorder.write(schema.MODEL_REQUEST, fields, text, full, held=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ..wire.routes import HTTP, MODEL
+from ..wire.shapes import model_of
+from ..wire.sorts import used
 from .arrived import as_json
 from .callers import caller_frames
 from .failure import failure
@@ -29,8 +32,6 @@ def whole_body(data: bytes, sort: str, content_type: str | None) -> Any:
 
     A text that is told is the very text, so one that is JSON by chance, or quoted, is not read as such.
     """
-    from ..wire.routes import HTTP, MODEL
-
     is_other = sort == HTTP and content_type is not None and "json" not in content_type.lower()
     found = None if is_other else as_json(data)
     if sort != MODEL and isinstance(found, str):
@@ -59,12 +60,7 @@ def answer_fields(
 
 def _spent(sort: str, body: Any) -> dict[str, Any]:
     """Return the model and the tokens an answer of a model API tells of."""
-    from ..wire.routes import HTTP
-
     if sort == HTTP or not isinstance(body, dict):
         return {}
-    from ..wire.shapes import model_of
-    from ..wire.sorts import used
-
     told = {"model": model_of(body), "usage": used(body)}
     return {name: value for name, value in told.items() if value is not None}

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def store(texts: Texts, data: bytes, body: Any, chunks: str, *, decoded: bool) -> dict[str, Any] | None:
     """Write the blob; returns what stands for it in the line, None where content is not kept.
 
-    ``body`` is the answer that was put together from the stream, ``chunks`` the pieces it came in as JSON.
+    ``body`` is the answer that was put together from it, if that may hold a secret; ``chunks`` are the pieces
+    it came in, as JSON.
     """
     if texts.blob_folder is None or texts.content() != "full":
         return None

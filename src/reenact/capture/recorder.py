@@ -60,14 +60,13 @@ class Recorder(Writer):
         try:
             if self.closed:
                 return self._too_late(schema.MODEL_REQUEST)
-            text, full, _ = self.texts.of(fields, CAP, bool(self.listeners))
             if registry.exiting and self._is_stuck():
                 return False
             with self.lock:
                 if self.step == 0:
                     self._write_head()
                 self._check_place()
-                written = self.bodies().write_request(self, fields, text, full, body, lane)
+                written = self.bodies().write_request(self, fields, body, lane)
                 told = self._take_untold()
             if told:
                 self._tell_listeners(told)
@@ -84,17 +83,21 @@ class Recorder(Writer):
         self,
         fields: dict[str, Any],
         parts: list[tuple[str, dict[str, Any]]],
-        raw: dict[str, Any] | None = None,
+        raw: Callable[[bool], dict[str, Any] | None] | None = None,
     ) -> bool:
-        """Record a model.response; ``parts`` of its body may come back in a later request, ``raw`` is
-        the reference to its stream. Never raises."""
+        """Record a model.response; ``parts`` of its body may come back in a later request. Never raises.
+
+        ``raw`` keeps its stream and returns the reference to it; it is told whether something in the answer
+        had to be changed, a secret for instance.
+        """
         begun = perf_counter()
         try:
             if self.closed:
                 return self._too_late(schema.MODEL_RESPONSE)
             text, full, touched = self.texts.of(fields, CAP, bool(self.listeners))
-            if raw is not None:  # not one of the agent's values: its ``$`` is ours
-                told = self.texts.join({"raw": raw})
+            kept = raw(touched) if raw is not None else None
+            if kept is not None:  # not one of the agent's values: its ``$`` is ours
+                told = self.texts.join({"raw": kept})
                 text, full = text + told, full + told
             history = self.bodies()
             resets = history.resets

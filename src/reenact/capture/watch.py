@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import protocols
 from ..errors import Diverged
+from ..wire.routes import HTTP, Route, host_of, may_be_model, route_of
 from . import guard, inside, unread
 from .again import parsed
 from .arrived import as_json
@@ -53,8 +54,6 @@ class Watch:
         if self.is_off or inside.is_further_down(method, body):
             return None
         try:
-            from ..wire.routes import HTTP, Route, host_of, may_be_model, route_of
-
             url = url.partition("#")[0]  # never sent
             host = host_of(url)
             given = parsed(body) if self.everything or may_be_model(url, self.hosts) else None

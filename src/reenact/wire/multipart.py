@@ -5,8 +5,6 @@ Pure. A body may be larger than memory: of a part its size and digest are kept, 
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -22,6 +20,8 @@ class Piece:
     def __init__(self, room: int = ROOM) -> None:
         self.size = 0
         self._room = room
+        from hashlib import sha256  # loads a large library, for uploads alone
+
         self._digest = sha256()
         self._kept: list[bytes] | None = []
 

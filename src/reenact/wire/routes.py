@@ -102,7 +102,21 @@ def is_model_host(host: str, named: Collection[str] = ()) -> bool:
 
 def may_be_model(url: str, named: Collection[str] = ()) -> bool:
     """True if a call may be a model API's, so that it is worth reading its body."""
-    return _path(url).endswith(_ENDINGS) or is_model_host(host_of(url), named)
+    path, served = _place(url, named)
+    return served or path.endswith(_ENDINGS)
+
+
+_places: dict[tuple[str, tuple[str, ...]], tuple[str, bool]] = {}
+
+
+def _place(url: str, named: Collection[str]) -> tuple[str, bool]:
+    """Return the path of a URL and whether its host serves models; an agent asks the same few all the time."""
+    known = _places.get(key := (url, tuple(named)))
+    if known is None:
+        if len(_places) >= 100:
+            _places.clear()
+        known = _places[key] = _path(url), is_model_host(host_of(url), named)
+    return known
 
 
 def _path(url: str) -> str:
@@ -122,8 +136,7 @@ def endpoint(path: str) -> str:
 
 def route_of(method: str, url: str, body: object = None, named: Collection[str] = ()) -> Route | None:
     """Return what a call is, None for traffic that is no business of a model's."""
-    path = _path(url)
-    served = is_model_host(host_of(url), named)
+    path, served = _place(url, named)
     asks = method == "POST" and path.endswith(_ASKING)  # whatever stands before it, a gateway's prefix too
     sort = None if asks else sort_of(method, path, served)
     if sort is not None:

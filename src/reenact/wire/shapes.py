@@ -109,16 +109,48 @@ def _module(body: dict[str, Any], provider: str | None) -> Provider | None:
     return _BY_NAME[shape] if shape else named
 
 
+class Reading:
+    """An answer whose provider is known, told by name or by shape: all that is to be told of it."""
+
+    __slots__ = ("_body", "_module")
+
+    def __init__(self, body: object, provider: str | None = None) -> None:
+        self._body = _object(body)
+        self._module = _module(self._body, provider)
+
+    def usage(self) -> dict[str, int] | None:
+        """Return neutral usage: input (uncached), output (with reasoning), cache_read, cache_write,
+        reasoning; a count the body does not tell is left out."""
+        found = self._module.usage(self._body) if self._module is not None else None
+        found = found or usage_from_raw(self._body.get("usage"))
+        if found is None and "input" in (bare := usage_from_raw(self._body) or {}) and "output" in bare:
+            return bare  # only both together: an answer that counts tokens has spent none
+        return found
+
+    def stop_reason(self) -> str | None:
+        """Return why the model stopped: ``end_turn tool_use max_tokens stop_sequence refusal
+        content_filter pause error``, or the provider's own word where none of these says it."""
+        return self._module.stop_reason(self._body) if self._module is not None else None
+
+    def error(self) -> tuple[str | None, str] | None:
+        """Return (type, message) if the body is an error or carries one; the type is None if unnamed."""
+        return self._module.error_of(self._body) if self._module is not None else None
+
+    def tool_uses(self) -> list[tuple[str | None, str, object]]:
+        """Return (id, name, arguments) of the tools it asks the agent to use, in order.
+
+        Arguments that are JSON in a string are decoded; what cannot be decoded stays a string.
+        """
+        return self._module.tool_uses(self._body) if self._module is not None else []
+
+    def answers(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the parts that an agent appends to its next request, as (pointer, object)."""
+        return self._module.answers(self._body) if self._module is not None else []
+
+
 def usage(body: object, provider: str | None = None) -> dict[str, int] | None:
-    """Return neutral usage of an answer: input (uncached), output (with reasoning), cache_read,
-    cache_write, reasoning; a count the body does not tell is left out."""
-    response = _object(body)
-    module = _module(response, provider)
-    found = module.usage(response) if module is not None else None
-    found = found or usage_from_raw(response.get("usage"))
-    if found is None and "input" in (bare := usage_from_raw(response) or {}) and "output" in bare:
-        return bare  # only both together: an answer that counts tokens has spent none
-    return found
+    """Return neutral usage of an answer, as ``Reading`` does."""
+    return Reading(body, provider).usage()
 
 
 def usage_from_raw(raw: object) -> dict[str, int] | None:
@@ -144,18 +176,13 @@ def usage_from_raw(raw: object) -> dict[str, int] | None:
 
 
 def stop_reason(body: object, provider: str | None = None) -> str | None:
-    """Return why the model stopped: ``end_turn tool_use max_tokens stop_sequence refusal
-    content_filter pause error``, or the provider's own word where none of these says it."""
-    response = _object(body)
-    module = _module(response, provider)
-    return module.stop_reason(response) if module is not None else None
+    """Return why the model stopped, as ``Reading`` does."""
+    return Reading(body, provider).stop_reason()
 
 
 def error_of(body: object, provider: str | None = None) -> tuple[str | None, str] | None:
-    """Return (type, message) if the body is an error or carries one; the type is None if unnamed."""
-    response = _object(body)
-    module = _module(response, provider)
-    return module.error_of(response) if module is not None else None
+    """Return (type, message) of an error, as ``Reading`` does."""
+    return Reading(body, provider).error()
 
 
 def model_of(body: object, url: str | None = None) -> str | None:
@@ -174,20 +201,13 @@ def model_of(body: object, url: str | None = None) -> str | None:
 
 
 def tool_uses(body: object, provider: str | None = None) -> list[tuple[str | None, str, object]]:
-    """Return (id, name, arguments) of the tools an answer asks the agent to use, in order.
-
-    Arguments that are JSON in a string are decoded; what cannot be decoded stays a string.
-    """
-    response = _object(body)
-    module = _module(response, provider)
-    return module.tool_uses(response) if module is not None else []
+    """Return the tools an answer asks for, as ``Reading`` does."""
+    return Reading(body, provider).tool_uses()
 
 
 def answers(body: object, provider: str | None = None) -> list[tuple[str, dict[str, Any]]]:
-    """Return the parts of an answer that an agent appends to its next request, as (pointer, object)."""
-    response = _object(body)
-    module = _module(response, provider)
-    return module.answers(response) if module is not None else []
+    """Return the parts of an answer that come back in a request, as ``Reading`` does."""
+    return Reading(body, provider).answers()
 
 
 def kept_conversation(body: object) -> str | None:

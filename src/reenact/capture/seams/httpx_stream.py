@@ -23,17 +23,23 @@ def begin(watch: Watch, request: Any) -> Exchange | None:
             body = request.content
         except Exception:  # a body that is made while it is sent: a file, a generator
             body = None
-        return watch.begin(request.method, str(request.url), request.headers.multi_items(), body)
+        return watch.begin(request.method, str(request.url), _items(request.headers), body)
     except Exception as exc:
         guard.swallow("look at a request", exc)
         return None
+
+
+def _items(headers: Any) -> list[tuple[str, str]]:
+    """Return headers as text; their own ``multi_items`` asks for the encoding with each of them."""
+    encoding = headers.encoding
+    return [(name.decode(encoding), value.decode(encoding)) for name, value in headers.raw]
 
 
 def answered(exchange: Exchange, response: Any, tee: type) -> None:
     """Listen to what comes back."""
     try:
         whole = _content(response)
-        exchange.answered(response.status_code, response.headers.multi_items(), decoded=whole is not None)
+        exchange.answered(response.status_code, _items(response.headers), decoded=whole is not None)
         if whole is None:
             response.stream = tee(response.stream, exchange)
         else:
