@@ -24,6 +24,10 @@ seams: Seams | None = None
 """What listens in this process, None before ``install()``."""
 
 
+told: dict[str, str] = {}
+"""What ``reenact run`` has told this process; the agent may have emptied its environment since."""
+
+
 class Seams(Installed):
     """The seams of this process; their watch is made with the first of them, since it takes time to load."""
 
@@ -99,9 +103,9 @@ def wait_for_libraries(bootstrap: str) -> None:
     """Begin a process below ``reenact run``; called once, before anything of the agent is there."""
     import atexit
 
-    from . import coverage, places
+    from . import coverage
 
-    places.told.update((name, os.environ[name]) for name in os.environ if name.startswith("REENACT_"))
+    told.update((name, os.environ[name]) for name in os.environ if name.startswith("REENACT_"))
     named = os.environ.get(HOSTS_VARIABLE, "").split(",")
     hosts = tuple(host for host in named if host)
     _install(hosts, os.environ.get(HTTP_VARIABLE) == ALL, is_supervised=True)

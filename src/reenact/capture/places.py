@@ -6,12 +6,15 @@ Used by the front ends and by runs; nothing here loads the context machinery.
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from . import guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .options import Options
 
 RUN_VARIABLE = "REENACT_RUN"
@@ -22,13 +25,14 @@ MAIN_VARIABLE = "REENACT_MAIN"
 """``<pid> <bytes>``: the process whose ``run.start`` the supervisor wrote, and how long that line is."""
 
 
-told: dict[str, str] = {}
-"""What ``reenact run`` has told this process; the agent may have emptied its environment since."""
-
-
 def variable(name: str) -> str:
     """Return what the environment says, or has said when this process began; "" if nothing."""
-    return os.environ.get(name) or told.get(name, "")
+    return os.environ.get(name) or _told(name)
+
+
+def _told(name: str) -> str:
+    install: Any = sys.modules.get("reenact.capture.install")
+    return str(install.told.get(name, "")) if install is not None else ""
 
 
 shown: dict[str, tuple[str, str | None]] = {}
@@ -58,7 +62,7 @@ def parent_run() -> tuple[str, str, str]:
     value = variable(RUN_VARIABLE)
     ours, before = shown.get(RUN_VARIABLE, (None, None))
     if value == ours:
-        value = before or told.get(RUN_VARIABLE, "")
+        value = before or _told(RUN_VARIABLE)
     run_id, w, stem = (*value.split(" ", 2), "", "", "")[:3]
     if not run_id or len(w) != 8 or not w.isalnum() or not os.path.isabs(stem):
         return ("", "", "")  # nothing, or nothing that we have announced
