@@ -7,12 +7,13 @@ together by hand, and bodies made while they are sent, are told of by ``endheade
 
 from __future__ import annotations
 
+from functools import partial
 from weakref import ref
 
 from ... import protocols
 from .. import guard
 from ..exchange import CLOSED, how_raised
-from . import http_sending
+from . import connecting, http_sending
 from .http_sending import Outgoing, as_bytes, outgoing, put
 from .instance import override, restore
 from .methods import replace
@@ -39,13 +40,15 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     _check(owner)
     taps = {name: tap for name, tap in _taps(watch).items() if name in vars(owner)}
     undo = replace(owner, {name: _as_method(tap, vars(owner)[name]) for name, tap in taps.items()})
-    return undo if protocols.responder is None else _with_answers(module, undo)
+    if protocols.responder is not None:
+        from . import http_serve
 
-
-def _with_answers(module: Any, undo: Callable[[], None]) -> Callable[[], None]:
-    from . import http_serve
-
-    undo_connecting = http_serve.patch(module)
+        undo_connecting = http_serve.patch(module)
+    elif _is_of_urllib3(owner):
+        secure = genuine(module.HTTPSConnection)
+        undo_connecting = replace(secure, {"connect": _as_method(_connecting(watch), secure.connect)})
+    else:
+        return undo
 
     def undo_both() -> None:
         undo_connecting()
@@ -73,6 +76,13 @@ def _taps(watch: Watch) -> dict[str, Any]:
     return {"request": request, "endheaders": endheaders, "send": http_sending.send}
 
 
+def _connecting(watch: Watch) -> Any:
+    def connect(owner: Any, original: Any) -> Any:
+        return connecting.connect(owner, original, partial(_begin, watch))
+
+    return connect
+
+
 def _check(owner: type) -> None:
     """Raise if a connection does not make its responses as it used to."""
     need(owner, "request", "endheaders", "send", "default_port")
@@ -86,11 +96,13 @@ def tap_connection(connection: Any, watch: Watch) -> None:
         _check(type(connection))
     for name, tap in _taps(watch).items():
         override(connection, name, tap)
+    if _is_of_urllib3(type(connection)):
+        override(connection, "connect", _connecting(watch))
 
 
 def untap_connection(connection: Any) -> None:
     """Give a connection its own methods back."""
-    for name in ("request", "endheaders", "send"):
+    for name in ("request", "endheaders", "send", "connect"):
         restore(connection, name)
 
 
@@ -100,7 +112,8 @@ def _request(
     out = outgoing(connection)
     if out is not None and not out.has_head:  # urllib3's, upon http.client's
         return original(connection, method, url, *args, **given)
-    exchange = _begin(watch, connection, method, url, args, given)
+    asked = connecting.taken()
+    exchange = asked.exchange if asked is not None else _begin(watch, connection, method, url, args, given)
     put(connection, Outgoing(exchange))
     try:
         if protocols.responder is not None:
@@ -115,8 +128,8 @@ def _request(
     except BaseException as exc:
         if exchange is None:
             raise
-        if isinstance(exc, BrokenPipeError) and _looks_all_the_same(connection):
-            _await_answer(connection, exchange)
+        if isinstance(exc, BrokenPipeError) and _is_of_urllib3(type(connection)):
+            _await_answer(connection, exchange)  # it asks for what the server has said before it hung up
         else:
             exchange.end(how_raised(exc), exc)
         raise
@@ -170,9 +183,8 @@ def _by_hand(watch: Watch, connection: Any) -> Outgoing:
     return Outgoing(None, begin)
 
 
-def _looks_all_the_same(connection: Any) -> bool:
-    """True for urllib3: the server may have answered before it hung up, so it asks for the answer."""
-    return any(kind.__module__.startswith("urllib3.") for kind in type(connection).__mro__)
+def _is_of_urllib3(kind: type) -> bool:
+    return any(each.__module__.startswith("urllib3.") for each in kind.__mro__)
 
 
 def _begin(watch: Watch, connection: Any, method: Any, url: Any, args: Any, given: Any) -> Exchange | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from .. import guard
+from . import connecting
 from .http_client import tap_connection, untap_connection
 from .instance import override, restore
 from .standin import genuine, real
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
     from ..watch import Watch
 
+_CONNECTIONS = "_get_conn"
 MAKERS = (
     ("http.client", "HTTPConnection", ""),
-    ("urllib3.connectionpool", "HTTPConnectionPool", "_get_conn"),
+    ("urllib3.connectionpool", "HTTPConnectionPool", _CONNECTIONS),
     ("urllib3.poolmanager", "PoolManager", "connection_from_pool_key"),
     ("requests.adapters", "HTTPAdapter", "get_connection_with_tls_context get_connection"),
     ("requests.sessions", "Session", "get_adapter"),
@@ -42,6 +44,8 @@ def tap(held: Any, watch: Watch) -> None:
         if isinstance(held, kind):
             if method:
                 _tap_maker(held, method, watch)
+                if method == _CONNECTIONS:
+                    override(held, "urlopen", connecting.urlopen)
             else:
                 tap_connection(held, watch)
             return
@@ -53,6 +57,7 @@ def untap(held: Any) -> None:
         if isinstance(held, kind):
             if method:
                 restore(held, method)
+                restore(held, "urlopen")
             else:
                 untap_connection(held)
             for each in _handed_out(held):

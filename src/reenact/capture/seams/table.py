@@ -29,6 +29,7 @@ SEAMS = {
     "httpx2": "httpx_like",
     "http.client": "http_client",
     "urllib3.connection": "http_client",
+    "urllib3.connectionpool": "connecting",
     "aiohttp": "aiohttp_client",
     "websockets.sync.client": "websockets_client",
     "websockets.asyncio.client": "websockets_client",
