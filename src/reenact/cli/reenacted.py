@@ -66,6 +66,7 @@ class Reenacted:
                 scratch=scratch,
                 live=self._live,
                 models=preflight.model_ports(recording),
+                inside=tuple((os.path.abspath(path), run) for path, run in recording.inside),
                 **self._plan,
             )
             head = {**start.head, **self._head}

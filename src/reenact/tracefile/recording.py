@@ -1,7 +1,6 @@
 """Recording: one run as read back, its events fetched by number, nothing parsed before it is asked for.
 
-The base of the debugger and of ``show``. Opening a file of any size takes no more than its index;
-findings met later are added to ``findings`` as they are met.
+The base of the debugger and of ``show``. Opening a file takes no more than its index; findings come later.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from .status import status_of
 from .table import Execution, choose, executions
 
 _OFFSET = (1 << PLACE_BITS) - 1
-
 _OFF = 16
 """Lines around its place among which a step is sought."""
 
@@ -40,6 +38,8 @@ class Recording:
         self.findings: list[Finding] = findings
         self.shelf = shelf
         self._execution = execution
+        self.inside: Sequence[tuple[str, str]] = ()
+        """Files and ids of runs whose events are among its own: see ``inside.with_inside``."""
         self._calls: list[Call] | None = None
         self._ends: tuple[Event | None, Event | None] | None = None
         self._event_types: list[str] | None = None

@@ -70,6 +70,16 @@ class Execution:
         self.steps.append(max(envelope.step or 0, 0) & 0xFFFFFFFFFFFFFFFF)
         self.writer_numbers.append(number)
 
+    def take(self, envelope: Envelope, fields: dict[str, Any] | None, place: int, shelf: Shelf) -> None:
+        """Append the next event of those that are read whole, and count what it says."""
+        self.add(envelope, place)
+        shelf.learn(envelope, fields, place)
+        if self.totals is None:
+            self.totals = Totals()
+        known = fields if fields is not None else shelf.light(place) or {}
+        self.totals.writer = envelope.w
+        self.totals.add(dialects.event_type(envelope.kind), known)
+
     def count(self, *, system: bool = False) -> int:
         """Return the number of events, bookkeeping left out unless asked for."""
         return len(self.places) if system else len(self.places) - len(self.book)
@@ -118,13 +128,7 @@ def executions(
             return [quick]
     sorter = Sorter(merge)
     for envelope, fields, place in placed(path, shelf, on_finding):
-        execution = sorter.execution(envelope, fields)
-        execution.add(envelope, place)
-        shelf.learn(envelope, fields, place)
-        assert execution.totals is not None
-        known = fields if fields is not None else shelf.light(place) or {}
-        execution.totals.writer = envelope.w
-        execution.totals.add(dialects.event_type(envelope.kind), known)
+        sorter.execution(envelope, fields).take(envelope, fields, place, shelf)
     return sorter.found
 
 
@@ -162,7 +166,6 @@ class Sorter:
 
     def _new(self, run: str | None) -> Execution:
         execution = self._latest[run] = Execution(run)
-        execution.totals = Totals()
         self.found.append(execution)
         return execution
 

@@ -7,6 +7,7 @@ import argparse
 from ...capture.supervise import end_like
 from ...playback.matching.modes import KEEP_GOING, REBASE, STRICT
 from ...playback.replay import preflight
+from ...tracefile.inside import with_inside
 from .. import runs
 from ..output import Output
 from ..reenacted import Reenacted
@@ -63,7 +64,7 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Nam
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    recording = runs.load(args.run_address, run=args.run, blobs=args.blobs)
+    recording = with_inside(runs.load(args.run_address, run=args.run, blobs=args.blobs))
     agent, outcome = Reenacted(
         recording,
         start_of(recording, args.command, "replay"),

@@ -17,7 +17,7 @@ from ...capture.seams.table import SEAMS, SEAMS_VARIABLE
 from ...capture.shadow import named_folder
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
-from ...tracefile.listing import head_and_tail
+from ...tracefile.inside import runs_inside
 from ..output import Output
 from ..text import clean, compact, count, dump
 
@@ -228,7 +228,8 @@ def _tell(agent: Supervised, unseen: list[str], out: Output) -> None:
     words = [agent.status, count(sums.turns, "call"), f"{compact(sums.total_tokens)} tokens"]
     if sums.errors:
         words.append(count(sums.errors, "error"))
-    inside = _runs_inside(agent)
+    rows = runs_inside(agent.path, agent.run_id, most=_LOOKED_AT)
+    inside = [row.name for row in rows]
     if inside:
         names = ", ".join(list(dict.fromkeys(inside))[:3])
         words.append(f"{count(len(inside), 'run')} inside: {names}")
@@ -236,19 +237,6 @@ def _tell(agent: Supervised, unseen: list[str], out: Output) -> None:
     if unseen:
         more = f"; and {len(unseen) - 5} more" if len(unseen) > 5 else ""
         out.say(clean(f"reenact: not seen: {'; '.join(unseen[:5])}{more}"))
-
-
-def _runs_inside(agent: Supervised) -> list[str]:
-    """Return the names of the runs its functions and requests were: their calls are in other files."""
-    folder, own = os.path.split(agent.path)
-    try:
-        names = [
-            name for name in sorted(os.listdir(folder)) if name.endswith(".jsonl") and name[:15] >= own[:15]
-        ]
-    except OSError:
-        return []
-    rows = [row for name in names[:_LOOKED_AT] for row in head_and_tail(os.path.join(folder, name))]
-    return [row.name for row in rows if row.parent_run == agent.run_id]
 
 
 def _unseen_text(unseen: dict[str, Any], calls: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...errors import UsageError
 from ...tracefile.calls import MODEL, TOOL
+from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording
 from ...wire import shapes
 from ..text import dump
@@ -95,7 +96,8 @@ class Sample:
 
 
 def behaviour(recording: Recording) -> tuple[list[str], str]:
-    """Return the tools that a run called, and what its last answer says."""
+    """Return the tools that a run called, runs inside it too, and what its last answer says."""
+    recording = with_inside(recording)
     steps = [f"{call.tool}({dump(call.args)})" for call in recording.calls(derived=True) if call.kind == TOOL]
     answers = [call.end for call in recording.calls() if call.kind == MODEL and call.end is not None]
     final = shapes.text(answers[-1].body) if answers else ""

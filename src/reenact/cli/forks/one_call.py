@@ -27,7 +27,7 @@ _SHOWN = 2_000
 
 def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
     tape = Tape(recording)
-    call = call_at(tape, args.at)
+    call = call_at(tape, args.at, recording)
     edits = edits_of(args)
     if edits.replaces_answer or edits.replaces_tool_result:
         raise UsageError("there is no run that --one-call could go on with", hint="leave --one-call out")

@@ -8,6 +8,7 @@ from typing import Any
 from ...capture.supervise import Supervised
 from ...prices import Bill, Book
 from ...tracefile.calls import MODEL
+from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording
 from ..replayed import Outcome
 from ..text import compact, count
@@ -67,7 +68,7 @@ class ForkOutcome:
         self.spent: Spent | None = None
         self.hint: str | None = None
         if os.path.exists(agent.path):
-            recording = Recording.load(agent.path, agent.run_id)
+            recording = with_inside(Recording.load(agent.path, agent.run_id))
             self.spent = Spent(recording)
             self.hint = why_failed(recording, provider) if agent.exit and not self.halted else None
 

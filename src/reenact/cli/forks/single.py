@@ -15,6 +15,7 @@ from ...playback.fork.going_live import Fork
 from ...playback.fork.world import HARMLESS, effect_of
 from ...playback.matching.tape import RecordedCall, Tape
 from ...playback.replay import preflight
+from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording
 from ..output import Output
 from ..reenacted import Reenacted
@@ -26,9 +27,10 @@ from .outcome import ForkOutcome
 STOPPED, DIVERGED = 1, 3
 
 
-def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
+def run(args: argparse.Namespace, alone: Recording, out: Output) -> int:
+    recording = with_inside(alone)
     tape = Tape(recording)
-    call = call_at(tape, args.at)
+    call = call_at(tape, args.at, alone)
     edits = edits_of(args)
     edits.check(call, tape)
     live = live_tools(recording, tape, call, args.live_tools)
@@ -89,16 +91,20 @@ def edits_of(args: argparse.Namespace) -> Edits:
     )
 
 
-def call_at(tape: Tape, address: str | None) -> RecordedCall:
-    """Return the call at an address, or the first that began after what is there."""
-    recording = tape.recording
+def call_at(tape: Tape, address: str | None, recording: Recording) -> RecordedCall:
+    """Return the call at an address of a recording, or the first that began after what is there.
+
+    The tape may hold the runs inside it, too.
+    """
     if not tape.calls:
         raise UsageError(
             f"{recording.name} holds no call that could be answered", hint="record it with reenact run"
         )
     if address is None:
         return next((call for call in tape.calls if call.kind == "model"), tape.calls[0])
-    event = recording.event(address)
+    is_inside = address.startswith("call:")  # ids are the same in all runs, numbers of turns are not
+    event = (tape.recording if is_inside else recording).event(address)
+    event = tape.recording.at_step(event.step or 0, event.writer) or event
     for call in tape.calls:
         if event in (call.event, call.end_event):
             return call

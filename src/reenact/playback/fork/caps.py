@@ -9,6 +9,7 @@ from threading import Lock
 from ...errors import Halted
 from ...prices import Book
 from ...tracefile.calls import MODEL
+from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording
 
 CALLS, USD, STEPS = 50, 1.0, 200
@@ -56,11 +57,11 @@ class Caps:
             os.close(file)
 
     def spent(self) -> Decimal:
-        """Return what the answers so far cost, as they stand in the run's own file; unknown counts as 0."""
+        """Return what the answers so far cost, as they stand in the files of the run; unknown counts as 0."""
         if self._book is None:
             self._book = Book.open()
         book, bill = self._book, self._book.bill()
-        for call in Recording.load(self._path).calls():
+        for call in with_inside(Recording.load(self._path)).calls():
             if call.kind == MODEL and call.end is not None and call.begin is not None:
                 bill.add(book.price(call.end._whole(), call.begin._whole()))
         return bill.usd

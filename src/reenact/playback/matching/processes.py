@@ -17,7 +17,7 @@ from .tape import RecordedCall, Tape
 def calls_of(tape: Tape, *, is_first: bool, live: Container[str]) -> list[RecordedCall]:
     """Return the calls that the first process may make, or else those that all others may."""
     root = next(iter(tape.recording.writers), None)
-    return [call for call in tape.calls if (call.writer == root) == is_first and call.tool not in live]
+    return [call for call in tape.calls if (call.process == root) == is_first and call.tool not in live]
 
 
 def shared_by(tape: Tape, calls: list[RecordedCall], claims: Claims, *, is_first: bool) -> Shared:

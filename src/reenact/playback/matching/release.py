@@ -25,6 +25,9 @@ TOGETHER = 0.001
 """Seconds between two recorded ends within which an agent may have seen both before it acted on either."""
 PATIENCE = 0.1
 """Seconds without a request, after which a call that should have been made by now is no more waited for."""
+LOOKS = 5
+"""Looks in which the quiet seconds pass, twice as many for the patient ones. Each is a turn for whoever else
+wants to run: a machine that is too busy to give us ours in time gives others theirs no sooner."""
 
 
 class Coming(Protocol):
@@ -36,7 +39,7 @@ class Coming(Protocol):
 class _Ticket:
     """One answer that waits to be given."""
 
-    __slots__ = ("call", "granted", "not_before", "owner", "poke", "queued")
+    __slots__ = ("call", "granted", "looks", "not_before", "owner", "poke", "queued", "seen")
 
     def __init__(
         self, call: RecordedCall, poke: Callable[[], None], pause: float, owner: tuple[int, object]
@@ -49,6 +52,9 @@ class _Ticket:
         self.queued = time.monotonic()
         self.not_before = self.queued + pause
         self.owner = owner
+        self.seen = 0
+        self.looks = 0
+        """How often it was looked whether anything has gone on since ``seen``."""
 
     def __lt__(self, other: _Ticket) -> bool:
         return (self.call.end, self.call.begin) < (other.call.end, other.call.begin)
@@ -188,18 +194,26 @@ class Release:
             if not self._acted:
                 if ticket.owner[1] is not None and not idle:
                     return 0.0
-                left = self._last + self._quiet - now
-                if left > 0 and (ticket.owner[1] is None or len(self._threads) > 1):
-                    return left
+                is_alone = ticket.owner[1] is not None and len(self._threads) == 1
+                if not is_alone and not self._is_still(ticket, self._quiet, LOOKS, now):
+                    return self._quiet / LOOKS
             missing = self._coming.to_come_before(ticket.call.end, self.given_up)
             if missing is not None:
-                left = min(self._last + self._patience, ticket.queued + self._most) - now
-                if left > 0:
-                    return left
+                if now < ticket.queued + self._most and not self._is_still(
+                    ticket, self._patience, 2 * LOOKS, now
+                ):
+                    return self._patience / (2 * LOOKS)
                 self.given_up.add(missing.number)
                 return 0.0
             self._grant(now)
             return None
+
+    def _is_still(self, ticket: _Ticket, seconds: float, looks: int, now: float) -> bool:
+        """True if nothing was asked for or given for so long, and in so many looks."""
+        if ticket.seen != self._activity:
+            ticket.seen, ticket.looks = self._activity, 0
+        ticket.looks += 1
+        return ticket.looks > looks and now >= self._last + seconds
 
     def _grant(self, now: float) -> None:
         """Let the first of those that wait go, and all that came together with it."""

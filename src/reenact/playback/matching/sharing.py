@@ -48,7 +48,7 @@ class Shared:
             for pid, number in made:
                 call = self._calls.get(number)
                 if call is not None:
-                    self._made_by.setdefault(call.writer, set()).add(pid)
+                    self._made_by.setdefault(call.process, set()).add(pid)
                     if pid != self._claims.pid:
                         use(call)
             yield
@@ -56,22 +56,22 @@ class Shared:
     def take(self, call: RecordedCall) -> None:
         """Tell all that a call is over; held."""
         self._claims.add(CALL, call.number)
-        self._made_by.setdefault(call.writer, set()).add(self._claims.pid)
+        self._made_by.setdefault(call.process, set()).add(self._claims.pid)
 
     def nearest(self, equal: list[RecordedCall]) -> list[RecordedCall]:
         """Return those of equal calls that this process is most likely to be making."""
-        first = [call for call in equal if self.is_first and call.writer == self._root]
+        first = [call for call in equal if self.is_first and call.process == self._root]
         if first:
             return first
         for is_near in (self._is_ours, self._is_alike, self._is_nobodys):
-            near = [call for call in equal if is_near(call.writer)]
+            near = [call for call in equal if is_near(call.process)]
             if near:
                 return near
         return equal
 
     def is_alone_with(self, call: RecordedCall) -> bool:
         """True if this process, and no other, makes the calls of that recorded one."""
-        return self._made_by.get(call.writer) == {self._claims.pid}
+        return self._made_by.get(call.process) == {self._claims.pid}
 
     def writer(self) -> str | None:
         """Return the recorded process that this one is now, None if it is told by nothing."""

@@ -11,6 +11,7 @@ from functools import cached_property
 from threading import RLock
 from typing import Any
 
+from ... import schema
 from ...tracefile.calls import Call
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
@@ -44,7 +45,9 @@ class _Parts:
 class RecordedCall:
     """One call of a recording."""
 
-    def __init__(self, call: Call, begin: Event, number: int, lock: RLock, parts: _Parts) -> None:
+    def __init__(
+        self, call: Call, begin: Event, number: int, lock: RLock, parts: _Parts, process: str
+    ) -> None:
         self._call = call
         self._parts = parts
         self._begin = begin
@@ -64,7 +67,8 @@ class RecordedCall:
         """The tool that called this one."""
         self.attempt = call.attempt
         self.tool = call.tool
-        self.writer = begin.writer
+        self.process = process
+        """The writer that stands for the process it was made in."""
         # Other HTTP calls do not say which agent made them: they are kept in order among themselves.
         self.lane = (begin.writer, HTTP if call.kind == HTTP else call.lane)
 
@@ -200,6 +204,7 @@ class Tape:
         self.recording = recording
         self.lock = RLock()
         parts = _Parts()
+        self._processes = _processes(recording)
         self.calls: list[RecordedCall] = []
         self.unusable: list[Call] = []
         """Calls whose begin or request is not recorded: nothing can be told to equal them."""
@@ -208,13 +213,18 @@ class Tape:
             if begin is None or begin is call.end or begin.index is None:
                 self.unusable.append(call)
             else:
-                self.calls.append(RecordedCall(call, begin, len(self.calls), self.lock, parts))
+                process = self.process_of(begin.writer)
+                self.calls.append(RecordedCall(call, begin, len(self.calls), self.lock, parts, process))
         self._by_id = {call.id: call for call in self.calls}
 
     @classmethod
     def load(cls, path: str, run: str | None = None) -> Tape:
         """Open one run of a file."""
         return cls(Recording.load(path, run))
+
+    def process_of(self, writer: str) -> str:
+        """Return the writer that stands for a writer's process: a run inside another has one of its own."""
+        return self._processes.get(writer, writer)
 
     def call(self, id_: str) -> RecordedCall | None:
         """Return a call by its id."""
@@ -233,7 +243,7 @@ class Tape:
             by_link = call.parent in ids or call.within in ids
             if by_link:
                 ids.add(call.id)
-            if by_link or (call.kind == HTTP and call.writer == tool.writer and call.end < tool.end):
+            if by_link or (call.kind == HTTP and call.process == tool.process and call.end < tool.end):
                 found.append(call)
         return found
 
@@ -252,6 +262,24 @@ class Tape:
 
     def __repr__(self) -> str:
         return f"<Tape of {len(self.calls)} calls of {self.recording.name}>"
+
+
+def _processes(recording: Recording) -> dict[str, str]:
+    """Return the writers of runs inside a run, and who else wrote in the same process."""
+    if len(recording.writers) < 2:
+        return {}
+    found: dict[str, str] = {}
+    by_pid: dict[Any, str] = {}
+    for at, kind in enumerate(recording.event_types(system=True)):
+        if kind in (schema.RUN_START, schema.PROC_START):
+            event = recording.lines[at]
+            pid = event._raw().get("pid")
+            event._forget()
+            if kind == schema.RUN_START and event.run_id != recording.run_id:
+                found[event.writer] = by_pid.setdefault(pid, event.writer)
+            else:
+                by_pid[pid] = event.writer
+    return found
 
 
 def _has_mark(value: Any, depth: int) -> bool:

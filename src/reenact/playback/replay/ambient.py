@@ -48,7 +48,7 @@ class Ambient:
                     continue
                 event = recording.events[at]
                 name, thread = event._raw().get("name"), event._raw().get("thread")
-                if event.writer == writer and type(name) is str:
+                if self._tape.process_of(event.writer) == writer and type(name) is str:
                     found.setdefault((name, thread), deque()).append(at)
                     self._by_name.setdefault(name, deque()).append(at)
                 event._forget()

@@ -36,6 +36,8 @@ class Plan:
     """Ports of this machine at which the recorded model listened (``guard.Guard``)."""
     blobs: str | None = None
     """Where else blobs are looked for."""
+    inside: tuple[tuple[str, str], ...] = ()
+    """Files and ids of the runs inside it."""
     fork: dict[str, Any] = field(default_factory=dict)
     """Of a run that goes live somewhere: where, and how it goes on (``going_live.Fork``)."""
 

@@ -59,13 +59,15 @@ def _may_serve(plan: Plan) -> Callable[[], bool] | None:
 
 
 def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
+    from ...tracefile.inside import Inner, with_inside
     from ...tracefile.recording import Recording
     from ..matching.player import Player
     from ..matching.processes import calls_of, shared_by
     from ..matching.tape import Tape
     from .responder import TapeResponder
 
-    tape = Tape(Recording.load(plan.path, plan.run, blobs=plan.blobs))
+    alone = Recording.load(plan.path, plan.run, blobs=plan.blobs)
+    tape = Tape(with_inside(alone, [Inner(*each) for each in plan.inside]))
     calls = calls_of(tape, is_first=is_first, live=plan.live)
     report = Report(plan.report, process=None if is_first else _called())
     told: dict[str, Any] = {"tell": report.diverged, "note": report.note}
