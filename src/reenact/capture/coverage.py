@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from . import guard
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +39,8 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
     if note is not None:
         try:
             note(*args)
-        except Exception:  # whatever a host or a command is made of: raising here would stop the agent's call
-            pass
+        except Exception as exc:  # whatever a host or a command is made of: ours would stop the agent's call
+            guard.pass_on(exc)
 
 
 def _contact(host: Any, *_: Any) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import reenact
 from reenact import Tap, Trace
-from reenact.capture import guard
+from reenact.capture import coverage, guard
 
 
 class Unbound:
@@ -116,3 +116,21 @@ def test_a_time_out_by_signal_while_we_write_to_stderr_is_the_agents(
             trace.step("note")
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_time_out_by_signal_while_a_host_is_noted_is_the_agents() -> None:
+    class Odd(str):
+        def __str__(self) -> str:
+            signal.raise_signal(signal.SIGUSR1)
+            return "host"
+
+    def time_out(*_: Any) -> None:
+        raise TimeoutError("the agent's")
+
+    before = signal.signal(signal.SIGUSR1, time_out)
+    try:
+        with pytest.raises(TimeoutError, match="the agent's"):
+            coverage._audit("socket.getaddrinfo", (Odd("host"), 80))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    coverage._audit("socket.getaddrinfo", (b"\xff", 80))  # one that is nothing at all

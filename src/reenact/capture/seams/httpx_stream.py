@@ -21,7 +21,8 @@ def begin(watch: Watch, request: Any) -> Exchange | None:
     try:
         try:
             body = request.content
-        except Exception:  # a body that is made while it is sent: a file, a generator
+        except Exception as exc:  # a body that is made while it is sent: a file, a generator
+            guard.pass_on(exc)
             body = None
         return watch.begin(request.method, str(request.url), _items(request.headers), body)
     except Exception as exc:
@@ -55,7 +56,8 @@ def _content(response: Any) -> bytes | None:
         return None
     try:
         return bytes(response.content)
-    except Exception:  # closed before it was read
+    except Exception as exc:  # closed before it was read
+        guard.pass_on(exc)
         return None
 
 
