@@ -36,16 +36,17 @@ def write_answer(
     frames: Any = None,
     raw: Callable[[bool], dict[str, Any] | None] | None = None,
     given_up: bool = False,
+    fresh: bool = False,
 ) -> list[tuple[str | None, str, object]]:
     """Record a model.response; returns the tool uses it asks for.
 
     ``first`` and ``last`` are further fields, ``frames`` tells who asked, ``raw`` keeps the stream it came
-    in, as emit_answer wants it; one that was ``given_up`` is not read to its end.
+    in, as emit_answer wants it; one that was ``given_up`` is not read to its end. A ``fresh`` body is ours.
     """
     told = failure(error)
     # Looked at through a copy: objects may do anything when asked, other threads may change a dict.
     plain = is_plain(body)
-    given, body = body, frozen(body) if plain else jsonable(body)
+    given, body = body, (body if fresh else frozen(body)) if plain else jsonable(body)
     reading = Reading(body, opened.provider if opened is not None else None)
     if told is None:
         told = _refusal(body, reading, status, frames)

@@ -10,6 +10,7 @@ from .. import schema
 from ..wire.routes import MODEL
 from ..wire.shapes import error_of, kept_conversation, provider_of_request
 from ..wire.stream import assemble, stream_kind
+from ..wire.toolresults import brought_results
 from ..wire.values import mapping, string
 from . import guard, unread
 from .answer import write_answer
@@ -89,8 +90,6 @@ class Exchange:
             about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
             self.recorder.emit(schema.HTTP_REQUEST, request_fields(about, body, kind))
             return
-        from ..wire.toolresults import brought_results
-
         parent, tree = self._calls.open_tool(), tree_now(self.recorder)
         self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
         self.provider = self._opened.provider = self.provider or provider_of_request(body, self.url)
@@ -218,7 +217,8 @@ class Exchange:
             self.recorder, self._calls, body, self._call, self._opened,
             error=error, status=self._status, first=first,
             last={name: value for name, value in last.items() if value},
-            frames=caller_frames, raw=keep if self._stream else None, given_up=first["ended"] == CLOSED,
+            frames=caller_frames, raw=keep if self._stream else None,
+            given_up=first["ended"] == CLOSED, fresh=True,
         )  # fmt: skip
         failed = error is not None or (self._status or 0) >= 400
         asked = None if failed else frozenset(str(use[0]) for use in uses) or None

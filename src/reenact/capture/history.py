@@ -60,6 +60,7 @@ class History:
         """Write the event; ``fields`` are all but the body's. Under the lock."""
         texts, given = recorder.texts, body
         content = texts.content()
+        fresh = callable(lane)  # a seam has parsed the body itself
         ours = content != "full" or type(body) is not dict or not _has_plain_keys(body)
         if ours:
             body = texts.withhold("body", jsonable(body), content)
@@ -90,7 +91,7 @@ class History:
             # SDK objects among the messages never equal our copies; made plain, they do.
             body, ours = jsonable(body), True
             base, kept = self.best_base(key, lane, body[key])
-        request = _Request(self, recorder.texts, fields["call"], key, body, lane, base, kept, ours)
+        request = _Request(self, recorder.texts, fields["call"], key, body, lane, base, kept, ours, fresh)
         resets = self.resets
         written = recorder.write(schema.MODEL_REQUEST, fields, text + request.text(), full, held=True)
         if not written:
@@ -136,6 +137,7 @@ class _Request:
         base: Base | None,
         kept: int,
         ours: bool,
+        fresh: bool,
     ) -> None:
         self.history = history
         self.texts = texts
@@ -145,6 +147,8 @@ class _Request:
         self.body = body
         self.ours = ours
         """True if the body is our own plain copy already, with ``$`` keys doubled."""
+        self.fresh = fresh
+        """True if nobody else has it, so that it will not change."""
         self.raw: list[Any] = body[key]
         self.base = base
         self.kept = kept
@@ -244,7 +248,9 @@ class _Request:
     def _stored(self, raw: Any, name: str | None) -> tuple[Any, str, bool]:
         """Return a value plain, its text as the file holds it, and whether the two differ."""
         # Frozen first: the text in the file and the copy we compare with must be of the same moment.
-        plain = raw if self.ours else frozen(raw) if is_plain(raw) else jsonable(raw)
+        plain = raw
+        if not self.ours:
+            plain = (raw if self.fresh else frozen(raw)) if is_plain(raw) else jsonable(raw)
         try:
             text = dumps(plain)
         except (ValueError, TypeError, RecursionError, MemoryError) as exc:  # NaN, a huge int

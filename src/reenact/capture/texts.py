@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .blobs import Blobs
     from .redact import Redactor
 
-int_text = int.__repr__
+int_text, float_text = int.__repr__, float.__repr__
 _EXACT = 2**63
 CAP = 64 << 10
 """Bytes of a string that stay in the line; longer ones become blobs."""
@@ -66,6 +66,8 @@ class Texts:
                     text += "null"
                 elif kind is int and -_EXACT < value < _EXACT:
                     text += int_text(value)
+                elif kind is float and -_EXACT < value < _EXACT:
+                    text += float_text(value)
                 else:
                     text += to_json(value)
             if self.redactor is None or not self.redactor.suspicious(text):

@@ -110,7 +110,7 @@ _places: dict[tuple[str, tuple[str, ...]], tuple[str, bool]] = {}
 
 
 def _place(url: str, named: Collection[str]) -> tuple[str, bool]:
-    """Return the path of a URL and whether its host serves models; an agent asks the same few all the time."""
+    """Return a URL's path and whether its host serves models; an agent asks the same few again and again."""
     known = _places.get(key := (url, tuple(named)))
     if known is None:
         if len(_places) >= 100:

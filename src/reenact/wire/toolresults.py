@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .gemini import _get as get
+from .shapes import conversation_key
 from .values import mapping, mappings, string
 
 
@@ -23,8 +24,6 @@ class ToolResult(NamedTuple):
 
 def brought_results(body: object) -> frozenset[str]:
     """Return the ids of the tool uses whose results a request brings: those its last messages carry."""
-    from .shapes import conversation_key
-
     key = conversation_key(body)
     found: set[str] = set()
     for message in reversed(mapping(body)[key] if key else []):
