@@ -14,7 +14,7 @@ import pytest
 from provider import Provider
 
 SERVER = """
-import os, socket, sys
+import json, os, socket, sys, urllib.request
 from mcp.server import MCPServer
 
 server, log = MCPServer(sys.argv[1]), os.path.join(os.path.dirname(os.path.abspath(__file__)), sys.argv[1])
@@ -26,6 +26,10 @@ def note(text):
 @server.tool(annotations={"readOnlyHint": True})
 def height(hill: str) -> str:
     note("height " + hill)
+    if sys.argv[1] == "pipe" and "MODEL_URL" in os.environ:  # a call of a process that is part of the run
+        ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "server " + hill}]}
+        url, headers = os.environ["MODEL_URL"] + "/v1/messages", {"content-type": "application/json"}
+        urllib.request.urlopen(urllib.request.Request(url, json.dumps(ask).encode(), headers)).close()
     return f"{sys.argv[1]} {hill} {os.environ.get('METRES', '80 m')}"
 
 @server.resource("hill://{name}")
@@ -52,7 +56,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-PIPE = StdioServerParameters(command=sys.executable, args=["server.py", "pipe"], env={"METRES": os.environ["METRES"]})
+PIPE = StdioServerParameters(command=sys.executable, args=["server.py", "pipe"], env=dict(os.environ))
 WEB = os.environ["WEB"]
 
 def create(text):
@@ -110,7 +114,7 @@ class Desk:
         self.first = self("run", "--name", "first", "--record-http", "all", "agent.py")
         assert self.first.returncode == 0, self.first.stderr
         self.heard = self.said()
-        self.forked = self("fork", "first", "--at", "turn:2", "--", "agent.py", METRES="9 m")
+        self.forked = self("fork", "first", "--at", "turn:3", "--", "agent.py", METRES="9 m")
         self.heard_of_fork = self.said()
         (folder / "server.py").rename(folder / "gone.py")
         self.end()
@@ -189,10 +193,10 @@ def test_after_the_cut_of_a_fork_the_real_servers_are_asked(desk: Desk) -> None:
 
 
 def test_a_server_that_is_missing_after_the_cut_is_named(desk: Desk) -> None:
-    done = desk("fork", "first", "--at", "turn:2", "--", "agent.py")
+    done = desk("fork", "first", "--at", "turn:3", "--", "agent.py")
     assert done.returncode == 1, done.stderr
     assert "server.py pipe was to be asked from here on, and is not there" in done.stderr
-    kept = desk("fork", "first", "--at", "turn:2", "--tools", "recorded", "--", "agent.py")
+    kept = desk("fork", "first", "--at", "turn:3", "--tools", "recorded", "--", "agent.py")
     assert (kept.stdout, kept.returncode) == (desk.first.stdout, 0), kept.stderr
 
 

@@ -16,6 +16,7 @@ from ..edits.cut import CutRequest
 from ..matching.fingerprint import TOOL, Request
 from ..matching.frontier import Frontier, asks_the_same, same_site
 from ..matching.tape import RecordedCall, Tape
+from ..replay.servers_then import server_processes
 
 ANSWERED, AROUND, AT_CUT, BEYOND = "answered", "around the cut", "at the cut", "beyond"
 """Where a request stands: the recording answers it, or tells that it diverged; it is that of a tool that the
@@ -105,15 +106,17 @@ def tools_around(tape: Tape, cut: RecordedCall) -> list[RecordedCall]:
 
 def kept_calls(tape: Tape, cut: RecordedCall, *, is_whole: bool = False) -> list[RecordedCall]:
     """Return the calls that are answered although the run goes live at one of them."""
-    around = {call.number for call in tools_around(tape, cut)}
-    before = [call for call in tape.calls[: cut.number] if call.number not in around]
+    left_out = {call.number for call in tools_around(tape, cut)}
+    absent = server_processes(tape.recording) - {cut.event.writer}  # not there before, and live after
+    left_out |= {call.number for call in tape.calls if absent and call.event.writer in absent}
+    before = [call for call in tape.calls[: cut.number] if call.number not in left_out]
     if is_whole:
         return before
     beside = {lane for lane in {call.lane for call in tape.calls} if lane != cut.lane}
     beside &= _overlapping(tape.calls, cut.lane)
     began = {call.lane for call in tape.calls if call.begin < cut.begin} | _with(tape.calls, cut)
     later = [call for call in tape.calls[cut.number + 1 :] if call.lane in beside & began]
-    others = _who_came_after(tape.calls, cut)
+    others = _who_came_after(tape.calls, cut) | left_out
     return before + [call for call in later if call.number not in others]
 
 

@@ -134,6 +134,8 @@ class Guard:
         check = self._checks.get(event)
         if check is not None and not self._openings and not self._is_free():
             check(event, args)
+        elif event == "subprocess.Popen" and self._servers is not None and is_mcp_server():
+            servers.note(self._servers, args[1])  # started for a tool that may run
 
     def _connects(self, event: str, args: tuple[Any, ...]) -> None:
         address = args[1] if len(args) > 1 else None
