@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from provider import Provider
 from reenact.capture import announce, files
@@ -16,6 +17,16 @@ pytest_plugins = ["pytester"]
 collect_ignore = [] if os.environ.get("REENACT_FRAMEWORKS") else ["frameworks"]
 """Frameworks have environments of their own: `make test-frameworks`."""
 
+
+# How long an example takes says something of the machine only, and a commit is not to fail for the example of a
+# day: `make test` tries the same ones each time, `make test-long` others.
+settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=not os.environ.get("REENACT_LONG"),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("suite")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell: what we start would never hear a Ctrl-C.

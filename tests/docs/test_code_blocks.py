@@ -27,6 +27,7 @@ OTHERS = ("hypothesispytest", "langsmith_plugin", "respx", "platformdirs", "time
 """Plugins of pytest that are here for other reasons; loading them takes longer than a page's tests."""
 
 
+@pytest.mark.timeout(900)  # a page starts dozens of processes, each of them with an SDK to import
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_code_on_the_page_runs_and_prints_what_it_says(
     page: Path, tmp_path: Path, provider: Provider
@@ -114,7 +115,7 @@ class Reader:
         for command, expected in commands:
             done = subprocess.run(
                 ["bash", "-c", command], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", timeout=60, check=False,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", timeout=200, check=False,
             )  # fmt: skip
             last = command is commands[-1][0]
             wanted = int(block.told["exits"]) if last and "exits" in block.told else 0

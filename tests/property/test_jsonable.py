@@ -18,9 +18,10 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import up_to
 from reenact import Tap, Trace, lines, read_events, schema
 from reenact.capture.jsonable import jsonable, to_json
 
@@ -211,7 +212,7 @@ def test_any_object_becomes_one_line_of_ascii_that_parses(which: int) -> None:
 odd_leaves = st.integers(0, len(ODD) - 1).map(lambda which: ODD[which])
 
 
-@settings(max_examples=150, deadline=None)
+@up_to(150)
 @given(
     st.recursive(
         odd_leaves | json_values,
@@ -231,7 +232,7 @@ def test_any_mixture_becomes_one_line_that_parses(value: Any) -> None:
     strictly(line)
 
 
-@settings(max_examples=300, deadline=None)
+@up_to(300)
 @given(value=json_values)
 def test_json_values_come_back_exactly(value: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("round") / "run.jsonl"
@@ -253,7 +254,7 @@ def same_types(one: Any, other: Any) -> bool:
     return str(one) == str(other)  # tells 0.0 from -0.0
 
 
-@settings(max_examples=100, deadline=None)
+@up_to(100)
 @given(fields=st.dictionaries(text.filter(lambda name: name != "kind"), json_values, max_size=5))
 def test_fields_of_any_name_come_back(
     fields: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
@@ -267,7 +268,7 @@ def test_fields_of_any_name_come_back(
         assert (apart if name in schema.RESERVED else event.payload)[name] == value
 
 
-@settings(max_examples=500, deadline=None)
+@up_to(500)
 @given(json_values)
 def test_lines_are_the_same_bytes_with_and_without_orjson(value: Any) -> None:
     lines.decelerate()

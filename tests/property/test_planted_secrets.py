@@ -7,9 +7,10 @@ import json
 import string
 import urllib.parse
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import up_to
 from reenact.capture.redact import Redactor
 from reenact.lines import dumps
 
@@ -155,7 +156,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=1500)
+@up_to(1500)
 @given(value=VALUES)
 def test_rules_never_find_what_the_prefilter_did_not_announce(value: object) -> None:
     redactor = Redactor(ENVIRON)
@@ -168,7 +169,7 @@ def test_rules_never_find_what_the_prefilter_did_not_announce(value: object) -> 
         assert new is value or redactor.total > 0
 
 
-@settings(max_examples=1500)
+@up_to(1500)
 @given(text=SOUP | VALUES.map(dumps) | VALUES.map(lambda value: json.dumps(value, ensure_ascii=False)))
 def test_nothing_is_found_in_text_whose_bytes_were_cleared(text: str) -> None:
     redactor = Redactor(ENVIRON)
@@ -176,7 +177,7 @@ def test_nothing_is_found_in_text_whose_bytes_were_cleared(text: str) -> None:
         assert redactor.may_hold(text.encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=1500)
+@up_to(1500)
 @given(value=VALUES)
 def test_redaction_is_idempotent(value: object) -> None:
     redactor = Redactor(ENVIRON)

@@ -6,9 +6,10 @@ from decimal import Decimal
 from importlib import import_module
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import up_to
 from reenact.prices import Bill, Book
 
 NAMES = [
@@ -46,7 +47,7 @@ def book(tmp_path_factory: pytest.TempPathFactory):
         yield Book.open(str(tmp_path_factory.mktemp("no settings")))
 
 
-@settings(max_examples=200, deadline=None)
+@up_to(200)
 @given(LINES, LINES | st.none())
 def test_any_line_has_a_cost_or_a_reason(book, line, request_):
     price = book.price(line, request_)

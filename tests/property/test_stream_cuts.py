@@ -6,9 +6,10 @@ import copy
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import up_to
 from reenact.wire import shapes
 from reenact.wire.assemble_openai_chat import Chat
 from reenact.wire.pieces import Problems
@@ -81,7 +82,7 @@ def test_cut_at_every_byte(name: str) -> None:
     assert found.body == stream.body
 
 
-@settings(max_examples=300, deadline=None)
+@up_to(300)
 @given(st.data())
 def test_a_damaged_stream_never_raises(data: st.DataObject) -> None:
     stream = STREAMS[data.draw(st.sampled_from(sorted(STREAMS)))]
@@ -96,7 +97,7 @@ def test_a_damaged_stream_never_raises(data: st.DataObject) -> None:
     sound(assemble(bytes(damaged), data.draw(PROVIDERS), content_type), bytes(damaged))
 
 
-@settings(max_examples=200, deadline=None)
+@up_to(200)
 @given(
     data=st.binary(max_size=300),
     provider=PROVIDERS,
@@ -155,7 +156,7 @@ def odd_events(draw: st.DrawFn) -> tuple[str | None, list[object]]:
     return draw(st.sampled_from([name, None])), events
 
 
-@settings(max_examples=250, deadline=None)
+@up_to(250)
 @given(odd_events())
 def test_events_with_any_value_anywhere_never_raise(drawn: tuple[str | None, list[object]]) -> None:
     provider, events = drawn
@@ -163,21 +164,21 @@ def test_events_with_any_value_anywhere_never_raise(drawn: tuple[str | None, lis
     sound(assemble(data, provider), data)
 
 
-@settings(max_examples=80, deadline=None)
+@up_to(80)
 @given(events=st.lists(st.dictionaries(words, anything, max_size=4), max_size=6), provider=PROVIDERS)
 def test_invented_events_never_raise(events: list[dict[str, object]], provider: str | None) -> None:
     data = sse(*events, done=True)
     sound(assemble(data, provider), data)
 
 
-@settings(max_examples=100, deadline=None)
+@up_to(100)
 @given(pieces=st.lists(st.text(max_size=6), min_size=1, max_size=12))
 def test_any_text_in_any_pieces_comes_out_as_it_went_in(pieces: list[str]) -> None:
     chat = sse(*({"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces), done=True)
     assert assemble(chat, None).body["choices"][0]["message"]["content"] == "".join(pieces)  # type: ignore[index]
 
 
-@settings(max_examples=100, deadline=None)
+@up_to(100)
 @given(
     args=st.dictionaries(st.text(max_size=3), st.text(max_size=5), max_size=3),
     cuts=st.sets(st.integers(0, 80)),
@@ -209,7 +210,7 @@ LINES = st.sampled_from(
 )
 
 
-@settings(max_examples=1500)
+@up_to(1500)
 @given(parts=st.lists(LINES, max_size=24))
 def test_events_read_at_once_are_those_read_line_by_line(parts: list[bytes]) -> None:
     data = b"".join(parts)
@@ -237,7 +238,7 @@ CHUNKS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=1500)
+@up_to(1500)
 @given(chunks=st.lists(CHUNKS, max_size=8))
 def test_chunks_that_only_say_more_are_taken_in_as_any_other(chunks: list[dict]) -> None:
     class Careful(Chat):

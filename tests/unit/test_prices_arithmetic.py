@@ -7,9 +7,10 @@ from decimal import Decimal
 from importlib import import_module
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import up_to
 from reenact._pricetable import PriceTable, _plain
 from reenact._ratecards import Card
 
@@ -82,7 +83,7 @@ def turning_points(model) -> list[int]:
     return found
 
 
-@settings(max_examples=1500, deadline=None)
+@up_to(1500)
 @given(calls())
 def test_every_model_usage_day_and_context_costs_what_the_package_says(call):
     which, moment, context, counts = call
@@ -106,7 +107,7 @@ def test_every_model_usage_day_and_context_costs_what_the_package_says(call):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@up_to(300)
 @given(
     st.fixed_dictionaries(
         {

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_wire_total import anything
 
+from examples import up_to
 from reenact.wire import pairing, shapes
 from reenact.wire.convert import TARGETS, as_text, convert
 
@@ -78,7 +79,7 @@ def spoken(messages: list[Any]) -> list[Any]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@up_to(300)
 @given(
     messages=st.lists(anything, max_size=4) | st.lists(st.dictionaries(st.sampled_from(
         ["role", "content", "parts", "tool_calls", "type", "output", "call_id", "images"]), anything), max_size=4),

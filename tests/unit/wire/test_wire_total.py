@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_wire_providers import ANSWERS
 
+from examples import up_to
 from reenact.wire import shapes
 
 KEYS = """type role content text messages input contents output choices message error usage usageMetadata candidates
@@ -43,7 +44,7 @@ def ask_everything(body, provider=None, url=None):
     shapes.conversation_key(body)
 
 
-@settings(max_examples=400, deadline=None)
+@up_to(400)
 @given(
     body=anything,
     provider=st.none() | st.sampled_from(shapes.PROVIDERS),
@@ -70,7 +71,7 @@ def damaged_answers(draw):
     return body
 
 
-@settings(max_examples=400, deadline=None)
+@up_to(400)
 @given(body=damaged_answers(), provider=st.none() | st.sampled_from(shapes.PROVIDERS))
 def test_no_function_raises_for_a_damaged_answer(body, provider):
     ask_everything(body, provider)
