@@ -128,7 +128,10 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         if not missed or isinstance(exc, _missed_kind()):
             raise
         said = f"{type(exc).__name__}: {exc}".partition("\n")[0]
-        raise _missed_kind()("\n\n".join([*missed, f"after that the test failed with {said}"])) from None
+        after = (
+            [] if any(str(exc) in each for each in missed) else [f"after that the test failed with {said}"]
+        )
+        raise _missed_kind()("\n\n".join([*missed, *after])) from None
     if run is not None:
         run.finish()
         problems = run.problems()
@@ -170,12 +173,17 @@ def _reenactment(item: pytest.Item, folder: str) -> Reenactment:
     from .playback.fixtures.inprocess import Reenactment
 
     marker = item.get_closest_marker("reenact")
+    if sum(each.name == "reenact" for each in item.own_markers) > 1:
+        raise UsageError(
+            "pytest.mark.reenact stands twice at this test", hint="a test has one recording: leave one out"
+        )
     args, given = (marker.args, marker.kwargs) if marker is not None else ((), {})
     unknown = set(given) - {"path", "guard", "hosts", "record_http", "live_tools", "allow_unused", "rebase"}
-    if unknown or len(args) > 1 or (args and "path" in given):
+    path = (*args, given.get("path"))[0]
+    is_path = path is None or isinstance(path, str | os.PathLike)
+    if unknown or len(args) > 1 or (args and "path" in given) or not is_path:
         raise UsageError(f"pytest.mark.reenact does not take this: {args} {given}", hint=f"it is {_MARKER}")
-    given = dict(given)
-    path = args[0] if args else given.pop("path", None)
+    given = {name: value for name, value in given.items() if name != "path"}
     return Reenactment(
         item.path.parent / (_default_path(item) if path is None else path),
         mode=item.config.stash[_mode],
@@ -200,7 +208,7 @@ def _default_path(item: pytest.Item) -> str:
             plain += f"-{sha256(parameters.encode()).hexdigest()[:8]}"
         name = f"{name}-{plain}"
     return os.path.join(
-        "traces", item.path.stem, f"{owner.__name__}.{name}.jsonl" if owner else f"{name}.jsonl"
+        "traces", item.path.stem, f"{owner.__qualname__}.{name}.jsonl" if owner else f"{name}.jsonl"
     )
 
 

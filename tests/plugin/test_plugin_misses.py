@@ -166,10 +166,21 @@ def test_connections_are_refused_and_with_guard_all_files_and_programs_too(proje
         ("'ok.jsonl', live_tools=['nobody']", "no tool 'nobody' was recorded\nhint: recorded are: none"),
         ("'ok.jsonl', hosts='one'", "hosts='one'\nhint: hosts is a list"),
         ("'ok.jsonl', retries=3", "does not take this: .*retries"),
+        ("'empty.jsonl'", "empty.jsonl is empty: nothing was recorded in it\nhint: record it: pytest "),
+        ("'folder.jsonl'", "folder.jsonl is a folder"),
+        ("'later.jsonl'", "version 9.0 of the format.*\nhint: .*remove it to have it recorded anew: pytest "),
+        (
+            "'ok.jsonl')\n@pytest.mark.reenact('other.jsonl'",
+            "stands twice at this test\nhint: a test has one",
+        ),
+        ("5", "does not take this: .*5"),
     ],
 )
 def test_what_cannot_be_answered_is_told(project, pytester: pytest.Pytester, marker: str, told: str) -> None:
     write_trace(project.folder / "ok.jsonl", [])
+    project.write("later.jsonl", (project.folder / "ok.jsonl").read_text().replace('"v": "1.', '"v": "9.'))
+    project.write("empty.jsonl", "")
+    (project.folder / "folder.jsonl").mkdir()
     project.write("test_bad.py", f"import pytest\n@pytest.mark.reenact({marker})\ndef test_bad(): pass\n")
     assert project() == {"errors": 1}
     assert re.search(told, project.printed), project.printed

@@ -62,6 +62,11 @@ class TestOld(unittest.TestCase):
     def test_it(self):
         assert ask_lightly("old")
 
+class TestOuter:
+    class TestOld:  # another one of that name
+        def test_it(self, reenact_run):
+            assert ask_lightly("new")
+
 @pytest.fixture
 def asked():
     return ask("from a fixture")
@@ -82,19 +87,20 @@ def test_run_inside(reenact_run):
 
 def test_tests_of_every_kind_are_answered(project) -> None:
     project.write("test_kinds.py", KINDS)
-    assert project("--reenact=rerecord") == {"passed": 7} and project.called == 11
+    assert project("--reenact=rerecord") == {"passed": 8} and project.called == 12
     traces = {str(path.relative_to(project.folder)) for path in project.folder.rglob("*.jsonl")}
     assert {
         "trip.jsonl",
         "traces/test_kinds/test_each-rome.jsonl",
         "traces/test_kinds/TestOld.test_it.jsonl",
+        "traces/test_kinds/TestOuter.TestOld.test_it.jsonl",
     } < traces
-    assert len(traces) == 7 and not (project.folder / ".reenact").exists()
+    assert len(traces) == 8 and not (project.folder / ".reenact").exists()
     before = project.files()
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))  # nobody listens there
         gone = f"http://127.0.0.1:{held.getsockname()[1]}/s/tools-2"
-        assert project("-W", "error", MODEL_URL=gone) == {"passed": 7}, project.printed
+        assert project("-W", "error", MODEL_URL=gone) == {"passed": 8}, project.printed
     assert project.called == 0
     assert project.files() == before
 
