@@ -69,16 +69,16 @@ def urlopen(pool: Any, original: Any, method: Any, url: Any, *args: Any, **given
         asked.give_up(CLOSED)
 
 
-def connect(connection: Any, original: Any, begin: Callable[..., Exchange | None]) -> Any:
-    """Call a connection's ``connect``; what has been asked is begun before."""
+def connect(connection: Any, original: Callable[[], Any], begin: Callable[..., Exchange | None]) -> Any:
+    """Let a connection connect; what has been asked is begun before."""
     asked = _asked.get()
     is_within = outgoing(connection) is not None  # a request connects if nobody has
     if asked is None or asked.is_begun or is_within or protocols.responder is not None:
-        return original(connection)
+        return original()
     method, url, more = asked.request
     asked.is_begun, asked.exchange = True, begin(connection, method, url, more, {})
     try:
-        return original(connection)
+        return original()
     except BaseException as exc:
         if asked.exchange is not None:
             asked.exchange.raised(exc)

@@ -77,8 +77,8 @@ def _taps(watch: Watch) -> dict[str, Any]:
 
 
 def _connecting(watch: Watch) -> Any:
-    def connect(owner: Any, original: Any) -> Any:
-        return connecting.connect(owner, original, partial(_begin, watch))
+    def connect(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
+        return connecting.connect(owner, partial(original, owner, *args, **given), partial(_begin, watch))
 
     return connect
 
