@@ -137,7 +137,7 @@ class _Carrier:
 
 async def _noted(carrier: Any, line: Line) -> AsyncIterator[Any]:
     async with carrier as streams:
-        keys = [id(stream) for stream in streams[:2]]
+        keys = [id(stream) for stream in streams[:2]] if isinstance(streams, tuple) else []
         _lines.update(dict.fromkeys(keys, line))
         try:
             yield streams
