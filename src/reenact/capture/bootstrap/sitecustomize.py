@@ -24,6 +24,8 @@ class _Home:
 
 
 sys.path[:] = [folder for folder in sys.path if folder != _HERE]
+if "REENACT_REPLAY" in os.environ:
+    os.environ["REENACT_OFF"] = "0"  # switched off by the agent, nobody would answer, and it would be live
 if os.environ.get("REENACT_OFF") != "1" and sys.version_info >= (3, 11):
     sys.meta_path.append(_Home)
     try:
