@@ -36,7 +36,7 @@ _LONGEST = 200
 _CHANGES = {
     "os.remove": "remove", "os.rmdir": "remove", "os.mkdir": "make", "os.chmod": "change",
     "os.chown": "change", "os.truncate": "change", "os.utime": "change", "os.setxattr": "change",
-    "os.rename": "rename", "os.link": "link", "os.symlink": "link",
+    "os.removexattr": "change", "os.rename": "rename", "os.link": "link", "os.symlink": "link",
     "shutil.rmtree": "remove", "sqlite3.connect": "open",
 }  # fmt: skip
 _TO_A_SECOND = ("os.rename", "os.link", "os.symlink")
@@ -97,6 +97,7 @@ class Guard:
         checks: dict[str, Callable[[str, tuple[Any, ...]], None]] = {
             "socket.connect": self._connects, "socket.sendto": self._connects,
             "socket.sendmsg": self._connects, "socket.getaddrinfo": self._looks_up,
+            "socket.gethostbyname": self._looks_up,
         }  # fmt: skip
         if not is_relaxed:
             checks |= dict.fromkeys(_CHANGES, self._changes) | dict.fromkeys(_PROGRAMS, self._starts)
@@ -166,7 +167,7 @@ class Guard:
 
     def _opens(self, event: str, args: tuple[Any, ...]) -> None:
         path, _, flags = args
-        if type(flags) is int and flags & _WRITING and not self._may_change(path, None):
+        if type(flags) is int and flags & _WRITING and not self._may_change(path, None, is_followed=True):
             self._refuse(f"write {_shown(path)}")
 
     def _changes(self, event: str, args: tuple[Any, ...]) -> None:
@@ -178,8 +179,9 @@ class Guard:
             return
         if event == "os.mkdir" and type(path) is str and os.path.isdir(path):
             return  # it is there: the answer will be that
+        is_followed = _CHANGES[event] in ("change", "open")
         for each in both:
-            if not self._may_change(each, folder):
+            if not self._may_change(each, folder, is_followed=is_followed):
                 self._refuse(f"{_CHANGES[event]} {_shown(each)}")
 
     def _starts(self, event: str, args: tuple[Any, ...]) -> None:
@@ -208,7 +210,8 @@ class Guard:
                 " -I, -E and -S, with PYTHONPATH and the REENACT_ variables of os.environ in its environment"
             )
 
-    def _may_change(self, path: Any, folder: Any) -> bool:
+    def _may_change(self, path: Any, folder: Any, *, is_followed: bool = False) -> bool:
+        """True if nothing outside is changed; ``is_followed``: a link at the end of the path is, too."""
         if type(path) is int:
             return True  # a descriptor: its opening was looked at
         try:
@@ -217,12 +220,13 @@ class Guard:
                 text = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), text)
             text = os.path.abspath(text)
             parent = os.path.realpath(os.path.dirname(text))
+            whole = os.path.join(parent, os.path.basename(text))
+            whole = os.path.realpath(whole) if is_followed else whole
         except (TypeError, ValueError, OSError):
             return False
-        whole = os.path.join(parent, os.path.basename(text))
         if text.startswith(_DEVICES) or whole.startswith(self._folders) or whole + os.sep in self._folders:
             return True
-        if "__pycache__" in whole or whole.endswith(".pyc"):
+        if "__pycache__" in whole.split(os.sep) or whole.endswith(".pyc"):
             return True
         asking = _nearest()
         return asking.startswith(_OURS) or (is_library(asking) and is_librarys_folder(whole))
