@@ -95,7 +95,12 @@ def test_another_agent_is_never_touched(name, edits, turns):
         edits._changes(cut)
     except UsageError:
         return
-    assert edits.request(another(name), url, cut) == (another(name), url, ())
+    found = edits.request(another(name), url, cut)
+    assert (found.body, found.url, len(found.notes)) == (
+        another(name),
+        url,
+        int(bool(edits.sets and not edits.once)),
+    )
 
 
 @SOME

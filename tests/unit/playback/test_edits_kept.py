@@ -57,9 +57,12 @@ def test_a_conversation_that_the_provider_keeps_is_only_added_to():
     assert edited(edits, later, cut) == {**later, "instructions": "New."}
 
 
-def test_settings_hold_where_nothing_but_an_id_tells_the_agent():
+def test_settings_hold_where_nothing_tells_one_agent_from_another():
     cut = CutRequest({"model": "m", "input": "Hi"}, DIALECTS["openai-responses"].url)
     later = {"model": "m", "input": "And then?", "previous_response_id": "resp_live"}
     assert edited(Edits.given(sets=["model=b"]), later, cut) == {**later, "model": "b"}
     alone = {"model": "m", "input": "Something else"}
-    assert edited(Edits.given(sets=["model=b"]), alone, cut) == alone
+    assert edited(Edits.given(sets=["model=b"]), alone, cut) == {**alone, "model": "b"}
+    other = {**alone, "instructions": "You review."}
+    found = Edits.given(sets=["model=b"]).request(other, cut.url, cut)
+    assert found.body == other and "kept its settings" in found.notes[0]

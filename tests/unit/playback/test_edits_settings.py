@@ -208,7 +208,8 @@ def test_a_deeper_place_must_be_there(path):
 def test_another_agent_is_left_alone(name):
     edits = setting(f"system={NEW}", "model=b", "tools=null", inject_user="Go!", drop=[2])
     found = edits.request(another(name), DIALECTS[name].url, at_cut(name))
-    assert (found.body, found.url, found.notes) == (another(name), DIALECTS[name].url, ())
+    assert (found.body, found.url) == (another(name), DIALECTS[name].url)
+    assert ["kept its settings" in note for note in found.notes] == [True]
 
 
 @ALL

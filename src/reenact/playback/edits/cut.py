@@ -95,10 +95,8 @@ class CutRequest:
         shares = same_kept and common > 0
         alike = _alike(system_of(body), self.system)
         tools = tools_of(body) == self.tools
-        if alike and tools and (self.system or self.tools or shapes.kept_conversation(body)):
-            is_agents = True  # also one that says nothing of itself, but goes on by an id
-        else:  # one of the two may change from call to call; an agent that was handed the work has neither
-            is_agents = shares and (alike or (tools and bool(self.tools)))
+        # One of the two may change from call to call; an agent that was handed the work has neither.
+        is_agents = (alike and tools) or (shares and (alike or (tools and bool(self.tools))))
         carries = shares and common == len(spoken) and (is_agents or common >= 2)
         return Relation(is_agents, carries, carries and len(now) == common, shares and is_agents)
 

@@ -16,7 +16,7 @@ from ..matching.answers import Answer
 from ..matching.fingerprint import HTTP, TOOL
 from ..matching.tape import RecordedCall, Tape
 from .answer import answered, parsed, response_body, tool_answered
-from .cut import CutRequest, conversation_of, digest
+from .cut import CutRequest, conversation_of, digest, endpoint_of
 from .messages import DROP, Change, changed, drops, field_change, injection, made_in
 from .results import result_change
 from .settings import MODEL, NEUTRAL, SYSTEM, Setting, with_setting
@@ -185,6 +185,8 @@ class Edits:
             edited, url = self._with_settings(edited, url, cut, notes)
             if self.response is not None and shapes.kept_conversation(body):
                 notes.append("this request goes on by the id of an answer that the provider never gave")
+        elif self.sets:
+            notes.append(f"a request to {endpoint_of(url)} kept its settings: {_OTHER_AGENT}")
         return EditedRequest(edited, url, tuple(dict.fromkeys(notes)))
 
     def answer(self, answer: Answer, provider: str | None, url: str, is_stream: bool) -> Answer:
@@ -248,6 +250,7 @@ class Edits:
         return {digest(each) for each in cut.messages[behind:] if is_signed(each)}
 
 
+_OTHER_AGENT = "by its endpoint, system prompt or tools it is another agent's than the one at the cut"
 _WHY = {
     True: "for another model: it holds only for the one that thought it",
     False: "behind the change: it holds only for the words it was thought upon",
