@@ -15,6 +15,7 @@ from ...playback.fork.going_live import Fork
 from ...playback.fork.world import HARMLESS, effect_of
 from ...playback.matching.tape import RecordedCall, Tape
 from ...playback.replay import preflight
+from ...tracefile.event import Event
 from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording
 from ..output import Output
@@ -108,12 +109,19 @@ def call_at(tape: Tape, address: str | None, recording: Recording) -> RecordedCa
     for call in tape.calls:
         if event in (call.event, call.end_event):
             return call
-    later = next((call for call in tape.calls if call.begin > (event.index or 0)), None)
+    later = next((call for call in tape.calls if _is_after(call, event)), None)
     if later is None:
         raise UsageError(
             f"no call was made at {address} or after it", hint=f"the last one is {tape.calls[-1].label()}"
         )
     return later
+
+
+def _is_after(call: RecordedCall, event: Event) -> bool:
+    """True if a call began after an event; where a process begins or ends is no event, but a line of its."""
+    if event.index is not None:
+        return call.begin > event.index
+    return call.event.writer == event.writer and (call.event.step or 0) > (event.step or 0)
 
 
 def live_tools(
