@@ -218,3 +218,17 @@ def test_odd_values_do_not_raise() -> None:
     circle.append(circle)
     for value in ({1: "a", "b": 2}, circle, {"f": object}, b"bytes", {"s": {3, 1, 2}}, float("nan")):
         assert Request.tool("t", value).fingerprint.l1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"prompt": {"id": "pmpt_1", "version": "2"}},
+        {"documents": [{"id": "d1", "data": {"id": "guest-7", "text": "Hotel"}}]},
+    ],
+)
+def test_an_id_that_the_user_chose_is_a_part_of_what_is_asked(more: dict[str, Any]) -> None:
+    other = copy.deepcopy(more)
+    inner = other.get("prompt") or other["documents"][0]["data"]
+    inner["id"] += "0"
+    assert asked(OPENAI, **BASE, **more).l1 != asked(OPENAI, **BASE, **other).l1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-VERSION = 2
+VERSION = 3
 """Goes into every fingerprint: other rules, other fingerprints."""
 
 IDS = frozenset({"id", "tool_use_id", "tool_call_id", "toolUseId", "call_id", "item_id"})
@@ -41,8 +41,10 @@ DEFAULTS: dict[str, tuple[object, ...]] = {
 OPAQUE = frozenset({
     "args", "arguments", "parameters", "input_schema", "inputSchema", "json_schema", "schema", "response",
     "json", "parametersJsonSchema", "responseSchema", "response_schema", "responseJsonSchema", "logit_bias",
+    "prompt", "documents",
 })  # fmt: skip
-"""What belongs to tools and schemas: an ``id`` in there is content, and null is a value."""
+"""What belongs to tools and schemas, stored prompts and documents: an ``id`` in there is content, and null is
+a value."""
 
 JSON_TEXTS = frozenset({"arguments"})
 """Keys whose text is JSON: spaces and the order of keys in it are nobody's intention."""
