@@ -78,15 +78,21 @@ class Acting:
 
         What a tool asks while it runs is the tool's, and that was decided on.
         """
-        if self.guard is None or self.guard.is_open:
+        if self.guard is None:
             return
         host = host_of(leaving.url)
+        if leaving.sort != HTTP:  # also while a tool runs: it may be over before this one has got through
+            self.guard.hosts.add(host)
+        if self.guard.is_open:
+            return
         if leaving.lost is not None:
             raise Halted(
                 f"a WebSocket cannot go live here: {leaving.lost}",
                 hint="cut at the first request of its connection, or have the agent use HTTP instead",
             )
-        if leaving.sort != HTTP or ALL in self._allowed or (leaving.method in _SAFE and host in self._hosts):
+        if leaving.sort != HTTP:
+            return
+        if ALL in self._allowed or (leaving.method in _SAFE and host in self._hosts):
             self.guard.hosts.add(host)
         else:
             raise Halted(
