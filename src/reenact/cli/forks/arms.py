@@ -50,7 +50,7 @@ def _changes(args: argparse.Namespace) -> tuple[str, ...]:
     flags += [word for number in args.drop for word in ("--drop", str(number))]
     for name in ("inject_user", "tool_result", "tool", "response"):
         if getattr(args, name) is not None:
-            flags += [f"--{name.replace('_', '-')}", getattr(args, name)]
+            flags.append(f"--{name.replace('_', '-')}={getattr(args, name)}")  # it may begin with a dash
     return (*flags, "--once") if args.once else tuple(flags)
 
 
@@ -60,7 +60,7 @@ def flags_for_all(args: argparse.Namespace) -> list[str]:
     flags += ["--max-steps", str(args.max_steps)]
     for name in ("at", "restore", "workspace", "blobs"):
         if getattr(args, name) is not None:
-            flags += [f"--{name}", getattr(args, name)]
+            flags.append(f"--{name}={getattr(args, name)}")
     flags += ["--live-tools", ",".join(args.live_tools)] if args.live_tools else []
     flags += ["--stale-world"] if args.stale_world else []
     flags += ["--one-call"] if args.one_call else []

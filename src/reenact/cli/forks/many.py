@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import glob
 import os
+import signal
 import subprocess
 import time
 from decimal import Decimal
@@ -27,6 +28,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise UsageError(f"--samples {args.samples}", hint="at least 1")
     expected, arms = expected_of(args.expect), arms_of(args)
     recordings = _recordings(args)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)  # a fork has a session of its own, and would go on alone
     told = _Telling(out, len(recordings) * len(arms) * args.samples)
     results, is_well = [], True
     for recording in recordings:
@@ -44,6 +47,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     else:
         _print(results, out)
     return 0 if is_well else NOT_WELL
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _recordings(args: argparse.Namespace) -> list[Recording]:
