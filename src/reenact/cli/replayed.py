@@ -106,9 +106,18 @@ def _counted(told: list[dict[str, Any]], *names: str) -> Counter[tuple[Any, ...]
 
 
 def read_report(path: str) -> list[dict[str, Any]]:
-    """Return the lines that the processes of a replay wrote; none if it was never begun."""
+    """Return the lines that the processes of a replay wrote; none if it was never begun.
+
+    One that is not whole, because the disk is full, is told of as what is not known.
+    """
+    found: list[dict[str, Any]] = []
     try:
-        with open(path, encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                try:
+                    found.append(json.loads(line))
+                except ValueError:
+                    found.append({"unknown": "a line of the agent's report is not whole: is the disk full?"})
     except FileNotFoundError:
-        return []
+        pass
+    return found

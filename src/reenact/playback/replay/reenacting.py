@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import protocols
 from ...capture.started import how_started
+from ...errors import Diverged
 from ..matching.modes import KEEP_GOING, RECORD_MISSING
 from .guard import Guard
 from .later import Later, claims_of
@@ -127,8 +128,11 @@ class Report:
         self._write({name: told})
 
     def _write(self, line: dict[str, Any]) -> None:
-        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.write(file, json.dumps(line).encode() + b"\n")
-        finally:
-            os.close(file)
+            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(file, json.dumps(line).encode() + b"\n")
+            finally:
+                os.close(file)
+        except OSError as exc:  # an SDK would take it for a broken connection, and nobody would hear of this
+            raise Diverged(f"what happens cannot be told: {exc}") from exc
