@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+from contextlib import chdir
 from typing import Any
 
 from ..capture.ambient_modules import AMBIENT_VARIABLE
@@ -17,12 +18,15 @@ from ..playback.replay import preflight
 from ..playback.replay.later import claims_path
 from ..playback.replay.plan import VARIABLE, Plan
 from ..tracefile.recording import Recording
+from . import runs
 from .ended import both_ends
 from .output import Output
 from .overseeing import Overseer
 from .replayed import Outcome, read_report
 from .starting import Start
 from .text import clean
+
+TRY_ELSEWHERE = "name another folder: REENACT_DIR=DIR"
 
 
 class Reenacted:
@@ -53,6 +57,7 @@ class Reenacted:
         self._head = {**(head or {}), **_ambient(recording)}
         self._live = live
         self._workspace = {"workspace": workspace, "restored_from": restored_from}
+        blobs = None if blobs is None else os.path.abspath(blobs)  # the agent runs elsewhere
         self._plan: dict[str, Any] = {"mode": mode, "relaxed": relaxed, "blobs": blobs, "fork": fork or {}}
 
     def run(self) -> tuple[Supervised, Outcome]:
@@ -71,21 +76,22 @@ class Reenacted:
             )
             head = {**start.head, **self._head}
             variables = self._variables(plan)
+            runs.tell(recording.findings, self._out)
             agent = Supervised(
                 start.command, self._name, self._meta, variables, head, **self._workspace, must_join=True
             )
             if plan.mode == STRICT:
                 agent.overseer = Overseer(plan.report, [claims_path(scratch)])
             if start.folder is not None:
-                os.chdir(start.folder)
                 words = f"{start.entry or shlex.join(start.command)} in {start.folder}"
                 self._out.say(clean(f"reenact: runs {words}, as the recording says"))
-            agent.run()
+            with chdir(start.folder or os.curdir):
+                agent.run()
             told = read_report(plan.report)
             if not told and agent.exit == NOT_EXECUTABLE:
                 raise UsageError(
                     f"the run cannot be written to {os.path.dirname(agent.path)}, so nothing was started",
-                    hint="name another folder: REENACT_DIR=DIR",
+                    hint=TRY_ELSEWHERE,
                 )
             for each in told:
                 if "unusable" in each:

@@ -17,6 +17,7 @@ from ...tracefile.recording import Recording
 from ...wire import shapes
 from ...wire.routes import host_of
 from ..output import Output
+from ..reenacted import TRY_ELSEWHERE
 from ..text import clean
 from .outcome import Spent
 from .single import call_at, edits_of
@@ -36,8 +37,15 @@ def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
     made = edits.request(request.body, request.url or "", CutRequest(request.body, request.url))
     told = {"of": recording.run_id, "at": call.event.step, "call": call.id, "edits": edits.as_json()}
     context = RunContext.start(args.name or f"{recording.name}-fork", fork=told, parent_run=recording.run_id)
+    context.recorder().start()
+    if not os.path.exists(context.path or ""):
+        raise UsageError("the run cannot be written, so nothing was sent", hint=TRY_ELSEWHERE)
     install(hosts=[host_of(made.url)])
-    answer = send(Request(request.kind, request.name, made.body, url=made.url), call)
+    try:
+        answer = send(Request(request.kind, request.name, made.body, url=made.url), call)
+    except BaseException:
+        context.close("error")
+        raise
     context.close("error" if answer.status >= 400 else "ok")
     spent = Spent(Recording.load(context.path or "", context.run_id))
     before = call.answer.body
