@@ -14,6 +14,7 @@ from ...debugger.lanes import Lanes
 from ...debugger.origins import Origins
 from ...wire.shapes import conversation_key
 from . import suspects
+from .answers import IN_FLIGHT
 from .fingerprint import MODEL, TOOL, Request
 from .frontier import (
     CHANGED,
@@ -111,19 +112,37 @@ def explain(
     if user_agent is not None and user_agent != (nearest.event.headers or {}).get("user-agent", user_agent):
         hints.append(suspects.SDK)
     if nearest.request_lossy:
-        hints.insert(0, suspects.LOSSY)
+        hints = [suspects.LOSSY]
     return Divergence(
         miss.code, _label(request), miss.number, nearest.label(), nearest.id,
         hints=tuple(dict.fromkeys(hints)), next=_next(miss.code, tape), **report,
     )  # fmt: skip
 
 
+def out_of_turn(call: RecordedCall) -> Divergence:
+    """Return the report of a call that got its answer all the same, where a run goes on after a miss."""
+    return Divergence(REORDERED, None, None, call.label(), call.id, hints=(suspects.RACE,))
+
+
 def never_made(frontier: Frontier, tape: Tape) -> list[Divergence]:
-    """Return a report for each recorded call that nobody asked for."""
+    """Return a report for each recorded call that nobody asked for.
+
+    One that a run had left behind may have been on its way when this one ended.
+    """
+    missing = [call for call in frontier.missing() if not is_left_behind(call, tape)]
     return [
         Divergence(MISSING_CALL, None, None, call.label(), call.id, next=_next(MISSING_CALL, tape))
-        for call in frontier.missing()
+        for call in missing
     ]
+
+
+def is_left_behind(call: RecordedCall, tape: Tape) -> bool:
+    """True for a call that never ended although its run was not killed: a thread of a daemon had made it."""
+    if call.outcome != IN_FLIGHT:
+        return False
+    end = tape.recording.end
+    code = end._raw().get("exit") if end is not None else None
+    return type(code) is int and code >= 0
 
 
 def _compare(

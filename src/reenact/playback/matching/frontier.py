@@ -213,9 +213,10 @@ class Frontier:
         elif not any(same_site(call, request) for call in eligible if call.kind == wanted.kind):
             code = WRONG_KIND if wanted.l1 not in self._served else EXTRA
         else:
+            # Arguments are short: one word may be all of them. Of a part nobody can say how like it is.
             is_like = (
-                score >= ALIKE or request.kind == TOOL
-            )  # arguments are short: one word may be all of them
+                score >= ALIKE or request.kind == TOOL or (nearest is not None and nearest.request_lossy)
+            )
             code = CHANGED if is_like and wanted.l1 not in self._served else EXTRA
         if code == CHANGED and nearest is not None and self._mode != STRICT:
             self._remaining.displace(nearest)  # what follows it must not be held up
@@ -231,9 +232,13 @@ class Frontier:
             near.sort(key=lambda call: abs((call.size or size) - size))
         if not near:
             return (eligible[0] if eligible else None), 0.0
-        scores = [(_likeness(call.request, request), -at, call) for at, call in enumerate(near[:_LOOKED_AT])]
-        best = max(scores, key=lambda score: score[:2])
-        return best[2], best[0][0]
+        # One of which only a part is recorded may be the very same: that is what has to be told.
+        scores = [
+            (call.request_lossy and call.number in its_turn, _likeness(call.request, request), -at, call)
+            for at, call in enumerate(near[:_LOOKED_AT])
+        ]
+        best = max(scores, key=lambda score: score[:3])
+        return best[3], best[1][0]
 
 
 def asks_the_same(call: RecordedCall, request: Request) -> bool:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from .answers import IN_FLIGHT
-from .divergence import Divergence, explain, never_made
+from .divergence import Divergence, explain, is_left_behind, never_made
 from .fingerprint import Request
 from .frontier import Early, Frontier, Miss, Served
 from .modes import STRICT
+from .pauses import pauses
 from .release import PATIENCE, Release
 from .tape import NEVER, RecordedCall, Tape
 
@@ -27,6 +29,8 @@ _LOOK = 0.002
 """Seconds between two looks whether a request's turn has come."""
 _FOR_OTHERS = 10.0
 """Seconds that a request's turn is waited for while other processes are there: they may only be starting."""
+_LONGEST = 60.0
+"""Seconds that a run is given to end by itself while a call is left behind."""
 _SLOWER = 2.0
 """Seconds that other processes may take longer than they took then."""
 
@@ -52,7 +56,9 @@ class Player:
         self.shared = shared
         calls = tape.calls if calls is None else calls
         self.frontier = Frontier(calls, mode=mode, inside=tape.inside, shared=shared)
-        self.release = Release(self.frontier, pace=pace, patience=patience)
+        self.release = Release(
+            self.frontier, pace=pace, patience=patience, pauses=cache(lambda: pauses(tape.calls))
+        )
         self._patience = patience
 
     def ask(self, request: Request) -> Served | Miss:
@@ -100,13 +106,21 @@ class Player:
         """Return the seconds in which another process may end this one, as one did while the call went on."""
         if not self.frontier.is_one_of_many or call.outcome != IN_FLIGHT:
             return 0.0
-        went_on = (self.tape.recording.ended or 0) - (call.event.timestamp or 0)
-        return min(max(went_on, 0.0) + _SLOWER, _FOR_OTHERS)
+        return min(self._went_on(call) + _SLOWER, _FOR_OTHERS)
+
+    def _went_on(self, call: RecordedCall) -> float:
+        """Return the seconds from a call's begin to the end of the run."""
+        return max((self.tape.recording.ended or 0) - (call.event.timestamp or 0), 0.0)
 
     def _others_go_on(self, call: RecordedCall) -> bool:
-        """True while other work of a run that died is still to be done before the end of its recording."""
+        """True while other work of a run that died is still to be done before the end of its recording.
+
+        A run that ended by itself had left the call behind, and so will this one.
+        """
         if call.outcome != IN_FLIGHT:
             return False
+        if is_left_behind(call, self.tape) and not self.frontier.is_one_of_many and not call.answer.pieces:
+            return not self.release.is_quiet(min(self._went_on(call), _LONGEST) + _FOR_OTHERS)
         to_come = any(each.end != NEVER for each in self.frontier.missing())
         return to_come and not self.release.is_quiet(_FOR_LAST)
 

@@ -2,7 +2,8 @@
 
 An answer leaves when it has the earliest recorded end of all that were asked for, the agent has had time to
 act on the one before it, and the calls that had begun by then have been asked for. It waits a moment for
-these, once for each: code that has changed may never make them. So nothing is ever held up for good.
+these, once for each, and as long as the agent did nothing then: code that has changed may never make them.
+So nothing is ever held up for good.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import heapq
 import threading
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Protocol
 
 from .tape import RecordedCall
@@ -71,14 +72,17 @@ class Release:
         ticks: int = TICKS,
         quiet: float = QUIET,
         patience: float = PATIENCE,
+        pauses: Callable[[], Mapping[int, float]] = dict,
     ) -> None:
         self._coming = coming
+        self._pauses = pauses
         self._at_recorded_pace = pace == RECORDED
         self._ticks = ticks
         self._quiet = quiet
         self._patience = patience
         self._most = 20 * patience
-        """However much goes on elsewhere, no answer is held longer for calls that do not come."""
+        """However much goes on elsewhere, no answer is held longer than it took then and this for calls that
+        do not come."""
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._activity = 0
@@ -199,9 +203,9 @@ class Release:
                     return self._quiet / LOOKS
             missing = self._coming.to_come_before(ticket.call.end, self.given_up)
             if missing is not None:
-                if now < ticket.queued + self._most and not self._is_still(
-                    ticket, self._patience, 2 * LOOKS, now
-                ):
+                patience = self._patience + 2 * self._pauses().get(missing.number, 0.0)
+                is_held = now < ticket.queued + self._most + ticket.call.duration
+                if is_held and not self._is_still(ticket, patience, 2 * LOOKS, now):
                     return self._patience / (2 * LOOKS)
                 self.given_up.add(missing.number)
                 return 0.0

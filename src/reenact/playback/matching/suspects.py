@@ -27,7 +27,8 @@ WORDS = {
     SDK: "the SDK is not the version that was recorded",
     RACE: "the calls are the recorded ones in another order: steps were swapped, or they race",
     ANSWER: "what differs came out of an earlier answer: look for the first difference before this one",
-    LOSSY: "the recording holds this request only in part, so nothing can be found equal to it",
+    LOSSY: "the recording holds this request only in part, so nothing can be found equal to it; "
+    "--blobs DIR says where its long texts are",
     STREAM: "one side asks for a stream, the other for a plain answer",
 }
 

@@ -41,13 +41,8 @@ _CHANGES = {
 }  # fmt: skip
 _TO_A_SECOND = ("os.rename", "os.link", "os.symlink")
 _FOLDER_DESCRIPTOR = {
-    "os.remove": 1,
-    "os.rmdir": 1,
-    "os.mkdir": 2,
-    "os.chmod": 2,
-    "os.chown": 3,
-    "os.utime": 3,
-}
+    "os.remove": 1, "os.rmdir": 1, "os.mkdir": 2, "os.chmod": 2, "os.chown": 3, "os.utime": 3,
+}  # fmt: skip
 """At which place of its arguments an event has the descriptor of the folder that a path is told from."""
 _PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
 

@@ -18,9 +18,10 @@ from ...protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN, AskedTool, 
 from ...wire.inflate import packed
 from ..matching.answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
 from ..matching.cleaned import cleaned
+from ..matching.divergence import out_of_turn
 from ..matching.fingerprint import HTTP, MODEL, Request
-from ..matching.frontier import Miss, Served
-from ..matching.modes import STRICT
+from ..matching.frontier import REORDERED, Miss, Served
+from ..matching.modes import KEEP_GOING, STRICT
 from ..matching.player import Player
 from ..matching.secrets_now import SecretsNow
 from .ambient import Ambient
@@ -207,7 +208,9 @@ class TapeResponder:
 
     def _served(self, found: Served) -> None:
         self.given += 1
-        if found.notes:  # an answer, but not without a doubt
+        if REORDERED in found.notes and self._mode == KEEP_GOING and self._tell is not None:
+            self._tell(out_of_turn(found.call))
+        elif found.notes:  # an answer, but not without a doubt
             self._note("doubt", {"call": found.call.label(), "why": ", ".join(found.notes)})
 
     def _missed(self, found: Miss) -> str:
