@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 
 AGENT = """
@@ -45,6 +45,22 @@ async def many():
 print(loop())
 print(asyncio.run(many()))
 sys.exit(7)
+"""
+LIGHT = """
+import os
+import httpx
+
+messages = [{"role": "user", "content": "Which city has seven hills?"}]
+tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
+while True:
+    ask = {"model": "m", "max_tokens": 9, "messages": messages, "tools": tools}
+    answer = httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()["content"]
+    uses = [block for block in answer if block["type"] == "tool_use"]
+    if not uses:
+        break
+    results = [{"type": "tool_result", "tool_use_id": use["id"], "content": "42"} for use in uses]
+    messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": results}]
+print(answer[0]["text"])
 """
 
 LIVE = ("--live-tools", "lookup")
@@ -89,9 +105,14 @@ def test_the_same_code_does_the_same_without_its_model(recorded, provider: Provi
     assert len(provider.settled()) == before
 
 
-def test_a_changed_prompt_ends_the_run_and_is_explained(recorded, provider: Provider, tmp_path: Path) -> None:
-    before = len(provider.settled())
+def test_a_changed_prompt_ends_the_run_and_is_explained(original, provider: Provider, tmp_path: Path) -> None:
+    def recorded(*words: str) -> subprocess.CompletedProcess[str]:
+        return typed(tmp_path, original[1], *words)
+
     agent = tmp_path / "agent.py"
+    agent.write_text(LIGHT)
+    first = recorded("run", "--name", "first", "agent.py")
+    before = len(provider.settled())
     agent.write_text(agent.read_text().replace("seven hills", "eight hills"))
     other = recorded("replay", "first", *LIVE, *HERE)
     assert other.returncode == 3 and other.stdout == ""
@@ -100,7 +121,7 @@ def test_a_changed_prompt_ends_the_run_and_is_explained(recorded, provider: Prov
     told = json.loads(recorded("replay", "first", *LIVE, "--json", *HERE).stderr.splitlines()[-1])
     assert told["answered"] == 0 and [each["code"] for each in told["diverged"]] == ["changed-request"]
     rebased = recorded("replay", "first", *LIVE, "--rebase", *HERE)
-    assert rebased.stdout == recorded.first.stdout
+    assert rebased.stdout == first.stdout
     assert "with a doubt: drift" in rebased.stderr and "went on with 3 doubts" in rebased.stderr
     assert "went as recorded" not in rebased.stderr
 

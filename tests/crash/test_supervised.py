@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from harness import Finished, Lines, environment, finish, only_file, wait_until
 
+from forked import type_in
 from provider import Provider
 
 ASK = """
@@ -79,8 +80,9 @@ def family(folder: Path) -> list[Lines]:
 
 
 def show(folder: Path) -> str:
-    command = [sys.executable, "-m", "reenact", "show", str(folder / "runs")]
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stdout
+    done = type_in(["show", folder / "runs"], folder, environment())
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def said(child: subprocess.Popen[str], line: str) -> None:

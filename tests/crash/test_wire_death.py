@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from harness import Finished, Lines, environment, finish, only_file, run_script, wait_until
 
+from forked import type_in
 from provider import Provider
 from reenact import Debugger
 from reenact.capture.oom import oom_kills
@@ -72,9 +73,8 @@ def start(command: list[str], folder: Path) -> subprocess.Popen[str]:
 
 
 def shown(folder: Path) -> str:
-    command = [sys.executable, "-m", "reenact", "show", "runs"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment(), check=True)
-    assert done.stderr == ""
+    done = type_in(["show", "runs"], folder, environment())
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 

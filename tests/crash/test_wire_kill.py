@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from harness import CHILDREN, LONG, Counters, Finished, Lines, environment, finish, wait_until
 
+from forked import type_in
 from provider import Provider, Received
 from reenact import Debugger
 from sdk import offline
@@ -153,10 +154,9 @@ def acknowledged(received: Received, mark: bytes, letters: int) -> bytes:
 
 def check_desk(killed: Killed, head: Path) -> None:
     """The first screen of show and of debug names what it was in."""
-    command = [sys.executable, "-m", "reenact"]
     env = environment(PYTHONWARNINGS="error", COLUMNS="400")
     for words in (["show", str(head)], ["debug", str(head), "-c", "w"]):
-        done = subprocess.run([*command, *words], capture_output=True, text=True, env=env, timeout=60)
+        done = type_in(words, killed.folder, env)
         assert done.returncode == 0 and done.stderr == "", (words, done.stderr)
         if words[0] == "debug":
             continue
