@@ -179,7 +179,7 @@ def test_processes_that_join_ask_too_and_equal_folders_are_one_commit(coded: tup
     model = [call for call in desk.tape.calls if call.kind == "model"]
     trees = [call.event.workspace for call in model]
     assert len(set(trees[-5:-1])) == 1  # four at the same time, and nothing was changed
-    assert model[-1].writer != model[0].writer and trees[-1] != trees[-2]
+    assert model[-1].process != model[0].process and trees[-1] != trees[-2]
     (repository,) = (desk.folder / ".reenact").glob("*.workspace.git")
     assert repository.stat().st_mode & 0o777 == 0o700
     words = ["git", "--git-dir", str(repository), "log", "--format=%T"]
