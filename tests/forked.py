@@ -12,6 +12,7 @@ import json
 import os
 import pkgutil
 import selectors
+import signal
 import socket
 import subprocess
 import sys
@@ -36,7 +37,11 @@ def do(words: list[str], cwd: object, env: dict[str, str], *, session: bool = Fa
     if kind in _begun:
         if at_start not in _forkers:
             _forkers[at_start] = Forker(env)
-        return _forkers[at_start].run(words, cwd, env, session=session)
+        try:
+            return _forkers[at_start].run(words, cwd, env, session=session)
+        except BaseException:
+            _forkers.pop(at_start).kill()  # what it would say next is the end of this one
+            raise
     _begun.add(kind)
     return subprocess.run(
         [COMMAND, *words], cwd=cwd, env=env, capture_output=True, timeout=PATIENCE_S,
@@ -65,7 +70,7 @@ class Forker:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(other.fileno())], env=env, pass_fds=[other.fileno()],
                 # Pipes as those that its forks will have: streams are made for what they are on.
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             )  # fmt: skip
 
         atexit.register(self._end)
@@ -73,6 +78,11 @@ class Forker:
     def _end(self) -> None:
         self._asks.close()
         self._process.communicate()
+
+    def kill(self) -> None:
+        atexit.unregister(self._end)
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._end()
 
     def run(self, words: list[str], cwd: object, env: dict[str, str], *, session: bool) -> Done:
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()
@@ -97,7 +107,6 @@ class Forker:
             while waiting.get_map():
                 ready = waiting.select(until - time.monotonic())
                 if not ready and time.monotonic() > until:
-                    self._process.kill()
                     raise AssertionError(f"the command hangs, and has printed {came}")
                 for key, _ in ready:
                     more = os.read(key.fd, 1 << 16)
