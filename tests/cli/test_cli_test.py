@@ -192,6 +192,8 @@ def test_what_would_not_pass_is_not_written(here: Path, capsys: Any) -> None:
     (here / "trip.py").write_text(code.replace("days in", "nights in"))
     assert "goes another way than its recording" in refused(capsys, plan)
     assert not (here / "tests").exists()
+    told = refused(capsys, "script", "--no-check", "-o", "trip.py/tests")
+    assert "trip.py/tests/test_script.py cannot be written: Not a directory" in told
 
     # Of several runs those that can be are made; another go is the same file again, and a failure leaves it alone.
     words = (plan, "script", "--kind", "code", "-o", "tests/test_both.py")

@@ -83,16 +83,21 @@ class Generator:
         made = Generated([], [])
         with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
             fixtures = self._looked_at(cases, made, scratch)
-            if not self.is_forced:
-                written.check_free(path, _ids(made.cases))
             places = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in made.cases]
             made.paths = [path, *(_beside(path, place) for place in places)]
-            with written.unless_it_fails(path, places, scratch):
-                for fixture, place in zip(fixtures, places, strict=True):
-                    take_place(fixture, place)
-                self._write(made, path, stem, folder)
-                if self.is_checked:
-                    self._check(made, path, stem, folder)
+            try:
+                if not self.is_forced:
+                    written.check_free(path, _ids(made.cases))
+                with written.unless_it_fails(path, places, scratch):
+                    for fixture, place in zip(fixtures, places, strict=True):
+                        take_place(fixture, place)
+                    self._write(made, path, stem, folder)
+                    if self.is_checked:
+                        self._check(made, path, stem, folder)
+            except OSError as exc:
+                raise UsageError(
+                    f"{path} cannot be written: {exc.strerror or exc}", hint="-o names another folder or file"
+                ) from exc
         return made
 
     def _looked_at(self, cases: list[Case], made: Generated, scratch: str) -> list[str]:
