@@ -63,6 +63,6 @@ def test_settings_hold_where_nothing_tells_one_agent_from_another():
     assert edited(Edits.given(sets=["model=b"]), later, cut) == {**later, "model": "b"}
     alone = {"model": "m", "input": "Something else"}
     assert edited(Edits.given(sets=["model=b"]), alone, cut) == {**alone, "model": "b"}
-    other = {**alone, "instructions": "You review."}
-    found = Edits.given(sets=["model=b"]).request(other, cut.url, cut)
-    assert found.body == other and "kept its settings" in found.notes[0]
+    for other in ({**alone, "instructions": "You review."}, {**alone, "model": "large"}):
+        found = Edits.given(sets=["model=b"]).request(other, cut.url, cut)
+        assert found.body == other and "kept its settings" in found.notes[0]

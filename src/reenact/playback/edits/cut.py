@@ -95,8 +95,11 @@ class CutRequest:
         shares = same_kept and common > 0
         alike = _alike(system_of(body), self.system)
         tools = tools_of(body) == self.tools
+        # Who has neither is told by the model it asks, or an id that it goes on by.
+        is_told = bool(self.system or self.tools or shapes.kept_conversation(body))
+        is_told = is_told or shapes.model_of(body, url) == shapes.model_of(self.body, self.url)
         # One of the two may change from call to call; an agent that was handed the work has neither.
-        is_agents = (alike and tools) or (shares and (alike or (tools and bool(self.tools))))
+        is_agents = (alike and tools and is_told) or (shares and (alike or (tools and bool(self.tools))))
         carries = shares and common == len(spoken) and (is_agents or common >= 2)
         return Relation(is_agents, carries, carries and len(now) == common, shares and is_agents)
 

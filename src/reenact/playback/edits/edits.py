@@ -250,7 +250,7 @@ class Edits:
         return {digest(each) for each in cut.messages[behind:] if is_signed(each)}
 
 
-_OTHER_AGENT = "by its endpoint, system prompt or tools it is another agent's than the one at the cut"
+_OTHER_AGENT = "by its endpoint, prompt, tools or model it is another agent's than the one at the cut"
 _WHY = {
     True: "for another model: it holds only for the one that thought it",
     False: "behind the change: it holds only for the words it was thought upon",
