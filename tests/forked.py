@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 COMMAND = str(Path(sys.executable).with_name("reenact"))
-PATIENCE_S = 120
+PATIENCE_S = 300
 READ_AT_START = ("PYTHON", "LANG", "LC_", "TZ", "REENACT_RUN", "REENACT_OFF")
 """Variables that an interpreter looks at when it starts: who gives one needs a start."""
 IMPORTED = ("cli", "tracefile", "debugger", "playback", "wire")
