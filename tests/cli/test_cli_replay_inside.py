@@ -151,6 +151,15 @@ def test_a_fork_answers_runs_inside_before_its_cut_and_makes_those_after_it(desk
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
 
 
+def test_a_test_of_a_program_holds_the_runs_inside_it(desk: Desk) -> None:
+    assert desk.types("run", "--name", "first", "agent.py", "threads").returncode == 0
+    made = desk.types("test", "first", "--json")
+    assert made.returncode == 0 and json.loads(made.stdout)["passes"] is True, made.stderr
+    fixture = Recording.load(desk.folder / "tests/traces/test_first/test_first.jsonl")
+    assert len(fixture.turns()) == 7 and len(fixture.writers) == 1
+    assert len({call.lane for call in fixture.calls()}) == 4
+
+
 def test_what_runs_inside_spend_counts(desk: Desk) -> None:
     assert desk.types("run", "--name", "first", "agent.py", "row").returncode == 0
     fork = desk.types("fork", "first", "--max-usd", "0.0005")

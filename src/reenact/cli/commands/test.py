@@ -9,6 +9,7 @@ from ...errors import NotATrace, ReenactError, UsageError
 from ...playback.generate.case import CODE, KINDS, PROMPT, TOOL_KIND, Case, case_of
 from ...tracefile.addresses import default_folder
 from ...tracefile.listing import list_runs
+from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording
 from .. import runs
 from ..generating import Generated, Generator
@@ -111,7 +112,8 @@ def _cases(args: argparse.Namespace) -> tuple[list[Case], list[str]]:
     addresses = _addresses(args)
     for path, run in addresses:
         try:
-            case = case_of(Recording.load(path, run, blobs=args.blobs), kind=args.kind, entry=args.entry)
+            recording = with_inside(Recording.load(path, run, blobs=args.blobs))
+            case = case_of(recording, kind=args.kind, entry=args.entry)
         except ReenactError as why:
             if len(addresses) == 1:
                 raise

@@ -20,6 +20,7 @@ from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from ...wire.shapes import conversation_key, model_of
 from ..matching.rules import PLACEHOLDER
+from ..matching.tape import processes_of
 from ..replay.servers_then import without_folders
 
 _KEPT = frozenset({
@@ -33,16 +34,19 @@ _OF_HEADS = {
     schema.RUN_END: ("status", "exit", "error", "http_status", "tot"),
     schema.PROC_END: ("status", "exit", "error", "tot"),
 }
+_OF_RUNS = (schema.RUN_START, schema.RUN_END)
+_IN_LANES = (schema.MODEL_REQUEST, schema.TOOL_CALLED)
 _AS_STORED = ("base", "keep", "n", "chain")
 
 Line = tuple[Event, dict[str, Any]]
 
 
 class Fixture:
-    """The lines of one run, ready to be written; ``secrets`` is how many stood there still."""
+    """The lines of one run, with those of runs inside it as its own; ``secrets`` is how many stood there still."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
+        self._processes = processes_of(recording)
         self._redactor = Redactor()
         self._redactor._numbers.update(_next_numbers(recording))  # those of the recording keep their meaning
         self._blobs: dict[str, bytes] = {}
@@ -65,11 +69,15 @@ class Fixture:
 
     def _lines(self) -> Iterator[str]:
         steps: dict[str, int] = {}
+        run = self._recording.run_id or ""
         for event, fields in self._told:
-            steps[event.writer] = step = steps.get(event.writer, 0) + 1
+            writer = self._processes.get(event.writer, event.writer)
+            steps[writer] = step = steps.get(writer, 0) + 1
             if event.kind in (schema.RUN_END, schema.PROC_END):
                 fields = {**fields, "events": step, "dropped": 0}
-            head = lines.envelope(event.timestamp or 0.0, event.run_id or "", event.writer, step, event.kind)
+                if self._processes:
+                    fields.pop("tot", None)  # the sums of one writer alone
+            head = lines.envelope(event.timestamp or 0.0, run, writer, step, event.kind)
             rest = "".join(f", {lines.quote(name)}: {lines.dumps(value)}" for name, value in fields.items())
             yield f"{head}{rest}}}\n"
 
@@ -77,10 +85,13 @@ class Fixture:
         last_ends = {event.writer: event for event in self._recording.lines if event.kind == schema.RUN_END}
         for event in self._recording.lines:
             is_repeated = event.kind == schema.RUN_END and event != last_ends[event.writer]
-            if event.kind not in _KEPT or not event._is_ours() or is_repeated:
+            is_inner = event.kind in _OF_RUNS and event.run_id != self._recording.run_id
+            if event.kind not in _KEPT or not event._is_ours() or is_repeated or is_inner:
                 continue
             fields = {name: value for name, value in fields_of(event).items() if name not in schema.ENVELOPE}
             event._forget()
+            if event.writer in self._processes and event.kind in _IN_LANES:
+                fields["lane"] = f"{fields.get('lane', 'main')}.{event.writer}"
             kept = _OF_HEADS.get(event.kind)
             if kept is not None:
                 fields = self._without_places({name: fields[name] for name in kept if name in fields}, event)

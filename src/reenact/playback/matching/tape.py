@@ -204,7 +204,7 @@ class Tape:
         self.recording = recording
         self.lock = RLock()
         parts = _Parts()
-        self._processes = _processes(recording)
+        self._processes = processes_of(recording)
         self.calls: list[RecordedCall] = []
         self.unusable: list[Call] = []
         """Calls whose begin or request is not recorded: nothing can be told to equal them."""
@@ -264,7 +264,7 @@ class Tape:
         return f"<Tape of {len(self.calls)} calls of {self.recording.name}>"
 
 
-def _processes(recording: Recording) -> dict[str, str]:
+def processes_of(recording: Recording) -> dict[str, str]:
     """Return the writers of runs inside a run, and who else wrote in the same process."""
     if len(recording.writers) < 2:
         return {}
