@@ -8,8 +8,8 @@ import os
 from ...errors import NotATrace, ReenactError, UsageError
 from ...playback.generate.case import CODE, KINDS, PROMPT, TOOL_KIND, Case, case_of
 from ...tracefile.addresses import default_folder
-from ...tracefile.listing import list_runs
 from ...tracefile.inside import with_inside
+from ...tracefile.listing import list_runs
 from ...tracefile.recording import Recording
 from .. import runs
 from ..generating import Generated, Generator
