@@ -25,7 +25,8 @@ from .playback.fixtures.inprocess import REPLAY, Reenactment, wrap
 
 __all__ = [
     "Recorded", "Rerun", "assert_no_errors", "assert_tools_alike", "assert_trajectory", "assert_within",
-    "call", "fork_command", "recorded", "replay_command", "replaying", "send", "tools_of", "wrap", "write_trace",
+    "call", "fork_command", "recorded", "replay_command", "replaying", "send", "tools_of", "wrap",
+    "write_trace",
 ]  # fmt: skip
 
 _SHOWN = 20

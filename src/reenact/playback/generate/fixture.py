@@ -42,7 +42,7 @@ Line = tuple[Event, dict[str, Any]]
 
 
 class Fixture:
-    """The lines of one run, with those of runs inside it as its own; ``secrets`` is how many stood there still."""
+    """The lines of one run and those inside it, as one; ``secrets`` is how many stood there still."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
