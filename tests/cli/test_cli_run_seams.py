@@ -127,9 +127,11 @@ def test_a_library_with_another_inside(case: str, tmp_path: Path, provider: Prov
     kept = {name: value for name, value in os.environ.items() if not name.startswith("REENACT_")}
     path = os.pathsep.join(filter(None, [str(tmp_path / "updated"), kept.get("PYTHONPATH")]))
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *words: str, agent: tuple[str, ...] = ("agent.py", provider.url())
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, *words, "agent.py", provider.url()],
+            [sys.executable, *words, *agent],
             cwd=tmp_path, env={**kept, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
 
@@ -149,3 +151,8 @@ def test_a_library_with_another_inside(case: str, tmp_path: Path, provider: Prov
         if changed.unseen
         else not told
     )
+    if case.startswith("httpx"):
+        asked = len(provider.log)
+        again = run("-m", "reenact", "replay", agent=())
+        assert (again.stdout, again.returncode) == (bare.stdout, 0), again.stderr
+        assert len(provider.log) == asked

@@ -5,6 +5,7 @@ A redirect and what follows it are one call then, as they are for whoever called
 
 from __future__ import annotations
 
+from ... import protocols
 from ..inside import HandedOn
 from .httpx_stream import answered, begin, make_async_tee, make_tee
 from .instance import override
@@ -56,7 +57,16 @@ def _tapped(module: Any, watch: Watch) -> Any:
         if exchange is None:
             return original(client, request, stream=stream, **given)
         with HandedOn(exchange):
-            response = original(client, request, stream=True, **given)
+            if protocols.responder is None:
+                response = original(client, request, stream=True, **given)
+            elif exchange.live is not None:
+                from .httpx_serve import changed
+
+                response = original(client, changed(module, exchange.live, request), stream=True, **given)
+            else:
+                from .httpx_serve import answer
+
+                response = answer(module, exchange, request)
         answered(exchange, response, tee)
         if not stream:
             try:
@@ -77,7 +87,17 @@ def _async_tapped(module: Any, watch: Watch) -> Any:
         if exchange is None:
             return await original(client, request, stream=stream, **given)
         with HandedOn(exchange):
-            response = await original(client, request, stream=True, **given)
+            if protocols.responder is None:
+                response = await original(client, request, stream=True, **given)
+            elif exchange.live is not None:
+                from .httpx_serve import changed
+
+                sent = changed(module, exchange.live, request)
+                response = await original(client, sent, stream=True, **given)
+            else:
+                from .httpx_serve import answer_async
+
+                response = await answer_async(module, exchange, request)
         answered(exchange, response, tee)
         if not stream:
             try:
