@@ -44,13 +44,14 @@ def runs_inside(
         for row in head_and_tail(file):
             if row.parent_run is not None and row.id is not None and not row.is_fork:
                 by_parent.setdefault(row.parent_run, []).append(row)
-    found: list[RunRow] = []
+    found: dict[str, RunRow] = {}
     parents = [run_id]
     for parent in parents:  # which grows meanwhile
-        inside = by_parent.pop(parent, [])
-        found += inside
-        parents += [row.id for row in inside if row.id is not None]
-    return found
+        for row in by_parent.pop(parent, []):
+            if row.id is not None and row.id not in found:  # else its file was copied
+                found[row.id] = row
+                parents.append(row.id)
+    return list(found.values())
 
 
 def with_inside(recording: Recording, inside: Sequence[Inner] | None = None) -> Recording:
@@ -92,7 +93,10 @@ def _files_beside(path: str, ended: float | None) -> list[str]:
     """Return the files that may have been begun while a run went on, as far as their names tell."""
     folder, own = os.path.split(os.path.abspath(path))
     since = own[:_STAMP] if _NAMED.match(own) else ""
-    until = time.strftime("%Y%m%d-%H%M%S", time.gmtime(ended)) if ended is not None else "9"
+    try:
+        until = time.strftime("%Y%m%d-%H%M%S", time.gmtime(ended)) if ended is not None else "9"
+    except (OverflowError, ValueError, OSError):  # no time of this world
+        until = "9"
     try:
         files = family.trace_files(folder)
     except OSError:

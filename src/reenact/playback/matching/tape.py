@@ -269,12 +269,14 @@ def processes_of(recording: Recording) -> dict[str, str]:
     if len(recording.writers) < 2:
         return {}
     found: dict[str, str] = {}
-    by_pid: dict[Any, str] = {}
+    by_pid: dict[int, str] = {}
     for at, kind in enumerate(recording.event_types(system=True)):
         if kind in (schema.RUN_START, schema.PROC_START):
             event = recording.lines[at]
             pid = event._raw().get("pid")
             event._forget()
+            if type(pid) is not int:
+                continue
             if kind == schema.RUN_START and event.run_id != recording.run_id:
                 found[event.writer] = by_pid.setdefault(pid, event.writer)
             else:
