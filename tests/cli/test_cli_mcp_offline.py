@@ -200,6 +200,36 @@ def test_a_server_that_is_missing_after_the_cut_is_named(desk: Desk) -> None:
     assert (kept.stdout, kept.returncode) == (desk.first.stdout, 0), kept.stderr
 
 
+def test_a_tool_that_asks_a_server_may_run(desk: Desk) -> None:
+    (desk.folder / "wrapped.py").write_text("""
+import asyncio, sys
+from mcp import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from reenact import Tap
+
+PIPE = StdioServerParameters(command=sys.executable, args=["gone.py", "pipe"])
+tap = Tap()
+
+async def main():
+    async with stdio_client(PIPE) as streams, ClientSession(*streams) as session:
+        await session.initialize()
+
+        @tap.tool(effect="read")
+        async def height(hill):
+            return (await session.call_tool("height", {"hill": hill})).content[0].text
+
+        print(await height("Monte"))
+
+asyncio.run(main())
+""")
+    first = desk("run", "--name", "wrapped", "wrapped.py")
+    assert (first.stdout, first.returncode) == ("pipe Monte 80 m\n", 0), first.stderr
+    desk.said()
+    again = desk("replay", "wrapped", "--live-tools", "height")
+    assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
+    assert desk.said()["pipe"] == ["started", "height Monte"]
+
+
 def test_a_recorder_that_fails_disturbs_no_session(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(SERVER)
     program = """

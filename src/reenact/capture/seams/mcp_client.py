@@ -46,6 +46,7 @@ def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -
 
         call = _begin(watch, tool_of, self, args, given)
         if call is None:
+            _let_through(self, args, given)
             result = await mcp_session.asked(watch, self, *_other(args, given), ask)
             _remember(self, result)
             return result
@@ -91,11 +92,22 @@ def _of_call(name: str, arguments: Any = None, *_: Any, **__: Any) -> tuple[str,
 
 def _other(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[str | None, Any]:
     """Return method and parameters of a request that is for no tool; no method if it is for one."""
-    request = args[0] if args else given.get("request")
-    request = getattr(request, "root", request)
+    request = _request(args, given)
     method = getattr(request, "method", None)
     is_other = isinstance(method, str) and method != CALL
     return (method, getattr(request, "params", None)) if is_other else (None, None)
+
+
+def _let_through(session: Any, args: tuple[Any, ...], given: dict[str, Any]) -> None:
+    """Have the real server called for a tool, if a recording stands in its place."""
+    request = _request(args, given)
+    if protocols.responder is not None and getattr(request, "method", None) == CALL:
+        mcp_session.let_through(session, CALL, getattr(request, "params", None))
+
+
+def _request(args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    request = args[0] if args else given.get("request")
+    return getattr(request, "root", request)
 
 
 def _remember(session: Any, result: Any) -> None:
@@ -169,8 +181,7 @@ class _Call:
         """Return what the server gives, which may do what a re-enacted agent may not."""
         if protocols.responder is None:
             return await ask()
-        request = getattr(args[0] if args else given.get("request"), "root", args[0] if args else None)
-        mcp_session.let_through(session, CALL, getattr(request, "params", None))
+        _let_through(session, args, given)
         with protocols.responder.running(self._asked()):
             return await ask()
 
