@@ -100,6 +100,21 @@ def test_a_table_that_is_ended_leaves_nobody_at_work(recorded: Recorded, provide
     assert not is_at_work(agent)
 
 
+def test_a_table_that_is_not_to_be_hung_up_goes_on(recorded: Recorded, provider: Provider) -> None:
+    before = len(provider.settled())
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        table = recorded.start("fork", "bare", "--samples", "1", "--inject-user=-h")
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    until = time.monotonic() + 60
+    while not received(provider, before) and time.monotonic() < until:
+        time.sleep(0.05)
+    table.send_signal(signal.SIGHUP)
+    said = table.communicate(timeout=60)[1]
+    assert table.returncode in (0, 1) and len(received(provider, before)) == 3, said
+
+
 def is_at_work(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

@@ -27,7 +27,10 @@ class Carried:
         self._token = _carried.set(True)
 
     def __exit__(self, *_: object) -> None:
-        _carried.reset(self._token)
+        try:
+            _carried.reset(self._token)
+        except ValueError:
+            pass  # in a finaliser, where the context is another one
 
 
 def is_carried(url: str = "") -> bool:

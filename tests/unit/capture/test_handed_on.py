@@ -17,6 +17,7 @@ import requests
 
 from provider import Provider
 from reenact import Tap
+from reenact.capture import inside
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
 
@@ -123,3 +124,20 @@ def test_a_call_that_is_collected_while_it_waits_touches_no_context_variable(tap
     assert len(now) == len(before) and all(now[variable] is value for variable, value in before)
     assert [line["ended"] for line in told(tap)] == ["cancelled"]
     loop.close()
+
+
+def test_a_transport_that_is_let_go_of_while_it_opens_ends_as_it_would() -> None:
+    ended: list[BaseException] = []
+
+    async def opens() -> None:
+        try:
+            with inside.Carried():
+                await asyncio.sleep(0)
+        except BaseException as exc:
+            ended.append(exc)
+            raise
+
+    coroutine = opens()
+    copy_context().run(coroutine.send, None)
+    coroutine.close()
+    assert [type(exc) for exc in ended] == [GeneratorExit]

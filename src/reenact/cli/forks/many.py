@@ -29,7 +29,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     expected, arms = expected_of(args.expect), arms_of(args)
     recordings = _recordings(args)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)  # a fork has a session of its own, and would go on alone
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _end)  # a fork has a session of its own, and would go on alone
     told = _Telling(out, len(recordings) * len(arms) * args.samples)
     results, is_well = [], True
     for recording in recordings:
