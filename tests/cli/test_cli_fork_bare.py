@@ -120,3 +120,15 @@ def is_at_work(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_a_call_at_the_cut_that_has_changed_is_told_as_that(recorded: Recorded, provider: Provider) -> None:
+    since = len(provider.settled())
+    code, said = recorded("fork", str(recorded.trace), "--at", "turn:3")
+    assert code == 3 and not received(provider, since)
+    report = said.partition("\nchanged-request: ")[2]
+    assert "differs at messages[0].content" in report and "'review " in report
+    assert "next: add --rebase" in report and "hint: 127.0.0.1" not in report
+    assert report.splitlines()[-1] == (
+        "reenact: the call at the cut was never made; 2 calls answered, nothing live"
+    )

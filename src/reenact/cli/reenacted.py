@@ -105,7 +105,7 @@ class Reenacted:
 
     def _in_the_end(self, plan: Plan, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return what no process could tell by itself: what all were given, and what none has asked for."""
-        answered, missing = what_was_made(self._recording, plan.scratch, plan.live)
+        answered, missing = what_was_made(self._recording, plan.scratch, plan.live, plan.mode)
         is_over = plan.mode == STRICT and any("diverged" in each for each in told)
         is_over = is_over or any("unknown" in each for each in told)
         if is_over or plan.fork:  # what was to come after it could not

@@ -70,7 +70,8 @@ class ForkOutcome:
         if os.path.exists(agent.path):
             recording = with_inside(Recording.load(agent.path, agent.run_id))
             self.spent = Spent(recording)
-            self.hint = why_failed(recording, provider) if agent.exit and not self.halted else None
+            is_told = self.halted or outcome.all("diverged")
+            self.hint = why_failed(recording, provider) if agent.exit and not is_told else None
 
     @property
     def is_stopped(self) -> bool:

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ...protocols import Live, Reply, ToolReply
 from ...wire.routes import MODEL
 from ..edits.edits import CutRequest, Edits, needs_signature
 from ..matching.fingerprint import TOOL, Request
+from ..matching.frontier import CHANGED, Miss, alike, same_site
 from ..replay.responder import TapeResponder, asked_by, mark, reply_of
 from ..replay.tools import asked_of
 from .caps import CALLS, STEPS, USD, Caps
@@ -26,6 +27,7 @@ from .cut import ANSWERED, AROUND, AT_CUT, Cut
 
 if TYPE_CHECKING:
     from ...protocols import Asked, AskedServer, AskedTool, Leaving, ServerReply
+    from ..matching.divergence import Divergence
     from ..matching.player import Player
     from ..matching.tape import RecordedCall
     from .acting import Acting
@@ -223,6 +225,17 @@ class ForkResponder(TapeResponder):
         self.given += 1
         mark(asked, call.id)
         return self._result(asked, call.id, call.answer)
+
+    def _explained(self, found: Miss) -> Divergence:
+        """Return the report of a miss; before the cut it may be the call at the cut, changed."""
+        call, request = self._cut.call, found.request
+        if self._cut.is_passed or call.kind != request.kind or not same_site(call, request):
+            return super()._explained(found)
+        likeness = alike(call.request, request)[0]
+        if found.nearest is not None and found.likeness >= likeness:
+            return super()._explained(found)
+        told = super()._explained(found._replace(code=CHANGED, nearest=call, likeness=likeness))
+        return replace(told, next=("add --rebase   # go live at this call all the same",))
 
     def _stop(self, exc: BaseException) -> None:
         """Tell why the fork ends, and end it."""

@@ -28,6 +28,7 @@ from .frontier import (
     Served,
 )
 from .leaves import Difference, differences
+from .modes import REBASE, STRICT
 from .normal import canonical
 from .tape import RecordedCall, Tape
 
@@ -94,15 +95,21 @@ class Divergence:
 
 
 def explain(
-    miss: Miss, tape: Tape, given: Iterable[Served | Miss] = (), *, user_agent: str | None = None
+    miss: Miss,
+    tape: Tape,
+    given: Iterable[Served | Miss] = (),
+    *,
+    mode: str = STRICT,
+    user_agent: str | None = None,
 ) -> Divergence:
     """Return the report of a miss.
 
     ``given`` is what became of the requests before it (``Frontier.log``), ``user_agent`` names the SDK now.
     """
+    following = _next(miss.code, tape, mode)
     nearest, request = miss.nearest, miss.request
     if nearest is None:
-        return Divergence(miss.code, _label(request), miss.number, None, None, next=_next(miss.code, tape))
+        return Divergence(miss.code, _label(request), miss.number, None, None, next=following)
     report: dict[str, Any] = {"likeness": round(miss.likeness, 3)}
     hints: list[str] = []
     if miss.code == REORDERED:
@@ -115,7 +122,7 @@ def explain(
         hints = [suspects.LOSSY]
     return Divergence(
         miss.code, _label(request), miss.number, nearest.label(), nearest.id,
-        hints=tuple(dict.fromkeys(hints)), next=_next(miss.code, tape), **report,
+        hints=tuple(dict.fromkeys(hints)), next=following, **report,
     )  # fmt: skip
 
 
@@ -131,7 +138,9 @@ def never_made(frontier: Frontier, tape: Tape) -> list[Divergence]:
     """
     missing = [call for call in frontier.missing() if not is_left_behind(call, tape)]
     return [
-        Divergence(MISSING_CALL, None, None, call.label(), call.id, next=_next(MISSING_CALL, tape))
+        Divergence(
+            MISSING_CALL, None, None, call.label(), call.id, next=_next(MISSING_CALL, tape, frontier.mode)
+        )
         for call in missing
     ]
 
@@ -219,8 +228,13 @@ def _from(source: str | None) -> str:
     return f"   from {source}" if source else ""
 
 
-def _next(code: str, tape: Tape) -> tuple[str, ...]:
-    run = tape.recording.path
-    keep_going = f"reenact replay {run} --keep-going   # see all differences at once"
-    rebase = f"reenact replay {run} --rebase   # accept the change; answers stay the recorded ones"
-    return (keep_going, rebase) if code == CHANGED else (keep_going,)
+def _next(code: str, tape: Tape, mode: str) -> tuple[str, ...]:
+    """Return what to do now that is not being done already."""
+    run, commands = tape.recording.path, []
+    if mode == STRICT:
+        commands.append(f"reenact replay {run} --keep-going   # see all differences at once")
+    if code == CHANGED and mode != REBASE:
+        commands.append(
+            f"reenact replay {run} --rebase   # accept the change; answers stay the recorded ones"
+        )
+    return tuple(commands)

@@ -79,7 +79,7 @@ class Frontier:
     ) -> None:
         self._remaining = Remaining(calls)
         self._shared = shared
-        self._mode = mode
+        self.mode = mode
         self._inside = inside
         self._lock = Lock()
         self._asked = 0
@@ -171,11 +171,11 @@ class Frontier:
         if later is not None:
             if patient:
                 return Early(later)
-            if self._mode == STRICT:
+            if self.mode == STRICT:
                 return Miss(REORDERED, request, later, 1.0, self._asked + 1)
             self._remaining.displace_before(later)
             return Served(later, (REORDERED,))
-        if self._mode == REBASE:
+        if self.mode == REBASE:
             stood_there = self._drifted(eligible, request)
             if stood_there is not None:
                 return Served(stood_there, (DRIFT,))
@@ -199,7 +199,7 @@ class Frontier:
             if request.kind == TOOL:
                 return call
             is_same_course = call.shape.roles == request.shape.roles
-            if is_same_course and _likeness(call.request, request)[0] >= _SAME_QUESTION:
+            if is_same_course and alike(call.request, request)[0] >= _SAME_QUESTION:
                 return call
         return None
 
@@ -218,7 +218,7 @@ class Frontier:
                 score >= ALIKE or request.kind == TOOL or (nearest is not None and nearest.request_lossy)
             )
             code = CHANGED if is_like and wanted.l1 not in self._served else EXTRA
-        if code == CHANGED and nearest is not None and self._mode != STRICT:
+        if code == CHANGED and nearest is not None and self.mode != STRICT:
             self._remaining.displace(nearest)  # what follows it must not be held up
         return Miss(code, request, nearest, score, self._asked + 1)
 
@@ -234,7 +234,7 @@ class Frontier:
             return (eligible[0] if eligible else None), 0.0
         # One of which only a part is recorded may be the very same: that is what has to be told.
         scores = [
-            (call.request_lossy and call.number in its_turn, _likeness(call.request, request), -at, call)
+            (call.request_lossy and call.number in its_turn, alike(call.request, request), -at, call)
             for at, call in enumerate(near[:_LOOKED_AT])
         ]
         best = max(scores, key=lambda score: score[:3])
@@ -269,7 +269,7 @@ def _first(equal: list[RecordedCall], request: Request) -> Served:
     return Served(chosen)
 
 
-def _likeness(recorded: Request, now: Request) -> tuple[float, float]:
+def alike(recorded: Request, now: Request) -> tuple[float, float]:
     """Return how alike the conversations of two requests are, and how alike all of them is."""
     one, other = recorded.plain(), now.plain()
     key = conversation_key(other)

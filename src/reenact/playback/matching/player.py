@@ -126,7 +126,8 @@ class Player:
 
     def explain(self, miss: Miss, *, user_agent: str | None = None) -> Divergence:
         """Return the report of a miss."""
-        return explain(miss, self.tape, self.frontier.log, user_agent=user_agent)
+        mode = self.frontier.mode
+        return explain(miss, self.tape, self.frontier.log, mode=mode, user_agent=user_agent)
 
     def report(self) -> list[Divergence]:
         """Return all misses, and what was recorded and never asked for; empty if the run was the same."""

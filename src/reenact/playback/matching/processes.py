@@ -26,11 +26,13 @@ def shared_by(tape: Tape, calls: list[RecordedCall], claims: Claims, *, is_first
     return Shared(claims, calls, None if is_first else Origins(tape.recording), root)
 
 
-def what_was_made(recording: Recording, scratch: str, live: Container[str]) -> tuple[int, list[Divergence]]:
+def what_was_made(
+    recording: Recording, scratch: str, live: Container[str], mode: str
+) -> tuple[int, list[Divergence]]:
     """Return how many calls all processes together were given, and those that none of them has asked for."""
     claims, tape = claims_of(scratch), Tape(recording)
     absent = server_processes(recording)
     calls = [call for call in tape.calls if call.tool not in live and call.event.writer not in absent]
-    frontier = Frontier(calls, inside=tape.inside, shared=Shared(claims, calls))
+    frontier = Frontier(calls, mode=mode, inside=tape.inside, shared=Shared(claims, calls))
     missing = never_made(frontier, tape)
     return len(claims.calls), missing

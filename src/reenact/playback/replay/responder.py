@@ -213,9 +213,12 @@ class TapeResponder:
         elif found.notes:  # an answer, but not without a doubt
             self._note("doubt", {"call": found.call.label(), "why": ", ".join(found.notes)})
 
+    def _explained(self, found: Miss) -> Divergence:
+        return self.player.explain(found)
+
     def _missed(self, found: Miss) -> str:
         """Tell of a miss, and return its report if the run is to go on."""
-        divergence = self.player.explain(found)
+        divergence = self._explained(found)
         if self._tell is not None:
             self._tell(divergence)
         text = divergence.text()
