@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reenact import Tap, UsageError, protocols
+from reenact import Tap, UsageError, protocols, run
 from reenact.errors import Diverged
 from reenact.testing import replaying, wrap
 
@@ -217,3 +217,22 @@ def test_a_result_that_is_not_what_the_function_returns_now_is_given_as_recorded
         ("stand_in", "hill", why),
         ("stand_in", "hills", why),
     ]
+
+
+def test_a_run_with_others_inside_it_is_answered_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = Dice()
+    roll = wrap(dice.roll)
+    inner = run("inner")(roll)
+
+    @run("outer")
+    def outer() -> list[Any]:
+        return [roll(2), inner(3), inner(4), roll(5)]
+
+    monkeypatch.setenv("REENACT_DIR", str(tmp_path))
+    then = outer()
+    (trace,) = tmp_path.glob("*-outer-*.jsonl")
+    with replaying(trace):
+        assert outer() == then
+    assert dice.thrown == 4

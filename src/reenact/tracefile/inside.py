@@ -89,10 +89,16 @@ def inner_of(recording: Recording) -> list[Inner]:
     return [Inner(row.path, row.id) for row in rows if row.id is not None]
 
 
+def has_recorders_name(path: str) -> bool:
+    """True if a file is called as a recorder calls it: by the time, so that it is among the runs it was made
+    with."""
+    return _NAMED.match(os.path.basename(path)) is not None
+
+
 def _files_beside(path: str, ended: float | None) -> list[str]:
     """Return the files that may have been begun while a run went on, as far as their names tell."""
     folder, own = os.path.split(os.path.abspath(path))
-    since = own[:_STAMP] if _NAMED.match(own) else ""
+    since = own[:_STAMP] if has_recorders_name(own) else ""
     try:
         until = time.strftime("%Y%m%d-%H%M%S", time.gmtime(ended)) if ended is not None else "9"
     except (OverflowError, ValueError, OSError):  # no time of this world
@@ -105,5 +111,5 @@ def _files_beside(path: str, ended: float | None) -> list[str]:
     return [
         file
         for file, name in names
-        if name != own and (not _NAMED.match(name) or since <= name[:_STAMP] <= until)
+        if name != own and (not has_recorders_name(name) or since <= name[:_STAMP] <= until)
     ]
