@@ -26,11 +26,9 @@ class Carried:
     def __enter__(self) -> None:
         self._token = _carried.set(True)
 
-    def __exit__(self, *_: object) -> None:
-        try:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not GeneratorExit:  # else in a finaliser, where no context variable may be touched
             _carried.reset(self._token)
-        except ValueError:
-            pass  # in a finaliser, where the context is another one
 
 
 def is_carried(url: str = "") -> bool:
