@@ -70,11 +70,11 @@ def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
         if passed.number is None:
             passed.number = next(_numbers)
             passed.url = url if is_models(watch, url) else None
-        text = message if isinstance(message, str) else bytes(message).decode()
         if passed.url is None or watch.is_off or passed.told > MOST:
             return
         import json
 
+        text = message if isinstance(message, str) else bytes(message).decode()
         fields: dict[str, Any] = {"url": passed.url, "socket": passed.number}
         fields |= {"asked": passed.asked, "sent": passed.sent}
         fields |= {"body": json.loads(text)} if passed.told < MOST else {"cut": True}
