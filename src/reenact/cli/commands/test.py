@@ -112,7 +112,12 @@ def _cases(args: argparse.Namespace) -> tuple[list[Case], list[str]]:
     addresses = _addresses(args)
     for path, run in addresses:
         try:
-            recording = with_inside(Recording.load(path, run, blobs=args.blobs))
+            alone = Recording.load(path, run, blobs=args.blobs)
+            recording = with_inside(alone)
+            if recording.inside and not alone.calls() and len(addresses) > 1:
+                raise UsageError(
+                    f"{alone.name} did everything in runs inside it, which have tests of their own"
+                )
             case = case_of(recording, kind=args.kind, entry=args.entry)
         except ReenactError as why:
             if len(addresses) == 1:
