@@ -70,6 +70,8 @@ def _recordings(args: argparse.Namespace) -> list[Recording]:
             Recording.load(path, blobs=args.blobs) for path in files if ".p" not in os.path.basename(path)
         ]
     found = [each for each in found if each.start is None or not _is_again(each.start._raw())]
+    around = {each.parent_run for each in found}  # what did everything in runs inside it is forked by these
+    found = [each for each in found if each.run_id not in around or each.calls()]
     if not found:
         asked = " ".join(args.run_addresses)
         raise NoSuchRun(f"no run is meant by {asked}", asked=asked, hint="forks and replays are left out")
