@@ -21,6 +21,8 @@ _SECRET_KEYS = frozenset(
     "api private access secret account signing encryption auth master shared service subscription functions "
     "deploy ssh client app application admin root storage webhook consumer session hmac jwt license".split()
 )
+SPACED_KEYS = ("api ", "secret ", "access ", "private ", "account ")
+"""What makes a bare ``key`` a secret one in a text, whatever stands right before it."""
 _GLUED_KEYS = ("apikey", "secretkey", "privatekey", "accesskey", "authkey", "accountkey")
 _PLAIN_OWNERS = frozenset(
     "has is no use needs require requires forgot reset show hide public missing".split()

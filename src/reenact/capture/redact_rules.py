@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from reenact.capture.redact_env import wordy
-from reenact.capture.redact_names import NAME, last_identifier, secret_name
+from reenact.capture.redact_names import NAME, SPACED_KEYS, last_identifier, secret_name
 from reenact.capture.redact_shapes import clean_shapes
 
 TYPE_CHECKING = False
@@ -51,7 +51,6 @@ _FLAG = re.compile(
     rf"((?i:token|key|secret|passw(?:or)?d|passphrase))( {{1,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))"
 )
 _ELEMENT = re.compile(rf"({_KEYWORD})(>)([^<>\n]{{1,500}}+)(?=</)")
-_SPACED_KEYS = ("api ", "secret ", "access ", "private ", "account ")
 
 _PLAIN_VALUES = frozenset(
     "none null nil true false undefined str string int integer number bool boolean bytes object any text "
@@ -122,7 +121,7 @@ def name_before(text: str, end: int) -> str:
     if secret_name(name) is None:
         if start and text[start - 1] == "\\":
             return name[5 if name[0] == "u" else 1 :]
-        if len(name) == 3 and text[max(0, start - 8) : start].lower().endswith(_SPACED_KEYS):
+        if len(name) == 3 and text[max(0, start - 8) : start].lower().endswith(SPACED_KEYS):
             return "api_key"
     return name
 

@@ -7,7 +7,7 @@ A few passes over the bytes decide for ordinary text; no ``re``.
 from __future__ import annotations
 
 from reenact.capture.redact_env import RUN, TOKEN_BYTES
-from reenact.capture.redact_names import CONTEXT, NAME, secret_name, spaced_key
+from reenact.capture.redact_names import CONTEXT, NAME, SPACED_KEYS, secret_name, spaced_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,15 +110,16 @@ def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
     """True if the name that ends here promises a secret and something is assigned to it."""
     floor = max(0, end - NAME)
     start = max(floor, mask.rfind(b" ", floor, end) + 1)
-    name = data[start:end].decode("ascii")
+    name = after_escape = data[start:end].decode("ascii")
+    if start and data[start - 1] == _BACKSLASH:  # a line feed, a letter beyond ASCII
+        after_escape = name[5 if name[0] == "u" else 1 :]
     kind = secret_name(name)
-    if kind is None and start and data[start - 1] == _BACKSLASH:
-        # The run begins with an escape: a line feed, a letter beyond ASCII.
-        name = name[5 if name[0] == "u" else 1 :]
+    if kind is None and after_escape is not name:
+        name = after_escape
         kind = secret_name(name)
     if kind is None:
         before = data[max(0, start - CONTEXT - 1) : start].decode("ascii")
-        if len(name) != 3 or not spaced_key(before):
+        if len(name) != 3 or not (spaced_key(before) or before.lower().endswith(SPACED_KEYS)):
             return False
         if data[end : end + 5] == b"-----":  # PRIVATE KEY-----
             return True
@@ -129,7 +130,8 @@ def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
         return data[end + 1] in _AFTER_BACKSLASH
     if follows == _SPACE:
         rest = data[end : end + 6].lstrip(b" ")
-        return name[:1] == "-" or rest[:1] in (b"=", b":", b"") or rest[:2] == b"\\t"
+        is_flag = name[:1] == "-" or after_escape[:1] == "-"
+        return is_flag or rest[:1] in (b"=", b":", b"") or rest[:2] == b"\\t"
     return data[end + 1 : end + 3] in _PERCENT
 
 

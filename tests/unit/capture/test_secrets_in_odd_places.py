@@ -11,6 +11,7 @@ import pytest
 
 from reenact import Tap, Trace
 from reenact.capture import redact
+from reenact.capture.rawstream import cleaned_bytes
 
 KEY = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUv0123456789xyzXYZ"
 PASSWORD = "hunter2-Hunter2"
@@ -65,3 +66,14 @@ def test_ever_new_secrets_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch
     texts = {redactor.clean(f"{number:04d}-password-{number}", "password") for number in range(100)}
     assert len(texts) == 100
     assert len(redactor.placeholders) <= 10
+
+
+@pytest.mark.parametrize("before", ["\n", "\t", "é", "日本", "x\n"])
+@pytest.mark.parametrize(
+    "name", ["api key: ", "private key = ", "secret key=", "--token ", "--api-key  ", "password="]
+)
+def test_a_secret_right_after_what_json_escapes(before: str, name: str) -> None:
+    text = f"notes{before}{name}hunter2-Tr0ub4dor"
+    for held in (text, {"said": [text]}):
+        assert "Tr0ub4dor" not in str(redact.Redactor({}).clean(held))
+    assert b"Tr0ub4dor" not in cleaned_bytes(text.encode(), redact.Redactor({}))
