@@ -24,7 +24,10 @@ def without_folders(server: str) -> str:
 
 def alike(server: str) -> str:
     """Return what of a server's name is the same elsewhere, or with another port or key."""
-    place = urlsplit(server).path if _is_url(server) else without_folders(server)
+    try:
+        place = urlsplit(server).path if _is_url(server) else without_folders(server)
+    except ValueError:  # no address
+        place = server
     return PLACEHOLDER.sub("", place)
 
 

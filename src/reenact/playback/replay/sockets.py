@@ -30,14 +30,14 @@ class Sockets:
 
     def _line_up(self) -> dict[str, deque[list[Unasked]]]:
         waiting: dict[str, deque[list[Unasked]]] = {}
-        known: dict[tuple[str, object], list[Unasked]] = {}
+        known: dict[tuple[str, str], list[Unasked]] = {}
         recording = self._tape.recording
         with self._tape.lock:
             for at, kind in enumerate(recording.event_types()):
                 if kind != schema.SOCKET_MESSAGE:
                     continue
                 event = recording.events[at]
-                told, which = event.payload, (event.writer, event._raw().get("socket"))
+                told, which = event.payload, (event.writer, str(event._raw().get("socket")))
                 event._forget()
                 url, asked, sent = told.get("url"), told.get("asked"), told.get("sent")
                 if type(url) is not str or type(asked) is not int or type(sent) is not int:
@@ -52,5 +52,8 @@ class Sockets:
 
 def _address(url: str) -> str:
     """Return what of a URL is the same where the server is another one."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # no address
+        return url
     return f"{parts.path}?{parts.query}"

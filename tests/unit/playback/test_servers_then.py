@@ -1,0 +1,42 @@
+"""What servers said, in a trace that somebody else has written: no line of it raises where it is given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reenact import Recording, Tap, schema
+from reenact.playback.matching.tape import Tape
+from reenact.playback.replay.mcp import Servers
+from reenact.playback.replay.sockets import Sockets
+from reenact.protocols import AskedServer
+
+
+@pytest.mark.parametrize("number", [[1], {"a": 1}, None, 7])
+@pytest.mark.parametrize("url", ["ws://[", "ws://[::1/v1/realtime", 5, None, "wss://h/v1/realtime"])
+def test_sockets_of_any_name(tmp_path: Path, number: object, url: object) -> None:
+    path = tmp_path / "run.jsonl"
+    said = {"asked": 0, "sent": 0, "body": {"type": "session.created"}}
+    with Tap(str(path)) as tap:
+        recorder = tap._recorder()
+        recorder.emit(schema.SOCKET_MESSAGE, {"url": url, "socket": number, **said})
+        recorder.emit(schema.SOCKET_MESSAGE, {"url": "wss://there/v1/responses", "socket": 9, **said})
+        sockets = Sockets(Tape(Recording.load(path)))
+        found = sockets.next("wss://here/v1/responses", recorder)
+        assert [each.body for each in found] == [said["body"]]
+        sockets.next("ws://[", recorder)
+
+
+@pytest.mark.parametrize("server", ["http://[", "https://[::1/mcp", "python 'torn", "", 5, None])
+def test_servers_of_any_name(tmp_path: Path, server: object) -> None:
+    path = tmp_path / "run.jsonl"
+    with Tap(str(path)) as tap:
+        recorder = tap._recorder()
+        recorder.emit(schema.MCP_ANSWER, {"server": server, "method": "tools/list", "result": {}})
+        there = {"server": "http://there/mcp", "method": "tools/list", "result": {"tools": []}}
+        recorder.emit(schema.MCP_ANSWER, there)
+        servers = Servers(Tape(Recording.load(path)))
+        reply = servers.reply(AskedServer("http://here/mcp", "tools/list", None, recorder))
+        assert reply is not None and reply.result == {"tools": []}
+        assert not servers.has("http://[nowhere", recorder)
