@@ -120,7 +120,7 @@ class Recording:
         if self._ends is None:
             start = end = None
             for event in map(self._event, self._execution.book):
-                if event.kind == schema.RUN_START and start is None:
+                if event.kind == schema.RUN_START and start is None and event.run_id == self.run_id:
                     start = event
                 elif event.kind == schema.RUN_END and self._execution.root in (None, event.writer):
                     end = event

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from written import RUN, Pen
+from written import RUN, TS, Pen
 
 from reenact import Recording
 from reenact.playback.matching.tape import Tape
@@ -15,9 +15,9 @@ from reenact.tracefile.inside import with_inside
 INNER = "11112222333344445555666677778888"
 
 
-def write(folder: Path, *, pid: object = 1, ended: float | None = None) -> Path:
-    """Write a run with one inside it, of which each has one event of its own."""
-    outer, inner = Pen(), Pen(INNER, "aa00bb11")
+def write(folder: Path, *, pid: object = 1, ended: float | None = None, slow: float = 0.0) -> Path:
+    """Write a run with one inside it, of which each has one event of its own; its clock is ``slow``."""
+    outer, inner = Pen(), Pen(INNER, "aa00bb11", TS - slow)
     first = outer("run.start", v="1.0", name="outer", pid=1) + outer("note", text="outer")
     within = inner("run.start", v="1.0", name="inner", pid=pid, parent_run=RUN) + inner("note", text="inner")
     outer.ts = outer.ts if ended is None else ended
@@ -40,6 +40,13 @@ def test_a_copy_of_a_run_inside_is_not_that_run_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ended", [1e20, -1e20, float("inf")])
 def test_a_time_of_no_calendar_leaves_nothing_out(tmp_path: Path, ended: float) -> None:
     assert "inner" in texts(write(tmp_path, ended=ended))
+
+
+def test_a_clock_that_was_put_back_makes_no_run_the_outer_one(tmp_path: Path) -> None:
+    path = write(tmp_path, slow=5)
+    whole = with_inside(Recording.load(path))
+    assert (whole.name, whole.status) == ("outer", "ok") and sorted(texts(path)) == ["inner", "outer"]
+    assert whole.start is not None and whole.start.run_id == RUN
 
 
 @pytest.mark.parametrize("pid", [[1], {"a": 1}, None, "1"])
