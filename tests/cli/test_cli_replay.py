@@ -118,6 +118,9 @@ def test_a_changed_prompt_ends_the_run_and_is_explained(original, provider: Prov
     assert other.returncode == 3 and other.stdout == ""
     assert "messages[0].content" in other.stderr and "eight hills" in other.stderr
     assert "went as recorded" not in other.stderr and len(provider.settled()) == before
+    assert "next: add --rebase" in other.stderr and other.stderr.endswith("0 calls answered, none live\n")
+    frames = [line for line in other.stderr.splitlines() if line.startswith("  File ")]
+    assert frames and all("agent.py" in line for line in frames)  # not how it went on through the SDK and us
     told = json.loads(recorded("replay", "first", *LIVE, "--json", *HERE).stderr.splitlines()[-1])
     assert told["answered"] == 0 and [each["code"] for each in told["diverged"]] == ["changed-request"]
     rebased = recorded("replay", "first", *LIVE, "--rebase", *HERE)

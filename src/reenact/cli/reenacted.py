@@ -17,6 +17,8 @@ from ..playback.matching.processes import what_was_made
 from ..playback.replay import preflight
 from ..playback.replay.later import claims_path
 from ..playback.replay.plan import VARIABLE, Plan
+from ..schema import MODEL_RESPONSE
+from ..tracefile.inside import with_inside
 from ..tracefile.recording import Recording
 from . import runs
 from .ended import both_ends
@@ -98,10 +100,13 @@ class Reenacted:
                     raise UsageError(each["unusable"]["text"], hint=each["unusable"]["hint"])
             if told:
                 told += self._in_the_end(plan, told)
-            ended = both_ends(recording, Recording.load(agent.path)) if told and agent.is_recorded else None
+            if not told or not agent.is_recorded:
+                return agent, Outcome(told, self._live)
+            now = Recording.load(agent.path)
+            ended = both_ends(recording, now)
             if ended is not None:
                 told.append({"ended": ended})
-        return agent, Outcome(told, self._live)
+        return agent, Outcome(told, _called(now, self._live))
 
     def _in_the_end(self, plan: Plan, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return what no process could tell by itself: what all were given, and what none has asked for."""
@@ -127,6 +132,19 @@ class Reenacted:
         if not plan.fork:
             made |= {name: "none" for name in preflight.KEYS if name not in os.environ}
         return made
+
+
+def _called(recording: Recording, tools: tuple[str, ...]) -> list[str]:
+    """Return those of some tools that were called in a run, or asked for by its model; all of them if the
+    run withholds what was said."""
+    if not tools:
+        return []
+    whole = with_inside(recording)
+    called = {call.tool for call in whole.calls(derived=True)}
+    answers = (repr(event._raw()) for event in whole.events if event.event_type == MODEL_RESPONSE)
+    if any("'$none'" in answer or "'$hash'" in answer for answer in answers):
+        return list(tools)
+    return [name for name in tools if name in called]
 
 
 def _ambient(recording: Recording) -> dict[str, list[str]]:

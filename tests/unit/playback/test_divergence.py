@@ -71,7 +71,7 @@ def test_a_changed_prompt(tape: Tape) -> None:
         "    recorded 'You plan trips.'",
         "    now      'You plan short trips.'   from your code",
         "  hint: the text is your code's own: a prompt or its template was changed",
-        f"  next: reenact replay {tape.recording.path} --rebase   # accept the change; answers stay the recorded ones",
+        "  next: add --rebase   # accept the change; answers stay the recorded ones",
     ]
 
 

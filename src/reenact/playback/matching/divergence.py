@@ -106,7 +106,7 @@ def explain(
 
     ``given`` is what became of the requests before it (``Frontier.log``), ``user_agent`` names the SDK now.
     """
-    following = _next(miss.code, tape, mode)
+    following = _next(miss.code, mode)
     nearest, request = miss.nearest, miss.request
     if nearest is None:
         return Divergence(miss.code, _label(request), miss.number, None, None, next=following)
@@ -138,9 +138,7 @@ def never_made(frontier: Frontier, tape: Tape) -> list[Divergence]:
     """
     missing = [call for call in frontier.missing() if not is_left_behind(call, tape)]
     return [
-        Divergence(
-            MISSING_CALL, None, None, call.label(), call.id, next=_next(MISSING_CALL, tape, frontier.mode)
-        )
+        Divergence(MISSING_CALL, None, None, call.label(), call.id, next=_next(MISSING_CALL, frontier.mode))
         for call in missing
     ]
 
@@ -228,13 +226,14 @@ def _from(source: str | None) -> str:
     return f"   from {source}" if source else ""
 
 
-def _next(code: str, tape: Tape, mode: str) -> tuple[str, ...]:
-    """Return what to do now that is not being done already."""
-    run, commands = tape.recording.path, []
+def _next(code: str, mode: str) -> tuple[str, ...]:
+    """Return what to do now that is not being done already.
+
+    Flags, not commands: what else was said, and which program was named, is to stay as it was.
+    """
+    flags = []
     if mode == STRICT:
-        commands.append(f"reenact replay {run} --keep-going   # see all differences at once")
+        flags.append("add --keep-going   # see all differences at once")
     if code == CHANGED and mode != REBASE:
-        commands.append(
-            f"reenact replay {run} --rebase   # accept the change; answers stay the recorded ones"
-        )
-    return tuple(commands)
+        flags.append("add --rebase   # accept the change; answers stay the recorded ones")
+    return tuple(flags)

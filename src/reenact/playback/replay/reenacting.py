@@ -15,6 +15,7 @@ from ... import protocols
 from ...capture.started import how_started
 from ...errors import Diverged
 from ..matching.modes import KEEP_GOING, RECORD_MISSING
+from . import last_words
 from .guard import Guard
 from .later import Later, claims_of
 from .plan import Plan
@@ -30,6 +31,7 @@ def begin_here() -> None:
 
     plan = Plan.here()
     places.replaying = True
+    last_words.shorten()
     stem = parent_run()[2]
     report = Report(plan.report)
     guard = Guard(
