@@ -107,6 +107,23 @@ def test_a_change_in_a_run_inside_is_noticed(desk: Desk) -> None:
     assert again.returncode == 3 and "2nd of a" in again.stderr
 
 
+def test_a_name_is_that_of_what_was_recorded_and_a_block_is_replayed_with_its_program(desk: Desk) -> None:
+    """A replay has runs inside it, too, of the same names: none of them is meant by a name."""
+    desk.program.write_text(AGENT.partition("if __name__")[0] + "row()")
+    assert desk.types("run", "--name", "first", "agent.py", "row").returncode == 0
+    recorded = Recording.load(desk.file("block"))
+    assert desk.types("replay", "first").returncode == 0
+    assert recorded.run_id in desk.types("show", "block").stdout
+    part = desk.types("replay", "block")
+    assert (
+        part.returncode == 2
+        and f"hint: take all of it: reenact replay {recorded.parent_run[:12]}" in part.stderr
+    )
+    imported = desk.types("replay", "work")
+    assert imported.returncode == 2 and "when it is imported, before work is called" in imported.stderr
+    assert "Traceback" not in imported.stderr
+
+
 def test_a_run_with_those_inside_is_in_the_order_of_time(desk: Desk) -> None:
     assert desk.types("run", "--name", "first", "agent.py", "row").returncode == 0
     alone = Recording.load(desk.file("first"))

@@ -41,6 +41,11 @@ def start_of(recording: Recording, given: list[str], verb: str) -> Start:
         here = folder if type(folder) is str and os.path.isdir(folder) else os.getcwd()
         return Start([sys.executable, "-m", ENTER], here, entry.entry, head)
     if type(command) is not list or not all(type(word) is str for word in command) or not command:
+        if recording.parent_run is not None:
+            raise UsageError(
+                f"{recording.name} is a part of another run, and cannot be started by itself",
+                hint=f"take all of it: reenact {verb} {recording.parent_run[:12]}",
+            )
         raise UsageError(
             f"{recording.name} was not recorded by reenact run, so how to start it is not known",
             hint=f"say it after --: reenact {verb} RUN -- agent.py",

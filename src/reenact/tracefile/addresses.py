@@ -41,7 +41,7 @@ def find_run(text: str | None = None, folder: str | None = None) -> RunRow:
         raise NoSuchRun(
             f"there is no run {asked}: the folder {folder} does not exist",
             asked=asked,
-            hint="name a trace file, or the folder by REENACT_DIR",
+            hint="`reenact run agent.py` records one; or name a trace file, or the folder by REENACT_DIR",
         )
     rows = [row for row in list_runs(folder) if row.status not in ("foreign", "unreadable")]
     found = _by_alias(asked, rows) if asked.startswith("@") else _by_id_or_name(asked, rows)
@@ -51,8 +51,7 @@ def find_run(text: str | None = None, folder: str | None = None) -> RunRow:
 
 
 def _by_alias(asked: str, rows: list[RunRow]) -> RunRow | None:
-    made_from = _made_from_others(rows)
-    recorded = [row for row in rows if row.id not in made_from] or rows
+    recorded = _recorded(rows, rows)
     if asked == "@failed":
         return next((row for row in reversed(recorded) if row.failed), None)
     if asked in ("@replay", "@fork"):
@@ -67,6 +66,12 @@ def _by_alias(asked: str, rows: list[RunRow]) -> RunRow | None:
             hint="there are @last, @prev, @failed, @replay and @fork",
         )
     return recorded[-back] if len(recorded) >= back else None
+
+
+def _recorded(some: list[RunRow], rows: list[RunRow]) -> list[RunRow]:
+    """Return those of some runs that are nobody's replay or fork; all of them if there are only such."""
+    made_from = _made_from_others(rows)
+    return [row for row in some if row.id not in made_from] or some
 
 
 def _made_from_others(rows: list[RunRow]) -> set[str | None]:
@@ -86,7 +91,7 @@ def _by_id_or_name(asked: str, rows: list[RunRow]) -> RunRow | None:
     exact = [row for row in rows if row.id == asked]
     named = [row for row in rows if row.name == asked or os.path.basename(row.path) == asked]
     if exact or named:
-        return (exact or named)[-1]  # the newest of that name
+        return (exact or _recorded(named, rows))[-1]  # the newest of that name
     begins = [row for row in rows if row.id is not None and row.id.startswith(asked)]
     if len({row.id for row in begins}) > 1:
         hint = "it could be " + ", ".join(f"{row.id} ({row.name})" for row in begins[:5])
@@ -99,7 +104,7 @@ def _near(asked: str, rows: list[RunRow]) -> str:
         return "nothing was recorded there yet"
     import difflib
 
-    names = list(dict.fromkeys([row.name for row in reversed(rows)]))
+    names = list(dict.fromkeys([row.name for row in reversed(_recorded(rows, rows))]))
     near = difflib.get_close_matches(asked, names, 3, 0.5) or names[:3]
     return f"there is {', '.join(near)}; `reenact ls` shows all"
 

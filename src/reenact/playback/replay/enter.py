@@ -14,7 +14,7 @@ from typing import Any
 from ...capture.current import process_recorder
 from ...capture.failure import failure
 from ...capture.jsonable import to_json
-from ...errors import UsageError
+from ...errors import Diverged, UsageError
 from ...tracefile.recording import Recording
 from .asgi import NotStarted, Response
 from .entry import Entry, call_of
@@ -44,10 +44,23 @@ def main() -> int:
 
 
 def _call(plan: Plan, report: Report) -> Callable[[], Any]:
-    entry = Entry.of(Recording.load(plan.path, plan.run, blobs=plan.blobs))
+    recording = Recording.load(plan.path, plan.run, blobs=plan.blobs)
+    entry = Entry.of(recording)
     if entry is None:
         raise UsageError("the recording names no function to call")
-    call = call_of(entry)
+    try:
+        call = call_of(entry)
+    except Diverged:
+        module, name = entry.place
+        whole = (
+            f"; or replay all of it: reenact replay {recording.parent_run[:12]}"
+            if recording.parent_run
+            else ""
+        )
+        raise UsageError(
+            f"{entry.source or module} calls a model or tool when it is imported, before {name} is called",
+            hint=f'what it does by itself belongs under if __name__ == "__main__":{whole}',
+        ) from None
     for what in entry.lossy:
         report.note("input", what)
     return call
