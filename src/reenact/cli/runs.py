@@ -80,7 +80,7 @@ def files_of(asked: Sequence[str]) -> list[str]:
             raise NotATrace(
                 f"there is no folder {text}, so nothing was recorded yet",
                 path=text,
-                hint="name a trace file, or the folder by REENACT_DIR",
+                hint="`reenact run agent.py` records one; or name a trace file, or the folder by REENACT_DIR",
             )
         else:
             files[locate(text)[0]] = None

@@ -87,7 +87,7 @@ def _say_nothing_found(asked: list[str], rows: list[RunRow], filters: list[Filte
             out.say(f"\nhint: ls reads the ends of files only; `reenact stats --by run` knows {keys}")
     else:
         out.say(f"No run was recorded in {places} yet.")
-        out.say("\nhint: `reenact demo` records one; `from reenact import Trace` is how your agent does")
+        out.say("\nhint: `reenact demo` records an agent of ours, `reenact run agent.py` one of yours")
 
 
 def as_dict(row: RunRow) -> dict[str, Any]:
