@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp import ClientSession, MCPError
 
 from reenact import Recording, Tap, schema
+from reenact.capture.seams.mcp_serve import StandIn
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.mcp import Servers
 from reenact.playback.replay.sockets import Sockets
-from reenact.protocols import AskedServer
+from reenact.protocols import AskedServer, ServerReply
 
 
 @pytest.mark.parametrize("number", [[1], {"a": 1}, None, 7])
@@ -40,3 +45,28 @@ def test_servers_of_any_name(tmp_path: Path, server: object) -> None:
         reply = servers.reply(AskedServer("http://here/mcp", "tools/list", None, recorder))
         assert reply is not None and reply.result == {"tools": []}
         assert not servers.has("http://[nowhere", recorder)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"result": [1]}, {"result": "text"}, {"refused": {}}, {"refused": {"code": "x", "message": 5}}, {}],
+    ids=str,
+)
+def test_whatever_a_trace_has_a_server_say_ends_no_session(tmp_path: Path, said: dict[str, Any]) -> None:
+    path = tmp_path / "run.jsonl"
+
+    async def ask(reply: ServerReply) -> None:
+        stand_in = StandIn("here", None)
+        async with stand_in.connection(has_id=False) as streams, ClientSession(*streams) as session:
+            for _ in range(2):
+                stand_in.expect("ping", None, reply)
+                with suppress(MCPError):
+                    await session.send_ping()
+
+    with Tap(str(path)) as tap:
+        recorder = tap._recorder()
+        recorder.emit(schema.MCP_ANSWER, {"server": "here", "method": "ping", **said})
+        asked = AskedServer("here", "ping", None, recorder)
+        reply = Servers(Tape(Recording.load(path))).reply(asked)
+        assert reply is not None
+        asyncio.run(ask(reply))

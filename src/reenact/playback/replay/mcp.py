@@ -89,8 +89,15 @@ class Servers:
                 event._forget()
         if told.get("same") is True:
             return None
-        refused = told.get("refused")
-        return ServerReply(told.get("result"), refused if type(refused) is dict else None)
+        result, refused = told.get("result"), told.get("refused")
+        error = _well_formed(refused) if type(refused) is dict else None
+        return ServerReply(result if type(result) is dict else {}, error)
+
+
+def _well_formed(error: dict[str, Any]) -> dict[str, Any]:
+    """Return an error as JSON-RPC has it, whatever a trace says."""
+    code = error.get("code")
+    return {**error, "code": code if type(code) is int else 0, "message": str(error.get("message") or "")}
 
 
 def _is_withheld(value: Any) -> bool:
