@@ -134,6 +134,10 @@ def test_one_call_without_the_agent(desk) -> None:
     misspelt = desk("fork", "facts", "--one-call", "--set", "modle=other")
     assert "modle: nothing of that name was in the request" in misspelt.stderr
     assert "fork" in desk("show", json.loads(told.stdout)["run"][:12]).stdout
+    other = desk("fork", "facts", "--at", "turn:2", "--one-call", "--tool-result", "Nothing.", "--json")
+    assert json.loads(other.stdout)["fork"]["edits"]["tool_result"] == "Nothing.", other.stderr
+    own = desk("fork", "facts", "--one-call", "--response", "Nothing.")
+    assert own.returncode == 2 and "nothing is left to send" in own.stderr
 
 
 @pytest.mark.parametrize(

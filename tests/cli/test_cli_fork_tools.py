@@ -143,7 +143,7 @@ def test_on_a_terminal_one_is_asked(desk, answer: str, code: int, times: int) ->
         os.chdir(desk.folder)
         os.execve(sys.executable, [sys.executable, "-m", "reenact", *words], desk.env)
     seen = _until(terminal, b"[y/N/a]")
-    assert b"run tool lookup" in seen and b"write" in seen, seen
+    assert b"run tool lookup(" in seen and b"write" in seen, seen
     os.write(terminal, answer.encode() + b"\n")
     _until(terminal, None)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == code

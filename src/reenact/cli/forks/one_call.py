@@ -30,8 +30,11 @@ def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
     tape = Tape(recording)
     call = call_at(tape, args.at, recording)
     edits = edits_of(args)
-    if edits.replaces_answer or edits.replaces_tool_result:
-        raise UsageError("there is no run that --one-call could go on with", hint="leave --one-call out")
+    if edits.replaces_answer:
+        raise UsageError(
+            "--one-call asks the model, and --response says what it answered: nothing is left to send",
+            hint="leave --one-call out to see what the agent makes of that answer",
+        )
     edits.check(call, tape)
     request = plain_request(call)
     made = edits.request(request.body, request.url or "", CutRequest(request.body, request.url))

@@ -70,9 +70,8 @@ def _workspace(text: str, recording: Recording, call: RecordedCall, acts: list[A
     kept = snapshots.restore(first or tree, folder, default_folder())
     if kept is not None:
         names = ", ".join(kept.changed[:_FEW]) + (", …" if len(kept.changed) > _FEW else "")
-        out.say(
-            clean(f"reenact: {folder} is what it was: {count(len(kept.changed), 'file')} changed: {names}")
-        )
+        changed = f"{count(len(kept.changed), 'file')} changed: {names}"
+        out.say(clean(f"reenact: {folder} is again what it was: {changed}"))
         out.say(clean(f"reenact: to have it back: {kept.command}"))
     undone = [act.text() for act in acts if act.effect == IRREVERSIBLE]
     if undone:

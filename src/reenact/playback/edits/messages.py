@@ -125,7 +125,7 @@ def field_change(steps: list[str], value: Any, cut: CutRequest) -> Change:
             hint="--drop leaves one out, --inject-user adds one,"
             f" --set {cut.key}.0.content=… changes a part of one",
         )
-    with_path(cut.messages, steps[1:], value)  # UsageError if it is not there
+    with_path({steps[0]: cut.messages}, steps, value)  # UsageError if it is not there
     place = int(steps[1])
     at = place if place >= 0 else len(cut.messages) + place
     return Change(REPLACE, at, lambda message: with_path(message, steps[2:], value))

@@ -136,7 +136,7 @@ class Acting:
 
     def _ask(self, asked: AskedTool, effect: str | None) -> None:
         what = "what it does to the world is not told" if effect is None else f"it is told to {effect}"
-        said = self._question(f"reenact: run tool {asked.name}{_shown(asked.args)}? {what}. [y/N/a] ")
+        said = self._question(f"reenact: run tool {asked.name}({_shown(asked.args)})? {what}. [y/N/a] ")
         if said is None:
             raise _refusal(asked, f"{what}, and nobody is there to be asked")
         answer = said.strip().lower()[:1]
@@ -155,7 +155,10 @@ def _refusal(asked: AskedTool, why: str) -> Halted:
 
 
 def _shown(args: object) -> str:
-    text = repr(args)
+    if isinstance(args, dict):
+        text = ", ".join(f"{name}={value!r}" for name, value in args.items())
+    else:
+        text = repr(args)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
