@@ -122,25 +122,48 @@ class _Carrier:
     def __init__(self, server: str, carrier: Any) -> None:
         self._server = server
         self.carrier = carrier
+        self._is_open = False
 
     async def __aenter__(self) -> Any:
         with inside.Carried():
             streams = await self.carrier.__aenter__()
         inside.carriers.append(self._server)
+        self._is_open = True
         return streams
 
     async def __aexit__(self, *raised: Any) -> Any:
-        inside.carriers.remove(self._server)
+        self._leave()
         with inside.Carried():
             return await self.carrier.__aexit__(*raised)
+
+    def _leave(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            inside.carriers.remove(self._server)
+
+    __del__ = _leave
+    """A connection may be let go of without being closed: that of an event loop that has ended."""
+
+
+class _Known:
+    """Two streams whose connection is known, for as long as whoever has opened it is there."""
+
+    def __init__(self, streams: Any, line: Line) -> None:
+        self._keys = [id(stream) for stream in streams[:2]] if isinstance(streams, tuple) else []
+        _lines.update(dict.fromkeys(self._keys, line))
+
+    def forget(self) -> None:
+        for key in self._keys:
+            _lines.pop(key, None)
+        self._keys = []
+
+    __del__ = forget
 
 
 async def _noted(carrier: Any, line: Line) -> AsyncIterator[Any]:
     async with carrier as streams:
-        keys = [id(stream) for stream in streams[:2]] if isinstance(streams, tuple) else []
-        _lines.update(dict.fromkeys(keys, line))
+        known = _Known(streams, line)
         try:
             yield streams
         finally:
-            for key in keys:
-                _lines.pop(key, None)
+            known.forget()
