@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 from reenact.playback.edits.cut import system_of
 from reenact.wire.shapes import model_of

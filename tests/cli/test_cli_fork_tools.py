@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 
 ACTING = """

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider, Received
 from reenact.tracefile.recording import Recording
 from reenact.wire.shapes import model_of

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import type_in
 
 from folders import state
+from forked import type_in
 from provider import Provider
 from reenact import Recording
 from reenact.playback.fork.workspace import Snapshots

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 
 POST = """

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from entries import PLANNER, RECORD, SHOP
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 from reenact import Recording
 from reenact.errors import UsageError

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 from forked import type_in
-
 from provider import Provider
 
 AGENT = """

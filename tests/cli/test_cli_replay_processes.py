@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 
 AGENT = Path(__file__).with_name("processes_agent.py")

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 
 Typed = Callable[..., "subprocess.CompletedProcess[str]"]

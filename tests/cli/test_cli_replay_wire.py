@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 
 AGENT = """

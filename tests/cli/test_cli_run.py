@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 
 ASK = """

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import type_in
 
+from forked import type_in
 from provider import Provider
 
 AGENT = """

@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from forked import COMMAND, do
-
 import reenact
+from forked import COMMAND, do
 
 LONG = "Hotel Lisboa, 82 EUR. " * 9000 + "And at the very end a needle."
 
