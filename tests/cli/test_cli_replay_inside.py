@@ -124,6 +124,17 @@ def test_a_name_is_that_of_what_was_recorded_and_a_block_is_replayed_with_its_pr
     assert "Traceback" not in imported.stderr
 
 
+def test_of_a_folder_neither_blocks_nor_runs_inside_a_replay_are_forked(desk: Desk) -> None:
+    block = "print(ask('outer'))\nwith reenact.run('block'): print(ask('in a block'))"
+    desk.program.write_text(AGENT.partition("if __name__")[0] + block)
+    assert desk.types("run", "--name", "first", "agent.py").returncode == 0
+    assert desk.types("replay", "first").returncode == 0
+    forked = desk.types("fork", ".reenact", "--json")
+    assert [json.loads(line)["name"] for line in forked.stdout.splitlines()] == ["first"], forked.stderr
+    none = desk.types("fork", "nowhere/*")
+    assert none.returncode == 2 and "there is no run in nowhere/*" in none.stderr
+
+
 def test_a_run_with_those_inside_is_in_the_order_of_time(desk: Desk) -> None:
     assert desk.types("run", "--name", "first", "agent.py", "row").returncode == 0
     alone = Recording.load(desk.file("first"))

@@ -28,7 +28,7 @@ from .replayed import Outcome, read_report
 from .starting import Start
 from .text import clean
 
-TRY_ELSEWHERE = "name another folder: REENACT_DIR=DIR"
+TRY_ELSEWHERE = "name another folder, and the run by its path: REENACT_DIR=DIR reenact …"
 
 
 class Reenacted:

@@ -41,10 +41,10 @@ def start_of(recording: Recording, given: list[str], verb: str) -> Start:
         here = folder if type(folder) is str and os.path.isdir(folder) else os.getcwd()
         return Start([sys.executable, "-m", ENTER], here, entry.entry, head)
     if type(command) is not list or not all(type(word) is str for word in command) or not command:
-        if recording.parent_run is not None:
+        if is_part(recording):
             raise UsageError(
                 f"{recording.name} is a part of another run, and cannot be started by itself",
-                hint=f"take all of it: reenact {verb} {recording.parent_run[:12]}",
+                hint=f"take all of it: reenact {verb} {str(recording.parent_run)[:12]}",
             )
         raise UsageError(
             f"{recording.name} was not recorded by reenact run, so how to start it is not known",
@@ -62,6 +62,12 @@ def start_of(recording: Recording, given: list[str], verb: str) -> Start:
     ):
         raise UsageError(f"{command[1]} is not in {folder} any more", hint=hint)
     return Start(_answerable(command, verb), folder)
+
+
+def is_part(recording: Recording) -> bool:
+    """True for a ``with reenact.run(…)`` block of a run: it is started with that one only."""
+    start = recording.start._raw() if recording.start is not None else {}
+    return recording.parent_run is not None and not start.get("command") and Entry.of(recording) is None
 
 
 def _answerable(command: list[str], verb: str) -> list[str]:

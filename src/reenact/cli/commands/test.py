@@ -148,6 +148,8 @@ def _addresses(args: argparse.Namespace) -> list[tuple[str, str | None]]:
         found += [(row.path, row.id) for row in rows]
     if args.failed and not found:
         raise UsageError("no run failed", hint="reenact ls shows what there is")
+    if folders and not found:
+        raise UsageError(f"there is no run in {', '.join(folders)}", hint="nothing was recorded there yet")
     found = found or [runs.locate(None)]
     return [(path, args.run or id_) for path, id_ in found]
 

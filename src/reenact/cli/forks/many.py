@@ -16,6 +16,7 @@ from ...prices import money
 from ...tracefile.recording import Recording
 from .. import runs
 from ..output import Cell, Output
+from ..starting import is_part
 from ..text import clean, compact, count
 from .arms import CONTROL, Arm, Sample, arms_of, flags_for_all, fork, recorded_sample
 from .verdict import BROKEN, WELL, Verdict, expected_of, judge
@@ -69,17 +70,33 @@ def _recordings(args: argparse.Namespace) -> list[Recording]:
         found += [
             Recording.load(path, blobs=args.blobs) for path in files if ".p" not in os.path.basename(path)
         ]
-    found = [each for each in found if each.start is None or not _is_again(each.start._raw())]
+    asked = " ".join(args.run_addresses)
+    if not found:
+        raise NoSuchRun(f"there is no run in {asked}", asked=asked, hint="`reenact ls` shows what there is")
+    found = _recorded(found)
     around = {each.parent_run for each in found}  # what did everything in runs inside it is forked by these
     found = [each for each in found if each.run_id not in around or each.calls()]
     if not found:
-        asked = " ".join(args.run_addresses)
-        raise NoSuchRun(f"no run is meant by {asked}", asked=asked, hint="forks and replays are left out")
+        hint = "name the run that they were made from"
+        raise NoSuchRun(f"all runs in {asked} are forks and replays", asked=asked, hint=hint)
     return found
 
 
+def _recorded(found: list[Recording]) -> list[Recording]:
+    """Return the runs that are no fork or replay, nor inside one, nor a block of another one that is forked
+    anyway: these would only be paid for twice."""
+    again = {each.run_id for each in found if each.start is not None and _is_again(each.start._raw())}
+    while inside := {each.run_id for each in found if each.parent_run in again} - again:
+        again |= inside
+    there = {each.run_id for each in found}
+    return [
+        each
+        for each in found
+        if each.run_id not in again and not (is_part(each) and each.parent_run in there)
+    ]
+
+
 def _is_again(head: dict[str, Any]) -> bool:
-    """Return whether a run is another one's fork or replay: it would only be paid for twice."""
     meta = head.get("meta")
     return "fork" in head or (type(meta) is dict and "replay_of" in meta)
 
