@@ -14,7 +14,7 @@ import openai
 import pytest
 from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
+from websockets.sync.client import connect, reconnect
 from websockets.sync.server import serve
 
 from reenact.errors import Diverged
@@ -137,7 +137,36 @@ def by_async_websockets(url: str) -> list[Any]:
     return asyncio.run(talking())
 
 
-WAYS = [by_openai, by_async_openai, by_websockets, by_async_websockets]
+def by_reconnecting(url: str) -> list[Any]:
+    found: list[Any] = []
+    place, texts = url.replace("http", "ws") + "/responses", ["one", "break", "two"]
+
+    async def talking() -> None:
+        waiting = list(texts)
+        async for socket in connect_async(place, open_timeout=30):
+            try:
+                await socket.send(create(waiting.pop(0)))
+                found.extend([await socket.recv(), await socket.recv()])
+            except ConnectionClosed as exc:
+                found.append(raised(exc))
+            await socket.close()
+            if not waiting:
+                break
+
+    asyncio.run(talking())
+    for socket in reconnect(place, open_timeout=30):
+        try:
+            socket.send(create(texts.pop(0)))
+            found += [socket.recv(), socket.recv()]
+        except ConnectionClosed as exc:
+            found.append(raised(exc))
+        socket.close()
+        if not texts:
+            break
+    return found
+
+
+WAYS = [by_openai, by_async_openai, by_websockets, by_async_websockets, by_reconnecting]
 
 
 @pytest.mark.parametrize("use", WAYS)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _PLAYED, _WATCH = "_reenact_played", "_reenact_watch"
 """Attributes of a connection: its other end; who listens to this one."""
+_ASKED, _ENTERED = "_reenact_asked", "_reenact_entered"
+"""Attributes of what makes connections, one after the other: what it was given; that it has made one."""
 _ELSEWHERE = (
     "ssl", "ssl_context", "server_hostname", "ssl_handshake_timeout", "ssl_shutdown_timeout", "host", "port",
     "proxy_ssl", "proxy_server_hostname",
@@ -49,9 +51,24 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     original: Any = connect.__init__
 
     def __init__(self: Any, uri: Any, *args: Any, **given: Any) -> None:
+        asked = uri, args, dict(given)
         original(self, _led(module, watch, uri, given, way), *args, **given)
+        vars(self)[_ASKED] = asked if isinstance(given.get("sock"), _End) else None
 
-    return replace(connect, {"__init__": __init__})
+    def entering(enter: Any) -> Any:
+        def entered(self: Any) -> Any:
+            asked = vars(self).get(_ASKED)
+            if asked is not None and vars(self).get(_ENTERED):
+                __init__(self, asked[0], *asked[1], **asked[2])  # an end of its own for each connection
+            vars(self)[_ENTERED] = True
+            return enter(self)
+
+        return entered
+
+    enters = [name for name in ("__enter__", "__aenter__") if hasattr(connect, name)]
+    return replace(
+        connect, {"__init__": __init__, **{name: entering(getattr(connect, name)) for name in enters}}
+    )
 
 
 def _maker(module: Any) -> Any:
