@@ -1,4 +1,4 @@
-"""Make show.svg, the picture in the README, from the real output of ``reenact demo`` and ``reenact show``.
+"""Make the pictures in the README from the real output of real commands.
 
 Run by hand when the output has changed: ``python docs/images/make.py``. Needs rich.
 """
@@ -18,34 +18,82 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
+HERE = Path(__file__).parent
 WIDTH = 100
-COMMAND = "reenact show @failed"
+SHOW = "reenact show @failed"
+EDIT = "sed -i 's/price: /price per night: /' trip.py"
+REPLAY = "reenact replay trip"
+TRIP = """
+import json, os, urllib.request
+from reenact import Tap
+
+tap = Tap()
+
+@tap.tool(effect="read")
+def lookup(question):
+    return "82 EUR"
+
+def ask(messages):
+    tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
+    body = {"model": "claude-sonnet-4-6", "max_tokens": 500, "messages": messages, "tools": tools}
+    url, headers = os.environ["MODEL_URL"] + "/v1/messages", {"content-type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    return json.load(urllib.request.urlopen(request))["content"]
+
+messages = [{"role": "user", "content": "Two nights in Lisbon"}]
+answer = ask(messages)
+use = next(block for block in answer if block["type"] == "tool_use")
+found = {"type": "tool_result", "tool_use_id": use["id"], "content": "price: " + lookup(**use["input"])}
+messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": [found]}]
+print(ask(messages))
+"""
 
 
-def real_output() -> str:
-    """Record the demo in a folder of its own and return what the command prints there, with colour."""
+def shown() -> str:
+    """Record the demo in a folder of its own and return what ``show`` prints there."""
     with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "REENACT_DIR": folder, "FORCE_COLOR": "1", "TERM": "xterm"}
-        env["COLUMNS"] = str(WIDTH)
-        env.pop("NO_COLOR", None)
-        run(["demo", "--keep", folder], env)
-        return run(COMMAND.split()[1:], env)
+        typed(f"reenact demo --keep {folder}", folder)
+        return f"{prompt(SHOW)}{typed(SHOW, folder)}"
 
 
-def run(words: list[str], env: dict[str, str]) -> str:
-    command = [sys.executable, "-m", "reenact", *words]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout  # noqa: S603
+def replayed() -> str:
+    """Record an agent, change one text in it and return what a replay says."""
+    sys.path.insert(0, str(HERE.parents[1] / "tests"))
+    from provider import Provider
+
+    with tempfile.TemporaryDirectory() as folder, Provider() as provider:
+        Path(folder, "trip.py").write_text(TRIP)
+        env = {"MODEL_URL": provider.url("tools-1"), "REENACT_DIR": "."}
+        typed("reenact run trip.py", folder, **env)
+        typed(EDIT, folder)
+        said = typed(f"{REPLAY} 2>&1 | tail -n +2", folder, **env).replace(f"{folder}/", "")
+        return f"{prompt(EDIT)}{prompt(REPLAY)}{said}"
 
 
-def main() -> None:
+def prompt(command: str) -> str:
+    return f"\x1b[1m$ {command}\x1b[0m\n"
+
+
+def typed(command: str, folder: str, **more: str) -> str:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "REENACT_DIR": folder, "FORCE_COLOR": "1", "TERM": "xterm", "PATH": path, **more}
+    env["COLUMNS"] = str(WIDTH)
+    env.pop("NO_COLOR", None)
+    return subprocess.run(  # noqa: S602
+        command, shell=True, cwd=folder, env=env, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def draw(name: str, text: str) -> None:
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
-    console.print(Text.from_ansi(f"\x1b[1m$ {COMMAND}\x1b[0m\n{real_output()}".rstrip()))
+    console.print(Text.from_ansi(text.rstrip()))
     # No font from the network: a picture must not make requests.
     template = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-    svg = console.export_svg(title="reenact", theme=MONOKAI, code_format=template, unique_id="show")
+    svg = console.export_svg(title="reenact", theme=MONOKAI, code_format=template, unique_id=name)
     svg = svg.replace("Fira Code", "Menlo, Consolas, DejaVu Sans Mono")
-    Path(__file__).with_name("show.svg").write_text(svg, encoding="utf-8")
+    (HERE / f"{name}.svg").write_text(svg, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    draw("show", shown())
+    draw("replay", replayed())

@@ -179,10 +179,11 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_picture_is_a_failed_run_and_loads_nothing_from_elsewhere() -> None:
-    picture = ElementTree.parse(DOCS / "images" / "show.svg")
+@pytest.mark.parametrize(("name", "shown"), [("show", "OverBudget:"), ("replay", "changed-request:")])
+def test_a_picture_is_a_failed_run_and_loads_nothing_from_elsewhere(name: str, shown: str) -> None:
+    picture = ElementTree.parse(DOCS / "images" / f"{name}.svg")
     texts = " ".join(element.text or "" for element in picture.iter() if element.tag.endswith("}text"))
-    assert "OverBudget:" in texts.replace("\xa0", " ") and "reenact" in texts
+    assert shown in texts.replace("\xa0", " ") and "reenact" in texts
     assert not [value for element in picture.iter() for value in element.attrib.values() if "//" in value]
     styles = "".join(element.text or "" for element in picture.iter() if element.tag.endswith("}style"))
     assert "url(" not in styles and "@import" not in styles
