@@ -41,8 +41,8 @@ _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 _TOP = """\
 A run is a path, the beginning of an id, a name, @last, @prev or @failed; without one, @last in
-$REENACT_DIR or ./.reenact is meant. Replays and forks are none of these, but @replay and @fork. Data goes to
-stdout, talk to stderr.
+$REENACT_DIR or ./.reenact is meant. These are runs that were recorded; the newest replay is @replay, the
+newest fork @fork. Data goes to stdout, talk to stderr.
 
 examples:
   reenact demo                 what this is about, in ten seconds

@@ -22,8 +22,8 @@ MAX_TOLD = 8
 """Findings told by a command that was asked for something else."""
 
 RUN_HELP = (
-    "a path, the beginning of an id, a name, @last, @prev, @failed (default: @last); replays and forks are"
-    " none of these, but @replay and @fork"
+    "a path, the beginning of an id, a name, @last, @prev or @failed (default: @last); the newest replay is"
+    " @replay, the newest fork @fork"
 )
 
 
