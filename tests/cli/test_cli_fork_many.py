@@ -123,6 +123,8 @@ def test_values_side_by_side_with_samples_and_a_command_that_verifies(desk) -> N
         "model=a": "unchanged",
         "model=b": "broken",
     }
+    table = desk("fork", "facts", "--at", "turn:2", "--set", "model=b", "--verify", "echo too dear; exit 4")
+    assert "edited: broken (0% end well, 100% did: --verify failed with 4: too dear)" in table.stdout
 
 
 def test_one_call_without_the_agent(desk) -> None:

@@ -9,6 +9,13 @@ from typing import Any
 
 from .text import count
 
+_DOUBTS = {
+    "drift": ", it asks for something else than was recorded there",
+    "reordered": ", other calls were made before it then",
+    "ambiguous-duplicate": ", equal requests got different answers, and which was whose is not recorded",
+}
+"""What the words for a doubt mean."""
+
 
 class Outcome:
     """The report of all processes of a replay, from the lines they wrote (``playback.replay.reenacting``)."""
@@ -82,7 +89,8 @@ class Outcome:
             for each in self._inexact
         ]
         lines += [
-            f"reenact: {each['call']} was answered with a doubt: {each['why']}" for each in self._doubts
+            f"reenact: {each['call']} was answered with a doubt: {each['why']}{_DOUBTS.get(each['why'], '')}"
+            for each in self._doubts
         ]
         return lines + [f"reenact: {each}" for each in self._unknown]
 

@@ -116,9 +116,15 @@ def _samples(
 
 
 def _verify(command: str, sample: Sample) -> bool:
-    """Run the user's command, which finds the fork's file in ``REENACT_FORK``; True if it ends well."""
+    """Run the user's command, which finds the fork's file in ``REENACT_FORK``; True if it ends well.
+
+    What it said last is why it did not.
+    """
     env = {**os.environ, "REENACT_FORK": sample.path or "", "REENACT_ARM": sample.arm}
     done = subprocess.run(command, shell=True, env=env, capture_output=True, check=False)  # noqa: S602
+    if done.returncode and not sample.why:
+        said = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace").splitlines()
+        sample.why = f"--verify failed with {done.returncode}" + (f": {said[-1]}" if said else "")
     return done.returncode == 0
 
 
@@ -169,7 +175,7 @@ def _print(results: list[tuple[Recording, dict[str, list[Sample]], dict[str, Ver
     out.table(head, rows, flexible=8, less=("CALLS", "TOKENS", "VERIFIED"))
     for recording, _, verdicts in results:
         for name, verdict in verdicts.items():
-            if verdict.diff and (verdict.word not in WELL[:1]):
+            if verdict.word not in WELL[:1]:
                 out.line()
                 out.line(
                     clean(
