@@ -88,20 +88,30 @@ def _is_python(path: str) -> bool:
 
 def _is_hooked(command: list[str], env: Any) -> bool:
     """True if the child reads PYTHONPATH, and it has our folder there."""
-    if _says_to_ignore_us(command):
+    if says_to_ignore_us(command):
         return False
     given: Any = os.environ if env is None else env
     path = given.get("PYTHONPATH") or (given is env and given.get(b"PYTHONPATH")) or ""
     return _bootstrap in os.fsdecode(path).split(os.pathsep)
 
 
-def _says_to_ignore_us(command: list[str]) -> str:
+def says_to_ignore_us(command: list[str]) -> str:
     """Return the option by which a Python does not read its environment, "" if there is none."""
-    for word in command[1:]:
-        if not word.startswith("-") or word in ("-", "-m", "-c"):
+    words = iter(command[1:])
+    for word in words:
+        if word[:1] != "-" or word in ("-", "--"):
             break
-        if not word.startswith("--") and set(word[1:].partition("c")[0]) & set("IES"):
-            return word
+        if word[1] == "-":
+            continue
+        for at, letter in enumerate(word[1:], 2):
+            if letter in "IES":
+                return word
+            if letter in "cm":  # what follows is the program's
+                return ""
+            if letter in "WX":  # what follows is a value, in this word or the next
+                if at == len(word):
+                    next(words, None)
+                break
     return ""
 
 
@@ -120,7 +130,7 @@ def begins_without_us(command: list[str]) -> str:
         while words and (os.path.basename(words[0]) == "env" or words[0][0] == "-" or "=" in words[0]):
             del words[0]
         command = [*words, *command]
-    why = _says_to_ignore_us(command) if _is_python(command[0]) else ""
+    why = says_to_ignore_us(command) if _is_python(command[0]) else ""
     return f"{command[0]} {why}" if why else ""
 
 

@@ -6,8 +6,10 @@ import os
 import sys
 from typing import Any, NamedTuple
 
+from ..capture.coverage import says_to_ignore_us
 from ..errors import UsageError
 from ..playback.replay.entry import Entry
+from ..playback.replay.whose import is_python
 from ..tracefile.recording import Recording
 from .commands.run import command_line
 
@@ -72,13 +74,10 @@ def is_part(recording: Recording) -> bool:
 
 def _answerable(command: list[str], verb: str) -> list[str]:
     """Return a command; raise for a Python that is told to pass us by: it would call the model for real."""
-    if os.path.basename(command[0]).startswith(("python", "pypy")):
-        for word in command[1:]:
-            if not word.startswith("-") or word in ("-", "-m", "-c"):
-                break
-            if word[1:2] not in "WX-" and any(letter in word for letter in "IES"):
-                raise UsageError(
-                    f"python {word} does not load reenact, so nothing would answer it, and it would run live",
-                    hint=f"run it without {word}: reenact {verb} RUN -- agent.py",
-                )
+    word = says_to_ignore_us(command) if is_python(command[0]) else ""
+    if word:
+        raise UsageError(
+            f"python {word} does not load reenact, so nothing would answer it, and it would run live",
+            hint=f"run it without {word}: reenact {verb} RUN -- agent.py",
+        )
     return command

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
+from ...capture.coverage import says_to_ignore_us
 from ...capture.failure import is_agents
 
 _LIBRARIES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
@@ -83,12 +84,10 @@ def is_guarded_python(args: tuple[Any, ...]) -> bool:
     """True if a Python is started that begins as this one did: it is answered and guarded itself."""
     program, words, _, env = args
     try:
-        options = [os.fsdecode(word) for word in words[1:]] if isinstance(words, list | tuple) else []
+        command = [os.fsdecode(word) for word in words] if isinstance(words, list | tuple) else []
     except TypeError:
         return False
-    first = next((word for word in options if not word.startswith("-")), None)
-    own = options[: options.index(first)] if first is not None else options
-    if not is_python(program) or any(set(word) & set("SIE") for word in own if word[:2] != "--"):
+    if not is_python(program) or says_to_ignore_us(command):
         return False
     known = os.environ if env is None else env
     return "REENACT_REPLAY" in known and _BOOTSTRAP in known.get("PYTHONPATH", "").split(os.pathsep)
