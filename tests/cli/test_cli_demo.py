@@ -32,9 +32,9 @@ def test_the_demo_lists_shows_and_explains_a_failed_run(demo):
 def test_the_commands_it_recommends_work(demo):
     (_, out, _), folder = demo
     commands = [
-        line.split()[1:]
+        line.partition("reenact ")[2].split()  # we may be no command on the PATH of the tests
         for line in out.partition("try next")[2].splitlines()
-        if line.startswith("  reenact ")
+        if "reenact " in line
     ]
     assert len(commands) >= 4
     for words in commands:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -151,8 +152,15 @@ def _show_next(folder: str, out: Output) -> None:
         (["grep", "-w", "8900", folder], "where the wrong price came from"),
         (["doctor", folder], "is the file whole?"),
     ):
-        out.line(f"  {clean(shlex.join(['reenact', *words]))}")
+        out.line(f"  {clean(shlex.join([*_typed(), *words]))}")
         out.line(out.paint(f"      {what}", "dim"))
+
+
+def _typed() -> list[str]:
+    """Return what starts us from where the user is: after `make demo` we are not on the PATH."""
+    if shutil.which("reenact"):
+        return ["reenact"]
+    return [sys.argv[0]] if os.path.basename(sys.argv[0]) == "reenact" else [sys.executable, "-m", "reenact"]
 
 
 def _as_dict(recording: Recording, folder: str) -> dict[str, Any]:
