@@ -19,7 +19,7 @@ from ...protocols import Live, Reply, ToolReply
 from ...wire.routes import MODEL
 from ..edits.edits import CutRequest, Edits, needs_signature
 from ..matching.fingerprint import TOOL, Request
-from ..matching.frontier import CHANGED, Miss, alike, same_site
+from ..matching.frontier import CHANGED, Miss, Served, alike, same_site
 from ..replay.responder import TapeResponder, asked_by, mark, reply_of
 from ..replay.tools import asked_of
 from .caps import CALLS, STEPS, USD, Caps
@@ -150,7 +150,7 @@ class ForkResponder(TapeResponder):
 
     def _pass(self) -> None:
         """The cut is reached; what should have come before it must have come."""
-        left_out = self._cut.left_out(self.player.frontier)
+        left_out = self._never_asked(self._cut.left_out(self.player.frontier))
         if left_out and self._mode == "strict":
             names = ", ".join(call.label() for call in left_out[:3])
             self._stop(Diverged(f"the call at the cut is made, but not what came before it: {names}"))
@@ -160,6 +160,19 @@ class ForkResponder(TapeResponder):
             self._opened()
         except Halted as exc:  # the workspace is not what it was
             self._stop(exc)
+
+    def _never_asked(self, calls: list[RecordedCall]) -> list[RecordedCall]:
+        """Leave out those that are being made by others: told to be answered, and not answered yet."""
+        being_made = self._promised.copy()
+        for found in self.player.frontier.log:
+            if isinstance(found, Served):
+                being_made[found.call.fingerprint.l1] -= 1
+        left = []
+        for call in calls:
+            being_made[call.fingerprint.l1] -= 1
+            if being_made[call.fingerprint.l1] < 0:
+                left.append(call)
+        return left
 
     def _leaves(self, leaving: Leaving) -> Live:
         self.player.release.asked()
