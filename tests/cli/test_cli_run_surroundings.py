@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,3 +46,31 @@ def test_a_program_that_empties_its_environment_is_still_in_its_run(
 def test_a_program_is_called_as_it_was_typed(typed: str, off: str, tmp_path: Path) -> None:
     done = reenact(tmp_path, "run", typed, "-c", "echo $0", REENACT_OFF=off)
     assert done.stdout == f"{typed}\n", done.stderr
+
+
+EARLY = {
+    "raised": ("def start():\n    raise ValueError('no config')\nstart()", "ValueError", ["agent.py:2 in start"]),
+    "syntax": ("def f(:", "SyntaxError", []),
+    "in a block": ("import reenact\nwith reenact.run('inner'):\n    {}['x']", "KeyError", ["agent.py:3 in <module>"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EARLY)
+def test_what_a_program_dies_of_before_any_call_is_recorded(case: str, tmp_path: Path) -> None:
+    code, kind, frames = EARLY[case]
+    (tmp_path / "agent.py").write_text(code)
+    bare = subprocess.run([sys.executable, "agent.py"], cwd=tmp_path, capture_output=True, text=True)
+    done = reenact(tmp_path, "run", "agent.py")
+    assert done.returncode == bare.returncode == 1 and done.stderr.startswith(bare.stderr)
+    (path,) = (tmp_path / ".reenact").glob("*-agent-*.jsonl")
+    told = [json.loads(line) for line in path.read_text().splitlines()]
+    (error,) = [line["error"] for line in told if line["kind"] == "error"]
+    assert error["type"] == told[-1]["error"]["type"] == kind and error["frames"][: len(frames)] == frames
+
+
+def test_a_child_that_dies_before_any_call_is_its_parent_s_matter(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', '1 / 0'])"
+    )
+    assert reenact(tmp_path, "run", "agent.py").returncode == 0
+    assert [line["kind"] for line in events(tmp_path / ".reenact") if "run." not in line["kind"]] == []

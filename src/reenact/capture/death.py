@@ -12,6 +12,7 @@ from .failure import failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from .recorder import Recorder
@@ -73,15 +74,19 @@ def how_it_ended(recorder: Recorder) -> tuple[str, dict[str, Any]]:
     return ("cancelled" if interrupted else "error"), {"exit": 130 if interrupted else 1, "error": _main_died}
 
 
-def _main_hook(kind: Any, exc: Any, tb: Any) -> None:
+def died_of(exc: Any, tb: Any, recorders: Iterable[Recorder]) -> None:
+    """Record what the main thread died of."""
     global _main_died
+    if exc is not None and exc.__traceback__ is None:
+        exc = exc.with_traceback(tb)
+    _main_died = failure(exc)
+    for recorder in recorders:
+        recorder.emit("error", {"where": "main", "error": _main_died})
+
+
+def _main_hook(kind: Any, exc: Any, tb: Any) -> None:
     try:
-        if exc is not None and exc.__traceback__ is None:
-            exc = exc.with_traceback(tb)
-        _main_died = failure(exc)
-        for recorder in registry.open_recorders():
-            if recorder.step:
-                recorder.emit("error", {"where": "main", "error": _main_died})
+        died_of(exc, tb, [recorder for recorder in registry.open_recorders() if recorder.step])
     except Exception as own:
         guard.swallow("record an uncaught exception", own)
     previous = _previous.get("main") or sys.__excepthook__

@@ -7,6 +7,7 @@ is loaded with the first of them.
 from __future__ import annotations
 
 import os
+import sys
 
 from . import guard, registry
 from .seams.table import Installed
@@ -15,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
+    from typing import Any
 
 HOSTS_VARIABLE, HTTP_VARIABLE = "REENACT_HOSTS", "REENACT_HTTP"
 """``--host`` and ``--record-http`` of ``reenact run``, for the processes below it."""
@@ -114,7 +116,27 @@ def wait_for_libraries(bootstrap: str) -> None:
 
         ambient_modules.watch(os.environ[ambient_modules.AMBIENT_VARIABLE].split(","))
     coverage.listen(bootstrap)
+    _hear_of_an_early_death()
     atexit.register(_say_what_was_unseen)  # the first handler, so the last to run
+
+
+def _hear_of_an_early_death() -> None:
+    """Have it recorded what a program died of, also where nothing else of it was."""
+    before = sys.excepthook
+
+    def died(kind: Any, exc: Any, tb: Any) -> None:
+        try:
+            from .current import known_process_recorder, process_recorder
+            from .death import died_of
+            from .places import is_main_process
+
+            if known_process_recorder() is None and is_main_process():
+                died_of(exc, tb, [process_recorder()])
+        except Exception as own:
+            guard.swallow("record an uncaught exception", own)
+        before(kind, exc, tb)
+
+    sys.excepthook = died
 
 
 def _unseen() -> list[dict[str, object]]:
