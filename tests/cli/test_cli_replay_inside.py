@@ -153,6 +153,14 @@ def test_a_run_with_those_inside_is_in_the_order_of_time(desk: Desk) -> None:
     assert with_inside(Recording.load(desk.file("block"))).count() < whole.count()
     innermost = Recording.load(next(path for path in desk.folder.glob(".reenact/*-work-*") if is_deep(path)))
     assert with_inside(innermost) is innermost
+    shown, told = (
+        desk.types("show", "first").stdout,
+        json.loads(desk.types("show", "first", "--json").stdout.splitlines()[0]),
+    )
+    assert (
+        re.search(r"^  4 runs inside: (work|block) [0-9a-f]{8}, ", shown, re.MULTILINE)
+        and len(told["runs_inside"]) == 4
+    )
 
 
 def is_deep(path: Path) -> bool:
