@@ -7,7 +7,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from ..playback.matching.divergence import SENTENCES
+from ..playback.matching.frontier import CHANGED, MISSING_CALL
 from .text import count
+
+_MOST_SHOWN = 5
+"""Calls that were never made, each in a line of its own."""
 
 _DOUBTS = {
     "drift": ", it asks for something else than was recorded there",
@@ -23,6 +28,7 @@ class Outcome:
     def __init__(self, told: list[dict[str, Any]], live: Iterable[str]) -> None:
         self._told = told
         self._diverged = [each for each in told if "diverged" in each]
+        self._missing = _left_out([each["diverged"] for each in self._diverged])
         self.answered = sum(each.get("answered", 0) for each in told)
         self._refused = [each["refused"] for each in told if "refused" in each]
         self._stand_ins = [each["stand_in"] for each in told if "stand_in" in each]
@@ -71,7 +77,9 @@ class Outcome:
 
     def details(self) -> list[str]:
         """Return all but the verdict."""
-        lines = [each["text"] + "\n" for each in self._diverged]
+        lines = [each["text"] + "\n" for each in self._diverged if each["diverged"]["code"] != MISSING_CALL]
+        if self._missing:
+            lines.append(_never_made(self._missing))
         for (what, where), times in _counted(self._refused, "what", "where").items():
             place = f" at {where}" if where else ""
             often = f", {times} times" if times > 1 else ""
@@ -98,7 +106,8 @@ class Outcome:
         if not self._began:
             return "nothing was re-enacted"
         if self._diverged:
-            return f"left its recording in {count(len(self._diverged), 'place')}"
+            others = [each for each in self._diverged if each["diverged"]["code"] != MISSING_CALL]
+            return f"left its recording in {count(len(others) + len(self._missing), 'place')}"
         if self._unknown:
             return "went as recorded as far as the recording goes"
         if self.is_refused:
@@ -107,6 +116,23 @@ class Outcome:
             return f"ended otherwise: {self._ended['now']}, recorded: {self._ended['recorded']}"
         doubts = count(len(self._doubts), "doubt")
         return f"went on with {doubts}" if self._doubts else "went as recorded"
+
+
+def _left_out(diverged: list[dict[str, Any]]) -> list[str]:
+    """Return the recorded calls that were never made; in the place of some another one was, which is told."""
+    replaced = [each.get("call") for each in diverged if each["code"] == CHANGED]
+    missing = [each for each in diverged if each["code"] == MISSING_CALL]
+    return [each["recorded"] for each in missing if each.get("call") not in replaced]
+
+
+def _never_made(calls: list[str]) -> str:
+    """Return one report for all of them."""
+    if len(calls) == 1:
+        return f"{MISSING_CALL}: {SENTENCES[MISSING_CALL]}\n  recorded  {calls[0]}\n"
+    shown = [f"  recorded  {label}" for label in calls[:_MOST_SHOWN]]
+    more = [f"  … and {len(calls) - _MOST_SHOWN} more"] if len(calls) > _MOST_SHOWN else []
+    head = f"{MISSING_CALL}: {len(calls)} recorded calls were never made."
+    return "\n".join([head, *shown, *more]) + "\n"
 
 
 def _counted(told: list[dict[str, Any]], *names: str) -> Counter[tuple[Any, ...]]:
