@@ -9,7 +9,7 @@ import heapq
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from . import family
@@ -23,6 +23,8 @@ from .table import Execution
 _NAMED = re.compile(r"\d{8}-\d{6}-")
 _STAMP = 15
 """Letters of a file's name that tell the second in which its run began."""
+_LOOKED_AT = 500
+"""Files that are looked at where nobody waits for all of them."""
 
 
 class Inner(NamedTuple):
@@ -32,15 +34,16 @@ class Inner(NamedTuple):
     run: str
 
 
-def runs_inside(
-    path: str, run_id: str, ended: float | None = None, *, most: int | None = None
-) -> list[RunRow]:
-    """Return the runs that began within a run, or within one of those; forks of it are none.
+def a_look_inside(path: str, run_id: str, ended: float | None = None) -> tuple[list[RunRow], bool]:
+    """Return the runs inside a run, and whether there may be more: of a server there are thousands."""
+    files = _files_beside(path, ended)
+    return _inside(files[:_LOOKED_AT], run_id), len(files) > _LOOKED_AT
 
-    ``most`` is how many files beside it are looked at.
-    """
+
+def _inside(files: Iterable[str], run_id: str) -> list[RunRow]:
+    """Return the runs in files that began within a run, or within one of those; forks of it are none."""
     by_parent: dict[str, list[RunRow]] = {}
-    for file in _files_beside(path, ended)[:most]:
+    for file in files:
         for row in head_and_tail(file):
             if row.parent_run is not None and row.id is not None and not row.is_fork:
                 by_parent.setdefault(row.parent_run, []).append(row)
@@ -85,7 +88,7 @@ def inner_of(recording: Recording) -> list[Inner]:
     if recording.run_id is None:
         return []
     ended = recording.end.timestamp if recording.end is not None else None
-    rows = runs_inside(recording.path, recording.run_id, ended)
+    rows = _inside(_files_beside(recording.path, ended), recording.run_id)
     return [Inner(row.path, row.id) for row in rows if row.id is not None]
 
 

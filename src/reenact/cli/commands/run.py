@@ -17,12 +17,9 @@ from ...capture.seams.table import SEAMS, SEAMS_VARIABLE
 from ...capture.shadow import named_folder
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
-from ...tracefile.inside import runs_inside
+from ...tracefile.inside import a_look_inside
 from ..output import Output
 from ..text import clean, compact, count, dump
-
-_LOOKED_AT = 500
-"""Files of a folder in which runs inside a run are sought."""
 
 DESCRIPTION = """\
 Run a program and record its model calls, without a change in it. COMMAND is a script, `-m module`, `-c code`
@@ -228,11 +225,10 @@ def _tell(agent: Supervised, unseen: list[str], out: Output) -> None:
     words = [agent.status, count(sums.turns, "call"), f"{compact(sums.total_tokens)} tokens"]
     if sums.errors:
         words.append(count(sums.errors, "error"))
-    rows = runs_inside(agent.path, agent.run_id, most=_LOOKED_AT)
-    inside = [row.name for row in rows]
+    inside, is_more = a_look_inside(agent.path, agent.run_id)
     if inside:
-        names = ", ".join(list(dict.fromkeys(inside))[:3])
-        words.append(f"{count(len(inside), 'run')} inside: {names}")
+        names = ", ".join(list(dict.fromkeys(row.name for row in inside))[:3])
+        words.append(f"{'at least ' if is_more else ''}{count(len(inside), 'run')} inside: {names}")
     out.say(clean(f"reenact: {_shown(agent.path)}  {', '.join(words)}"))
     if unseen:
         more = f"; and {len(unseen) - 5} more" if len(unseen) > 5 else ""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from ...tracefile.event import Event
-from ...tracefile.inside import runs_inside
+from ...tracefile.inside import a_look_inside
 from ...tracefile.listing import RunRow
 from ...tracefile.recording import Recording
 from ...wire.values import mapping, mappings
@@ -36,7 +36,7 @@ EXAMPLES = """\
 """
 
 _MOST_PROCESSES, _MOST_LOOKED_AT = 6, 64
-_MOST_INSIDE, _MOST_FILES = 4, 500
+_MOST_INSIDE = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -140,20 +140,20 @@ def _show_identity(recording: Recording, out: Output) -> None:
     if recording.parent_run:
         out.line(out.paint(f"  {_descent(recording)}", "dim"))
     _show_processes(recording, out)
-    inside = _inside(recording)
+    inside, is_more = _inside(recording)
     if inside:
+        at_least = "at least " if is_more else ""
         named = ", ".join(f"{plain(row.name, 30)} {(row.id or '')[:8]}" for row in inside[:_MOST_INSIDE])
         more = f" and {len(inside) - _MOST_INSIDE} more" if len(inside) > _MOST_INSIDE else ""
-        out.line(out.paint(f"  {count(len(inside), 'run')} inside: {named}{more}", "dim"))
+        out.line(out.paint(f"  {at_least}{count(len(inside), 'run')} inside: {named}{more}", "dim"))
 
 
-def _inside(recording: Recording) -> list[RunRow]:
-    """Return the runs inside a program's, as far as a look at some files tells."""
+def _inside(recording: Recording) -> tuple[list[RunRow], bool]:
+    """Return the runs inside a program's, and whether there may be more."""
     start, end = recording.start, recording.end
     if start is None or recording.run_id is None or "command" not in start._raw():
-        return []
-    ended = end.timestamp if end is not None else None
-    return runs_inside(recording.path, recording.run_id, ended, most=_MOST_FILES)
+        return [], False
+    return a_look_inside(recording.path, recording.run_id, end.timestamp if end is not None else None)
 
 
 def _show_processes(recording: Recording, out: Output) -> None:
@@ -189,7 +189,7 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
             "input": recording.input,
             "writers": recording.writers,
             "parent_run": recording.parent_run,
-            "runs_inside": [row.id for row in _inside(recording)],
+            "runs_inside": [row.id for row in _inside(recording)[0]],
         }
     )
     chosen = only(story, args.turn, recording.name) if story is not None and args.turn is not None else None
