@@ -107,11 +107,6 @@ def test_no_third_party_import_at_the_top_of_a_file(path: Path) -> None:
             assert (node.module or "").split(".")[0] in allowed
 
 
-def test_files_stay_readable() -> None:
-    long = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in FILES}
-    assert {name: lines for name, lines in long.items() if lines > 300} == {}
-
-
 def test_no_module_bears_the_name_of_an_exported_function() -> None:
     modules = {path.stem for path in ROOT.glob("*.py")} | {
         path.name for path in ROOT.iterdir() if path.is_dir()
