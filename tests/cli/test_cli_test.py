@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +160,55 @@ def test_what_was_changed_is_not_written_over(here: Path, capsys: Any) -> None:
     assert "Bonn" in test.read_text()
     written(capsys, plan, "--no-check", "--force")
     assert test.read_bytes() == first[0]
+
+
+def test_run_ids_are_no_code_in_a_generated_test(here: Path, capsys: Any) -> None:
+    """An id is 12 characters of code at most there, but some runs in one file make a program."""
+    plan = next((here / ".reenact").glob("*plan*.jsonl")).read_text()
+    run = json.loads(plan.partition("\n")[0])["run"]
+    made = "__import__('os').system('touch executed')"
+    pieces = [made[at : at + 4] for at in range(0, len(made), 4)]
+    ids = ["\na=''#", *(f"\na+={piece!r}#" for piece in pieces), "\nexec(a)#"]
+    ids += ['"""\nimport x', "\r\nopen('x','w')", "\x0ca=1", "\u2028a=1", "\\", "'", "a-b_c.d", "\x1b[2J"]
+    (here / "evil").mkdir()
+    for number, hostile in enumerate(ids):
+        # Runs of one function that go the same way are one test, so each is of another function.
+        text = plan.replace(f'"{run}"', json.dumps(hostile)).replace("__main__:plan", f"trip:plan{number}")
+        (here / f"evil/{number:02}.jsonl").write_text(text)
+    told = written(capsys, "evil", "--no-check", "-o", "tests/test_evil.py")
+    assert sorted(each["run"] for each in told["tests"]) == sorted(ids)
+    source = (here / "tests/test_evil.py").read_text()
+    module = ast.parse(source)
+    assert {type(node) for node in module.body[1:]} == {
+        ast.Import, ast.ImportFrom, ast.Expr, ast.FunctionDef
+    }  # fmt: skip
+    statements = [ast.unparse(node) for node in module.body[1:] if isinstance(node, ast.Expr)]
+    assert statements == ["sys.path.insert(0, str(Path(__file__).parents[1]))"]
+    assert all(char.isprintable() or char == "\n" for char in source)
+    comments = [
+        each.string
+        for each in tokenize.generate_tokens(io.StringIO(source).readline)
+        if each.type == tokenize.COMMENT
+    ]
+    assert len(comments) == 2 and comments[0] == "# where the code is"
+    digests = ", ".join(["[0-9a-f]{12}"] * len(ids))
+    assert re.fullmatch(f"# reenact test: [0-9a-f]{{16}} of {digests}", comments[1]), comments
+
+    assert f"{len(ids)} failed" in pytested("tests/test_evil.py")  # there are no such functions
+    assert not list(here.rglob("executed")) and not (here / "x").exists()
+    again = written(capsys, "evil", "--no-check", "-o", "tests/test_evil.py")  # known as made from these
+    assert again["paths"] == told["paths"] and (here / "tests/test_evil.py").read_text() == source
+
+
+def test_a_test_file_stamped_with_the_beginnings_of_run_ids_is_known(here: Path, capsys: Any) -> None:
+    run = json.loads(next((here / ".reenact").glob("*plan*.jsonl")).read_text().partition("\n")[0])["run"]
+    written(capsys, run, "--no-check")
+    test = here / "tests/test_plan.py"
+    text = test.read_text()
+    test.write_text(re.sub(r" of [0-9a-f]{12}\n\Z", f" of {run[:12]}\n", text))
+    assert test.read_text() != text
+    written(capsys, run, "--no-check")
+    assert test.read_text() == text
 
 
 def test_what_makes_no_test_is_told(here: Path, capsys: Any) -> None:

@@ -16,8 +16,7 @@ _STAMP = re.compile(r"# reenact test: ([0-9a-f]{16}) of ([0-9a-f, ]*)\n\Z")
 
 def stamped(text: str, runs: list[str]) -> str:
     """Return the text of a test with a last line by which a change is known later."""
-    of = ", ".join(run[:12] for run in runs)
-    return f"{text}\n\n# reenact test: {_digest(text)} of {of}\n"
+    return f"{text}\n\n# reenact test: {_digest(text)} of {_run_digests(runs)}\n"
 
 
 def check_free(path: str, runs: list[str]) -> None:
@@ -36,8 +35,8 @@ def check_free(path: str, runs: list[str]) -> None:
         raise UsageError(f"{path} is there already, and was not made by reenact test", hint=hint)
     if _digest(there[: found.start()].removesuffix("\n\n")) != found[1]:
         raise UsageError(f"{path} was changed since it was made", hint=hint)
-    if found[2] != ", ".join(run[:12] for run in runs):
-        raise UsageError(f"{path} is there already, made from {found[2] or 'another run'}", hint=hint)
+    if found[2] not in (_run_digests(runs), _run_prefixes(runs)):
+        raise UsageError(f"{path} is there already, made from other runs", hint=hint)
 
 
 def write(path: str, text: str) -> None:
@@ -106,3 +105,13 @@ def _bytes(path: str) -> bytes | None:
 
 def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _run_digests(runs: list[str]) -> str:
+    """Return what stands for the run ids in the last line: an id is any text, and could be code there."""
+    return ", ".join(_digest(run)[:12] for run in runs)
+
+
+def _run_prefixes(runs: list[str]) -> str:
+    """Return what earlier versions wrote for them, to recognise their files."""
+    return ", ".join(run[:12] for run in runs)
