@@ -24,17 +24,16 @@ ROOT_MODULES = {
     "__init__",
     "__main__",
 }
-MONEY = {"prices", "_billable", "_config", "_pricetable", "_ratecards"}
-"""Root modules of the desk: they read providers' shapes, and recording never loads them."""
 MAY_IMPORT = {
     "capture": {"capture", "wire", *ROOT_MODULES},
     "wire": {"wire", *ROOT_MODULES},
     "tracefile": {"tracefile", "wire", *ROOT_MODULES},
-    "money": {"wire", *MONEY, *ROOT_MODULES},
-    "figures": {"figures", "tracefile", "wire", "prices", *ROOT_MODULES},
-    "debugger": {"debugger", "figures", "tracefile", "wire", "prices", *ROOT_MODULES},
-    "playback": {"playback", "debugger", "tracefile", "capture", "wire", "prices", *ROOT_MODULES},
-    "fleet": {"fleet", "debugger", "figures", "tracefile", "wire", "prices", *ROOT_MODULES},
+    "money": {"money", "wire", "settings", *ROOT_MODULES},
+    "prices": {"money"},  # the public door of money
+    "figures": {"figures", "tracefile", "wire", "money", *ROOT_MODULES},
+    "debugger": {"debugger", "figures", "tracefile", "wire", "money", *ROOT_MODULES},
+    "playback": {"playback", "debugger", "tracefile", "capture", "wire", "money", *ROOT_MODULES},
+    "fleet": {"fleet", "debugger", "figures", "tracefile", "wire", "money", *ROOT_MODULES},
     "demo": {"demo", *ROOT_MODULES},
     "cli": {
         "cli",
@@ -46,8 +45,8 @@ MAY_IMPORT = {
         "tracefile",
         "capture",
         "wire",
-        "prices",
-        "_config",
+        "money",
+        "settings",
         *ROOT_MODULES,
     },
     "testing": {"capture", "debugger", "playback", *ROOT_MODULES},
@@ -61,11 +60,9 @@ FILES = sorted(path for path in ROOT.rglob("*.py"))
 
 def room(path: Path) -> str:
     parts = path.relative_to(ROOT).parts
-    if parts in (("testing.py",), ("pytest_plugin.py",)):
-        return path.stem
     if len(parts) > 1:
         return parts[0]
-    return "money" if path.stem in MONEY else "summary" if path.stem == "summary" else "root"
+    return path.stem if path.stem in MAY_IMPORT else "root"
 
 
 def imported_rooms(path: Path) -> set[str]:

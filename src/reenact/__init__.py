@@ -8,6 +8,7 @@ installed, pytest would warn below ``reenact run`` that we were here first.)
 #   capture/    inside the agent, stdlib only: Recorder and its front ends Trace, StepLog, Tap
 #   wire/       provider wire formats, pure functions
 #   tracefile/  bytes -> events: reader, recording, dialects, repair
+#   money/      what model calls cost
 #   figures/    one run in figures: sums, money, durations
 #   debugger/   questions to a recording, and stepping through it
 #   playback/   a run re-enacted: messages, replay, fork, tests

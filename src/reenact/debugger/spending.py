@@ -16,7 +16,7 @@ class Spending:
     """Sums of one recording; going back begins anew."""
 
     def __init__(self, recording: Recording) -> None:
-        from ..prices import Book
+        from ..money.prices import Book
 
         self.recording = recording
         self._book = Book.open()

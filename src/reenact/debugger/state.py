@@ -14,7 +14,7 @@ from ..tracefile.recording import Recording
 from .links import Links
 
 if TYPE_CHECKING:
-    from ..prices import Bill
+    from ..money.prices import Bill
 
 SNAPSHOT = "state"
 """The kind an agent writes its own state under: ``trace.step("state", plan=…)``."""

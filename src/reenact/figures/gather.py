@@ -24,7 +24,7 @@ from .rows import RunStats
 from .sums import MAX_NAME, MAX_NAMES, Begun, Sums, has_error, known_name, lane_of, parent_of, tool_name
 
 if TYPE_CHECKING:
-    from ..prices import Book
+    from ..money.prices import Book
 
 _ERROR_NAME = re.compile(r"([A-Za-z_][\w.]{2,80}):\s")
 

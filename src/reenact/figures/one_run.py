@@ -12,7 +12,7 @@ from .rows import RunStats
 
 def stats_of(recording: Recording, events: Iterable[Event] | None = None) -> RunStats:
     """Sum up a run, or only these events of it."""
-    from ..prices import Book
+    from ..money.prices import Book
 
     gatherer = Gatherer(recording.path, recording.run_id, Book.open())
     gatherer.root = next(iter(recording.writers), None)

@@ -14,7 +14,7 @@ from ..tracefile import status
 from .percentiles import nearest_rank
 
 if TYPE_CHECKING:
-    from ..prices import Bill
+    from ..money.prices import Bill
 
 UNTOLD = "-"
 """Where a run or call does not say what it is grouped by."""
@@ -26,7 +26,7 @@ class CallStats:
     __slots__ = ("cost", "durations", "failed", "open", "totals")
 
     def __init__(self) -> None:
-        from ..prices import Bill
+        from ..money.prices import Bill
 
         self.totals = Totals()
         self.cost: Bill = Bill()

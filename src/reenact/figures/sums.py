@@ -11,7 +11,7 @@ from ..wire import shapes
 from .rows import UNTOLD, CallStats, RunStats
 
 if TYPE_CHECKING:
-    from ..prices import Book
+    from ..money.prices import Book
 
 OTHERS = "(others)"
 MAX_NAMES = 1000

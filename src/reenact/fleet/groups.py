@@ -14,7 +14,7 @@ from ..tracefile import status
 from .filters import facts
 
 if TYPE_CHECKING:
-    from ..prices import Bill
+    from ..money.prices import Bill
     from .runs import Runs
 
 OF_RUNS = ("day", "name", "status", "run")

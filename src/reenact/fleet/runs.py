@@ -10,7 +10,7 @@ from .. import _extras
 from ..errors import UsageError
 from ..figures.percentiles import nearest_rank
 from ..figures.rows import CallStats, RunStats, gathered, merged, summed
-from ..prices import Book
+from ..money.prices import Book
 from ..summary import Totals
 from ..tracefile import status
 from ..tracefile.findings import Finding
@@ -19,7 +19,7 @@ from .filters import Filter, moment, parse_filter
 from .scan import Scan, Tick, places
 
 if TYPE_CHECKING:
-    from ..prices import Bill
+    from ..money.prices import Bill
     from .groups import Group
 
 Condition = str | Callable[[RunStats], object]

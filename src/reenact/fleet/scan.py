@@ -21,7 +21,7 @@ from ..tracefile.skim import skimmer
 from ..tracefile.table import Execution, Sorter
 
 if TYPE_CHECKING:
-    from ..prices import Book
+    from ..money.prices import Book
 
 Tick = Callable[[int, int, int], object]
 """Told now and then: files read, files there are, events read so far."""

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from reenact import Recording, Tap
-from reenact._config import tool_effects
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
 from reenact.errors import UsageError
 from reenact.playback.fork.world import acts_before, effect_of, must_choose, run_restore_command
 from reenact.playback.matching.tape import RecordedCall, Tape
+from reenact.settings import tool_effects
 
 
 def ask(

@@ -8,7 +8,6 @@ import shutil
 import sys
 from typing import Any
 
-from ..._config import run_settings
 from ...capture.ambient_modules import AMBIENT_VARIABLE
 from ...capture.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.options import CONTENT_VARIABLE
@@ -17,6 +16,7 @@ from ...capture.seams.table import SEAMS, SEAMS_VARIABLE
 from ...capture.shadow import named_folder
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
+from ...settings import run_settings
 from ...tracefile.inside import a_look_inside
 from ..output import Output
 from ..text import clean, compact, count, dump

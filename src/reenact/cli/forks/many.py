@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from ...errors import NoSuchRun, UsageError
-from ...prices import money
+from ...money.prices import money
 from ...tracefile.recording import Recording
 from .. import runs
 from ..output import Cell, Output

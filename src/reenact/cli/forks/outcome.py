@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ...capture.supervise import Supervised
-from ...prices import Bill, Book
+from ...money.prices import Bill, Book
 from ...tracefile.calls import MODEL
 from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording

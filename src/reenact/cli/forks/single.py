@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from ..._config import tool_effects
 from ...capture.supervise import Supervised, end_like
 from ...errors import UsageError
 from ...playback.edits.edits import Edits
@@ -15,6 +14,7 @@ from ...playback.fork.going_live import Fork
 from ...playback.fork.world import HARMLESS, effect_of
 from ...playback.matching.tape import RecordedCall, Tape
 from ...playback.replay import preflight
+from ...settings import tool_effects
 from ...tracefile.event import Event
 from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import NamedTuple
 
-from ..._config import tool_effects
 from ...capture.places import default_folder
 from ...capture.shadow import named_folder
 from ...errors import UsageError
 from ...playback.fork.workspace import Snapshots
 from ...playback.fork.world import IRREVERSIBLE, Acted, acts_before, must_choose, run_restore_command
 from ...playback.matching.tape import RecordedCall, Tape
+from ...settings import tool_effects
 from ...tracefile.recording import Recording
 from ..output import Output
 from ..text import clean, count

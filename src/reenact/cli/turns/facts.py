@@ -15,7 +15,7 @@ from ...wire.values import string
 from ..eventline import kept_model
 
 if TYPE_CHECKING:
-    from ...prices import Bill, Book, Price
+    from ...money.prices import Bill, Book, Price
 
 
 class Ledger:
@@ -28,7 +28,7 @@ class Ledger:
 
     @cached_property
     def book(self) -> Book:
-        from ...prices import Book  # takes a while, and a run without model calls needs none
+        from ...money.prices import Book  # takes a while, and a run without model calls needs none
 
         return Book.open()
 

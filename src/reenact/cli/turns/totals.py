@@ -12,7 +12,7 @@ from .facts import Ledger, time_spent
 from .story import Story
 
 if TYPE_CHECKING:
-    from ...prices import Bill
+    from ...money.prices import Bill
 
 
 def bill_of(story: Story, ledger: Ledger) -> Bill | None:
@@ -62,7 +62,7 @@ def _show_parts(parts: list[str], out: Output) -> None:
 def _show_cost(bill: Bill, out: Output) -> None:
     if not bill.priced and not bill.unknown:
         return
-    from ...prices import money
+    from ...money.prices import money
 
     text = bill.text()
     if bill.estimated:

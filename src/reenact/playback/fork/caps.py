@@ -7,7 +7,7 @@ from decimal import Decimal
 from threading import Lock
 
 from ...errors import Halted
-from ...prices import Book
+from ...money.prices import Book
 from ...tracefile.calls import MODEL
 from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording

@@ -11,7 +11,7 @@ import json
 import os
 from contextlib import suppress
 
-from ._ratecards import Card
+from .rates import Card
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import up_to
-from reenact._pricetable import PriceTable, _plain
-from reenact._ratecards import Card
+from reenact.money.pricetable import PriceTable, _plain
+from reenact.money.rates import Card
 
 genai_prices = import_module("genai_prices")
 

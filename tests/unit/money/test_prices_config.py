@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reenact._config import own_prices
 from reenact.errors import UsageError
+from reenact.money.own import own_prices
 from reenact.prices import Book
 
 

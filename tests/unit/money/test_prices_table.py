@@ -127,12 +127,12 @@ def test_a_trace_full_of_made_up_models_does_not_fill_the_disk(shelf):
 
 def test_without_the_package_prices_are_unknown_and_nothing_fails(shelf):
     assert (
-        ask("-S", PYTHONPATH=str(Path(__file__).parents[2] / "src")) == "None no price table installed False"
+        ask("-S", PYTHONPATH=str(Path(__file__).parents[3] / "src")) == "None no price table installed False"
     )
 
 
 def test_without_the_package_the_source_says_how_to_get_it(shelf, monkeypatch):
-    monkeypatch.setattr("reenact._pricetable._installed", lambda: None)
+    monkeypatch.setattr("reenact.money.pricetable._installed", lambda: None)
     book = Book.open()
     assert book.source == "none (pip install 'reenact[debug]')"
     assert book.bill().as_dict()["dated"] is None

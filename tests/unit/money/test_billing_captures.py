@@ -10,8 +10,9 @@ from importlib import import_module
 import pytest
 from cassettes import SAMPLES, interactions, json_body
 
+from reenact.money.usage import counts_of, hidden_calls, usage_object
 from reenact.prices import Book
-from reenact.wire import billing, shapes
+from reenact.wire import shapes
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the captures beside the repository are absent")
 
@@ -59,7 +60,7 @@ def plain(usage: dict) -> dict[str, int]:
 
 
 def counted(body: dict) -> dict[str, int]:
-    counts = billing.counts_of(body, billing.usage_object(body))
+    counts = counts_of(body, usage_object(body))
     names = {
         "in": "input_tokens",
         "read": "cache_read_tokens",
@@ -135,7 +136,7 @@ def test_the_cost_a_price_list_gives_is_the_one_openrouter_and_litellm_counted(b
 def test_hidden_calls_of_the_captures_are_those_the_top_level_leaves_out():
     found = {}
     for name, _, body, usage in with_usage():
-        hidden = billing.hidden_calls(usage, body.get("model"))
+        hidden = hidden_calls(usage, body.get("model"))
         entries = usage.get("iterations") or []
         if entries:
             own = [entry for entry in entries if entry["type"] in ("message", "fallback_message")]
@@ -169,7 +170,7 @@ def test_claude_code_sessions_are_charged_once_per_response(book):
             seen[price.source or price.why] += 1
             if price.usd is not None and not usage.get("iterations"):
                 whole = plain(usage)
-                counts = billing.counts_of({}, usage)
+                counts = counts_of({}, usage)
                 assert [counts["input_tokens"], counts["output_tokens"]] == [whole["in"], whole["out"]], path
     print(dict(seen))
     assert seen["genai-prices"] >= 50
@@ -189,7 +190,7 @@ def test_codex_sessions_add_up_to_the_sums_they_state(book):
                 continue  # told again, not used again
             before = total
             most = max(most, total, key=lambda usage: usage["total_tokens"])
-            counts = billing.counts_of({}, last)
+            counts = counts_of({}, last)
             given += counts["input_tokens"]
             made += counts["output_tokens"]
             read += counts["cache_read_tokens"]
