@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from typing import Any, NamedTuple
@@ -15,6 +16,18 @@ from .commands.run import command_line
 
 ENTER = "reenact.playback.replay.enter"
 _HEAD = ("entry", "entry_from")
+
+
+def add_live_tools(parser: argparse._ActionsContainer, what: str) -> None:
+    """Add ``--live-tools``: names in a list with commas, in one flag or in several."""
+    parser.add_argument(
+        "--live-tools", metavar="NAME,…", type=_tool_names, action="extend", default=[],
+        help=f"{what}; can be repeated",
+    )  # fmt: skip
+
+
+def _tool_names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 class Start(NamedTuple):

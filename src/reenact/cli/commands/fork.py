@@ -13,6 +13,7 @@ from ...playback.matching.modes import REBASE, STRICT
 from .. import runs
 from ..forks import many, one_call, single
 from ..output import Output
+from ..starting import add_live_tools
 from . import replay
 
 DESCRIPTION = """\
@@ -86,13 +87,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "--tools", choices=(ASK, RECORDED), default=ASK,
         help="recorded: tools give recorded results only, none runs",
     )  # fmt: skip
-    group.add_argument(
-        "--live-tools",
-        metavar="NAME,…",
-        type=replay.tool_names,
-        default=(),
-        help="tools that may run, or all",
-    )
+    add_live_tools(group, "tools that may run, or all")
     group.add_argument("--max-calls", type=int, default=CALLS, metavar="N", help=f"default {CALLS}")
     group.add_argument("--max-usd", type=float, default=USD, metavar="USD", help=f"default {USD:.2f}")
     group.add_argument("--max-steps", type=int, default=STEPS, metavar="N", help=f"default {STEPS}")

@@ -11,7 +11,7 @@ from ...tracefile.inside import with_inside
 from .. import runs
 from ..output import Output
 from ..reenacted import Reenacted
-from ..starting import start_of
+from ..starting import add_live_tools, start_of
 from ..text import clean, dump
 
 DESCRIPTION = """\
@@ -47,10 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rebase", dest="mode", action="store_const", const=REBASE,
         help="a changed request gets the answer that stood in its place, and is told of",
     )  # fmt: skip
-    parser.add_argument(
-        "--live-tools", metavar="NAME,…", type=tool_names, default=(),
-        help="tools that run, or all that are not answered; files and programs are then open to them",
-    )  # fmt: skip
+    add_live_tools(
+        parser, "tools that run, or all that are not answered; files and programs are then open to them"
+    )
     parser.add_argument("--json", action="store_true", help="the report on stderr as one JSON object")
     runs.add_run_options(parser)
 
@@ -82,8 +81,3 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for line in outcome.lines():
             out.say(clean(line))
     return DIVERGED if outcome.is_other else end_like(agent.exit)
-
-
-def tool_names(text: str) -> tuple[str, ...]:
-    """Return the tools of a list with commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from ...capture.supervise import Supervised, end_like
@@ -125,7 +126,7 @@ def _is_after(call: RecordedCall, event: Event) -> bool:
 
 
 def live_tools(
-    recording: Recording, tape: Tape, call: RecordedCall, allowed: tuple[str, ...]
+    recording: Recording, tape: Tape, call: RecordedCall, allowed: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the tools that cannot be answered and will run; UsageError for those that may not."""
     would_run = preflight.unanswered(recording)
@@ -136,7 +137,7 @@ def live_tools(
     return tuple(name for name in preflight.live_tools(recording, named) if name in would_run)
 
 
-def _check_around(tape: Tape, call: RecordedCall, allowed: tuple[str, ...]) -> None:
+def _check_around(tape: Tape, call: RecordedCall, allowed: Sequence[str]) -> None:
     """UsageError if the cut lies in a tool that would have to run and may not."""
     settings = tool_effects()
     for each in tools_around(tape, call):
@@ -148,7 +149,7 @@ def _check_around(tape: Tape, call: RecordedCall, allowed: tuple[str, ...]) -> N
             )
 
 
-def _check_names(allowed: tuple[str, ...], known: set[str], recording: Recording) -> None:
+def _check_names(allowed: Sequence[str], known: set[str], recording: Recording) -> None:
     unknown = [name for name in allowed if name not in known and name != ALL]
     if unknown:
         names = ", ".join(sorted(known)) or "none"

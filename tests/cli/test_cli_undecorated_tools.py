@@ -1,0 +1,107 @@
+"""Tools without @tap.tool, which no recording answers: replay, fork and test run them only if the user allows it.
+
+The tools append a line to a file each time they run, and the tests count these lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from forked import type_in
+from provider import Provider
+
+AGENT = '''
+import json, os, sys, urllib.request
+from pathlib import Path
+
+WORLD = Path(__file__).with_name("world.txt")
+
+
+def run(name, item):
+    """What each tool does to the world; a refund has the number of the next receipt."""
+    with WORLD.open("a") as world:
+        world.write(f"{name} {item}\\n")
+    return f"receipt {len(WORLD.read_text().splitlines())}" if name == "refund" else f"{name}: done"
+
+
+TOOLS = ("weigh", "ship", "refund")
+
+
+def ask(messages):
+    offered = [{"name": name, "input_schema": {"type": "object"}} for name in TOOLS]
+    body = {"model": "m", "max_tokens": 9, "system": "Be kind.", "messages": messages, "tools": offered}
+    url, headers = os.environ["MODEL_URL"] + "/v1/messages", {"content-type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request) as found:
+        return json.load(found)["content"]
+
+
+def work(plan):
+    messages = [{"role": "user", "content": "PLAN " + plan}]
+    while True:
+        answer = ask(messages)
+        messages.append({"role": "assistant", "content": answer})
+        uses = [block for block in answer if block["type"] == "tool_use"]
+        if not uses:
+            return answer[0]["text"]
+        results = [
+            {"type": "tool_result", "tool_use_id": use["id"], "content": run(use["name"], **use["input"])}
+            for use in uses
+        ]
+        messages.append({"role": "user", "content": results})
+
+
+if __name__ == "__main__":
+    print(work(sys.argv[1]))
+'''
+
+
+class Shop:
+    """A folder with the agent, in which commands are typed."""
+
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+        self.folder = folder
+        self.env = env
+        self._world = folder / "world.txt"
+        (folder / "agent.py").write_text(AGENT)
+
+    def record(self, name: str, *tools: str) -> None:
+        """Record a run whose model asks for some tools, one in each turn."""
+        plan = [[[tool, {"item": f"item {number}"}]] for number, tool in enumerate(tools, 1)]
+        done = self("run", "--name", name, "agent.py", json.dumps(plan))
+        assert done.returncode == 0 and self.ran() == list(tools), done.stderr
+
+    def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
+        self._world.unlink(missing_ok=True)
+        done = type_in(words, self.folder, self.env, session=True)
+        assert "fault of its own" not in done.stderr, done.stderr
+        return done
+
+    def ran(self) -> list[str]:
+        """The tools that ran since the last command was typed, in order."""
+        lines = self._world.read_text().splitlines() if self._world.exists() else []
+        return [line.partition(" ")[0] for line in lines]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, provider: Provider) -> Shop:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env |= {"MODEL_URL": provider.url("plan"), "ANTHROPIC_API_KEY": "k"}
+    env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "reenact.pytest_plugin"}
+    return Shop(tmp_path, env)
+
+
+def test_live_tools_can_be_repeated(shop: Shop) -> None:
+    shop.record("first", "weigh", "ship")
+    for command in (("replay", "first"), ("fork", "first", "--stale-world")):
+        for flags in (("--live-tools", "weigh", "--live-tools", "ship"), ("--live-tools", "weigh, ship")):
+            done = shop(*command, *flags)
+            assert (done.returncode, shop.ran()) == (0, ["weigh", "ship"]), done.stderr
+        done = shop(*command, "--live-tools", "ship")
+        assert (done.returncode, shop.ran()) == (2, []) and "weigh (1×)" in done.stderr
+        assert "--live-tools ship,weigh" in done.stderr
