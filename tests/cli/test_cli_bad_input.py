@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
 from typed import obey_permissions, record_trip, run_bytes, snapshot, typed, typed_many
+
+import reenact
+from reenact.schema import ENVELOPE
+from reenact.tracefile.dialects import KIND_KEYS, ORDER_KEYS, RUN_KEYS, TIME_KEYS
 
 READERS = (
     ["show"],
@@ -226,3 +231,49 @@ def test_a_hostile_reference_reads_no_file_outside_the_folder(tmp_path):
                 else [words[0], folder / "hostile.jsonl", *words[1:]]
             )
             assert b"the secret" not in run_bytes(*where).stdout
+
+
+NO_TEXT = ({}, [], None, True, 7, 1.5)
+"""Values of JSON that are no text, some of which cannot be looked up in a set."""
+
+ODD_OBJECTS = {
+    "type": [{"type": value, "payload": 1} for value in NO_TEXT],
+    "kinds": [{key: value, "payload": 1} for key in KIND_KEYS for value in NO_TEXT],
+    "times": [{"kind": "note", "run": "r", key: value} for key in TIME_KEYS for value in ({}, [], True, "x")],
+    "runs": [{"type": "tool_call", "step": 1, key: value} for key in RUN_KEYS for value in NO_TEXT],
+    "steps": [{"type": "tool_call", "run_id": "r", key: v} for key in ORDER_KEYS for v in ({}, [], "x")],
+    "envelope": [
+        {"ts": 1.0, "run": "r", "w": "0", "step": 1, "kind": "note"} | {key: value}
+        for key in ENVELOPE
+        for value in ({}, [], None)
+    ],
+}
+
+
+@pytest.mark.parametrize("where", ["first", "middle", "last"])
+@pytest.mark.parametrize("what", ODD_OBJECTS)
+def test_an_odd_object_in_a_file_hides_neither_its_events_nor_other_runs(tmp_path, what, where):
+    good, odd = record_trip(tmp_path / "good.jsonl"), record_trip(tmp_path / "odd.jsonl", name="odd")
+    lines = lines_of(odd)
+    at = {"first": 0, "middle": 2, "last": len(lines)}[where]
+    hostile = [json.dumps(each).encode() + b"\n" for each in ODD_OBJECTS[what]]
+    odd.write_bytes(b"".join([*lines[:at], *hostile, *lines[at:]]))
+    run = json.loads(lines[0])["run"]
+    before = snapshot(tmp_path)
+
+    kinds = [event.kind for event in reenact.read_events(good)]
+    assert [event.kind for event in reenact.read_events(odd, run=run)] == kinds
+    recording = reenact.Recording.load(odd, run=run)
+    assert [event.kind for event in recording.lines if event.run_id == run] == kinds
+    assert reenact.Debugger.load(odd, run=run).where(tool="search")
+    assert reenact.replay(odd, 2, run=run) == reenact.replay(good, 2)
+    assert {each.id for each in reenact.runs(tmp_path)} >= {run, reenact.Recording.load(good).run_id}
+
+    own = [["show", odd, "--run", run], ["messages", odd, "--run", run], ["tail", odd, "--no-follow"]]
+    folder = [["ls", tmp_path], ["stats", tmp_path], ["grep", "hotels", tmp_path], ["doctor", odd]]
+    *shown, listed, summed, found, checked = typed_many([*own, *folder])
+    assert all(each.code == 0 and each.out for each in shown), shown
+    assert listed.code == summed.code == found.code == 0 and checked.code in (0, 1)
+    assert {"trip", "odd"} <= set(listed.out.split()) and summed.out
+    assert "good.jsonl" in found.out and "odd.jsonl" in found.out
+    assert snapshot(tmp_path) == before

@@ -124,7 +124,8 @@ def foreign(fields: dict[str, Any]) -> str | None:
     for key, what in _FOREIGN_KEYS.items():
         if key in fields:
             return what
-    if fields.get("type") in _CODEX_TYPES and "payload" in fields:
+    kind = fields.get("type")
+    if type(kind) is str and kind in _CODEX_TYPES and "payload" in fields:
         return "a Codex session"
     return None
 
