@@ -8,8 +8,8 @@ from decimal import Decimal
 from importlib import import_module
 
 import pytest
-from cassettes import SAMPLES, interactions, json_body
 
+from cassettes import SAMPLES, interactions, json_body
 from reenact.money.usage import counts_of, hidden_calls, usage_object
 from reenact.prices import Book
 from reenact.wire import shapes
