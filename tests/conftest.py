@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from provider import Provider
 from reenact.capture import announce, files
+from support.provider import Provider
 
 pytest_plugins = ["pytester"]
 

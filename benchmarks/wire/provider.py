@@ -14,7 +14,7 @@ TESTS = Path(__file__).resolve().parents[2] / "tests"
 @contextmanager
 def provider() -> Iterator[str]:
     """Serve until the block ends; yields the address."""
-    command = [sys.executable, "-m", "provider"]
+    command = [sys.executable, "-m", "support.provider"]
     serving = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True)
     try:
         assert serving.stdout is not None

@@ -6,11 +6,11 @@ import json
 import os
 
 import pytest
-from typed import obey_permissions, record_trip, run_bytes, snapshot, typed, typed_many
 
 import reenact
 from reenact.schema import ENVELOPE
 from reenact.tracefile.dialects import KIND_KEYS, ORDER_KEYS, RUN_KEYS, TIME_KEYS
+from support.typed import obey_permissions, record_trip, run_bytes, snapshot, typed, typed_many
 
 READERS = (
     ["show"],

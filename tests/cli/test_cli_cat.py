@@ -7,9 +7,9 @@ import resource
 import subprocess
 
 import pytest
-from typed import COMMAND, LONG, environment, record_steps, record_trip, run_bytes, typed
 
 import reenact
+from support.typed import COMMAND, LONG, environment, record_steps, record_trip, run_bytes, typed
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import sys
 import time
 
 import pytest
-from prompted import PROMPT, Terminal, piped
-from typed import COMMAND, LONG, environment, obey_permissions, record_steps, record_trip, typed
 
 import reenact
+from support.prompted import PROMPT, Terminal, piped
+from support.typed import COMMAND, LONG, environment, obey_permissions, record_steps, record_trip, typed
 
 
 @pytest.fixture

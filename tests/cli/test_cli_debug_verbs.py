@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-from prompted import PROMPT, Terminal, piped
-from typed import typed
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "debugger"))
-from stepped import record_team
 
 from reenact.cli.commands.debug import VERBS
+from support.prompted import PROMPT, Terminal, piped
+from support.stepped import record_team
+from support.typed import typed
 
 # What is typed one after the other, and what must be in the answer. The cursor begins at step 2.
 SITTING = [

@@ -7,9 +7,9 @@ import pty
 import subprocess
 
 import pytest
-from typed import COMMAND, environment, typed
 
 import reenact._extras as extras
+from support.typed import COMMAND, environment, typed
 
 
 @pytest.fixture(scope="module")

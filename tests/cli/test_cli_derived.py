@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from typed import environment, typed
+
+from support.typed import environment, typed
 
 AGENT = """
 import os, signal, sys

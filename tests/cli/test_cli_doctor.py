@@ -6,9 +6,9 @@ import json
 import re
 
 import pytest
-from typed import record_steps, record_trip, snapshot, typed
 
 import reenact
+from support.typed import record_steps, record_trip, snapshot, typed
 
 
 @pytest.fixture

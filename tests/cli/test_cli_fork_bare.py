@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 AGENT = """
 import json, os, time, urllib.request

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from forked import type_in
-from provider import Provider
 from reenact.playback.edits.cut import system_of
 from reenact.wire.shapes import model_of
 from reenact.wire.toolresults import tool_results
+from support.forked import type_in
+from support.provider import Provider
 
 AGENT = """
 import os, sys

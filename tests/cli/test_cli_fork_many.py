@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from forked import type_in
+from support.forked import type_in
 
 AGENT = """
 import json, os, sys, urllib.request

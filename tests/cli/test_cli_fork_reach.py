@@ -7,8 +7,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from forked import type_in
-from provider import Provider
+from support.forked import type_in
+from support.provider import Provider
 
 HEAD = """
 import json, os, sys, urllib.request

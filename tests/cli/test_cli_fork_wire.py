@@ -12,10 +12,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from forked import type_in
-from provider import Provider, Received
 from reenact.tracefile.recording import Recording
 from reenact.wire.shapes import model_of
+from support.forked import type_in
+from support.provider import Provider, Received
 
 TESTS = str(Path(__file__).resolve().parent.parent)
 AGENT = f"""

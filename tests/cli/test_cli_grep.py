@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from typed import record_steps, record_trip, typed
 
 import reenact
+from support.typed import record_steps, record_trip, typed
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import sys
 import time
 
 import pytest
-from typed import environment, obey_permissions, record_steps, record_trip, typed
 
 import reenact
+from support.typed import environment, obey_permissions, record_steps, record_trip, typed
 
 
 def failing_run(folder, message="no rooms"):

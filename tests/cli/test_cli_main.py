@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from typed import COMMAND, environment, record_steps, record_trip, typed
 
 import reenact
 from reenact.cli.main import COMMANDS
+from support.typed import COMMAND, environment, record_steps, record_trip, typed
 
 
 def test_version_is_printed():

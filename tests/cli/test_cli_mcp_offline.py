@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 SERVER = """
 import json, os, socket, sys, urllib.request

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from typed import LONG, record_trip, typed, typed_many
 
 import reenact
+from support.typed import LONG, record_trip, typed, typed_many
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from entries import PLANNER, RECORD, SHOP
 
-from forked import type_in
-from provider import Provider
 from reenact import Recording
 from reenact.errors import UsageError
 from reenact.playback.replay.asgi import call_asgi
 from reenact.playback.replay.entry import Entry, call_entry, call_of
+from support.entries import PLANNER, RECORD, SHOP
+from support.forked import type_in
+from support.provider import Provider
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from provider import Provider
 from reenact import Recording, schema
 from reenact.tracefile.inside import with_inside
+from support.provider import Provider
 
 AGENT = """
 import asyncio, json, multiprocessing, os, random, sys, threading, time, urllib.request

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 AGENT = """
 import asyncio, os, sys

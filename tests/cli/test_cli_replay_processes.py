@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from forked import type_in
-from provider import Provider
+from support.forked import type_in
+from support.provider import Provider
 
 AGENT = Path(__file__).with_name("processes_agent.py")
 METHODS = ("fork", "spawn", "forkserver")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from forked import type_in
-from provider import Provider
+from support.forked import type_in
+from support.provider import Provider
 
 AGENT = """
 import os, pathlib

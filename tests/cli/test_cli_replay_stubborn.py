@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 AGENT = """
 import json, os, socket, subprocess, sys, threading, time, urllib.request

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from forked import type_in
-from provider import Provider
+from support.forked import type_in
+from support.provider import Provider
 
 Typed = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from provider import Provider
+from support.provider import Provider
 
 LIBRARY = """
 import os, socket, threading

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from forked import type_in
-from provider import Provider
+from support.forked import type_in
+from support.provider import Provider
 
 AGENT = """
 import asyncio, os, sys

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 ASK = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
 HTTPX = f"""

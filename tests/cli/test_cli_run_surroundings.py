@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_cli_run import ASK, calls, events, reenact
 
-from provider import Provider
+from support.provider import Provider
 
 KEY = "sk-ant-api03-AbCdEfGhIjKlMnOpQrSt"
 

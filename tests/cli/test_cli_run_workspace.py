@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from folders import state
-from forked import type_in
-from provider import Provider
 from reenact import Recording
 from reenact.playback.fork.workspace import Snapshots
 from reenact.playback.matching.tape import Tape
+from support.folders import state
+from support.forked import type_in
+from support.provider import Provider
 
 CODER = """
 import os, pathlib, shutil, signal, subprocess, sys

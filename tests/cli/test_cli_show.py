@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from typed import LONG, environment, record_steps, record_trip, typed
 
 import reenact
+from support.typed import LONG, environment, record_steps, record_trip, typed
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import sys
 from importlib import import_module
 
 import pytest
-from typed import LONG, environment, record_trip, typed
 
 import reenact
 from reenact.testing import write_trace
+from support.typed import LONG, environment, record_trip, typed
 
 MODEL = "claude-sonnet-4-6"
 

@@ -14,9 +14,9 @@ import termios
 import time
 
 import pytest
-from typed import COMMAND, environment, record_steps, record_trip, typed
 
 import reenact
+from support.typed import COMMAND, environment, record_steps, record_trip, typed
 
 
 @pytest.fixture

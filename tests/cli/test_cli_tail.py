@@ -5,9 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from typed import COMMAND, environment, record_steps, record_trip, typed
-
 import reenact
+from support.typed import COMMAND, environment, record_steps, record_trip, typed
 
 
 def start(*words, **env):

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from provider import Provider
 from reenact.cli.main import main
+from support.provider import Provider
 
 AGENT = Path(__file__).with_name("agent_for_tests.py")
 

@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import Finished, Lines, lines, only_file, run_script
+
+from support.harness import Finished, Lines, lines, only_file, run_script
 
 RECORD = """
 import os, sys

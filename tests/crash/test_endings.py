@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import finish, lines, run_script, start
+
+from support.harness import finish, lines, run_script, start
 
 HEAD = """
 import asyncio, logging, threading

@@ -12,9 +12,9 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from harness import CHILDREN, environment, lines, run_script
 
 from reenact import Recording
+from support.harness import CHILDREN, environment, lines, run_script
 
 
 def test_ten_thousand_unclosed_step_logs_leave_no_descriptor_and_no_run_without_an_end(

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import Lines, lines, run_script
+
+from support.harness import Lines, lines, run_script
 
 
 def family(folder: Path) -> Lines:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import CHILDREN, LONG, Counters, Lines, finish, lines, start, wait_until
+
+from support.harness import CHILDREN, LONG, Counters, Lines, finish, lines, start, wait_until
 
 WRITER = CHILDREN / "writer.py"
 TIMES = 10 if LONG else 1

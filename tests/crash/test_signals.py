@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import lines, run_script
+
+from support.harness import lines, run_script
 
 
 def test_a_signal_handler_may_record_while_recording(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import Finished, Lines, environment, finish, only_file, wait_until
 
-from forked import type_in
-from provider import Provider
+from support.forked import type_in
+from support.harness import Finished, Lines, environment, finish, only_file, wait_until
+from support.provider import Provider
 
 ASK = """
 import os, signal, subprocess, sys, time

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import lines, run_script
 
 from reenact import Trace, read_events
+from support.harness import lines, run_script
 
 
 def test_the_run_after_a_torn_tail_loses_nothing_wherever_the_tail_was_cut(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import LONG, Lines, only_file, run_script
 
 from reenact import Debugger
+from support.harness import LONG, Lines, only_file, run_script
 
 MB = 1 << 20
 KEPT = 32 * MB if LONG else 2 * MB

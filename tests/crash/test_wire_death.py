@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Finished, Lines, environment, finish, only_file, run_script, wait_until
 
-from forked import type_in
-from provider import Provider
 from reenact import Debugger
 from reenact.capture.oom import oom_kills
+from support.forked import type_in
+from support.harness import Finished, Lines, environment, finish, only_file, run_script, wait_until
+from support.provider import Provider
 
 STREAM = """
 import ctypes, faulthandler, functools, os, resource, signal, sys, threading, time

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import LONG, Finished, Lines, run_script
 
-from provider import Provider
 from reenact import Debugger
+from support.harness import LONG, Finished, Lines, run_script
+from support.provider import Provider
 
 BEFORE, DURING, LAST = "before", "during", "last"
 AGENT = """

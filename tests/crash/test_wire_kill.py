@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import CHILDREN, LONG, Counters, Finished, Lines, environment, finish, wait_until
 
-from forked import type_in
-from provider import Provider, Received
 from reenact import Debugger
 from sdk import offline
+from support.forked import type_in
+from support.harness import CHILDREN, LONG, Counters, Finished, Lines, environment, finish, wait_until
+from support.provider import Provider, Received
 
 CHILD_AT, PIDS_AT, SLOTS = 8, 16, 18
 REACHED = 1 << 32

@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import PAGES, Block, blocks, name_of
 
-from provider import Provider
+from support.pages import PAGES, Block, blocks, name_of
+from support.provider import Provider
 
 HERE = Path(__file__).parent
 RUN = ("python", "console")

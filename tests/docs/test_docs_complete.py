@@ -9,13 +9,13 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from pages import DOCS, PAGES, ROOT, blocks, name_of
 
 import reenact
 from reenact import errors, schema
 from reenact.capture.options import OPTION_NAMES, Options
 from reenact.cli.main import COMMANDS, Parser
 from reenact.debugger.session import StepSession
+from support.pages import DOCS, PAGES, ROOT, blocks, name_of
 
 SOURCE = ROOT / "src" / "reenact"
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import DOCS, blocks
 
 from reenact import Tap, read_events
+from support.pages import DOCS, blocks
 
 
 def printed_code() -> dict[str, Any]:

@@ -6,10 +6,10 @@ import re
 import tomllib
 
 import pytest
-from pages import DOCS, ROOT
 
 from reenact.capture.coverage import SDKS
 from reenact.capture.seams.table import SEAMS
+from support.pages import DOCS, ROOT
 
 PAGE = (DOCS / "support.md").read_text(encoding="utf-8")
 ROWS = {

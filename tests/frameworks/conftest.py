@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from provider import Provider
 from sdk import offline
+from support.provider import Provider
 
 from .play import BARE, DECORATED, RUN, WRAPPED, Played, play
 from .replay import Replayed, replay

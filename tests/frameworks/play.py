@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from provider import Provider, Received
 from reenact import Debugger
 from sdk.observe import Plain
+from support.provider import Provider, Received
 
 from .table import Case, Framework
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from provider import Provider
 from sdk import offline
 from sdk.observe import Plain
+from support.provider import Provider
 
 from .agents.work import TOOLS
 from .play import DECORATED, RUN, SPANS, Played, by_case, play, python

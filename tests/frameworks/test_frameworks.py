@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from provider import Received, plan
-from provider.script import Turn
+from support.provider import Received, plan
+from support.provider.script import Turn
 
 from .play import BARE, RUN, SPANS, WRAPPED, Played
 from .table import ENVIRONMENT, ENVIRONMENTS, HERE, Case, Framework

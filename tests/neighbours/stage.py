@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from provider import Provider, Received
 from sdk import offline
 from sdk.observe import VOLATILE, VOLATILE_HEADERS
+from support.provider import Provider, Received
 
 PROGRAMS = Path(__file__).parent / "programs"
 INSIDE = ("bare", "clients first", "install before", "install after", "wrap before", "wrap after")

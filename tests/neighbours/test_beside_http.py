@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from provider import Provider
+from support.provider import Provider
 
 from .stage import INSIDE, Stage
 

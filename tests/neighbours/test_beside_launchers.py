@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 from .stage import command, environment
 

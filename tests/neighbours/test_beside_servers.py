@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 from .stage import environment
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from project import AGENT, LIGHT, Project
 
-from provider import Provider
+from support.project import AGENT, LIGHT, Project
+from support.provider import Provider
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import subprocess
 import sys
 
 import pytest
-from project import QUICK
 
 import reenact
 from reenact import protocols
 from reenact.capture import current, install, places
 from reenact.playback.replay import guard
+from support.project import QUICK
 
 KINDS = """
 import asyncio, os, threading, unittest

@@ -21,9 +21,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import up_to
 from reenact import Tap, Trace, lines, read_events, schema
 from reenact.capture.jsonable import jsonable, to_json
+from support.examples import up_to
 
 numbers = st.one_of(
     st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**70), 2**70)

@@ -10,9 +10,9 @@ import urllib.parse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import up_to
 from reenact.capture.redact import Redactor
 from reenact.lines import dumps
+from support.examples import up_to
 
 ALNUM = string.ascii_letters + string.digits
 ENV_VALUE = "q7W" + "-plum/Tree+55x"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import up_to
 from reenact.prices import Bill, Book
+from support.examples import up_to
 
 NAMES = [
     "body", "usage", "model", "provider", "url", "ts", "error", "status", "batch", "cost", "is_byok",

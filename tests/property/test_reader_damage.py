@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "tracefile"))
-from written import Pen, worked_example
-
 from reenact import Recording, read_events
 from reenact.errors import NewerSchema, NotATrace
 from reenact.tracefile.listing import head_and_tail
 from reenact.tracefile.repair import repair
+from support.written import Pen, worked_example
 
 with tempfile.TemporaryDirectory() as folder:
     WHOLE = worked_example(Path(folder)).read_bytes()

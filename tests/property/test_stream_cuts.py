@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import up_to
 from reenact.wire import shapes
 from reenact.wire.assemble_openai_chat import Chat
 from reenact.wire.pieces import Problems
 from reenact.wire.sse import _lines
 from reenact.wire.sse import events as sse_events
 from reenact.wire.stream import Assembled, assemble, decoded
-from streams import (
+from support.examples import up_to
+from support.streams import (
     ANTHROPIC_EVENTS,
     BEDROCK_EVENTS,
     CHAT_EVENTS,

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any
 
-from provider import Provider, Received
+from support.provider import Provider, Received
 
 from . import offline
 from .table import Cell, Site, untouched

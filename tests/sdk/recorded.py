@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from provider import Received, script
-from provider.routes import OTHER, TALK
-from provider.scenario import Scenario
 from reenact.tracefile.calls import Call
 from reenact.tracefile.recording import Recording
 from reenact.wire import shapes
 from reenact.wire.toolresults import tool_results
+from support.provider import Received, script
+from support.provider.routes import OTHER, TALK
+from support.provider.scenario import Scenario
 
 from .table import Cell
 

@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from provider import Provider
+from support.provider import Provider
 
 from . import offline
 from .test_sdk_replayed import CALLABLE, both

@@ -14,10 +14,10 @@ import openai
 import pytest
 import requests
 
-from provider import Provider
 from reenact.errors import Diverged
 from reenact.playback.matching.frontier import WRONG_KIND
 from reenact.playback.matching.modes import KEEP_GOING
+from support.provider import Provider
 
 from .test_replayed_connections import recording
 

@@ -17,7 +17,6 @@ import pytest
 import requests
 import urllib3
 
-from provider import Provider
 from reenact import Tap, protocols
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
@@ -26,6 +25,7 @@ from reenact.playback.matching.modes import STRICT
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.responder import TapeResponder
+from support.provider import Provider
 
 from . import cases  # noqa: F401  (cases fill the table)
 from .observe import Plain, play, play_at

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 from . import cases, offline  # noqa: F401  (cases fill the table)
 from .observe import play_both

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from provider import Provider
 from reenact import Tap
 from reenact.capture import guard
 from reenact.capture.arrived import Arrived
@@ -19,6 +18,7 @@ from reenact.capture.recorder import Recorder
 from reenact.capture.spill import Spill
 from reenact.capture.watch import Watch
 from reenact.wire import routes, stream
+from support.provider import Provider
 
 from .observe import play
 from .table import Cell, missing

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from provider import Provider, Received
 from reenact import Tap
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
 from reenact.wire.routes import route_of
+from support.provider import Provider, Received
 
 from . import cases  # noqa: F401  (cases fill the table)
 from .observe import PATIENCE, play

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from provider import Provider
 from reenact import Tap, protocols
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.responder import TapeResponder
+from support.provider import Provider
 
 from . import cases  # noqa: F401  (cases fill the table)
 from .observe import PATIENCE, Plain, play, play_at

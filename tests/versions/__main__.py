@@ -14,12 +14,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from provider import Provider, Received
 from reenact.tracefile.recording import Recording
 from sdk import offline
 from sdk.observe import Plain
 from sdk.recorded import check_calls
 from sdk.table import Cell
+from support.provider import Provider, Received
 
 from .cells import cells_of, environments
 

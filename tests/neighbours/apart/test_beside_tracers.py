@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 from ..stage import Stage
 

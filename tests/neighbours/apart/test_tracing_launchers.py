@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from provider import Provider
+from support.provider import Provider
 
 from ..stage import command
 

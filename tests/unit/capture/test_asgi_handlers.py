@@ -21,9 +21,9 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 
 import reenact
-from provider import Provider
 from reenact.capture import install as installing
 from reenact.capture.seams.table import wanted_modules
+from support.provider import Provider
 
 SHOP = """
 import asyncio, os, anthropic, reenact

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capture_files import kinds
 
 from reenact import EventBus, Tap, Trace, UsageError
 from reenact.capture import guard
+from support.capture_files import kinds
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from capture_files import events, one
-
 from reenact import Tap, Trace
 from reenact.capture import guard
 from reenact.capture.sinks import CallbackSink, MemorySink, TeeSink
+from support.capture_files import events, one
 
 
 def test_events_come_as_plain_dicts_before_the_call_returns_in_the_recording_thread() -> None:

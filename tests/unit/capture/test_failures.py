@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from provider import Provider
 from reenact import Tap, read_events
 from reenact.capture.failure import failure
+from support.provider import Provider
 
 
 def recorded(tmp_path: Path, error: BaseException) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capture_files import events, kinds, of, one
 
 import reenact
 from reenact import StepLog, Tap, Trace, UsageError
 from reenact.capture import guard
+from support.capture_files import events, kinds, of, one
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ import httpx
 import pytest
 import requests
 
-from provider import Provider
 from reenact import Tap
 from reenact.capture import inside
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
+from support.provider import Provider
 
 ASK = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}
 OTHER = {**ASK, "messages": [{"role": "user", "content": "Rivers?"}]}

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 import reenact
-from provider import Provider
 from reenact.capture import current
 from reenact.capture.oom import oom_kills
+from support.provider import Provider
 
 BODY = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
 

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from provider import Provider
 from reenact import Debugger, Tap
 from reenact.capture.lanes import MAX_LANES, Lanes
+from support.provider import Provider
 
 PLAN = 'PLAN [[["lookup", {"question": "high?"}]], [["lookup", {"question": "far?"}]]]'
 SYSTEM = {"role": "system", "content": PLAN}

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capture_files import events, kinds, of, one
 
 import reenact
 from reenact import RunContext, StepLog, Tap, Trace, UsageError
+from support.capture_files import events, kinds, of, one
 
 
 @pytest.fixture

@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provider import Provider
 from reenact import Tap
 from reenact.capture.seams.readalong import ReadAlong
 from reenact.capture.seams.table import Installed
 from reenact.capture.seams.transfer import Transfer
 from reenact.capture.watch import Watch
+from support.provider import Provider
 
 ASK = json.dumps(
     {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from provider import Provider
 from reenact import Debugger, Tap
 from reenact.capture import guard
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
+from support.provider import Provider
 
 ASK = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}
 PATH = "/v1/messages"

@@ -19,12 +19,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provider import Provider, Received
 from reenact import Tap
 from reenact.capture.seams import aiohttp_client, httpx_like, pools
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
 from reenact.wire.multipart import Parts, boundary_of
+from support.provider import Provider, Received
 
 TEXT = "Sete colinas, Graça é a mais alta.\n" * 40
 IMAGE = bytes(range(256)) * 300

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from runs_to_debug import answer, five_turns, request, two_agents, user
 
 from reenact import Debugger, StepLog, Tap, Trace, UsageError
 from reenact import run as recorded_run
 from reenact.errors import NotATrace, TraceFileError
+from support.runs_to_debug import answer, five_turns, request, two_agents, user
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from stepped import Writer, record_team, stepper_of
 
 import reenact
 from reenact.debugger.context import context_of, delta_of
@@ -13,6 +12,7 @@ from reenact.debugger.expr import Expr
 from reenact.debugger.failure import failure_of
 from reenact.errors import NoSuchEvent, UsageError
 from reenact.tracefile.recording import Recording
+from support.stepped import Writer, record_team, stepper_of
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from stepped import Writer, stepper_of
+
+from support.stepped import Writer, stepper_of
 
 LANES = ("main", "one", "two")
 KINDS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 
 import pytest
-from many import agent
 
 from reenact import runs
 from reenact.errors import UsageError
@@ -13,6 +12,7 @@ from reenact.figures.percentiles import nearest_rank
 from reenact.figures.rows import RunStats
 from reenact.fleet.filters import DEEP, moment, parse_filter
 from reenact.tracefile.listing import head_and_tail
+from support.many import agent
 
 
 @pytest.fixture

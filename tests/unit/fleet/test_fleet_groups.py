@@ -7,10 +7,10 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from many import TS, Pen, agent
 
 from reenact import Recording, runs
 from reenact.errors import UsageError
+from support.many import TS, Pen, agent
 
 KEYS = ("model", "tool", "stop_reason", "day", "name", "status", "run", "meta.environment")
 

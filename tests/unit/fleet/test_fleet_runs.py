@@ -9,11 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from many import TS, Pen, agent, answer
 
 import reenact
 from reenact import Recording, runs
 from reenact.errors import MissingExtra, NoSuchRun, TraceFileError, UsageError
+from support.many import TS, Pen, agent, answer
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 

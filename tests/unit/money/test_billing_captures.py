@@ -9,10 +9,10 @@ from importlib import import_module
 
 import pytest
 
-from cassettes import SAMPLES, interactions, json_body
 from reenact.money.usage import counts_of, hidden_calls, usage_object
 from reenact.prices import Book
 from reenact.wire import shapes
+from support.cassettes import SAMPLES, interactions, json_body
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the captures beside the repository are absent")
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import up_to
 from reenact.money.pricetable import PriceTable, _plain
 from reenact.money.rates import Card
+from support.examples import up_to
 
 genai_prices = import_module("genai_prices")
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simulated import URL, body, user
 
 from reenact import Tap
 from reenact.playback.matching import divergence, suspects
@@ -16,6 +15,7 @@ from reenact.playback.matching.leaves import MISSING, Difference, differences, l
 from reenact.playback.matching.modes import KEEP_GOING
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.tape import Tape
+from support.simulated import URL, body, user
 
 FOUND = "Hotel Lisboa on the seventh hill, 82 EUR a night"
 

@@ -9,9 +9,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from spoken import SHAPES, record
 
-from provider import Provider
 from reenact import Tap
 from reenact.errors import UsageError
 from reenact.playback.edits.edits import CutRequest, Edits
@@ -20,6 +18,8 @@ from reenact.playback.matching.fingerprint import HTTP, MODEL, TOOL
 from reenact.playback.matching.tape import RecordedCall, Tape
 from reenact.wire import shapes
 from reenact.wire.stream import assemble
+from support.provider import Provider
+from support.spoken import SHAPES, record
 
 ALL = pytest.mark.parametrize("name", SHAPES)
 URLS = {

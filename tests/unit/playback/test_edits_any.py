@@ -8,13 +8,13 @@ import os
 from typing import Any
 
 import pytest
-from edited import DIALECTS, another, conversation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reenact.errors import UsageError
 from reenact.playback.edits.edits import CutRequest, Edits
 from reenact.wire.pairing import consistent
+from support.edited import DIALECTS, another, conversation
 
 WORDS = st.sampled_from(["hotels", "found", "Go on", "ok", "日本 🦉", "{}"])
 TURNS = st.lists(

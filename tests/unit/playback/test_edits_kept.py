@@ -6,12 +6,12 @@ import copy
 import json
 
 import pytest
-from edited import DIALECTS, at_cut, edited, request
 
 from reenact.errors import UsageError
 from reenact.playback.edits.edits import CutRequest, Edits
 from reenact.wire.pairing import consistent
 from reenact.wire.shapes import model_of
+from support.edited import DIALECTS, at_cut, edited, request
 
 ALL = pytest.mark.parametrize("name", DIALECTS)
 GO = "Go by train."

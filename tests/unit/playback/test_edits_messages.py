@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from edited import DIALECTS, at_cut, conversation, edited, request
 
 from reenact.errors import UsageError
 from reenact.playback.edits.edits import CutRequest, Edits
 from reenact.wire.pairing import consistent
 from reenact.wire.toolresults import tool_results
+from support.edited import DIALECTS, at_cut, conversation, edited, request
 
 ALL = pytest.mark.parametrize("name", DIALECTS)
 GO = "Go by train."

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated import URL, body, user
 
 from reenact import Tap
 from reenact.playback.matching import frontier as f
 from reenact.playback.matching.fingerprint import MODEL, Request
 from reenact.playback.matching.modes import KEEP_GOING
 from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
+from support.simulated import URL, body, user
 
 numbers = count()
 

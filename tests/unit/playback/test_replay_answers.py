@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spoken import codes
 
 from reenact import StepLog, Tap, Trace, replay
 from reenact.errors import NoSuchEvent, TraceFileError
+from support.spoken import codes
 
 ARTICLES = Path(__file__).parents[2] / "articles"
 PROMPT = "Plan a 3-day trip to Lisbon under $800."

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spoken import SHAPES, record
 
 from reenact import Trace, replay
 from reenact.errors import ReenactError
 from reenact.wire import pairing
+from support.spoken import SHAPES, record
 
 KEYS = """role content type text parts tool_calls function name arguments id call_id call parent lane tool tool_id body messages
 input contents output choices message candidates functionCall toolUse toolUseId $blob $gap $answer $same $cut $hash $float $$x

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spoken import LONG, SHAPES, codes, record
 
 from reenact import Tap, Trace, private, replay
 from reenact.errors import NewerSchema, NoSuchEvent, NotATrace, TraceFileError
+from support.spoken import LONG, SHAPES, codes, record
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 

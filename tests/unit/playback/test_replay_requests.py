@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from spoken import ANSWER, CALLED, FINAL, LONG, REQUEST, RESULT, SECOND, SHAPES, codes, record
 
 import reenact
 from reenact import Tap, UsageError, replay
 from reenact.errors import NoSuchEvent, TraceFileError
+from support.spoken import ANSWER, CALLED, FINAL, LONG, REQUEST, RESULT, SECOND, SHAPES, codes, record
 
 PROVIDERS = sorted(SHAPES)
 

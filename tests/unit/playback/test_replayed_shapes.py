@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import simulated
 import uvloop
-from simulated import SHAPES, Diverged, Ours, record, replay, reply, said, user
 
 from reenact.playback.matching import frontier as f
 from reenact.playback.matching.modes import KEEP_GOING
+from support import simulated
+from support.simulated import SHAPES, Diverged, Ours, record, replay, reply, said, user
 
 SEEDS = range(120 if os.environ.get("REENACT_LONG") else 25)
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simulated import URL, Again, Diverged, Ours, Recorded, body, said, user
 
 from reenact import Tap
 from reenact.playback.matching import frontier as f
 from reenact.playback.matching.fingerprint import MODEL, Request
 from reenact.playback.matching.tape import Tape
+from support.simulated import URL, Again, Diverged, Ours, Recorded, body, said, user
 
 SEEDS = range(6)
 LONG_PATIENCE = 20.0

@@ -11,7 +11,6 @@ import httpx2
 import openai
 import pytest
 
-from provider import Provider
 from reenact import Tap
 from reenact.capture.watch import Watch
 from reenact.playback.matching.fingerprint import HTTP, MODEL, Request
@@ -19,6 +18,7 @@ from reenact.playback.matching.frontier import Miss, Served
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
 from reenact.wire.stream import assemble
+from support.provider import Provider
 
 QUESTION = [{"role": "user", "content": "Plan Lisbon"}]
 TOOLS = [{"name": "search", "description": "d", "input_schema": {"type": "object"}}]

@@ -7,12 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from simulated import URL, Ours, body, reply, user
-
 from reenact import Tap
 from reenact.playback.matching.fingerprint import MODEL, Request
 from reenact.playback.matching.pauses import pauses
 from reenact.playback.matching.tape import Tape
+from support.simulated import URL, Ours, body, reply, user
 
 TIMER = 300.0
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from folders import state
 from reenact import Recording
 from reenact.capture.git import SnapshotError
 from reenact.capture.shadow import Shadow, repository_of
 from reenact.errors import UsageError
 from reenact.playback.fork.workspace import Snapshots
 from reenact.playback.matching.tape import Tape
+from support.folders import state
 
 ODD_NAMES = ("new\nline", "ünï ✓", "-rf", " space ", ":(top)x", "a*b?[c]", 'q"uo\\te', "\udcff\udcfe")
 

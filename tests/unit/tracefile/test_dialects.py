@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
-from written import Pen
 
 from reenact import Recording, read_events
 from reenact.errors import NotATrace
 from reenact.tracefile import dialects
+from support.written import Pen
 
 SAMPLES = Path(__file__).parents[3] / ".." / "shared" / "samples"
 

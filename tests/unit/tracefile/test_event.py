@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from written import Pen, store_blob, worked_example
 
 from reenact import Recording
+from support.written import Pen, store_blob, worked_example
 
 
 def load(tmp_path, *lines):

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import threading
 
-from written import TS, Pen, W, worked_example
-
 from reenact.tracefile.follow import follow
+from support.written import TS, Pen, W, worked_example
 
 
 class Watching:

@@ -4,10 +4,10 @@ import json
 import time
 
 import pytest
-from written import Pen, chain_link, chain_of, store_blob
 
 from reenact import Recording
 from reenact.tracefile import references
+from support.written import Pen, chain_link, chain_of, store_blob
 
 
 def load(tmp_path, *lines):

@@ -4,13 +4,13 @@ import json
 import os
 
 import pytest
-from written import RUN, TS, Pen, W, worked_example
 
 from reenact import Recording
 from reenact.errors import NoSuchRun
 from reenact.tracefile import table, tail
 from reenact.tracefile.addresses import default_folder, find_run
 from reenact.tracefile.listing import head_and_tail, list_runs
+from support.written import RUN, TS, Pen, W, worked_example
 
 
 def write(folder, name, *lines):

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from written import Pen
 
 from reenact.tracefile.offsets import line_offsets
+from support.written import Pen
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from provider import Provider
 from reenact import Debugger
 from reenact.tracefile.partial import partial_answer
+from support.provider import Provider
 
 AGENT = """
 import os, signal, sys

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written import Pen
 
 from reenact import Recording
 from reenact.errors import ReenactError
 from reenact.tracefile import passes, table
 from reenact.tracefile.records import parse
+from support.written import Pen
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 KINDS = (

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from written import HOTELS, RUN, TS, Pen, W, worked_example
 
 from reenact import read_events
 from reenact.errors import NewerSchema, NoSuchRun, NotATrace
 from reenact.tracefile import rawlines
+from support.written import HOTELS, RUN, TS, Pen, W, worked_example
 
 
 def read(path, **options):

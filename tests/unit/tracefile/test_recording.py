@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from written import RUN, TS, A, B, Pen, W, worked_example
 
 from reenact import Recording
 from reenact.errors import NoSuchEvent, NoSuchRun, TraceFileError
 from reenact.tracefile import table
+from support.written import RUN, TS, A, B, Pen, W, worked_example
 
 
 def load(tmp_path, *lines, **options):

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from written import HOTELS, Pen, worked_example
 
 from reenact import Recording, read_events
 from reenact.errors import TraceFileError, UsageError
 from reenact.tracefile.repair import repair
+from support.written import HOTELS, Pen, worked_example
 
 
 def test_a_whole_run_is_copied_byte_for_byte_with_its_blobs(tmp_path):

@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from written import RUN, TS, Pen
 
 from reenact import Recording
 from reenact.playback.matching.tape import Tape
 from reenact.tracefile.inside import with_inside
+from support.written import RUN, TS, Pen
 
 INNER = "11112222333344445555666677778888"
 

@@ -6,10 +6,10 @@ import json
 import sys
 
 import pytest
-from written import Pen
 
 from reenact.tracefile.records import parse
 from reenact.tracefile.skim import skimmer
+from support.written import Pen
 
 LONG = 'a, "tool": "x", "error": 1 } {"ts": 5, \\ é ' * 300
 

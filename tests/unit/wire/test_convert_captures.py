@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from cassettes import SAMPLES, interactions, json_body
 
 from reenact.wire import pairing, shapes
 from reenact.wire.convert import convert
+from support.cassettes import SAMPLES, interactions, json_body
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the captures beside the repository are absent")
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_wire_total import anything
 
-from examples import up_to
 from reenact.wire import pairing, shapes
 from reenact.wire.convert import TARGETS, as_text, convert
+from support.examples import up_to
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
 names = st.sampled_from(["search", "book", "read_file"])

@@ -11,13 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from provider.dialects import anthropic, bedrock, cohere, gemini, ollama, openai_chat, openai_responses
-from provider.scenario import Scenario
-from provider.script import turn
 from reenact.wire import shapes
 from reenact.wire.restream import stream_of, stream_type
 from reenact.wire.stream import assemble, stream_kind
-from streams import STREAMS
+from support.provider.dialects import (
+    anthropic,
+    bedrock,
+    cohere,
+    gemini,
+    ollama,
+    openai_chat,
+    openai_responses,
+)
+from support.provider.scenario import Scenario
+from support.provider.script import turn
+from support.streams import STREAMS
 
 URLS = {
     "anthropic": "https://h/v1/messages",

@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 from reenact.wire.stream import assemble, decoded, stream_kind
-from streams import (
+from support.streams import (
     ANTHROPIC_BODY,
     ANTHROPIC_EVENTS,
     BEDROCK_BODY,

@@ -6,11 +6,11 @@ import json
 from collections import Counter
 
 import pytest
-from cassettes import SAMPLES, interactions, json_body
 
 from reenact.wire import shapes
 from reenact.wire.stream import assemble, stream_kind
-from streams import sse, texts
+from support.cassettes import SAMPLES, interactions, json_body
+from support.streams import sse, texts
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the captures beside the repository are absent")
 

@@ -8,7 +8,7 @@ import pytest
 
 from reenact.wire import shapes
 from reenact.wire.stream import assemble
-from streams import (
+from support.streams import (
     ANTHROPIC_BODY,
     ANTHROPIC_EVENTS,
     BEDROCK_EVENTS,

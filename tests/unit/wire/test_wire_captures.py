@@ -6,9 +6,9 @@ import json
 from collections import Counter
 
 import pytest
-from cassettes import SAMPLES, interactions, json_body
 
 from reenact.wire import shapes
+from support.cassettes import SAMPLES, interactions, json_body
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the captures beside the repository are absent")
 

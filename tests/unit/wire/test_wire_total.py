@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_wire_providers import ANSWERS
 
-from examples import up_to
 from reenact.wire import shapes
+from support.examples import up_to
 
 KEYS = """type role content text messages input contents output choices message error usage usageMetadata candidates
 parts functionCall functionResponse tool_calls function function_call name arguments args id call_id stop_reason stopReason

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import reenact
-from forked import COMMAND, do
+from support.forked import COMMAND, do
 
 LONG = "Hotel Lisboa, 82 EUR. " * 9000 + "And at the very end a needle."
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 LONG = os.environ.get("REENACT_LONG") == "1"
-CHILDREN = Path(__file__).parent / "children"
+CHILDREN = Path(__file__).parents[1] / "crash" / "children"
 
 
 class Counters:

@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-SAMPLES = Path(__file__).parents[1] / ".." / "shared" / "samples"
+SAMPLES = Path(__file__).parents[2] / ".." / "shared" / "samples"
 
 _KEY = re.compile(
     r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s'"\[\]{}!|>#&*-][^'"#]*?|-[^\s'"][^'"]*?):(?:\s+|$)"""

@@ -14,7 +14,7 @@ import pytest
 import requests  # noqa: F401
 
 import reenact.testing  # noqa: F401
-from provider import Provider
+from support.provider import Provider
 
 AGENT = """
 import os

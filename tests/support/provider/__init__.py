@@ -4,7 +4,7 @@
         client = anthropic.Anthropic(base_url=provider.url("tools-3"), api_key="none")
 
 What it received stands in `provider.log`, byte for byte, and at `/_log` for other processes
-(`python -m provider` serves until it is interrupted, and prints its URL first).
+(`python -m support.provider` serves until it is interrupted, and prints its URL first).
 """
 
 from __future__ import annotations

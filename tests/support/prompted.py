@@ -14,7 +14,7 @@ import termios
 import time
 from pathlib import Path
 
-from typed import COMMAND, Typed, environment
+from support.typed import COMMAND, Typed, environment
 
 PROMPT = "(reenact) "
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
