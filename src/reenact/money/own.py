@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..settings import nearest_settings
+from .rates import Rates, rate_lines
 
 _PRICES = {
     "input": "input_tokens",
@@ -16,6 +17,18 @@ _PRICES = {
     "cache_write_1h": "cache_write_1h_tokens",
     "reasoning": "output_reasoning_tokens",
 }
+_UNITS = {
+    "input_tokens": {"per": 10**6, "dimensions": {"direction": "input"}},
+    "output_tokens": {"per": 10**6, "dimensions": {"direction": "output"}},
+    "cache_read_tokens": {"per": 10**6, "dimensions": {"direction": "input", "cache": "read"}},
+    "cache_write_tokens": {"per": 10**6, "dimensions": {"direction": "input", "cache": "write"}},
+    "cache_write_1h_tokens": {
+        "per": 10**6,
+        "dimensions": {"direction": "input", "cache": "write", "lifetime": "1h"},
+    },
+    "output_reasoning_tokens": {"per": 10**6, "dimensions": {"direction": "output", "kind": "reasoning"}},
+}
+"""What a price is for; a unit with more dimensions is a part of one with fewer."""
 _EXAMPLE = 'write for instance [prices."my-model*"] input = 0.5, output = 1.5 (US dollars per million tokens)'
 
 
@@ -27,7 +40,7 @@ class OwnPrice:
     def __init__(self, pattern: str, provider: str | None, rates: dict[str, str]) -> None:
         self.pattern = pattern.lower()
         self.provider = provider.lower() if provider else None
-        self.rates = rates
+        self.rates = Rates(rate_lines(rates, _UNITS))
 
     def fits(self, model: str, providers: tuple[str | None, ...]) -> bool:
         """True for a model of this name, at this provider if one is named."""

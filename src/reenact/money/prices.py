@@ -1,26 +1,22 @@
 """What model calls cost: told by the provider, by the user's own prices, or by a dated price list.
 
 Used by the debugger and the reports, never while recording. A cost that cannot be known is None with a
-reason, never 0. What counts as what is in usage.py, list prices in pricetable.py.
+reason, never 0. What counts as what is in usage.py, list prices in rates.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 from ..errors import UsageError
 from .own import OwnPrice, own_prices
-from .pricetable import PriceTable
-from .rates import Card, plain_card
+from .rates import Card, PriceList, Rates
 from .usage import Billable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    Found = tuple[Card | None, str, str]
-    """(card, source, model), or (None, why not, model)."""
+Found = tuple[Card | Rates | None, str, str]
+"""(rates, source, model), or (None, why not, model)."""
 
 TOLD, OWN, LISTED, REFUSED, REPLAYED = "told", "own", "genai-prices", "not billed", "replayed"
 
@@ -136,38 +132,38 @@ class Bill:
 class Book:
     """Where prices come from: the user's own, then the list of the genai-prices package."""
 
-    def __init__(self, own: list[OwnPrice], table: PriceTable, wrong: str | None = None) -> None:
+    def __init__(self, own: list[OwnPrice], listed: PriceList, wrong: str | None = None) -> None:
         self.wrong = wrong
         """What is wrong with the settings; nothing is priced then but what a provider told."""
-        self._own = [(each, plain_card(each.rates)) for each in own]
-        self._table = table
+        self._own = own
+        self._list = listed
         self._found: dict[tuple[object, ...], Found] = {}
 
     @classmethod
     def open(cls, folder: str | None = None) -> Book:
         """Open the book with the settings nearest to a folder; wrong ones leave prices unknown."""
         try:
-            return cls(own_prices(folder), PriceTable())
+            return cls(own_prices(folder), PriceList())
         except UsageError as why:  # a post-mortem must not fail for it, nor count with other prices
-            return cls([], PriceTable(), str(why))
+            return cls([], PriceList(), str(why))
 
     @property
     def source(self) -> str:
         """Which price list is in use, and of when."""
-        table = self._table
+        listed = self._list
         if self.wrong is not None:
             return f"none ({self.wrong})"
-        if not table.is_installed:
+        if not listed.is_installed:
             return "none (pip install 'reenact[debug]')"
-        dated = table.dated
-        return table.broken or f"genai-prices {table.version or ''}".strip() + (
+        dated = listed.dated
+        return listed.broken or f"genai-prices {listed.version or ''}".strip() + (
             f", prices of {dated}" if dated else ""
         )
 
     @property
     def dated(self) -> str | None:
         """The day of the newest price of the list, as YYYY-MM-DD."""
-        return self._table.dated
+        return self._list.dated
 
     def bill(self) -> Bill:
         """Return an empty bill that says where its prices come from."""
@@ -208,16 +204,15 @@ class Book:
         return found
 
     def _searched(self, names: list[str], url: str, provider: str | None) -> Found:
-        table = self._table
-        host = table.provider_of(url) if url else None
+        host = self._list.provider_of(url) if url else None
         for model in names:
-            for own, card in self._own:
+            for own in self._own:
                 if own.fits(model, (provider, host)):
-                    return card, OWN, model
+                    return own.rates, OWN, model
         for maker, model in self._candidates(names, host, provider):
-            listed = table.card(maker, model)
-            if listed is not None:
-                return listed, LISTED, model
+            card = self._list.card(maker, model)
+            if card is not None:
+                return card, LISTED, model
         return None, self._why_not(names[0], host, provider), names[0]
 
     def _candidates(
@@ -233,7 +228,7 @@ class Book:
             if sure == "aws":
                 names.sort(key=lambda name: "." not in name)  # the long id says the region, too
             found: list[tuple[str | None, str]] = [(sure, name) for name in names]
-            if host or self._table.lists(sure):
+            if host or self._list.lists(sure):
                 return found
         else:
             found = []
@@ -243,17 +238,18 @@ class Book:
     def _why_not(self, model: str, host: str | None, provider: str | None) -> str:
         if provider == "ollama" and host is None:
             return "local model"
-        if not self._table.is_installed:
+        if not self._list.is_installed:
             return "no price table installed"
-        return "price table not readable" if self._table.broken else f"no price for {model}"
+        return "price table not readable" if self._list.broken else f"no price for {model}"
 
 
 def _charge(found: Found, counts: Mapping[str, int], call: Billable) -> Price:
     card, source, model = found
     if card is None:
         return Price(None, why=source, model=model)
-    if source == OWN:  # the user's price is the price, on whatever terms
-        rates, wanted = card.rates(0, {}), None
+    wanted = None
+    if isinstance(card, Rates):  # the user's price is the price, on whatever terms
+        rates: Rates | None = card
     else:
         terms, surcharge = call.terms(), call.surcharge()
         wanted = surcharge or " ".join(terms.values())
