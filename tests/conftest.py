@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,6 +33,35 @@ settings.load_profile("suite")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell: what we start would never hear a Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", type=int, help="the seed of the order of the tests; a random one by default")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.seed is None:
+        config.option.seed = getattr(config, "workerinput", {}).get("seed", random.randrange(1_000_000))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["seed"] = node.config.option.seed  # workers of xdist must agree on the order
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Files in random order, and the tests in each: fixtures of a file are set up once all the same."""
+    rng = random.Random(config.option.seed)
+    places = {path: rng.random() for path in dict.fromkeys(item.path for item in items)}
+    items.sort(key=lambda item: (places[item.path], rng.random()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    skipped = len(terminalreporter.stats.get("skipped", ()))
+    terminalreporter.write_line(
+        f"{skipped} skipped; the order of this run again: --seed {config.option.seed}"
+    )
 
 
 @pytest.fixture(autouse=True)
