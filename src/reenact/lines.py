@@ -158,6 +158,11 @@ def envelope(ts: float, run: str, w: str, step: int, kind: str) -> str:
     return f'{{"ts": {ts:.6f}, "run": {quote(run)}, "w": "{w}", "step": {step}, "kind": {quote(kind)}'
 
 
+def is_writer_id(w: str) -> bool:
+    """True for a ``w`` as the recorder writes it: a few digits and letters, nothing a terminal acts upon."""
+    return len(w) <= 32 and w.isalnum() and w.isascii()
+
+
 def peek(line: bytes) -> tuple[float, str, str, int, str] | None:
     """Return the envelope of one of our own lines without parsing the rest; None if it is not ours."""
     if not line.startswith(b'{"ts": '):
@@ -169,10 +174,10 @@ def peek(line: bytes) -> tuple[float, str, str, int, str] | None:
         if head[4][:7] != b'kind": ':
             return None
         kind = head[4][7:].rstrip(b"}\r\n").decode("ascii")
-        run = head[1][6:].decode("ascii")
-        if "\\" in run or "\\" in kind:
-            return None  # escaped: the caller parses the line whole
-        return float(head[0][7:]), run[1:-1], head[2][5:-1].decode("ascii"), int(head[3][7:]), kind[1:-1]
+        run, w = head[1][6:].decode("ascii"), head[2][5:-1].decode("ascii")
+        if "\\" in run or "\\" in kind or not is_writer_id(w):
+            return None  # escaped or odd: the caller parses the line whole
+        return float(head[0][7:]), run[1:-1], w, int(head[3][7:]), kind[1:-1]
     except (IndexError, ValueError):
         return None
 

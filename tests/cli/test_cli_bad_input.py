@@ -277,3 +277,51 @@ def test_an_odd_object_in_a_file_hides_neither_its_events_nor_other_runs(tmp_pat
     assert {"trip", "odd"} <= set(listed.out.split()) and summed.out
     assert "good.jsonl" in found.out and "odd.jsonl" in found.out
     assert snapshot(tmp_path) == before
+
+
+WRITERS = ("\x1b[2J", "\x1bc", "\x9b2J", "\u202egnp", "\ud800", "a b", "a\nb", '"', "", "9" * 99, "ä", "٣٤")
+"""Writer ids that no recorder writes: escapes of terminals, no ASCII, long, empty."""
+
+
+@pytest.mark.parametrize("run", ["r1", "r\x1b1"], ids=["plain-run", "escaped-run"])
+def test_a_writer_id_never_reaches_the_terminal_as_it_is(tmp_path, run):
+    path = tmp_path / "w.jsonl"
+    text = ""
+    for number, w in enumerate(("00000001", *WRITERS)):
+        call = {"call": f"c{number}", "lane": "main"}
+        asks = {
+            "provider": "anthropic",
+            "body": {"messages": [{"role": "user", "content": f"hello {number}"}]},
+        }
+        says = {"body": {"role": "assistant", "content": [{"type": "text", "text": f"hi {number}"}]}}
+        start = (
+            {"kind": "proc.start", "v": "1.0", "parent_w": "00000001"} if number else {"kind": "run.start"}
+        )
+        events = ({"v": "1.0", "name": "w", **start}, {"kind": "model.request", **call, **asks})
+        events += ({"kind": "model.response", **call, **says}, {"kind": "note", "text": "seen"})
+        for step, fields in enumerate(events, 1):
+            head = {"ts": 1763200000 + number + step / 10, "run": run, "w": w, "step": step}
+            line = json.dumps({**head, "kind": fields.pop("kind"), **fields})
+            text += line + "\n"
+    path.write_text(text)
+
+    writers = {event.writer for event in reenact.read_events(path)}
+    assert len(writers) == 1 + len(WRITERS)  # and no two of them are mixed up
+    assert all(w.isascii() and w.isalnum() and len(w) <= 32 for w in writers)
+    recording = reenact.Recording.load(path)
+    assert {event.writer for event in recording.lines} == writers
+    assert len(recording.calls()) == len(writers)
+
+    commands = [
+        ["show"],
+        ["show", "--json"],
+        ["show", "--events"],
+        ["show", "--json", "--turns"],
+        ["tail", "--no-follow"],
+    ]
+    commands += [["debug", "-c", "l"], ["debug", "-c", "w"], ["debug", "-c", "lanes"], ["messages"], ["ls"]]
+    commands += [["stats"], ["grep", "hello"], ["doctor"], ["cat"], ["cat", "--stable"], ["cat", "--full"]]
+    for words, (code, out, err) in zip(commands, typed_many([*each, path] for each in commands), strict=True):
+        assert code in (0, 1), (words, err)
+        assert out and all(char.isprintable() or char == "\n" for char in out + err), (words, out, err)
+    assert typed("cat", path).out == text  # lines as they are, in which every escape is JSON's

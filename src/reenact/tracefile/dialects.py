@@ -7,7 +7,10 @@ Foreign formats are refused here rather than half understood: importers read the
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import Any, NamedTuple
+
+from ..lines import is_writer_id
 
 OURS, TRACE, STEP_LOG, FAMILY = "ours", "trace", "step-log", "family"
 
@@ -88,12 +91,17 @@ def recognise(fields: dict[str, Any]) -> Envelope | None:
     if type(kind) is str and type(run) is str and type(ts) in (float, int):
         w, step = fields.get("w"), fields.get("step")
         if type(w) is str and type(step) is int:
-            return Envelope(ts, run, w, step, kind, OURS)
+            return Envelope(ts, run, w if is_writer_id(w) else _writer_id(w), step, kind, OURS)
         return Envelope(timestamp(ts), run, "", step if type(step) is int else None, kind, TRACE)
     run, kind = fields.get("run_id"), fields.get("type")
     if type(run) is str and kind in ("llm_call", "tool_call") and type(fields.get("step")) is int:
         return Envelope(timestamp(ts), run, "", fields["step"], kind, STEP_LOG)
     return _family(fields)
+
+
+def _writer_id(text: str) -> str:
+    """Return an id for a writer whose ``w`` is not one: addresses show it, and files are written with it."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def _family(fields: dict[str, Any]) -> Envelope | None:
