@@ -133,7 +133,7 @@ class Totals:
             self._tokens(get("input_tokens"), get("output_tokens"), read, write)
             return
         if get("input") is None and get("output") is None:  # not neutral yet
-            from .wire.shapes import usage_from_raw
+            from .wire.reading import usage_from_raw
 
             get = (usage_from_raw(usage) or {}).get
         self._tokens(get("input"), get("output"), get("cache_read"), get("cache_write"))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from reenact.playback.edits.cut import system_of
-from reenact.wire.shapes import model_of
-from reenact.wire.toolresults import tool_results
+from reenact.wire.pairing import tool_results
+from reenact.wire.reading import model_of
 from support.forked import type_in
 from support.provider import Provider
 

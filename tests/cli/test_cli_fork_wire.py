@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from reenact.tracefile.recording import Recording
-from reenact.wire.shapes import model_of
+from reenact.wire.reading import model_of
 from support.forked import type_in
 from support.provider import Provider, Received
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.wire import shapes
-from reenact.wire.assemble_openai_chat import Chat
-from reenact.wire.pieces import Problems
+from reenact.wire import reading
+from reenact.wire.assembler import Problems
+from reenact.wire.inflate import decoded
+from reenact.wire.providers.openai_chat import StreamAssembler as Chat
 from reenact.wire.sse import _lines
 from reenact.wire.sse import events as sse_events
-from reenact.wire.stream import Assembled, assemble, decoded
+from reenact.wire.streams import Assembled, assemble
 from support.examples import up_to
 from support.streams import (
     ANTHROPIC_EVENTS,
@@ -57,7 +58,7 @@ def sound(found: Assembled, data: bytes) -> None:
     assert 0 <= found.events <= len(data)
     assert all(isinstance(half, dict) for half in found.aborted)
     assert len(found.problems) <= 21 and all(isinstance(problem, str) for problem in found.problems)
-    for read in (shapes.usage, shapes.stop_reason, shapes.error_of, shapes.text, shapes.tool_uses):
+    for read in (reading.usage, reading.stop_reason, reading.error_of, reading.text, reading.tool_uses):
         read(found.body)
 
 
@@ -191,7 +192,7 @@ def test_arguments_cut_anywhere_are_whole_again(args: dict[str, str], cuts: set[
         {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"toolUse": {"input": piece}}}}
         for piece in pieces
     ]
-    assert shapes.tool_uses(assemble(frames(*blocks), "bedrock").body) == [(None, "", args)]
+    assert reading.tool_uses(assemble(frames(*blocks), "bedrock").body) == [(None, "", args)]
 
 
 LINES = st.sampled_from(

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 from reenact.tracefile.calls import Call
 from reenact.tracefile.recording import Recording
-from reenact.wire import shapes
-from reenact.wire.toolresults import tool_results
+from reenact.wire import reading
+from reenact.wire.pairing import tool_results
 from support.provider import Received, script
 from support.provider.routes import OTHER, TALK
 from support.provider.scenario import Scenario
@@ -75,13 +75,13 @@ def _check_tools(recording: Recording, asked: list[Received]) -> None:
     bodies = [json.loads(each.body) for each in asked]
     lists = [body.get("messages", body.get("input", body.get("contents"))) for body in bodies]
     given = [len([result for item in items for result in tool_results(item)]) for items in lists]
-    is_kept_there = any(shapes.kept_conversation(body) for body in bodies)
+    is_kept_there = any(reading.kept_conversation(body) for body in bodies)
     assert sum(not call.is_open for call in tools) == (sum if is_kept_there else max)([0, *given])
 
 
 def _uses(call: Call) -> list[tuple[str, object]]:
     assert call.end is not None
-    return [] if call.error is not None else [use[1:] for use in shapes.tool_uses(call.end.body)]
+    return [] if call.error is not None else [use[1:] for use in reading.tool_uses(call.end.body)]
 
 
 def _path(received: Received) -> str:
@@ -151,8 +151,10 @@ def _check_answer(told: dict[str, Any], received: Received) -> None:
     if streamed:
         assert told["ttft_ms"] > 0
     assert told["stop_reason"] == STOP[turn.stop]
-    assert "restart" in scenario or shapes.text(told["body"]).startswith(turn.text)
-    assert [use[1:] for use in shapes.tool_uses(told["body"])] == [(use.name, use.args) for use in turn.tools]
+    assert "restart" in scenario or reading.text(told["body"]).startswith(turn.text)
+    assert [use[1:] for use in reading.tool_uses(told["body"])] == [
+        (use.name, use.args) for use in turn.tools
+    ]
     assert turn.usage is not None
     silent = "chat/completions" in received.target and streamed and not body.get("stream_options")
     if silent:

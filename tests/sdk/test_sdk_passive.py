@@ -17,7 +17,7 @@ from reenact.capture.lanes import Lanes
 from reenact.capture.recorder import Recorder
 from reenact.capture.spill import Spill
 from reenact.capture.watch import Watch
-from reenact.wire import routes, stream
+from reenact.wire import routes, streams
 from support.provider import Provider
 
 from .observe import play
@@ -39,8 +39,8 @@ PARTS: list[tuple[Any, str]] = [
     (Exchange, "_end"),
     (Watch, "recorder"),
     (routes, "route_of"),
-    (stream, "stream_kind"),
-    (stream, "assemble"),
+    (streams, "stream_kind"),
+    (streams, "assemble"),
 ]
 METHODS = {
     ("anthropic", "messages.create"),

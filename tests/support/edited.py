@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from reenact.playback.edits.edits import CutRequest, Edits
-from reenact.wire.shapes import conversation_key
+from reenact.wire.reading import conversation_key
 
 SYSTEM = "You plan trips."
 

@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 
 from reenact.demo.model_server import MODEL, answer_to, scripted_model
-from reenact.wire import shapes
+from reenact.wire import reading
 
 
 def run_python(arguments, folder):
@@ -88,7 +88,7 @@ def test_tool_calls_carry_the_ids_of_the_scripted_answers(failed_run):
         use[0]
         for event in events
         if event["kind"] == "model.response"
-        for use in shapes.tool_uses(event["body"])
+        for use in reading.tool_uses(event["body"])
     ]
     assert [event["tool_id"] for event in events if event["kind"] == "tool.called"] == asked
 
@@ -115,8 +115,8 @@ def test_every_scripted_answer_says_that_it_is_scripted_and_has_the_providers_sh
     assert answer == answer_to(body)
     assert headers["x-scripted"] == "true"
     assert "scripted" in answer["model"] and "scripted" in answer["id"]
-    assert shapes.provider_of_response(answer) == "anthropic"
-    assert set(shapes.usage(answer)) == {"input", "output"}
+    assert reading.provider_of_response(answer) == "anthropic"
+    assert set(reading.usage(answer)) == {"input", "output"}
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"messages": [1]}', b"\xff"])
@@ -125,4 +125,4 @@ def test_a_request_the_script_cannot_read_gets_an_error_body(data):
         post(f"{base_url}/v1/messages", data)
     with caught.value as response:
         assert response.code == 400
-        assert shapes.error_of(json.load(response))[0] == "invalid_request_error"
+        assert reading.error_of(json.load(response))[0] == "invalid_request_error"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from reenact.summary import Totals
-from reenact.wire.shapes import usage_from_raw
+from reenact.wire.reading import usage_from_raw
 
 
 def total(*events):

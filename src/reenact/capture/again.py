@@ -77,7 +77,7 @@ class _Sent:
 
 def _place_of(data: bytes, whole: dict[str, Any]) -> tuple[str, bytes, bytes] | None:
     """Return where the conversation stands, proved by parsing both what is in it and what is around it."""
-    from ..wire.shapes import conversation_key
+    from ..wire.reading import conversation_key
 
     key = conversation_key(whole)
     if not key or not whole[key]:

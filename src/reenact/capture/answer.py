@@ -9,7 +9,7 @@ import sys
 
 from .. import schema
 from ..lines import is_plain
-from ..wire.shapes import Reading, model_of
+from ..wire.reading import Reading, model_of
 from .failure import MAX_FRAMES, failure
 from .jsonable import frozen, jsonable
 

@@ -83,7 +83,7 @@ def goes_on(base: Base | None, kept: int, raw: list[Any]) -> str | None:
 
 def _says_the_same(copy: Copy, element: Any) -> bool:
     """True if only a marker was moved: another text in the same place is another conversation."""
-    from ..wire.shapes import text
+    from ..wire.reading import text
 
     return small_change(copy, element) is not None and text(plain_of(copy)) == text(element)
 

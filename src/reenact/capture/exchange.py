@@ -7,11 +7,11 @@ kept and counted; it is read when the answer is over.
 from __future__ import annotations
 
 from .. import schema
+from ..wire.json_values import mapping, string
+from ..wire.pairing import brought_results
+from ..wire.reading import error_of, kept_conversation, provider_of_request
 from ..wire.routes import MODEL
-from ..wire.shapes import error_of, kept_conversation, provider_of_request
-from ..wire.stream import assemble, stream_kind
-from ..wire.toolresults import brought_results
-from ..wire.values import mapping, string
+from ..wire.streams import assemble, stream_kind
 from . import guard, unread
 from .answer import write_answer
 from .arrived import Arrived

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..wire.routes import HTTP, MODEL
-from ..wire.shapes import model_of
-from ..wire.sorts import used
+from ..wire.reading import model_of
+from ..wire.routes import HTTP, MODEL, used
 from .arrived import as_json
 from .callers import caller_frames
 from .failure import failure

@@ -54,10 +54,10 @@ class Tap(FrontEnd):
             recorder = self._recorder()
             body = decoded(body)
             if provider is None:
-                from ..wire import shapes
+                from ..wire import reading
 
                 try:
-                    provider = shapes.provider_of_request(body, url)
+                    provider = reading.provider_of_request(body, url)
                 except Exception as exc:  # an object in the conversation that cannot be looked at
                     guard.pass_on(exc)
             calls = calls_of(recorder)

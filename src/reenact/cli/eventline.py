@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .. import schema
 from ..tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ..tracefile.event import ErrorText, Event
-from ..wire import shapes
+from ..wire import reading
 from .output import Cell, Output
 from .text import arguments, compact, cut, milliseconds, plain, seconds, short_json, width_of
 
@@ -66,12 +66,12 @@ def error_text(error: ErrorText) -> str:
 
 def _request(event: Event, fields: dict[str, Any]) -> Told:
     body = fields.get("body")
-    model = shapes.model_of(body, fields.get("url") if type(fields.get("url")) is str else None)
+    model = reading.model_of(body, fields.get("url") if type(fields.get("url")) is str else None)
     if model is None and type(fields.get("base")) is str:
         model = kept_model(event, fields)
     number = fields.get("n")
     if type(number) is not int:
-        key = shapes.conversation_key(body)
+        key = reading.conversation_key(body)
         number = len(body[key]) if type(body) is dict and key else None
     parts = [plain(model, 60)] if model else []
     if type(number) is int:
@@ -96,14 +96,14 @@ def kept_model(event: Event, fields: dict[str, Any]) -> str | None:
         if got is None:
             return None
         fields = got[0]
-        model = shapes.model_of(fields.get("body"))
+        model = reading.model_of(fields.get("body"))
         if model is not None:
             return model
     return None
 
 
 def _response(event: Event, fields: dict[str, Any]) -> Told:
-    usage = shapes.usage_from_raw(fields.get("usage")) or {}
+    usage = reading.usage_from_raw(fields.get("usage")) or {}
     given: list[Any] = [usage.get(key) for key in ("input", "cache_read", "cache_write")]
     out = usage.get("output")
     if type(fields.get("input_tokens")) is int or type(fields.get("output_tokens")) is int:

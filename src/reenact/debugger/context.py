@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from .. import lines, schema
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
-from ..wire import shapes
-from ..wire.readable import SYSTEM, TOOLS, system_text, tool_names
+from ..wire import reading
+from ..wire.reading import SYSTEM, TOOLS, system_text, tool_names
 from .heads import base_kind, links_of
 from .lanes import Lanes
 from .origins import Origin, Origins, common_prefix, tool_ids
@@ -83,7 +83,7 @@ def context_of(recording: Recording, lanes: Lanes, event: Event) -> Context | No
     ]
     origins = Origins(recording, lanes).of(request)
     said = [
-        Part(number, role_of(message), message, shapes.text(message), _size(message), origins[number])
+        Part(number, role_of(message), message, reading.text(message), _size(message), origins[number])
         for number, message in enumerate(recording.context_at(request))
     ]
     parts = beside + said
@@ -144,7 +144,7 @@ def _tokens(recording: Recording, request: Event) -> int | None:
         return None
     for event in recording.events[start + 1 : start + _NEAR]:
         if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
-            usage = shapes.usage_from_raw(event.usage) or {}
+            usage = reading.usage_from_raw(event.usage) or {}
             known = [usage[key] for key in ("input", "cache_read", "cache_write") if key in usage]
             return sum(known) if known else None
     return None

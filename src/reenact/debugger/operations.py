@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..tracefile.event import ErrorText, Event
-from ..wire.values import as_json
+from ..wire.json_values import as_json
 
 _MAX_JOINED = 1 << 20
 _ALIASES = {"tool": "tool_name", "type": "event_type"}

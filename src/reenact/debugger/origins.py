@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from .. import schema
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
-from ..wire import shapes
-from ..wire.values import mappings
+from ..wire import reading
+from ..wire.json_values import mappings
 from .heads import base_kind, is_turn_begin, links_of
 from .lanes import Lanes
 
@@ -125,7 +125,7 @@ class Origins:
     def _said_before(self, message: Any, link: Event) -> Origin:
         """Return the answer with this text nearest before a request, else the request itself."""
         role = message.get("role") if type(message) is dict else None
-        text = shapes.text(message) if role in ("assistant", "model") else None
+        text = reading.text(message) if role in ("assistant", "model") else None
         for event in self._before(link, _NEAR) if text else ():
             if event.event_type == schema.MODEL_RESPONSE and event.content == text:
                 return Origin([event], "answer")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
-from ..wire.values import call_text
+from ..wire.json_values import call_text
 
 ORDERED, ANY_ORDER, SUBSET, SUBSEQUENCE = "ordered", "any-order", "subset", "subsequence"
 HOWS = {

@@ -19,7 +19,7 @@ from ..tracefile.dialects import OURS, Envelope
 from ..tracefile.event import ErrorText, Event
 from ..tracefile.shelf import Shelf
 from ..tracefile.status import status_of
-from ..wire.toolresults import ToolResult
+from ..wire.neutral import ToolResult
 from .rows import RunStats
 from .sums import MAX_NAME, MAX_NAMES, Begun, Sums, has_error, known_name, lane_of, parent_of, tool_name
 

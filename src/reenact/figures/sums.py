@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .. import schema
 from ..tracefile import dialects
 from ..tracefile.calls import MODEL, TOOL
-from ..wire import shapes
+from ..wire import reading
 from .rows import UNTOLD, CallStats, RunStats
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Sums:
         """Return what of a request tells its price, the model put in where it is kept from an earlier one."""
         asked: dict[str, Any] = {key: fields[key] for key in ("provider", "url", "model") if key in fields}
         body = fields.get("body")
-        model = shapes.model_of(body, asked.get("url"))
+        model = reading.model_of(body, asked.get("url"))
         if model is None and "model" not in asked:
             model = self._models.get(str(fields.get("base")))
         if type(model) is str:
@@ -126,7 +126,7 @@ def stop_reason(fields: dict[str, Any], kind: str) -> str:
     if type(reason) is not str or not reason:
         return UNTOLD
     if kind == schema.LLM_CALL:  # as the agent's author spelled it
-        from ..wire import gemini, openai_chat
+        from ..wire.providers import gemini, openai_chat
 
         reason = openai_chat.STOP.get(reason) or gemini.STOP.get(reason) or reason
     return reason[:MAX_NAME]

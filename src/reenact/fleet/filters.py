@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
-from ..wire.values import as_text
+from ..wire.json_values import as_text
 
 _FILTER = re.compile(r"([^=!~<>]+)(!=|>=|<=|==?|~|>|<)(.*)", re.DOTALL)
 _AGO = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw])")

@@ -14,7 +14,7 @@ from ..money.prices import Book
 from ..summary import Totals
 from ..tracefile import status
 from ..tracefile.findings import Finding
-from ..wire.values import as_text
+from ..wire.json_values import as_text
 from .filters import Filter, moment, parse_filter
 from .scan import Scan, Tick, places
 

@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from ..wire import shapes
-from ..wire.gemini import _get
-from ..wire.values import count, mapping, mappings, string
+from ..wire import reading
+from ..wire.json_values import mapping, mappings, string
+from ..wire.neutral import count
+from ..wire.providers.gemini import field
 
 Counts = dict[str, int]
 
@@ -69,10 +70,10 @@ class Billable:
         asked, url = self._asked, self.url
         body = asked.get("body")
         for name in (
-            self.body.get("model") or (shapes.model_of(self.body) if self.body else None),
+            self.body.get("model") or (reading.model_of(self.body) if self.body else None),
             self._fields.get("model"),
             asked.get("model"),
-            shapes.model_of(body, url) if body or "/model" in url else None,
+            reading.model_of(body, url) if body or "/model" in url else None,
         ):
             if isinstance(name, str) and name and name not in found and "<redacted:" not in name:
                 found.append(name[:_MAX_NAME])
@@ -158,7 +159,7 @@ def dollars(told: object) -> Decimal | None:
 
 def counts_of(body: dict[str, Any], raw: dict[str, Any], provider: str | None = None) -> Counts | None:
     """Return the counts of an answer with its usage object ``raw``; an empty body is one that is withheld."""
-    neutral = shapes.usage(body, provider) if body else shapes.usage_from_raw(raw)
+    neutral = reading.usage(body, provider) if body else reading.usage_from_raw(raw)
     if neutral is None or not ("input" in neutral or "output" in neutral):
         return None
     counts = totals(neutral)
@@ -214,9 +215,9 @@ def _add_media(counts: Counts, raw: dict[str, Any]) -> None:
     if not ("promptTokenCount" in raw or "prompt_token_count" in raw):
         return
     for name, template in _GEMINI_DETAILS:
-        for entry in mappings(_get(raw, name)):
+        for entry in mappings(field(raw, name)):
             medium = _MEDIA.get(str(entry.get("modality")))
-            tokens = count(_get(entry, "tokenCount"))
+            tokens = count(field(entry, "tokenCount"))
             if medium and tokens:
                 key = template.format(medium)
                 counts[key] = counts.get(key, 0) + tokens
@@ -333,4 +334,4 @@ def is_refused(fields: Mapping[str, Any], provider: str | None = None) -> bool:
     if isinstance(status, int) and status >= 400:
         return True
     body = fields.get("body")
-    return isinstance(body, dict) and shapes.error_of(body, provider) is not None
+    return isinstance(body, dict) and reading.error_of(body, provider) is not None

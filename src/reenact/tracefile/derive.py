@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Any
 
 from .. import schema
-from ..wire import shapes
-from ..wire.pairing import RESPONSES, is_models
-from ..wire.toolresults import ToolResult, tool_results
-from ..wire.values import string
+from ..wire import reading
+from ..wire.json_values import string
+from ..wire.neutral import ToolResult
+from ..wire.pairing import RESPONSES, is_models, tool_results
 
 Lane = tuple[str, str]
 """Writer and lane: processes run side by side even where both say ``main``."""
@@ -75,7 +75,7 @@ class Deriver:
             return
         provider, length = self._requests.pop(call or "", (None, 0))
         provider = provider or string(fields.get("provider"))
-        uses = shapes.tool_uses(body, provider)
+        uses = reading.tool_uses(body, provider)
         if uses:
             asked = [Asked(use, order, provider, at) for order, use in enumerate(uses)]
             answer = _Answer(call, lane, length, asked)

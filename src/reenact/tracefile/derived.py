@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from ..wire.shapes import tool_uses
-from ..wire.toolresults import ToolResult
-from ..wire.values import as_text
+from ..wire.json_values import as_text
+from ..wire.neutral import ToolResult
+from ..wire.reading import tool_uses
 from .calls import MODEL, TOOL, Call, Turn, group_turns
 from .derive import Asked, Deriver
 from .event import ErrorText, Event

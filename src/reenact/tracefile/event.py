@@ -136,13 +136,13 @@ class Event:
     @property
     def content(self) -> str | None:
         """What was said, as text, for every provider's shape."""
-        from ..wire import shapes
+        from ..wire import reading
 
         fields = self._whole()
         provider = fields.get("provider")
         provider = provider if type(provider) is str else None
         if type(fields.get("body")) is dict:
-            return shapes.text(self._fresh_body(), provider)
+            return reading.text(self._fresh_body(), provider)
         for key in ("content", "text"):
             value = fields.get(key)
             if value is not None:
@@ -150,7 +150,7 @@ class Event:
                 if type(value) is str:
                     return value
                 is_message = type(value) is dict and "content" in value
-                return shapes.text(value if is_message else {"role": "assistant", "content": value})
+                return reading.text(value if is_message else {"role": "assistant", "content": value})
         return None
 
     @property

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..wire.stream import Assembled
+    from ..wire.streams import Assembled
     from .recording import Recording
 
 _CALL = re.compile(r"[0-9a-f]{16}\Z")
@@ -25,7 +25,7 @@ def partial_answer(recording: Recording, call: str | None) -> tuple[Assembled, i
                 data = file.read(MAX_PART)
         except OSError:
             continue
-        from ..wire.stream import assemble
+        from ..wire.streams import assemble
 
         request = recording.request_of(call)
         return assemble(data, request.provider if request is not None else None), len(data)

@@ -6,27 +6,19 @@ total: any JSON values are taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .convert_openai import read_openai, read_responses
-from .convert_options import read_options, read_tools, write_options, write_tools
-from .convert_read import read_anthropic, read_bedrock, read_gemini
-from .convert_write import write_anthropic, write_gemini, write_openai, write_text
-from .gemini import _get as get
-from .neutral import Conversation, ToolResult, ToolUse, pair
-from .values import string
+from .json_values import call_text, mapping, mappings, string
+from .neutral import Conversation, Image, Losses, Message, Text, Tool, ToolResult, ToolUse
+from .pairing import with_ids
+from .providers import TARGETS as _WRITERS
+from .providers import Provider, named
+from .providers.gemini import field
 
-TARGETS = ("anthropic", "openai", "gemini", "text")
-_READ: dict[str, Callable[[Conversation, list[Any], object], None]] = {
-    "anthropic": read_anthropic,
-    "openai": read_openai,
-    "openai-responses": read_responses,
-    "gemini": read_gemini,
-    "bedrock": read_bedrock,
-    "ollama": read_openai,
-}
-_WRITE = {"anthropic": write_anthropic, "openai": write_openai, "gemini": write_gemini}
+TARGETS = (*_WRITERS, "text")
+_ELSEWHERE = frozenset({"system", "instructions", "systemInstruction", "system_instruction", "tool_choice",
+                        "toolConfig", "tool_config"})  # fmt: skip
+"""Options that are read with the messages or by a function of their own."""
 
 
 class Converted(NamedTuple):
@@ -41,22 +33,72 @@ class Converted(NamedTuple):
     """What was made up or is still missing, as sentences."""
 
 
-def neutral(
+def convert(
+    messages: list[Any], tools: list[Any], params: dict[str, Any], source: str | None, target: str
+) -> Converted:
+    """Return a request in the shape of another provider."""
+    conversation = conversation_of(messages, tools, params, source)
+    if target == "gemini":
+        conversation.notes.clear()  # it takes no ids either
+    writer = _WRITERS[target]
+    written = writer.write_messages(conversation)
+    options = write_options(conversation, target)
+    if conversation.system:
+        options |= writer.write_system("\n\n".join(conversation.system))
+    if target == "anthropic" and "max_tokens" not in options:
+        conversation.notes.append("Anthropic needs max_tokens, which the recording does not have")
+    model = string(conversation.options.get("model"))
+    if model:
+        conversation.notes.append(f"the model is still {model}; name one of {target}'s")
+    declared = writer.write_tools(conversation.tools)
+    return Converted(written, declared, options, conversation.lost.described(), conversation.notes)
+
+
+def as_text(messages: list[Any], tools: list[Any], params: dict[str, Any], source: str | None) -> str:
+    """Return a conversation to be read: who said what, tools by name."""
+    conversation = conversation_of(messages, tools, params, source)
+    blocks = [("system", text) for text in conversation.system]
+    for message in conversation.messages:
+        blocks += _readable_blocks(message)
+    return "\n\n".join(f"{who}:\n{text}" for who, text in blocks if text) + ("\n" if blocks else "")
+
+
+def _readable_blocks(message: Message) -> list[tuple[str, str]]:
+    blocks: list[tuple[str, list[str]]] = []
+    for part in message.parts:
+        if isinstance(part, ToolUse):
+            blocks.append((f"{message.role} uses {part.id}", [call_text(part.name, part.args)]))
+        elif isinstance(part, ToolResult):
+            failed = "failed " if part.failed else ""
+            text = "\n".join(_readable(each) for each in part.parts)
+            blocks.append((f"{part.name or 'tool'} {failed}{part.id}", [text or "(nothing)"]))
+        elif blocks and blocks[-1][0] == message.role:
+            blocks[-1][1].append(_readable(part))
+        else:
+            blocks.append((message.role, [_readable(part)]))
+    return [(who, "".join(texts)) for who, texts in blocks]
+
+
+def _readable(part: Text | Image) -> str:
+    return part.text if isinstance(part, Text) else f"[image {part.url or part.media_type or ''}]"
+
+
+def conversation_of(
     messages: list[Any], tools: list[Any], params: dict[str, Any], source: str | None
 ) -> Conversation:
     """Return a request in the neutral form; an unknown source is read as OpenAI's shape."""
-    provider = source if source in _READ else "openai"
+    provider = named(source)
     conversation = Conversation()
-    system = params.get("system", params.get("instructions", get(params, "systemInstruction")))
-    _READ[provider](conversation, messages, system)
+    system = params.get("system", params.get("instructions", field(params, "systemInstruction")))
+    provider.read_messages(conversation, messages, system)
     conversation.tools = read_tools(tools, conversation.lost)
     read_options(conversation, params, provider)
     unnamed = sum(
         isinstance(part, ToolUse | ToolResult) and not part.id
-        for each in conversation.said
-        for part in each.parts
+        for message in conversation.messages
+        for part in message.parts
     )
-    conversation.said = pair(conversation.said)
+    conversation.messages = with_ids(conversation.messages)
     if unnamed:
         conversation.notes.append(
             "the recording has no ids for tool uses; they were numbered call_1, call_2, …"
@@ -64,29 +106,108 @@ def neutral(
     return conversation
 
 
-def as_text(messages: list[Any], tools: list[Any], params: dict[str, Any], source: str | None) -> str:
-    """Return a conversation to be read."""
-    return write_text(neutral(messages, tools, params, source))
+def read_options(conversation: Conversation, params: dict[str, Any], provider: Provider) -> None:
+    """Take in what a request says beside its messages and tools; an option without a neutral name is lost."""
+    nested, within = provider.NESTED_OPTIONS
+    for key, value in params.items():
+        if key in provider.OPTIONS:
+            conversation.options[provider.OPTIONS[key]] = value
+        elif nested and key in (nested, _snake(nested)):
+            _read_nested(conversation, mapping(value), within, nested)
+        elif key not in _ELSEWHERE and value is not None:
+            conversation.lost.add(f"the option {key}")
+    choice = provider.read_tool_choice(params)
+    if choice in ("auto", "any", "none") or (choice or "").startswith("tool:"):
+        conversation.options["tool_choice"] = choice
+    elif choice is not None or params.get("tool_choice") is not None:
+        conversation.lost.add("the option tool_choice")
 
 
-def convert(
-    messages: list[Any], tools: list[Any], params: dict[str, Any], source: str | None, target: str
-) -> Converted:
-    """Return a request in the shape of another provider."""
-    conversation = neutral(messages, tools, params, source)
-    if target == "gemini":
-        conversation.notes.clear()  # it takes no ids either
-    written = _WRITE[target](conversation)
-    options = write_options(conversation, target)
-    system = "\n\n".join(conversation.system)
-    if system and target == "anthropic":
-        options["system"] = system
-    elif system and target == "gemini":
-        options["systemInstruction"] = {"parts": [{"text": system}]}
-    if target == "anthropic" and "max_tokens" not in options:
-        conversation.notes.append("Anthropic needs max_tokens, which the recording does not have")
-    model = string(conversation.options.get("model"))
-    if model:
-        conversation.notes.append(f"the model is still {model}; name one of {target}'s")
-    made = write_tools(conversation.tools, target)
-    return Converted(written, made, options, conversation.lost.told(), conversation.notes)
+def _read_nested(
+    conversation: Conversation, values: dict[str, Any], names: dict[str, str], where: str
+) -> None:
+    known = {spelling: name for key, name in names.items() for spelling in (key, _snake(key))}
+    for key, value in values.items():
+        if key in known:
+            conversation.options[known[key]] = value
+        elif value is not None:
+            conversation.lost.add(f"the option {where}.{key}")
+
+
+def _snake(camel: str) -> str:
+    return "".join("_" + letter.lower() if letter.isupper() else letter for letter in camel)
+
+
+def write_options(conversation: Conversation, target: str) -> dict[str, Any]:
+    """Return the options as the target spells them."""
+    writer = _WRITERS[target]
+    options = dict(conversation.options)
+    choice = options.pop("tool_choice", None)
+    if target == "gemini":  # where both stand in the URL
+        options.pop("model", None)
+        options.pop("stream", None)
+    if isinstance(options.get("stop"), str):
+        options["stop"] = [options["stop"]]
+    spelled = {name: key for key, name in reversed(writer.OPTIONS.items())}
+    written = {spelled[name]: value for name, value in options.items() if name in spelled}
+    nested, names = writer.NESTED_OPTIONS
+    spelled_within = {name: key for key, name in names.items()}
+    within = {spelled_within[name]: value for name, value in options.items() if name in spelled_within}
+    if within:
+        written[nested] = within
+    for name in options:
+        if name not in spelled and name not in spelled_within:
+            conversation.lost.add(f"the option {name}")
+    return written | (writer.write_tool_choice(choice) if isinstance(choice, str) else {})
+
+
+def read_tools(tools: list[Any], lost: Losses) -> list[Tool]:
+    """Return the functions among tools; those the provider runs itself are lost."""
+    found = []
+    for tool in mappings(tools):
+        functions = field(tool, "functionDeclarations")
+        several = mappings(functions) if isinstance(functions, list) else [_function(tool)]
+        for function in several:
+            if not string(function.get("name")) or _is_hosted(tool, function):
+                lost.add(f"the tool {string(tool.get('type')) or next(iter(tool), 'without a name')}")
+                continue
+            if tool.get("cache_control"):
+                lost.add("a cache marker")
+            found.append(Tool(str(function["name"]), string(function.get("description")), _schema(function)))
+    return found
+
+
+def _function(tool: dict[str, Any]) -> dict[str, Any]:
+    for key in ("function", "toolSpec"):
+        if isinstance(tool.get(key), dict):
+            return mapping(tool[key])
+    return tool
+
+
+def _is_hosted(tool: dict[str, Any], function: dict[str, Any]) -> bool:
+    """True for a tool without a schema of its own that has a type no plain function has."""
+    return string(tool.get("type")) not in (None, "function", "custom") or (
+        tool.get("type") == "custom" and "input_schema" not in tool and "parameters" not in function
+    )
+
+
+def _schema(function: dict[str, Any]) -> Any:
+    for key in ("input_schema", "parametersJsonSchema", "parameters_json_schema", "parameters"):
+        if isinstance(function.get(key), dict):
+            return _lower_types(function[key]) if key == "parameters" else function[key]
+    nested = mapping(function.get("inputSchema")).get("json")
+    return nested if isinstance(nested, dict) else {"type": "object", "properties": {}}
+
+
+def _lower_types(schema: Any, depth: int = 0) -> Any:
+    """Return a schema with JSON Schema's own type names, which Google writes in capitals."""
+    if depth > 60:
+        return schema
+    if isinstance(schema, list):
+        return [_lower_types(item, depth + 1) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value.lower() if key == "type" and isinstance(value, str) else _lower_types(value, depth + 1)
+        for key, value in schema.items()
+    }

@@ -1,22 +1,20 @@
 """Amazon's binary event stream: frames with two checksums, each with headers and a JSON payload.
 
-Used by stream.py for Bedrock. A frame is length (4 bytes), length of headers (4), their CRC (4),
+Bedrock's. A frame is length (4 bytes), length of headers (4), their CRC (4),
 headers, payload, CRC of all before (4). Any bytes are read; a bad frame is skipped and said.
 """
 
 from __future__ import annotations
 
+import json
+from binascii import a2b_base64
+from collections.abc import Iterator
+from typing import Any
 from zlib import crc32
 
-from .sse import Event
-from .values import mapping, string, words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from .pieces import Problems
+from .assembler import Problems
+from .json_values import mapping, string, words
+from .sse import Event, json_bytes
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 _SMALLEST = 16
@@ -113,8 +111,6 @@ def _headers(data: bytes) -> dict[str, str]:
 
 
 def _json(data: bytes) -> dict[str, Any] | None:
-    import json
-
     try:
         value = json.loads(data) if data else {}
     except (ValueError, RecursionError):
@@ -124,8 +120,6 @@ def _json(data: bytes) -> dict[str, Any] | None:
 
 def _inner(encoded: object) -> dict[str, Any] | None:
     """Return the model's own event, which InvokeModelWithResponseStream carries in base64."""
-    from binascii import a2b_base64
-
     try:
         return _json(a2b_base64(string(encoded) or "")) or None
     except ValueError:
@@ -142,3 +136,22 @@ def exception(event: dict[str, Any]) -> tuple[str, str] | None:
             if key.endswith("Exception"):
                 return key, words(mapping(value).get("message"))
     return None
+
+
+def frame(name: str, payload: Any) -> bytes:
+    """Return one event as a frame."""
+    headers = ((":event-type", name), (":content-type", "application/json"), (":message-type", "event"))
+    head = b"".join(_header(key, value) for key, value in headers)
+    data = json_bytes(payload)
+    sizes = _encoded(16 + len(head) + len(data)) + _encoded(len(head))
+    whole = sizes + _encoded(crc32(sizes)) + head + data
+    return whole + _encoded(crc32(whole))
+
+
+def _header(name: str, value: str) -> bytes:
+    key, text = name.encode(), value.encode()
+    return bytes([len(key)]) + key + bytes([_TEXT]) + _encoded(len(text), 2) + text
+
+
+def _encoded(value: int, size: int = 4) -> bytes:
+    return value.to_bytes(size, "big")

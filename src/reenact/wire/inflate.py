@@ -1,14 +1,14 @@
 """Compressed streams made readable, also when they were cut in the middle.
 
-Used by stream.py: capture keeps the bytes as they came over the wire.
+Capture keeps the bytes as they came over the wire.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+import zlib
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 MOST = 256 << 20
 """More than this is not unpacked: a few kilobytes can claim to be terabytes."""
@@ -58,8 +58,6 @@ def _without(data: bytes, name: str) -> tuple[bytes, str | None]:
 
 
 def _inflated(data: bytes, window: int, name: str) -> tuple[bytes, str | None]:
-    import zlib
-
     unpacker = zlib.decompressobj(window)
 
     def unpack(block: bytes) -> bytes:
@@ -79,8 +77,6 @@ def _inflated(data: bytes, window: int, name: str) -> tuple[bytes, str | None]:
 
 def _library(name: str) -> Callable[[bytes], bytes] | None:
     """Return the decompression of the first library there; who asked for this encoding has one."""
-    from importlib import import_module
-
     for module, factory, method in _LIBRARIES[name]:
         try:
             unpacker: Any = getattr(import_module(module), factory)()
@@ -119,16 +115,12 @@ def inflater(content_encoding: str) -> Callable[[bytes], bytes] | None:
     """Return what undoes an encoding piece by piece as the pieces arrive; None if that cannot be done."""
     name = content_encoding.strip().lower()
     if name in ("gzip", "x-gzip", "deflate"):
-        import zlib
-
         return zlib.decompressobj(47).decompress
     return _library(name) if name in _LIBRARIES else None
 
 
 def packed(pieces: list[bytes], content_encoding: str, *, is_whole: bool) -> list[bytes] | None:
     """Return pieces in an encoding, cut at the same places; None if it is none of zlib's."""
-    import zlib
-
     window = {"gzip": 31, "x-gzip": 31, "deflate": 15}.get(content_encoding.strip().lower())
     if window is None or not pieces:
         return None

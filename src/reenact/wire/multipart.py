@@ -5,9 +5,8 @@ Pure. A body may be larger than memory: of a part its size and digest are kept, 
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from hashlib import sha256
+from typing import Any
 
 ROOM = 8 << 20
 """Bytes of one body that are kept as text."""
@@ -20,8 +19,6 @@ class Piece:
     def __init__(self, room: int = ROOM) -> None:
         self.size = 0
         self._room = room
-        from hashlib import sha256  # loads a large library, for uploads alone
-
         self._digest = sha256()
         self._kept: list[bytes] | None = []
 

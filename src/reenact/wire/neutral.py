@@ -1,12 +1,21 @@
-"""A conversation in no provider's words, which conversion goes through, and what it cannot carry.
+"""The neutral model: messages, tool uses, results and token counts in no provider's words.
 
-Filled by convert_read and convert_openai, written out by convert_write.
+Provider files read their own shapes into it and write it back out; everybody else asks for it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from .json_values import as_text, mapping, mappings, string, words
+
+Usage = dict[str, int]
+"""Token counts: ``input`` (uncached), ``output`` (with reasoning), ``cache_read``, ``cache_write``,
+``reasoning``; a count the provider does not report is left out."""
+
+TEXT, TOOL, RESULT, REASONING, OTHER = "text", "tool", "result", "reasoning", "other"
+"""The kinds of a readable part, as ``part()`` of a provider file names them beside the part's text."""
 
 
 class Text(NamedTuple):
@@ -16,110 +25,232 @@ class Text(NamedTuple):
 class Image(NamedTuple):
     media_type: str | None
     data: str | None
-    """Base64; None if the picture lies at ``url``."""
+    """Base64; None if the picture is at ``url``."""
     url: str | None = None
 
 
 class ToolUse(NamedTuple):
+    """A tool that the model asks the agent to run."""
+
     id: str | None
     name: str
-    args: Any
-    """An object, or the text that stood where one was expected."""
+    args: Any = None
+    """An object, or the text that stands where one is expected."""
+    form: str | None = None
+    """The type of the item or call, where a provider has several."""
+
+    def __str__(self) -> str:
+        return f"{self.name or 'a tool'} ({self.id})" if self.id else self.name or "a tool"
 
 
 class ToolResult(NamedTuple):
+    """What a message says that a tool returned."""
+
     id: str | None
+    """Of the tool use it answers; None where the provider or the agent leaves it out."""
     name: str | None
-    parts: list[Text | Image]
-    is_error: bool = False
+    value: Any = None
+    """As the provider carries it."""
+    failed: bool = False
+    parts: tuple[Text | Image, ...] = ()
+    """The value in neutral parts; filled in a ``Conversation`` only."""
 
 
 Part = Text | Image | ToolUse | ToolResult
 
 
-class Said(NamedTuple):
-    """One message."""
+class Outcome(NamedTuple):
+    """What came back from a tool."""
 
+    value: Any
+    failed: bool = False
+    """True if the value is what went wrong."""
+
+
+class Message(NamedTuple):
     role: str
     """``user`` or ``assistant``; results of tools are the user's."""
     parts: list[Part]
 
 
 class Tool(NamedTuple):
+    """A tool that a request offers to the model."""
+
     name: str
     description: str | None
     schema: Any
 
 
 class Losses(dict[str, int]):
-    """What has no counterpart, and how often it was met."""
+    """What has no counterpart in another provider's shape, and how often it was met."""
 
     def add(self, what: str) -> None:
         self[what] = self.get(what, 0) + 1
 
-    def told(self) -> list[str]:
+    def described(self) -> list[str]:
         """Return each with its number.
 
-        >>> losses = Losses(); losses.add("thinking"); losses.add("thinking"); losses.told()
+        >>> losses = Losses(); losses.add("thinking"); losses.add("thinking"); losses.described()
         ['thinking (2 times)']
         """
         return [what if count == 1 else f"{what} ({count} times)" for what, count in self.items()]
 
 
-@dataclass(slots=True)
 class Conversation:
-    """All that is asked of a model."""
+    """All that a request asks of a model."""
 
-    system: list[str] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
-    tools: list[Tool] = field(default_factory=list)
-    options: dict[str, Any] = field(default_factory=dict)
-    """``model max_tokens temperature top_p top_k stop stream tool_choice``, those that are set."""
-    lost: Losses = field(default_factory=Losses)
-    notes: list[str] = field(default_factory=list)
-    """What was made up or moved, as sentences."""
+    def __init__(self) -> None:
+        self.system: list[str] = []
+        self.messages: list[Message] = []
+        self.tools: list[Tool] = []
+        self.options: dict[str, Any] = {}
+        """``model max_tokens temperature top_p top_k stop stream tool_choice``, those that are set."""
+        self.lost = Losses()
+        self.notes: list[str] = []
+        """What was made up or moved, as sentences."""
 
-    def say(self, role: str, parts: list[Part]) -> None:
+    def add(self, role: str, parts: list[Part]) -> None:
         """Add a message; one of the same role as the last becomes part of it."""
-        if self.said and self.said[-1].role == role:
-            self.said[-1].parts.extend(parts)
+        if self.messages and self.messages[-1].role == role:
+            self.messages[-1].parts.extend(parts)
         elif parts:
-            self.said.append(Said(role, parts))
+            self.messages.append(Message(role, parts))
+
+    def add_system(self, text: str) -> None:
+        """Add a system prompt that stands among the messages."""
+        if self.messages:
+            self.lost.add("the place of a system message in the middle, whose text is kept")
+        if text:
+            self.system.append(text)
 
 
-def pair(said: list[Said]) -> list[Said]:
-    """Return the messages with an id on every use and result and a name on every result.
-
-    Where a provider has no ids, results answer the uses of the message before them by name and order.
-    """
-    taken = {part.id for each in said for part in each.parts if isinstance(part, ToolUse)}
-    fresh = (name for number in range(1, 10**9) if (name := f"call_{number}") not in taken)
-    waiting: dict[str | None, ToolUse] = {}
-    paired: list[Said] = []
-    for role, parts in said:
-        new: list[Part] = []
-        for part in parts:
-            if isinstance(part, ToolUse):
-                part = part if part.id else part._replace(id=next(fresh))
-                waiting[part.id] = part
-            elif isinstance(part, ToolResult):
-                use = _asked(waiting, part)
-                if use is not None:
-                    del waiting[use.id]
-                    part = part._replace(id=use.id, name=use.name)
-                elif not part.id:
-                    part = part._replace(id=next(fresh))
-            new.append(part)
-        paired.append(Said(role, new))
-    return paired
+# Helpers that provider files share to read into the model and to write it out.
 
 
-def _asked(waiting: dict[str | None, ToolUse], result: ToolResult) -> ToolUse | None:
-    if result.id:
-        return waiting.get(result.id)
-    return next((use for use in waiting.values() if result.name in (None, use.name)), None)
+def neutral_parts(
+    content: object, read_part: Callable[[dict[str, Any], Losses], Part | None], lost: Losses
+) -> list[Part]:
+    """Return the parts of a content: a text, or a list of blocks."""
+    if isinstance(content, str):
+        return [Text(content)] if content else []
+    found: list[Part] = []
+    for item in content if isinstance(content, list) else [] if content is None else [content]:
+        part = read_part(item, lost) if isinstance(item, dict) else Text(as_text(item))
+        if part is not None:
+            found.append(part)
+    return found
 
 
-def text_of(parts: list[Text | Image]) -> str:
+def plain_parts(parts: list[Part]) -> tuple[Text | Image, ...]:
+    """Return what a result may hold."""
+    return tuple(part for part in parts if isinstance(part, Text | Image))
+
+
+def system_texts(system: object, lost: Losses) -> list[str]:
+    """Return the texts of a system prompt that is a string or a list of blocks."""
+    if isinstance(system, str):
+        return [system] if system else []
+    for block in mappings(system):
+        count_marks(block, lost)
+        if "cachePoint" in block:
+            lost.add("a cache marker")
+    return [text for block in mappings(system) if (text := words(block.get("text")))]
+
+
+def count_marks(block: dict[str, Any], lost: Losses) -> None:
+    """Count marks on a block that no other provider has."""
+    for key, what in (("cache_control", "a cache marker"), ("citations", "citations")):
+        if block.get(key):
+            lost.add(what)
+
+
+def image_at(url: str | None) -> Image | None:
+    """Return an image from a URL, which may hold the data itself."""
+    if url is None:
+        return None
+    if not url.startswith("data:"):
+        return Image(None, None, url)
+    head, _, data = url[5:].partition(",")
+    media, _, encoding = head.partition(";")
+    return Image(media or None, data) if encoding == "base64" and data else None
+
+
+def media_type_of(image: Image) -> str:
+    """Return the type of a picture, by how its base64 begins if it is not named."""
+    begins = {"/9j/": "image/jpeg", "R0lG": "image/gif", "UklG": "image/webp"}
+    return image.media_type or begins.get((image.data or "")[:4], "image/png")
+
+
+def object_arguments(args: Any, lost: Losses) -> dict[str, Any]:
+    """Return a tool's arguments where only an object is accepted."""
+    if isinstance(args, dict):
+        return args
+    if args is None:
+        return {}
+    lost.add("arguments that are no JSON object, now under the key input")
+    return {"input": args}
+
+
+def described(tool: Tool, schema: str) -> dict[str, Any]:
+    """Return a tool's declaration with its schema under the key that the provider wants."""
+    description = {"description": tool.description} if tool.description else {}
+    return {"name": tool.name, **description, schema: tool.schema}
+
+
+def text_of(parts: tuple[Text | Image, ...]) -> str:
     """Return the texts among parts as one."""
     return "\n".join(part.text for part in parts if isinstance(part, Text))
+
+
+def named_choice(choice: object) -> str | None:
+    """Return the neutral choice of one tool that is named at the top or under ``function``."""
+    named = string(mapping(mapping(choice).get("function")).get("name"))
+    named = named or string(mapping(choice).get("name"))
+    return f"tool:{named}" if named else None
+
+
+# Token counts.
+
+
+def count(value: object) -> int | None:
+    """Return a number of tokens; None for anything that cannot be one."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def first_count(*values: object) -> int | None:
+    """Return the first value that is a number of tokens."""
+    for value in values:
+        found = count(value)
+        if found is not None:
+            return found
+    return None
+
+
+def token_usage(
+    input: int | None,
+    output: int | None,
+    cache_read: int | None = None,
+    cache_write: int | None = None,
+    reasoning: int | None = None,
+) -> Usage | None:
+    """Return neutral usage without the unknown counts; None if all are unknown."""
+    counts = {
+        "input": input,
+        "output": output,
+        "cache_read": cache_read,
+        "cache_write": cache_write,
+        "reasoning": reasoning,
+    }
+    return {name: number for name, number in counts.items() if number is not None} or None
+
+
+def uncached(prompt: int | None, read: int | None, write: int | None) -> int | None:
+    """Return the part of a prompt count that was neither read from nor written to the cache."""
+    return None if prompt is None else max(0, prompt - (read or 0) - (write or 0))
+
+
+def plus(a: int | None, b: int | None) -> int | None:
+    """Add two counts; unknown only if both are."""
+    return a if b is None else b if a is None else a + b

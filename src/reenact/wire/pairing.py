@@ -1,61 +1,37 @@
-"""Tool uses and their results inside a conversation, in every provider's own shape.
+"""Tool uses and their results inside a conversation: which result answers which use.
 
-Which messages ask for tools, which answer them, up to where a conversation is one that a provider
-accepts, and the message that carries a result. Pure functions; none raises for an odd value.
+A result answers the use of its id; where one of both has none, the first use of its name that waits.
+Pure functions; none raises for an odd value.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import anthropic, bedrock, gemini, ollama, openai_chat, openai_responses
-from .toolresults import tool_results
-from .values import as_text, mapping, string
+from .json_values import mapping, string
+from .neutral import Message, Outcome, Part, ToolResult, ToolUse
+from .providers import PROVIDERS, named, openai_responses
+from .reading import conversation_key
 
 RESPONSES = openai_responses.NAME
-_WRAPPED: dict[str, Any] = {
-    "anthropic": anthropic.tool_uses,
-    "openai": lambda message: openai_chat.tool_uses({"choices": [{"message": message}]}),
-    RESPONSES: lambda item: openai_responses.tool_uses({"output": [item]}),
-    "gemini": lambda content: gemini.tool_uses({"candidates": [{"content": content}]}),
-    "bedrock": lambda message: bedrock.tool_uses({"output": {"message": message}}),
-    "ollama": lambda message: ollama.tool_uses({"message": message}),
-}
-_OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
-"""Of Responses' calls: those whose output is a text, so that it can be made from a result."""
-
-_MERGING = ("anthropic", "gemini", "bedrock")
-"""Where messages of one role side by side count as one."""
-
-
-class Use(NamedTuple):
-    """A tool use as an answer asks for it."""
-
-    id: str | None
-    name: str
-    form: str | None = None
-    """The type of the item or call, where a provider has several."""
-    args: Any = None
-
-    def __str__(self) -> str:
-        return f"{self.name or 'a tool'} ({self.id})" if self.id else self.name or "a tool"
-
-
-class Outcome(NamedTuple):
-    """What came back from a tool."""
-
-    value: Any
-    failed: bool = False
-    """True if the value is what went wrong."""
+_READERS = tuple(dict.fromkeys(provider.tool_results for provider in PROVIDERS))
 
 
 class Prefix(NamedTuple):
     """The longest beginning of a conversation that a provider accepts."""
 
     length: int
-    unanswered: list[Use]
+    unanswered: list[ToolUse]
     orphans: list[str]
     """Results that no tool use before them asked for."""
+
+
+class Pair(NamedTuple):
+    """A tool use and its result, by the places of their messages; None for one that is not there."""
+
+    use: int | None
+    result: int | None
+    name: str
 
 
 def is_models(message: object, provider: str | None) -> bool:
@@ -68,21 +44,77 @@ def is_models(message: object, provider: str | None) -> bool:
     return role in ("assistant", "model")
 
 
-def uses(message: object, provider: str | None) -> list[Use]:
-    """Return the tool uses a message asks for."""
-    if not is_models(message, provider):
-        return []
+def tool_results(message: object) -> list[ToolResult]:
+    """Return the results a message carries, in order; each provider spells them in its own way."""
     item = mapping(message)
-    find = _WRAPPED.get(provider or "", _WRAPPED["openai"])
-    form = string(item.get("type")) if provider == RESPONSES else None
-    if form is None and isinstance(item.get("function_call"), dict):
-        form = "function"
-    return [Use(id_, name, form, args) for id_, name, args in find(item)]
+    for read in _READERS if item else ():
+        found = read(item)
+        if found:
+            return found
+    return []
 
 
-def results(message: object) -> list[tuple[str | None, str | None]]:
-    """Return (id, tool name) of the results a message carries; either may be unsaid."""
-    return [(result.id, result.name) for result in tool_results(message)]
+def brought_results(body: object) -> frozenset[str]:
+    """Return the ids of the tool uses whose results a request brings: those its last messages carry."""
+    key = conversation_key(body)
+    found: set[str] = set()
+    for message in reversed(mapping(body)[key] if key else []):
+        results = tool_results(message)
+        if not results:
+            break
+        found.update(result.id for result in results if result.id)
+    return frozenset(found)
+
+
+def uses(message: object, provider: str | None) -> list[ToolUse]:
+    """Return the tool uses a message asks for."""
+    return named(provider).message_uses(mapping(message)) if is_models(message, provider) else []
+
+
+def result_messages(
+    provider: str | None, answered: list[tuple[ToolUse, Outcome]]
+) -> list[dict[str, Any]] | None:
+    """Return the messages that carry tool results; None if one has no shape made of a text."""
+    return named(provider).result_messages(answered)
+
+
+class Waiting:
+    """Tool uses without a result so far, in their order, each with the place of its message."""
+
+    def __init__(self) -> None:
+        self._uses: dict[object, tuple[ToolUse, int]] = {}
+        """By id, those without one or with a repeated one by number."""
+        self._number = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._uses)
+
+    def add(self, position: int, uses: list[ToolUse]) -> None:
+        """Wait for the results of these; ids repeat within a conversation."""
+        for use in uses:
+            self._number += 1
+            is_new = use.id is not None and use.id not in self._uses
+            self._uses[use.id if is_new else self._number] = use, position
+
+    def take(self, result: ToolResult) -> tuple[ToolUse, int] | None:
+        """Return the use that a result answers, which no longer waits, with its place."""
+        key = self._key(result)
+        return None if key is None else self._uses.pop(key)
+
+    def _key(self, result: ToolResult) -> object:
+        if result.id is not None and result.id in self._uses:
+            return result.id
+        for key, (use, _) in self._uses.items():
+            if result.id is not None and use.id is not None:
+                if use.id == result.id:
+                    return key
+            elif result.name is None or not use.name or use.name == result.name:
+                return key
+        return None
+
+    def left(self) -> list[tuple[ToolUse, int]]:
+        """Return those that still wait."""
+        return list(self._uses.values())
 
 
 def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: bool = False) -> Prefix:
@@ -90,115 +122,60 @@ def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: boo
 
     ``kept_elsewhere``: the provider holds an earlier part, so a result may belong to a use not seen here.
     """
-    waiting: dict[object, Use] = {}
+    waiting = Waiting()
     safe = block = 0
     was_models = False
     for position, message in enumerate(messages):
         models = is_models(message, provider)
-        goes_on = models and was_models and provider in _MERGING
+        goes_on = models and was_models and named(provider).JOINS_MESSAGES
         if models and not was_models:
             block = position
         was_models = models
-        found = results(message)
-        if waiting and not found and not goes_on and provider != RESPONSES:
-            return Prefix(safe, list(waiting.values()), [])
-        for id_, name in found:
-            key = _match(waiting, id_, name)
-            if key is not None:
-                del waiting[key]
-            elif not kept_elsewhere:
-                return Prefix(safe, list(waiting.values()), [id_ or name or "a result"])
-        for number, use in enumerate(uses(message, provider)):
-            waiting[use.id if use.id is not None and use.id not in waiting else (position, number)] = use
-        if not waiting:
-            safe = position + 1
-        else:
-            safe = min(safe, block)
-    return Prefix(safe, list(waiting.values()), [])
-
-
-class Pair(NamedTuple):
-    """A tool use and its result, by the places of their messages; None for one that is not there."""
-
-    use: int | None
-    result: int | None
-    name: str
+        results = tool_results(message)
+        if waiting and not results and not goes_on and provider != RESPONSES:
+            return Prefix(safe, [use for use, _ in waiting.left()], [])
+        for result in results:
+            if waiting.take(result) is None and not kept_elsewhere:
+                orphan = result.id or result.name or "a result"
+                return Prefix(safe, [use for use, _ in waiting.left()], [orphan])
+        waiting.add(position, uses(message, provider))
+        safe = min(safe, block) if waiting else position + 1
+    return Prefix(safe, [use for use, _ in waiting.left()], [])
 
 
 def pairs(messages: list[Any], provider: str | None) -> list[Pair]:
     """Return every tool use with its result, and what of them stands alone."""
-    waiting: dict[object, Use] = {}
-    asked: dict[object, int] = {}
+    waiting = Waiting()
     found: list[Pair] = []
     for position, message in enumerate(messages):
-        for id_, name in results(message):
-            key = _match(waiting, id_, name)
-            use = waiting.pop(key, None)
-            told = use.name if use is not None else name or id_ or "a tool"
-            found.append(Pair(asked.get(key) if use is not None else None, position, told))
-        for number, use in enumerate(uses(message, provider)):
-            key = use.id if use.id is not None and use.id not in waiting else (position, number)
-            waiting[key], asked[key] = use, position
-    return found + [Pair(asked[key], None, use.name) for key, use in waiting.items()]
+        for result in tool_results(message):
+            taken = waiting.take(result)
+            if taken is not None:
+                found.append(Pair(taken[1], position, taken[0].name))
+            else:
+                found.append(Pair(None, position, result.name or result.id or "a tool"))
+        waiting.add(position, uses(message, provider))
+    return found + [Pair(position, None, use.name) for use, position in waiting.left()]
 
 
-def _match(waiting: dict[object, Use], id_: str | None, name: str | None) -> object:
-    """Return the key of the use a result answers: by id, else, where one has none, by name and order."""
-    if id_ is not None and id_ in waiting:
-        return id_
-    for key, use in waiting.items():
-        if id_ is not None and use.id is not None:
-            if use.id == id_:
-                return key
-        elif name is None or not use.name or use.name == name:
-            return key
-    return None
-
-
-def result_messages(provider: str | None, answered: list[tuple[Use, Outcome]]) -> list[dict[str, Any]] | None:
-    """Return the messages that carry tool results; None if one has no shape made of a text."""
-    if provider == "anthropic":
-        return [{"role": "user", "content": [_anthropic(use, outcome) for use, outcome in answered]}]
-    if provider == "gemini":
-        return [{"role": "user", "parts": [_gemini(use, outcome) for use, outcome in answered]}]
-    if provider == "bedrock":
-        return [{"role": "user", "content": [_bedrock(use, outcome) for use, outcome in answered]}]
-    if provider == RESPONSES:
-        if any(use.form not in _OUTPUTS for use, _ in answered):
-            return None
-        return [
-            {"type": _OUTPUTS[use.form or ""], "call_id": use.id, "output": as_text(outcome.value)}
-            for use, outcome in answered
-        ]
-    if provider == "ollama":
-        return [
-            {"role": "tool", "tool_name": use.name, "content": as_text(outcome.value)}
-            | ({"tool_call_id": use.id} if use.id else {})
-            for use, outcome in answered
-        ]
-    return [_openai(use, outcome) for use, outcome in answered]
-
-
-def _openai(use: Use, outcome: Outcome) -> dict[str, Any]:
-    if use.id is None:
-        return {"role": "function", "name": use.name, "content": as_text(outcome.value)}
-    return {"role": "tool", "tool_call_id": use.id, "content": as_text(outcome.value)}
-
-
-def _anthropic(use: Use, outcome: Outcome) -> dict[str, Any]:
-    block = {"type": "tool_result", "tool_use_id": use.id, "content": as_text(outcome.value)}
-    return {**block, "is_error": True} if outcome.failed else block
-
-
-def _gemini(use: Use, outcome: Outcome) -> dict[str, Any]:
-    is_object = isinstance(outcome.value, dict) and not outcome.failed
-    value = outcome.value if is_object else {"error" if outcome.failed else "result": outcome.value}
-    response = {"name": use.name, "response": value}
-    return {"functionResponse": {"id": use.id, **response} if use.id else response}
-
-
-def _bedrock(use: Use, outcome: Outcome) -> dict[str, Any]:
-    is_object = isinstance(outcome.value, dict) and not outcome.failed
-    content = [{"json": outcome.value} if is_object else {"text": as_text(outcome.value)}]
-    status = "error" if outcome.failed else "success"
-    return {"toolResult": {"toolUseId": use.id, "content": content, "status": status}}
+def with_ids(messages: list[Message]) -> list[Message]:
+    """Return neutral messages with an id on every use and result and a name on every result."""
+    taken = {part.id for message in messages for part in message.parts if isinstance(part, ToolUse)}
+    fresh = (name for number in range(1, 10**9) if (name := f"call_{number}") not in taken)
+    waiting = Waiting()
+    paired: list[Message] = []
+    for role, parts in messages:
+        new: list[Part] = []
+        for part in parts:
+            if isinstance(part, ToolUse):
+                part = part if part.id else part._replace(id=next(fresh))
+                waiting.add(len(paired), [part])
+            elif isinstance(part, ToolResult):
+                asked = waiting.take(part)
+                if asked is not None:
+                    part = part._replace(id=asked[0].id, name=asked[0].name)
+                elif not part.id:
+                    part = part._replace(id=next(fresh))
+            new.append(part)
+        paired.append(Message(role, new))
+    return paired

@@ -1,30 +1,76 @@
-"""Which HTTP calls are model calls: told by path, by host, or by hosts the user named.
+"""Which HTTP calls are model calls, and what other calls to a model API are, by path and host.
 
-Pure. Whose shape a body has is decided by shapes.py; this only says whether to look, and as what.
+Pure. Whose shape a body has is decided in reading.py; this only says whether to look, and as what.
 """
 
 from __future__ import annotations
 
-from .shapes import provider_of_request
-from .sorts import ANYWHERE, sort_of
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import NamedTuple
+from .json_values import mapping
+from .neutral import Usage, count
+from .reading import provider_of_request, usage
 
-    class Route(NamedTuple):
-        """What a call is: ``model``, or the sort of another call to a model API; and whose."""
 
-        sort: str
-        provider: str | None
-else:
-    from collections import namedtuple
+class Route(NamedTuple):
+    """What a call is: ``model``, or the sort of another call to a model API; and whose."""
 
-    Route = namedtuple("Route", "sort provider")
+    sort: str
+    provider: str | None
+
 
 MODEL, HTTP = "model", "http"
-"""Besides the sorts of sorts.py: an answer is asked for; traffic that is no business of a model's."""
+"""A model is asked for an answer; traffic that is not a model API's."""
+EMBEDDINGS, TOKENS, BATCH, FILES = "embeddings", "tokens", "batch", "files"
+MODELS, MODERATION, RERANK, OCR = "models", "moderation", "rerank", "ocr"
+IMAGES, AUDIO, VIDEO, STORED = "images", "audio", "video", "stored"
+
+_ANYWHERE = (
+    ("/embeddings", EMBEDDINGS),
+    (":embedContent", EMBEDDINGS),
+    (":batchEmbedContents", EMBEDDINGS),
+    ("/api/embed", EMBEDDINGS),
+    ("/api/embeddings", EMBEDDINGS),
+    ("/v1/embed", EMBEDDINGS),
+    ("/v2/embed", EMBEDDINGS),
+    ("/count_tokens", TOKENS),
+    ("/count-tokens", TOKENS),
+    ("/input_tokens", TOKENS),
+    (":countTokens", TOKENS),
+    (":computeTokens", TOKENS),
+    (":batchGenerateContent", BATCH),
+    (":asyncBatchEmbedContent", BATCH),
+)
+"""Endings of paths that nothing else has, whatever the host."""
+_SERVED_ENDINGS = (
+    ("/tokenize", TOKENS),
+    ("/detokenize", TOKENS),
+    ("/rerank", RERANK),
+    ("/moderations", MODERATION),
+    ("/classifications", MODERATION),
+    ("/classify", MODERATION),
+    ("/ocr", OCR),
+    ("/v2/parse", OCR),
+    (":predictLongRunning", VIDEO),
+    (":fetchPredictOperation", VIDEO),
+    ("/responses/compact", STORED),
+    ("/api/tags", MODELS),
+    ("/api/show", MODELS),
+    ("/api/ps", MODELS),
+)
+_WORDS = (
+    ("batches", BATCH), ("batch", BATCH), ("batchPredictionJobs", BATCH), ("embed-jobs", BATCH),
+    ("async-invoke", BATCH), ("files", FILES), ("uploads", FILES), ("fileSearchStores", FILES),
+    ("guardrail", MODERATION), ("guardrail-checks", MODERATION), ("images", IMAGES), ("audio", AUDIO),
+    ("videos", VIDEO), ("cachedContents", STORED),
+)  # fmt: skip
+"""Parts of a path; only at a host that serves models."""
+_LISTS = frozenset(("models", "tunedModels"))
+_KEPT = frozenset(("responses", "completions", "conversations"))
+_BY_MODEL = (("embed", EMBEDDINGS), ("rerank", RERANK), ("stable-", IMAGES), ("stability.", IMAGES),
+             ("-image", IMAGES), ("canvas", IMAGES), ("imagen", IMAGES), ("reel", VIDEO))  # fmt: skip
+"""What models do that are asked by paths all models have: ``/model/ID/invoke``, ``/models/ID:predict``."""
 
 _MODEL_PATHS = (
     ("/chat/completions", "openai"),
@@ -49,7 +95,7 @@ _MODEL_PATHS = (
 )
 _NAMED_IN_PATH = ("/models/", "/model/", "/deployments/", "/engines/")
 _ASKING = tuple(ending for ending, _ in _MODEL_PATHS if ending != "/invoke")
-_ENDINGS = tuple(ending for ending, _ in (*_MODEL_PATHS, *ANYWHERE))
+_ENDINGS = tuple(ending for ending, _ in (*_MODEL_PATHS, *_ANYWHERE))
 _NEEDS_HOST = (
     "/completions", "/invoke", "/invoke-with-response-stream", "/v1/chat", "/v2/chat", "/v1/generate",
     "/v1/summarize",
@@ -157,3 +203,43 @@ def _has_prompt(body: object) -> bool:
         key in body
         for key in ("messages", "prompt", "contents", "anthropic_version", "inputText", "input", "inputs")
     )
+
+
+def sort_of(method: str, path: str, served: bool) -> str | None:
+    """Return a call's sort by its path, None if it is a model's or nobody's; ``served`` at a known host."""
+    for ending, sort in _ANYWHERE:
+        if path.endswith(ending):
+            return None if "/organization" in path else sort
+    if "/v1/messages/batches" in path:
+        return BATCH
+    if not served or "/organization" in path:
+        return None
+    for ending, sort in _SERVED_ENDINGS:
+        if path.endswith(ending):
+            return sort
+    parts = [part.partition(":")[0] for part in path.split("/")]
+    for word, sort in _WORDS:
+        if word in parts:
+            return sort
+    if path.endswith((":predict", "/invoke")):
+        name = path.rpartition("/")[2] if path.endswith(":predict") else path.rsplit("/", 2)[1]
+        return next((sort for word, sort in _BY_MODEL if word in name.lower()), None)
+    if method != "POST" and _LISTS.intersection(parts[-2:]):
+        return MODELS
+    kept = [at for at, part in enumerate(parts[:-1]) if part in _KEPT]
+    return STORED if kept and (method != "POST" or parts[-1] == "cancel") else None
+
+
+def used(body: object) -> Usage | None:
+    """Return the tokens such an answer says it used, in the neutral spelling."""
+    answer = mapping(body)
+    found = usage(answer)
+    if found is not None:
+        return found
+    billed = mapping(mapping(answer.get("meta")).get("billed_units"))
+    return _first(billed, "input_tokens") or _first(answer, "prompt_eval_count", "inputTextTokenCount")
+
+
+def _first(answer: Mapping[str, object], *names: str) -> Usage | None:
+    found = [number for name in names if (number := count(answer.get(name))) is not None]
+    return {"input": found[0]} if found else None

@@ -1,22 +1,24 @@
-"""Text streams cut into events: server-sent events, JSON lines, and a JSON array.
+"""Text streams: server-sent events, JSON lines, and a JSON array, read into events and written again.
 
-Used by stream.py. Servers mix these (a bare error line among events, a plain body instead of a
-stream), so one reader takes them all. Any bytes are read, in linear time; nothing raises.
+Servers mix these (a bare error line among events, a plain body instead of a stream), so one reader takes
+them all. Any bytes are read, in linear time; nothing raises.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-    from .alike import Alike
-    from .pieces import Problems
+from .assembler import Problems
 
 _FIELDS = (b"event", b"id", b"retry")
 _DONE = b"[DONE]"
 _SPACE = b" \t\r\n"
+_PADDING = b'"obfuscation":"'
+"""OpenAI's, of another length in every event; it means nothing."""
+_FAR = 4_096
+"""Bytes in which an event's letters have an end; one that has more of them is parsed."""
 
 
 class Event:
@@ -30,26 +32,24 @@ class Event:
         self.block = block
 
 
-def events(data: bytes, problems: Problems, alike: Alike | None = None) -> Iterator[Event]:
-    """Yield the events of a text stream but those ``alike`` takes; what is none is said in ``problems``."""
+def events(data: bytes, problems: Problems, repeated: RepeatedDeltas | None = None) -> Iterator[Event]:
+    """Yield the events of a text stream, without those that ``repeated`` takes; note what is not an event."""
     start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     head = data[start : start + 64].lstrip(_SPACE)[:1]
     if head == b"[" or (head == b"{" and _spans_lines(data, start)):
         return _values(data, start, problems)
     if b"\r" in data:
         return _lines(data, start, len(data), problems)
-    return _blocks(data, start, problems, alike)
+    return _blocks(data, start, problems, repeated)
 
 
-def _blocks(data: bytes, at: int, problems: Problems, alike: Alike | None) -> Iterator[Event]:
+def _blocks(data: bytes, at: int, problems: Problems, repeated: RepeatedDeltas | None) -> Iterator[Event]:
     """Yield the events between blank lines: those that look as most do at once, others line by line."""
-    from json import JSONDecoder
-
     # json.loads() does more around it than it does itself.
-    decode = JSONDecoder().scan_once  # type: ignore[attr-defined]
+    decode = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
     while at < len(data):
-        if alike is not None and alike.head:
-            at = alike.take(data, at)
+        if repeated is not None and repeated.head:
+            at = repeated.take(data, at)
         end = data.find(b"\n\n", at)
         begin, block, at = at, data[at : end if end >= 0 else len(data)], end + 2 if end >= 0 else len(data)
         found = _usual(block, decode) if end >= 0 else None
@@ -134,8 +134,6 @@ def _event(
 
 def _object(text: bytes, problems: Problems) -> dict[str, Any] | str:
     """Return the object that the text is, else why it is none."""
-    import json
-
     try:
         decoded = text.decode("utf-8")
     except UnicodeDecodeError:
@@ -155,8 +153,6 @@ def _shown(text: bytes) -> str:
 
 def _spans_lines(data: bytes, start: int) -> bool:
     """True if the JSON value that the data begins with goes over several lines."""
-    import json
-
     # Latin-1 keeps one character a byte, and what ends a JSON value is ASCII.
     first = len(data) - len(data[start:].lstrip(_SPACE))
     try:
@@ -168,8 +164,6 @@ def _spans_lines(data: bytes, start: int) -> bool:
 
 def _values(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
     """Yield the objects of a JSON array, or of JSON values one after another, up to the first bad one."""
-    import json
-
     text = data.decode("latin-1")
     decode = json.JSONDecoder().raw_decode
     while True:
@@ -184,3 +178,86 @@ def _values(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
             return
         yield from _event([data[at:end]], None, end, problems)
         at = end
+
+
+class RepeatedDeltas:
+    """Events that differ from the one before in the text they add alone: nearly all of a long answer's.
+
+    For speed: such an event is not parsed, its text is cut out between what stands before and after it.
+    """
+
+    __slots__ = ("_ends", "_letters", "_padding", "head", "taken")
+
+    def __init__(self) -> None:
+        self.head = b""
+        """Empty if nothing is known."""
+        self.taken = 0
+        """How many events were taken."""
+
+    def learn(self, block: bytes, name: str, letters: list[str]) -> None:
+        """An event has said a piece more under this name, the last of ``letters``, and nothing else."""
+        self.head = b""
+        quoted, said = b'"%b"' % name.encode(), letters[-1].encode("utf-8", "replace")
+        at = block.find(quoted + b":")
+        begin = at + len(quoted) + (3 if block[at + len(quoted) + 1 : at + len(quoted) + 2] == b" " else 2)
+        tail = block[begin + len(said) :]
+        if at < 0 or block[begin - 1 :] != b'"%b%b' % (said, tail) or tail[:1] != b'"':
+            return  # letters that are escaped
+        if quoted in block[:at] or quoted in tail:  # which of them was it?
+            return
+        before, padded, padding = tail.partition(_PADDING)
+        self._padding = before + padded if padded else b""
+        self._ends = (padding[padding.find(b'"') :] if padded else tail) + b"\n\n"
+        self.head, self._letters = block[:begin], letters
+
+    def take(self, data: bytes, at: int) -> int:
+        """Put the letters of such events where they belong; returns where the first other one begins."""
+        head, ends, padding = self.head, self._ends, self._padding
+        while data.startswith(head, at):
+            begin = at + len(head)
+            end = stop = data.find(padding or ends, begin, begin + _FAR)
+            if padding and end >= 0:
+                stop = data.find(ends, end + len(padding), end + _FAR)
+                if b'"' in data[end + len(padding) : stop]:
+                    break
+            said = data[begin:end]
+            if stop < 0 or b'"' in said or b"\\" in said:
+                break
+            try:
+                letters = said.decode("utf-8")
+            except UnicodeDecodeError:
+                break
+            if not letters.isprintable():  # not to be found in JSON as it is, a line feed for instance
+                break
+            self._letters.append(letters)
+            self.taken += 1
+            at = stop + len(ends)
+        return at
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return a value as JSON on one line; escaped, since some readers take U+2028 for the end of a line."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def written(event: dict[str, Any]) -> bytes:
+    """Return an object as a server-sent event without a name."""
+    return b"data: " + json_bytes(event) + b"\n\n"
+
+
+def written_with_name(event: dict[str, Any]) -> bytes:
+    """Return an object as a server-sent event that has the object's type for a name."""
+    return b"event: " + str(event["type"]).encode() + b"\n" + written(event)
+
+
+def written_as_array(events: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    """Yield one JSON array, an element at a time: how Gemini streams without ``alt=sse``."""
+    before = b"["
+    for event in events:
+        yield before + json_bytes(event)
+        before = b",\r\n"
+    yield b"]"
+
+
+DONE = b"data: [DONE]\n\n"
+"""The last event of several dialects."""

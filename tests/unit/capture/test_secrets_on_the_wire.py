@@ -25,7 +25,7 @@ from reenact.capture.seams import httpx_like
 from reenact.capture.seams.table import Installed
 from reenact.capture.spill import Spill
 from reenact.capture.watch import Watch
-from reenact.wire.stream import assemble
+from reenact.wire.streams import assemble
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -11,7 +11,7 @@ import pytest
 
 from reenact.money.usage import counts_of, hidden_calls, usage_object
 from reenact.prices import Book
-from reenact.wire import shapes
+from reenact.wire import reading
 from support.cassettes import SAMPLES, interactions, json_body
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the captures beside the repository are absent")
@@ -85,7 +85,7 @@ def cassette_bodies():
 def with_usage():
     for name, url, body in [*wire_bodies(), *cassette_bodies()]:
         usage = body.get("usage") or body.get("usageMetadata")
-        if usage and shapes.error_of(body) is None:
+        if usage and reading.error_of(body) is None:
             yield name, url, body, usage
 
 
@@ -102,7 +102,7 @@ def test_every_usage_object_is_counted_as_a_plain_reading_counts_it():
 def test_every_answer_is_priced_or_says_why_not(book):
     reasons = Counter()
     for name, url, body, usage in with_usage():
-        provider = shapes.provider_of_response(body)
+        provider = reading.provider_of_response(body)
         line = {"ts": 1_794_000_000.0, "kind": "model.response", "body": body}
         price = book.price(line, {"provider": provider, **({"url": url} if url else {})})
         reasons[price.source or price.why] += 1

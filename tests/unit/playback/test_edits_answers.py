@@ -16,8 +16,8 @@ from reenact.playback.edits.edits import CutRequest, Edits
 from reenact.playback.matching.answers import CUT, EXCEPTION, OK, Answer
 from reenact.playback.matching.fingerprint import HTTP, MODEL, TOOL
 from reenact.playback.matching.tape import RecordedCall, Tape
-from reenact.wire import shapes
-from reenact.wire.stream import assemble
+from reenact.wire import reading
+from reenact.wire.streams import assemble
 from support.provider import Provider
 from support.spoken import SHAPES, record
 
@@ -62,9 +62,9 @@ def test_a_text_takes_the_place_of_what_the_model_said(tapes, name, is_stream):
     edits = Edits.given(response="Take the train.")
     edits.check(first, tapes[name])
     body = spoken(edits, first.answer, name, is_stream)
-    assert shapes.text(body) == "Take the train."
-    assert shapes.tool_uses(body) == []
-    assert shapes.stop_reason(body) == "end_turn"
+    assert reading.text(body) == "Take the train."
+    assert reading.tool_uses(body) == []
+    assert reading.stop_reason(body) == "end_turn"
     assert body.get("id") == first.answer.body.get("id")
 
 
@@ -79,7 +79,7 @@ def test_a_whole_body_takes_its_place_under_the_recorded_id(tapes, name, is_stre
     edits = Edits.given(response=f"@{path}")
     edits.check(second, tapes[name])
     body = spoken(edits, second.answer, name, is_stream)
-    assert [use[1:] for use in shapes.tool_uses(body)] == [("search", {"q": "trains"})]
+    assert [use[1:] for use in reading.tool_uses(body)] == [("search", {"q": "trains"})]
     assert body.get("id") == second.answer.body.get("id")
 
 
@@ -97,7 +97,7 @@ def test_an_object_of_another_shape_is_refused(tapes, name):
         assert problem.value.hint
     edits = Edits.given(response=json.dumps('{"city": "Lisbon"}'))  # quoted, it is a text
     edits.check(first, tapes[name])
-    assert shapes.text(spoken(edits, first.answer, name, False)) == '{"city": "Lisbon"}'
+    assert reading.text(spoken(edits, first.answer, name, False)) == '{"city": "Lisbon"}'
 
 
 @ALL
@@ -109,8 +109,8 @@ def test_a_call_that_failed_can_be_given_an_answer(name):
     ):
         for is_stream in (False, True):
             body = spoken(Edits.given(response="Fine."), answer, name, is_stream)
-            assert shapes.text(body) == "Fine."
-            assert shapes.whose_answer(body) == name
+            assert reading.text(body) == "Fine."
+            assert reading.provider_of_answer(body) == name
 
 
 @ALL

@@ -10,7 +10,7 @@ import pytest
 from reenact.errors import UsageError
 from reenact.playback.edits.edits import CutRequest, Edits
 from reenact.wire.pairing import consistent
-from reenact.wire.shapes import model_of
+from reenact.wire.reading import model_of
 from support.edited import DIALECTS, at_cut, edited, request
 
 ALL = pytest.mark.parametrize("name", DIALECTS)

@@ -11,7 +11,7 @@ import pytest
 from reenact.errors import UsageError
 from reenact.playback.edits.cut import system_of, tools_of
 from reenact.playback.edits.edits import CutRequest, Edits, needs_signature
-from reenact.wire.shapes import model_of
+from reenact.wire.reading import model_of
 from support.edited import DIALECTS, SYSTEM, another, at_cut, conversation, edited, request
 
 NEW = "You plan trips to the sea."

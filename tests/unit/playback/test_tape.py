@@ -17,7 +17,7 @@ from reenact.playback.matching.fingerprint import HTTP, MODEL, Request
 from reenact.playback.matching.frontier import Miss, Served
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
-from reenact.wire.stream import assemble
+from reenact.wire.streams import assemble
 from support.provider import Provider
 
 QUESTION = [{"role": "user", "content": "Plan Lisbon"}]

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from reenact.wire import pairing, shapes
+from reenact.wire import pairing, reading
 from reenact.wire.convert import convert
 from support.cassettes import SAMPLES, interactions, json_body
 
@@ -18,10 +18,10 @@ def accepted_requests():
     for path in sorted((SAMPLES / "vcr").glob("*.yaml")):
         for number, call in enumerate(interactions(path)):
             body = json_body(call["request"]) if "request" in call else None
-            if shapes.conversation_key(body) and call["response"]["status"]["code"] == 200:
+            if reading.conversation_key(body) and call["response"]["status"]["code"] == 200:
                 yield (
                     f"{path.stem}#{number}",
-                    shapes.provider_of_request(body, call["request"]["uri"]),
+                    reading.provider_of_request(body, call["request"]["uri"]),
                     body,
                 )
 
@@ -29,7 +29,7 @@ def accepted_requests():
 def test_no_accepted_request_would_be_cut():
     counts = Counter()
     for name, provider, body in accepted_requests():
-        messages = body[shapes.conversation_key(body)]
+        messages = body[reading.conversation_key(body)]
         elsewhere = bool(body.get("previous_response_id") or body.get("conversation"))
         prefix = pairing.consistent(messages, provider, kept_elsewhere=elsewhere)
         assert prefix.length == len(messages), name

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_wire_total import anything
 
-from reenact.wire import pairing, shapes
+from reenact.wire import pairing, reading
 from reenact.wire.convert import TARGETS, as_text, convert
 from support.examples import up_to
 
@@ -87,7 +87,7 @@ def spoken(messages: list[Any]) -> list[Any]:
     params=st.dictionaries(st.sampled_from(
         ["system", "instructions", "systemInstruction", "generationConfig", "inferenceConfig", "options", "stop",
          "toolConfig", "tool_choice", "model", "max_tokens"]), anything, max_size=5),
-    source=st.none() | st.sampled_from([*shapes.PROVIDERS, "other"]),
+    source=st.none() | st.sampled_from([*reading.NAMES, "other"]),
     target=st.sampled_from(TARGETS),
 )  # fmt: skip
 def test_nothing_raises(messages: Any, tools: Any, params: Any, source: str | None, target: str) -> None:

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reenact.wire import shapes
-from reenact.wire.restream import stream_of, stream_type
-from reenact.wire.stream import assemble, stream_kind
+from reenact.wire import reading
+from reenact.wire.streams import assemble, stream_kind, stream_of, stream_type
 from support.provider.dialects import (
     anthropic,
     bedrock,
@@ -233,4 +232,4 @@ def test_any_answer_comes_back(name, said, counts):
     body = make(said, stop, counts)
     found = streamed(body, name)
     assert found == body
-    assert shapes.tool_uses(found) == shapes.tool_uses(body)
+    assert reading.tool_uses(found) == reading.tool_uses(body)

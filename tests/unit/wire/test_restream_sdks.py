@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reenact.wire import shapes
-from reenact.wire.restream import stream_of, stream_type
+from reenact.wire import reading
+from reenact.wire.streams import stream_of, stream_type
 
 TEXT = "Lisbon has seven hills, \u2028 and 日本語 🦉 too: " + "up and down " * 30
 ARGS = {"city": "Lisbon", "days": [1, 2.5, None], "note": 'a "quoted" naïve\n🦉'}
@@ -274,6 +274,6 @@ def test_cohere(served):
 
 def test_every_body_here_is_read_as_the_dialect_it_is():
     bodies = (MESSAGE, COMPLETION, RESPONSE, CONTENT, CONVERSED)
-    assert [shapes.whose_answer(body) for body in bodies] == [
+    assert [reading.provider_of_answer(body) for body in bodies] == [
         "anthropic", "openai", "openai-responses", "gemini", "bedrock",
     ]  # fmt: skip

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from reenact.wire.routes import route_of
-from reenact.wire.sorts import used
+from reenact.wire.routes import route_of, used
 
 BASES = {
     "anthropic": "https://api.anthropic.com",

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reenact.wire import stream
-from reenact.wire.stream import assemble
+from reenact.wire import streams
+from reenact.wire.streams import assemble
 
 LETTERS = [
     "Lis",
@@ -92,7 +92,7 @@ def test_the_answer_is_the_one_that_parsing_gives(name: str) -> None:
 def test_most_events_are_not_parsed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[object] = []
     dialect = "anthropic" if name == "anthropic" else "openai"
-    make = stream._assembler
+    make = streams._assembler
 
     def counting(*args: Any) -> Any:
         found = make(*args)
@@ -100,7 +100,7 @@ def test_most_events_are_not_parsed(name: str, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(found, "add", lambda event: parsed.append(event) or add(event))
         return found
 
-    monkeypatch.setattr(stream, "_assembler", counting)
+    monkeypatch.setattr(streams, "_assembler", counting)
     made = anthropic if dialect == "anthropic" else openai
     given: dict[str, Any] = {"padded": True} if "padded" in name else {}
     found = assemble(made(["ab ", "cd "] * 200, **given, **RAW), dialect)

@@ -10,7 +10,8 @@ import zlib
 
 import pytest
 
-from reenact.wire.stream import assemble, decoded, stream_kind
+from reenact.wire.inflate import decoded
+from reenact.wire.streams import assemble, stream_kind
 from support.streams import (
     ANTHROPIC_BODY,
     ANTHROPIC_EVENTS,

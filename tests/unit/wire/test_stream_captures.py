@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from reenact.wire import shapes
-from reenact.wire.stream import assemble, stream_kind
+from reenact.wire import reading
+from reenact.wire.streams import assemble, stream_kind
 from support.cassettes import SAMPLES, interactions, json_body
 from support.streams import sse, texts
 
@@ -59,7 +59,7 @@ def cassette_streams():
             headers = {name.lower(): value for name, value in call["response"]["headers"].items()}
             content_type = (headers.get("content-type") or [None])[0]
             body, uri = json_body(call["request"]), call["request"]["uri"]
-            provider = shapes.provider_of_request(body, uri)
+            provider = reading.provider_of_request(body, uri)
             kind = stream_kind(provider, uri, content_type, body)
             if provider is None or kind is None:
                 continue
@@ -78,20 +78,20 @@ def look(name, data, found):
     assert found.aborted == [] or "spliced" in name, name
     assert found.complete, name
     if found.error is not None:
-        assert shapes.stop_reason(found.body) == "error", name
+        assert reading.stop_reason(found.body) == "error", name
         return "failed"
-    assert shapes.provider_of_response(found.body), name
+    assert reading.provider_of_response(found.body), name
     if b'"usage' in data:  # it was taken out of some before they were published
-        usage = shapes.usage(found.body)
+        usage = reading.usage(found.body)
         assert usage is not None and {"input", "output"} <= set(usage), name
-    stop = shapes.stop_reason(found.body)
+    stop = reading.stop_reason(found.body)
     assert bool(stop) != (name in NEVER_SAID), name
     if stop == "tool_use":
         assert all(
-            isinstance(args, dict) or "custom" in name for _, _, args in shapes.tool_uses(found.body)
+            isinstance(args, dict) or "custom" in name for _, _, args in reading.tool_uses(found.body)
         ), name
-    assert (found.first_content is None) == (shapes.text(found.body) == ""), name
-    return shapes.provider_of_response(found.body)
+    assert (found.first_content is None) == (reading.text(found.body) == ""), name
+    return reading.provider_of_response(found.body)
 
 
 def test_every_stream_of_the_wire_captures_is_put_together():
@@ -117,7 +117,7 @@ def test_lines_that_are_not_json_cost_only_themselves():
     found = assemble(data, "openai-responses")
     assert len(found.problems) == 2
     assert not found.complete
-    assert len(shapes.tool_uses(found.body)) >= 1
+    assert len(reading.tool_uses(found.body)) >= 1
 
 
 def test_finished_items_say_the_same_as_the_final_response():
@@ -131,8 +131,8 @@ def test_finished_items_say_the_same_as_the_final_response():
         rebuilt = assemble(
             b"\n\n".join(line for line in events if b'"response.completed"' not in line), None
         ).body
-        assert shapes.text(rebuilt) == shapes.text(whole), name
-        assert shapes.tool_uses(rebuilt) == shapes.tool_uses(whole), name
+        assert reading.text(rebuilt) == reading.text(whole), name
+        assert reading.tool_uses(rebuilt) == reading.tool_uses(whole), name
         checked += 1
     assert checked >= 25
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from reenact.wire import shapes
-from reenact.wire.stream import assemble
+from reenact.wire import reading
+from reenact.wire.streams import assemble
 from support.streams import (
     ANTHROPIC_BODY,
     ANTHROPIC_EVENTS,
@@ -48,11 +48,11 @@ def test_a_whole_stream_is_the_plain_answer(name, told):
 @pytest.mark.parametrize("name", sorted(set(STREAMS) - {"cohere"}))
 def test_shapes_read_what_was_assembled(name):
     body = assemble(STREAMS[name].data, STREAMS[name].provider).body
-    assert shapes.stop_reason(body) == "tool_use"
-    _, tool, args = shapes.tool_uses(body)[0]
+    assert reading.stop_reason(body) == "tool_use"
+    _, tool, args = reading.tool_uses(body)[0]
     assert (tool, args["q"][0]) == ("search", "a")
-    assert {"input", "output"} <= set(shapes.usage(body))
-    assert shapes.text(body).startswith("Grüße")
+    assert {"input", "output"} <= set(reading.usage(body))
+    assert reading.text(body).startswith("Grüße")
 
 
 def chat(*deltas, usage=CHAT_USAGE, finish="stop", provider="openai"):
@@ -104,7 +104,7 @@ class TestAnthropic:
         error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
         found = assemble(sse(error, named=True), "anthropic")
         assert found.body == error
-        assert shapes.error_of(found.body) == found.error == ("overloaded_error", "Overloaded")
+        assert reading.error_of(found.body) == found.error == ("overloaded_error", "Overloaded")
 
     def test_a_delta_without_its_beginning_is_kept_and_said(self):
         found = assemble(sse(ANTHROPIC_EVENTS[0], *ANTHROPIC_EVENTS[8:10]), "anthropic")
@@ -279,7 +279,7 @@ class TestChat:
         ]
         body = assemble(sse(*groq), "openai").body
         assert body["x_groq"] == {"id": "r", "usage": CHAT_USAGE}
-        assert shapes.usage(body) == {"input": 9, "output": 4}
+        assert reading.usage(body) == {"input": 9, "output": 4}
         moonshot = chat_chunk({}, "stop")
         moonshot["choices"][0]["usage"] = CHAT_USAGE
         assert assemble(sse(moonshot), None).body["usage"] == CHAT_USAGE
@@ -310,7 +310,7 @@ class TestChat:
         assert found.error == ("http_502", "Provider disconnected")
         assert found.problems == []
         assert found.body["choices"][0]["message"]["content"] == "Hel"
-        assert shapes.stop_reason(found.body) == "error"
+        assert reading.stop_reason(found.body) == "error"
 
     @pytest.mark.parametrize(
         ("error", "expected"),
@@ -350,7 +350,7 @@ class TestChat:
         chunks = [{"object": "text_completion", "choices": [{"index": 0, "text": text}]} for text in "ab"]
         body = assemble(sse(*chunks, done=True), None).body
         assert (body["object"], body["choices"][0]["text"]) == ("text_completion", "ab")
-        assert shapes.text(body) == "ab"
+        assert reading.text(body) == "ab"
 
 
 class TestResponses:
@@ -413,7 +413,7 @@ class TestResponses:
         found = assemble(sse(*RESPONSES_EVENTS[:12], error), None)
         assert found.error == ("server_error", "no")
         assert not found.complete
-        assert shapes.text(found.body) == "Grüße 🌍"
+        assert reading.text(found.body) == "Grüße 🌍"
         assert assemble(sse(error), "openai-responses").error == ("server_error", "no")
 
     @pytest.mark.parametrize(
@@ -557,7 +557,7 @@ class TestGemini:
     def test_a_blocked_prompt_is_complete_without_candidates(self):
         found = assemble(sse({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}), None)
         assert found.complete
-        assert shapes.stop_reason(found.body) == "content_filter"
+        assert reading.stop_reason(found.body) == "content_filter"
 
     def test_candidates_by_index(self):
         def piece(index, text):
@@ -576,7 +576,7 @@ class TestGemini:
         events = [*GEMINI_EVENTS[:4], error]
         found = assemble(json.dumps(events, indent=2).encode() if array else sse(*events), "gemini")
         assert found.error == ("UNAVAILABLE", "overloaded")
-        assert shapes.text(found.body) == "Grüße 🌍"
+        assert reading.text(found.body) == "Grüße 🌍"
 
     def test_a_plain_error_instead_of_a_stream_over_several_lines(self):
         error = {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}
@@ -590,11 +590,11 @@ class TestBedrock:
         found = assemble(data, "bedrock")
         assert found.error == ("modelStreamErrorException", "model broke")
         assert not found.complete
-        assert shapes.text(found.body) == "Grüße 🌍"
+        assert reading.text(found.body) == "Grüße 🌍"
 
     def test_an_exception_alone_is_a_body_that_says_so(self):
         found = assemble(exception("throttlingException", "slow down"), "bedrock")
-        assert shapes.error_of(found.body) == found.error == ("throttlingException", "slow down")
+        assert reading.error_of(found.body) == found.error == ("throttlingException", "slow down")
 
     def test_an_exception_among_a_models_own_events(self):
         found = assemble(
@@ -606,7 +606,7 @@ class TestBedrock:
     def test_it_is_complete_before_the_usage_comes(self):
         found = assemble(frames(*BEDROCK_EVENTS[:-1]), "bedrock")
         assert found.complete
-        assert shapes.usage(found.body) is None
+        assert reading.usage(found.body) is None
 
     def test_hidden_thoughts_in_pieces_are_joined_as_bytes(self):
         pieces = [block_delta(0, reasoningContent={"redactedContent": text}) for text in ("YQ==", "YmM=")]
@@ -639,7 +639,7 @@ class TestBedrock:
 
     def test_tool_input_that_breaks_off_stays_text(self):
         found = assemble(frames(*BEDROCK_EVENTS[:10]), "bedrock")
-        assert shapes.tool_uses(found.body) == [("t1", "search", '{"q":')]
+        assert reading.tool_uses(found.body) == [("t1", "search", '{"q":')]
 
 
 class TestOllama:
@@ -652,7 +652,7 @@ class TestOllama:
         found = assemble(ndjson(*lines), None)
         assert found.complete
         assert found.body == {"model": "llama", "response": "Grüße", **OLLAMA_END}
-        assert shapes.text(found.body) == "Grüße"
+        assert reading.text(found.body) == "Grüße"
 
     def test_an_error_line_ends_it(self):
         found = assemble(

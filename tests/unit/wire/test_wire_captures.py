@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from reenact.wire import shapes
+from reenact.wire import reading
 from support.cassettes import SAMPLES, interactions, json_body
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the captures beside the repository are absent")
@@ -60,8 +60,8 @@ def why_not_an_answer(call):
 
 def look(name, provider, body, counts):
     """Check one answer; error bodies must say what is wrong, all others everything."""
-    error = shapes.error_of(body)
-    found = shapes.provider_of_response(body)
+    error = reading.error_of(body)
+    found = reading.provider_of_response(body)
     if error is not None:
         counts["error body"] += 1
         assert found in (provider, "openai"), name  # Responses' HTTP errors are those of Chat
@@ -69,13 +69,13 @@ def look(name, provider, body, counts):
         return
     counts[f"answer of {provider}"] += 1
     assert found == provider, name
-    usage = shapes.usage(body)
+    usage = reading.usage(body)
     assert usage is not None and {"input", "output"} <= set(usage), name
     assert usage["output"] >= usage.get("reasoning", 0), name
-    assert shapes.stop_reason(body), name
-    assert shapes.answers(body) or shapes.text(body) == "", name
-    if shapes.stop_reason(body) == "tool_use":
-        assert shapes.tool_uses(body), name
+    assert reading.stop_reason(body), name
+    assert reading.answers(body) or reading.text(body) == "", name
+    if reading.stop_reason(body) == "tool_use":
+        assert reading.tool_uses(body), name
 
 
 def test_every_plain_answer_of_the_wire_captures_is_understood():
@@ -93,7 +93,7 @@ def test_every_plain_answer_of_the_cassettes_is_understood():
         if reason:
             counts[reason] += 1
             continue
-        provider = shapes.provider_of_request(json_body(call["request"]), call["request"]["uri"])
+        provider = reading.provider_of_request(json_body(call["request"]), call["request"]["uri"])
         look(name, provider, json_body(call["response"]), counts)
     print(dict(counts))
     assert sum(number for key, number in counts.items() if key.startswith("answer")) >= 30
@@ -103,14 +103,14 @@ def test_the_shape_of_a_request_says_the_same_as_its_url_or_nothing():
     counts = Counter()
     for name, call in cassette_calls():
         body, uri = json_body(call["request"]), call["request"]["uri"]
-        by_url = shapes.provider_of_request({}, uri)
+        by_url = reading.provider_of_request({}, uri)
         if by_url is None:
             continue
-        by_shape = shapes.provider_of_request(body)
+        by_shape = reading.provider_of_request(body)
         counts["told by shape" if by_shape else "left open"] += 1
         assert by_shape in (by_url, None), name
-        assert shapes.model_of(body, uri), name
-        assert shapes.text(body) or by_url == "gemini", name
+        assert reading.model_of(body, uri), name
+        assert reading.text(body) or by_url == "gemini", name
     print(dict(counts))
     assert counts["told by shape"] > 10 * counts["left open"]
 
@@ -121,7 +121,7 @@ def test_totals_the_providers_state_agree_with_our_sums():
     bodies = [(name, body) for name, _, body in wire_answers()]
     bodies += [(name, json_body(call["response"])) for name, call in cassette_calls()]
     for name, body in bodies:
-        usage = shapes.usage(body)
+        usage = reading.usage(body)
         if usage is None:
             continue
         raw = body.get("usage") or body.get("usageMetadata")
@@ -137,5 +137,5 @@ def test_totals_the_providers_state_agree_with_our_sums():
 
 def test_no_text_of_a_capture_shows_reasoning_or_binary_data():
     for name, _, body in wire_answers():
-        text = shapes.text(body)
+        text = reading.text(body)
         assert "encrypted_content" not in text and '"signature"' not in text, name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reenact.wire import shapes
+from reenact.wire import reading
 
 
 def chat(finish_reason, message=None, **choice):
@@ -75,7 +75,7 @@ REFUSED = {"type": "message", "role": "assistant", "content": [{"type": "refusal
     ],
 )
 def test_stop_reasons_are_neutral_or_the_providers_own_word(body, reason):
-    assert shapes.stop_reason(body) == reason
+    assert reading.stop_reason(body) == reason
 
 
 @pytest.mark.parametrize(
@@ -108,12 +108,12 @@ def test_stop_reasons_are_neutral_or_the_providers_own_word(body, reason):
     ],
 )  # fmt: skip
 def test_usage_of_every_spelling(raw, usage):
-    assert shapes.usage_from_raw(raw) == usage
+    assert reading.usage_from_raw(raw) == usage
 
 
 def test_an_answer_that_only_counts_tokens_has_spent_none():
-    assert shapes.usage({"input_tokens": 622}) is None
-    assert shapes.usage({"inputTokens": 622}) is None
+    assert reading.usage({"input_tokens": 622}) is None
+    assert reading.usage({"inputTokens": 622}) is None
 
 
 @pytest.mark.parametrize(
@@ -181,15 +181,15 @@ def test_an_answer_that_only_counts_tokens_has_spent_none():
     ],
 )
 def test_error_bodies_are_recognised_and_read(body, provider, error):
-    assert shapes.provider_of_response(body) == provider
-    assert shapes.error_of(body) == error
-    assert shapes.text(body) == ": ".join(filter(None, error))
-    assert shapes.usage(body) is None
+    assert reading.provider_of_response(body) == provider
+    assert reading.error_of(body) == error
+    assert reading.text(body) == ": ".join(filter(None, error))
+    assert reading.usage(body) is None
 
 
 def test_a_good_answer_is_no_error():
-    assert shapes.error_of(response(error=None)) is None
-    assert shapes.error_of(chat("stop")) is None
+    assert reading.error_of(response(error=None)) is None
+    assert reading.error_of(chat("stop")) is None
 
 
 USER = {"role": "user", "content": "hi"}
@@ -252,7 +252,7 @@ USER = {"role": "user", "content": "hi"}
     ],
 )
 def test_requests_are_recognised_by_marks_and_left_open_without_any(body, provider):
-    assert shapes.provider_of_request(body) == provider
+    assert reading.provider_of_request(body) == provider
 
 
 @pytest.mark.parametrize(
@@ -269,15 +269,15 @@ def test_requests_are_recognised_by_marks_and_left_open_without_any(body, provid
     ],
 )
 def test_the_path_of_the_url_decides_before_the_shape(url, provider):
-    assert shapes.provider_of_request({"model": "llama", "messages": [USER]}, url) == provider
+    assert reading.provider_of_request({"model": "llama", "messages": [USER]}, url) == provider
 
 
 def test_the_conversation_is_the_first_of_the_three_lists():
-    assert shapes.conversation_key({"messages": [], "input": []}) == "messages"
-    assert shapes.conversation_key({"messages": "x", "input": []}) == "input"
-    assert shapes.conversation_key({"input": "text"}) is None
-    assert shapes.conversation_key({"contents": []}) == "contents"
-    assert shapes.conversation_key(None) is None
+    assert reading.conversation_key({"messages": [], "input": []}) == "messages"
+    assert reading.conversation_key({"messages": "x", "input": []}) == "input"
+    assert reading.conversation_key({"input": "text"}) is None
+    assert reading.conversation_key({"contents": []}) == "contents"
+    assert reading.conversation_key(None) is None
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_arguments_that_cannot_be_decoded_stay_strings(arguments, args):
     body = chat(
         "tool_calls", {"tool_calls": [{"id": "c", "function": {"name": "f", "arguments": arguments}}]}
     )
-    assert shapes.tool_uses(body) == [("c", "f", args)]
+    assert reading.tool_uses(body) == [("c", "f", args)]
 
 
 def result(kind, **fields):
@@ -338,4 +338,4 @@ def result(kind, **fields):
     ],
 )  # fmt: skip
 def test_text_is_what_a_person_would_read(body, text):
-    assert shapes.text(body) == text
+    assert reading.text(body) == text

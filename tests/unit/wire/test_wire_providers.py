@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reenact.wire import shapes
+from reenact.wire import reading
 
 ANTHROPIC = {
     "id": "msg_1",
@@ -154,22 +154,22 @@ each_provider = pytest.mark.parametrize("name", sorted(ANSWERS))
 
 @each_provider
 def test_an_answer_is_recognised_by_its_shape(name):
-    assert shapes.provider_of_response(ANSWERS[name]) == name
+    assert reading.provider_of_response(ANSWERS[name]) == name
 
 
 @each_provider
 @pytest.mark.parametrize("given", [None, "right", "openai", "someone-else"])
 def test_a_name_that_does_not_fit_changes_nothing(name, given):
     body, provider = ANSWERS[name], name if given == "right" else given
-    assert shapes.stop_reason(body, provider) == "tool_use"
-    assert shapes.usage(body, provider) == shapes.usage(body)
+    assert reading.stop_reason(body, provider) == "tool_use"
+    assert reading.usage(body, provider) == reading.usage(body)
     assert ("search", {"city": "Lisbon"}) in [
-        (tool, args) for _, tool, args in shapes.tool_uses(body, provider)
+        (tool, args) for _, tool, args in reading.tool_uses(body, provider)
     ]
 
 
 def test_usage_is_uncached_input_and_output_with_reasoning_for_everyone():
-    assert {name: shapes.usage(body) for name, body in ANSWERS.items()} == {
+    assert {name: reading.usage(body) for name, body in ANSWERS.items()} == {
         "anthropic": {"input": 52, "output": 31, "cache_read": 1000, "cache_write": 20, "reasoning": 9},
         "openai": {"input": 30, "output": 30, "cache_read": 60, "cache_write": 10, "reasoning": 12},
         "openai-responses": {"input": 40, "output": 30, "cache_read": 60, "reasoning": 12},
@@ -183,18 +183,18 @@ def test_usage_is_uncached_input_and_output_with_reasoning_for_everyone():
 def test_a_usage_object_alone_says_the_same_as_the_whole_body(name):
     body = ANSWERS[name]
     raw = body.get("usage") or body.get("usageMetadata") or body
-    assert shapes.usage_from_raw(raw) == shapes.usage(body)
+    assert reading.usage_from_raw(raw) == reading.usage(body)
 
 
 @each_provider
 def test_usage_within_an_unknown_body_is_still_found(name):
     raw = ANSWERS[name].get("usage") or ANSWERS[name].get("usageMetadata") or ANSWERS[name]
-    assert shapes.usage({"something": 1, "usage": raw}) == shapes.usage(ANSWERS[name])
+    assert reading.usage({"something": 1, "usage": raw}) == reading.usage(ANSWERS[name])
 
 
 def test_text_leaves_reasoning_out_and_shows_tool_uses_as_calls():
     call = 'search({"city": "Lisbon"})'
-    assert {name: shapes.text(body) for name, body in ANSWERS.items()} == {
+    assert {name: reading.text(body) for name, body in ANSWERS.items()} == {
         "anthropic": f'Looking for hotels.\n{call}\nweb_search({{"query": "weather"}})',
         "openai": f"One moment.\n{call}\nsql(42)",
         "openai-responses": f"One moment.\n{call}\nsql(42)",
@@ -206,7 +206,7 @@ def test_text_leaves_reasoning_out_and_shows_tool_uses_as_calls():
 
 def test_tool_uses_have_the_providers_ids_and_decoded_arguments():
     lisbon = {"city": "Lisbon"}
-    assert {name: shapes.tool_uses(body) for name, body in ANSWERS.items()} == {
+    assert {name: reading.tool_uses(body) for name, body in ANSWERS.items()} == {
         "anthropic": [("toolu_1", "search", lisbon)],
         "openai": [("call_1", "search", lisbon), ("call_2", "sql", "42")],
         "openai-responses": [("call_1", "search", lisbon), ("call_2", "sql", "42")],
@@ -217,7 +217,7 @@ def test_tool_uses_have_the_providers_ids_and_decoded_arguments():
 
 
 def test_answers_point_at_what_the_agent_appends():
-    assert {name: [pointer for pointer, _ in shapes.answers(body)] for name, body in ANSWERS.items()} == {
+    assert {name: [pointer for pointer, _ in reading.answers(body)] for name, body in ANSWERS.items()} == {
         "anthropic": [""],
         "openai": ["/choices/0/message"],
         "openai-responses": ["/output/0", "/output/1", "/output/2", "/output/3"],
@@ -229,7 +229,7 @@ def test_answers_point_at_what_the_agent_appends():
 
 @each_provider
 def test_every_pointer_leads_to_the_object_beside_it(name):
-    for pointer, answer in shapes.answers(ANSWERS[name]):
+    for pointer, answer in reading.answers(ANSWERS[name]):
         found = ANSWERS[name]
         for step in pointer.split("/")[1:]:
             found = found[int(step)] if isinstance(found, list) else found[step]
@@ -237,15 +237,15 @@ def test_every_pointer_leads_to_the_object_beside_it(name):
 
 
 def test_models_are_read_from_the_body_or_the_url():
-    assert [shapes.model_of(body) for body in ANSWERS.values()] == [
+    assert [reading.model_of(body) for body in ANSWERS.values()] == [
         "claude-sonnet-4-6", "gpt-5.1", "gpt-5.1", "gemini-3-pro", None, "qwen3:8b",
     ]  # fmt: skip
     assert (
-        shapes.model_of({}, "https://host/v1beta/models/gemini-3-pro:generateContent?alt=sse")
+        reading.model_of({}, "https://host/v1beta/models/gemini-3-pro:generateContent?alt=sse")
         == "gemini-3-pro"
     )
     assert (
-        shapes.model_of({}, "https://host/model/us.amazon.nova-micro-v1%3A0/converse")
+        reading.model_of({}, "https://host/model/us.amazon.nova-micro-v1%3A0/converse")
         == "us.amazon.nova-micro-v1:0"
     )
 
@@ -261,8 +261,8 @@ def test_gemini_in_the_spelling_of_googles_own_sdk_is_understood():
         "usage_metadata": {"prompt_token_count": 5, "thoughts_token_count": 2, "total_token_count": 7},
         "model_version": "gemini-3-pro",
     }
-    assert shapes.provider_of_response(body) == "gemini"
-    assert shapes.usage(body) == {"input": 5, "output": 2, "reasoning": 2}
-    assert shapes.stop_reason(body) == "max_tokens"
-    assert shapes.tool_uses(body) == [(None, "f", {})]
-    assert shapes.model_of(body) == "gemini-3-pro"
+    assert reading.provider_of_response(body) == "gemini"
+    assert reading.usage(body) == {"input": 5, "output": 2, "reasoning": 2}
+    assert reading.stop_reason(body) == "max_tokens"
+    assert reading.tool_uses(body) == [(None, "f", {})]
+    assert reading.model_of(body) == "gemini-3-pro"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_wire_providers import ANSWERS
 
-from reenact.wire import shapes
+from reenact.wire import reading
 from support.examples import up_to
 
 KEYS = """type role content text messages input contents output choices message error usage usageMetadata candidates
@@ -30,24 +30,24 @@ anything = st.recursive(
 
 
 def ask_everything(body, provider=None, url=None):
-    assert shapes.provider_of_request(body, url) in {None, *shapes.PROVIDERS}
-    assert shapes.provider_of_response(body) in {None, *shapes.PROVIDERS}
-    for usage in (shapes.usage(body, provider), shapes.usage_from_raw(body)):
+    assert reading.provider_of_request(body, url) in {None, *reading.NAMES}
+    assert reading.provider_of_response(body) in {None, *reading.NAMES}
+    for usage in (reading.usage(body, provider), reading.usage_from_raw(body)):
         assert usage is None or all(type(count) is int and count >= 0 for count in usage.values())
-    assert isinstance(shapes.text(body, provider), str)
-    assert isinstance(shapes.stop_reason(body, provider), str | None)
-    assert isinstance(shapes.model_of(body, url), str | None)
-    error = shapes.error_of(body, provider)
+    assert isinstance(reading.text(body, provider), str)
+    assert isinstance(reading.stop_reason(body, provider), str | None)
+    assert isinstance(reading.model_of(body, url), str | None)
+    error = reading.error_of(body, provider)
     assert error is None or (isinstance(error[0], str | None) and isinstance(error[1], str))
-    assert all(isinstance(name, str) for _, name, _ in shapes.tool_uses(body, provider))
-    assert all(isinstance(answer, dict) for _, answer in shapes.answers(body, provider))
-    shapes.conversation_key(body)
+    assert all(isinstance(name, str) for _, name, _ in reading.tool_uses(body, provider))
+    assert all(isinstance(answer, dict) for _, answer in reading.answers(body, provider))
+    reading.conversation_key(body)
 
 
 @up_to(400)
 @given(
     body=anything,
-    provider=st.none() | st.sampled_from(shapes.PROVIDERS),
+    provider=st.none() | st.sampled_from(reading.NAMES),
     url=st.none() | st.text(max_size=20),
 )
 def test_no_function_raises_for_any_json_value(body, provider, url):
@@ -72,7 +72,7 @@ def damaged_answers(draw):
 
 
 @up_to(400)
-@given(body=damaged_answers(), provider=st.none() | st.sampled_from(shapes.PROVIDERS))
+@given(body=damaged_answers(), provider=st.none() | st.sampled_from(reading.NAMES))
 def test_no_function_raises_for_a_damaged_answer(body, provider):
     ask_everything(body, provider)
 
@@ -96,17 +96,19 @@ def test_deep_nesting_does_not_exhaust_the_stack():
         ask_everything(body)
 
 
-def test_importing_the_door_loads_nothing_but_itself_and_the_schema():
+def test_importing_the_reader_loads_no_heavy_module():
     import subprocess
     import sys
     from pathlib import Path
 
-    source = Path(shapes.__file__).parents[2]
+    source = Path(reading.__file__).parents[2]
     code = (
-        f"import sys; sys.path.insert(0, {str(source)!r}); before = set(sys.modules); import reenact.wire.shapes;"
-        "print(sorted(name for name in set(sys.modules) - before if not name.startswith('reenact')))"
+        f"import sys; sys.path.insert(0, {str(source)!r}); before = set(sys.modules); import reenact.wire.reading;"
+        "print(*(name.partition('.')[0] for name in set(sys.modules) - before))"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "['__future__']"
+    loaded = set(done.stdout.split())
+    assert loaded <= sys.stdlib_module_names | {"reenact"}
+    assert not loaded & {"asyncio", "dataclasses", "inspect", "logging", "pathlib", "socket", "threading"}

@@ -16,7 +16,7 @@ from ...demo.model_server import scripted_model
 from ...errors import TraceFileError
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
-from ...wire import shapes
+from ...wire import reading
 from ..eventline import error_text
 from ..output import Output
 from ..text import clean, cut, plain, seconds
@@ -129,7 +129,7 @@ def _show_cause(recording: Recording, out: Output) -> None:
 def _new_messages(request: Event) -> list[Any]:
     """Return the messages of a request that the one before it did not have."""
     body, stored = request.payload.get("body"), request.stored.get("body")
-    key = shapes.conversation_key(body)
+    key = reading.conversation_key(body)
     if key is None or type(body) is not dict:
         return []
     new = stored.get(key) if type(stored) is dict else None
@@ -139,7 +139,7 @@ def _new_messages(request: Event) -> list[Any]:
 
 def _spoken(message: Any) -> list[tuple[str, str]]:
     role = message.get("role", "?") if type(message) is dict else "?"
-    text = shapes.text(message if type(message) is dict else [message])
+    text = reading.text(message if type(message) is dict else [message])
     return [(plain(str(role), 12), plain(line, 200)) for line in text.splitlines() if line.strip()]
 
 

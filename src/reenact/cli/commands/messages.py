@@ -91,13 +91,13 @@ def _plain_bytes(value: Any) -> Any:
 
 
 def _show(messages: Messages, full: bool, out: Output) -> None:
-    told = convert.neutral(messages, messages.tools, messages.params, messages.provider)
-    for text in told.system:
+    conversation = convert.conversation_of(messages, messages.tools, messages.params, messages.provider)
+    for text in conversation.system:
         _block(("system", "bold"), text, full, out)
-    for said in told.said:
-        for part in said.parts:
-            _show_part(said.role, part, full, out)
-    _show_totals(messages, len(told.tools), out)
+    for message in conversation.messages:
+        for part in message.parts:
+            _show_part(message.role, part, full, out)
+    _show_totals(messages, len(conversation.tools), out)
 
 
 def _show_part(role: str, part: Part, full: bool, out: Output) -> None:
@@ -113,7 +113,7 @@ def _show_part(role: str, part: Part, full: bool, out: Output) -> None:
     elif isinstance(part, ToolResult):
         text = "\n".join(map(_text, part.parts)) or "(nothing)"
         name = plain(part.name or "tool", 60)
-        head = (f"✗ {name}", "bold red") if part.is_error else (f"◂ {name}", "bold blue")
+        head = (f"✗ {name}", "bold red") if part.failed else (f"◂ {name}", "bold blue")
         _block(head, text, full, out, note=plain(part.id or "", 60))
     else:
         _block((role, "bold cyan" if role == "assistant" else "bold green"), _text(part), full, out)

@@ -11,7 +11,7 @@ from ...tracefile.event import Event
 from ...tracefile.inside import a_look_inside
 from ...tracefile.listing import RunRow
 from ...tracefile.recording import Recording
-from ...wire.values import mapping, mappings
+from ...wire.json_values import mapping, mappings
 from .. import runs
 from ..ending import ending, failed_at, first_writer, open_calls, show_ending, show_pointers
 from ..eventline import event_dict, event_lines

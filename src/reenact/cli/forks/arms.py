@@ -15,7 +15,7 @@ from ...errors import UsageError
 from ...tracefile.calls import MODEL, TOOL
 from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording
-from ...wire import shapes
+from ...wire import reading
 from ..text import dump
 
 CONTROL, EDITED = "control", "edited"
@@ -100,7 +100,7 @@ def behaviour(recording: Recording) -> tuple[list[str], str]:
     recording = with_inside(recording)
     steps = [f"{call.tool}({dump(call.args)})" for call in recording.calls(derived=True) if call.kind == TOOL]
     answers = [call.end for call in recording.calls() if call.kind == MODEL and call.end is not None]
-    final = shapes.text(answers[-1].body) if answers else ""
+    final = reading.text(answers[-1].body) if answers else ""
     return steps, final
 
 

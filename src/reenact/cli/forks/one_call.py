@@ -14,7 +14,7 @@ from ...playback.fork.sending import plain_request, send
 from ...playback.matching.fingerprint import Request
 from ...playback.matching.tape import Tape
 from ...tracefile.recording import Recording
-from ...wire import shapes
+from ...wire import reading
 from ...wire.routes import host_of
 from ..output import Output
 from ..reenacted import TRY_ELSEWHERE
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, recording: Recording, out: Output) -> int:
         for note in made.notes:
             out.say(clean(f"reenact: {note}"))
         provider = call.event.provider if type(call.event.provider) is str else None
-        out.line(clean("recorded: " + shapes.text(before, provider)[:_SHOWN]))
-        out.line(clean("now:      " + shapes.text(answer.body, provider)[:_SHOWN]))
+        out.line(clean("recorded: " + reading.text(before, provider)[:_SHOWN]))
+        out.line(clean("now:      " + reading.text(answer.body, provider)[:_SHOWN]))
         out.say(clean(f"reenact: {os.path.relpath(context.path or '')}  {spent.text()}"))
     return FAILED if answer.status >= 400 else 0

@@ -7,7 +7,7 @@ from ...tracefile.calls import Call, Turn
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
-from ...wire.values import as_json, string
+from ...wire.json_values import as_json, string
 from ..eventline import address, describe, error_text, is_huge
 from ..output import Output
 from ..text import count, milliseconds, plain, seconds
@@ -176,7 +176,7 @@ class Turns:
     def _unanswered(self, call: Call, attempt: str) -> None:
         """Draw a call without an end, and what had come of its answer when the process died."""
         from ...tracefile.partial import partial_answer
-        from ...wire.shapes import text
+        from ...wire.reading import text
 
         found = partial_answer(self.recording, call.id)
         self._open(call, "no answer was recorded" if found is None else "the answer had not ended", attempt)

@@ -10,8 +10,8 @@ from ...summary import Totals
 from ...tracefile import dialects
 from ...tracefile.calls import MODEL, Call, Turn
 from ...tracefile.event import Event
-from ...wire import shapes
-from ...wire.values import string
+from ...wire import reading
+from ...wire.json_values import string
 from ..eventline import kept_model
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ class Ledger:
     def model(self, call: Call) -> str | None:
         """Return the model that answered, else the one that was asked."""
         end = call.end._raw() if call.end is not None else {}
-        told = string(end.get("model")) or shapes.model_of(end.get("body"))
+        told = string(end.get("model")) or reading.model_of(end.get("body"))
         return told or (self.asked(call.begin) if call.begin is not None else None)
 
     def asked(self, request: Event) -> str | None:
         """Return the model a request asks for."""
         fields = request._raw()
-        model = string(fields.get("model")) or shapes.model_of(fields.get("body"), string(fields.get("url")))
+        model = string(fields.get("model")) or reading.model_of(fields.get("body"), string(fields.get("url")))
         base = string(fields.get("base"))
         if model is None and base is not None:
             model = self._models.get(base) or kept_model(request, fields)

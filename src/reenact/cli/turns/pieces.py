@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from ...tracefile.event import Event
 from ...tracefile.values import restore
-from ...wire import shapes
-from ...wire.readable import message_parts
-from ...wire.values import REASONING, RESULT, TEXT, TOOL, mapping, string, words
+from ...wire import reading
+from ...wire.json_values import mapping, string, words
+from ...wire.neutral import REASONING, RESULT, TEXT, TOOL
+from ...wire.reading import message_parts
 
 __all__ = ["REASONING", "RESULT", "TEXT", "TOOL", "Piece", "answer_pieces", "opened", "pieces_of"]
 
@@ -58,10 +59,10 @@ def answer_pieces(event: Event) -> list[Piece]:
         is_message = type(said) is dict and ("content" in said or "parts" in said)
         return pieces_of({"role": "assistant", **(said if is_message else {"content": said})})
     body = opened(event, body)
-    found = [message for _, message in shapes.answers(body, string(fields.get("provider")))]
+    found = [message for _, message in reading.answers(body, string(fields.get("provider")))]
     if found:
         return [piece._replace(role="assistant") for message in found for piece in pieces_of(message)]
-    said = shapes.text(body, string(fields.get("provider")))
+    said = reading.text(body, string(fields.get("provider")))
     return [Piece("assistant", TEXT, said)] if said else []
 
 

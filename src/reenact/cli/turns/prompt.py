@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from ...tracefile.calls import Turn
 from ...tracefile.event import Event
-from ...wire import shapes
-from ...wire.readable import SYSTEM, TOOLS, system_text, tool_names
-from ...wire.values import mapping, string
+from ...wire import reading
+from ...wire.json_values import mapping, string
+from ...wire.reading import SYSTEM, TOOLS, system_text, tool_names
 from ..eventline import is_huge
 from ..text import arguments, count, plain, short_json
 from .pieces import REASONING, Piece, answer_pieces, opened, pieces_of
@@ -110,7 +110,7 @@ def _appended(request: Event, before: Event) -> list[Any] | None:
     """Return the messages put behind those of the earlier request if its line says that this is all."""
     fields, below = request._raw(), before._raw()
     body, keep = mapping(fields.get("body")), mapping(fields.get("keep"))
-    key = shapes.conversation_key(body)
+    key = reading.conversation_key(body)
     if fields.get("base") is None or fields["base"] != below.get("call") or key is None or len(body) > 1:
         return None
     if keep.get(key) is True or keep.get(key) != below.get("n"):
@@ -128,7 +128,7 @@ def _stored(request: Event, before: Event | None) -> _Found:
     body, keep = fields.get("body"), mapping(fields.get("keep"))
     if type(body) is not dict or "base" not in fields:
         return _compared(request, None)
-    key = shapes.conversation_key(body)
+    key = reading.conversation_key(body)
     told = body[key] if key is not None else []
     kept = keep.get(key, 0) if key is not None else True
     changes = _first(opened(request, _settings(body)))
@@ -146,7 +146,7 @@ def _is_reference(item: Any) -> bool:
 
 
 def _conversation(body: dict[str, Any]) -> list[Any]:
-    key = shapes.conversation_key(body)
+    key = reading.conversation_key(body)
     if key is not None:
         return list(body[key])
     text = body.get("input", body.get("prompt"))
@@ -154,7 +154,7 @@ def _conversation(body: dict[str, Any]) -> list[Any]:
 
 
 def _settings(body: dict[str, Any]) -> dict[str, Any]:
-    talk = shapes.conversation_key(body)
+    talk = reading.conversation_key(body)
     return {key: value for key, value in body.items() if key not in (talk, "input", "prompt", *_GOES_ON)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...wire.values import as_json, words
+from ...wire.json_values import as_json, words
 from ..text import arguments, plain
 
 _WIDE = 2000

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import UsageError
-from ...wire import shapes
-from ...wire.restream import stream_of, stream_type
-from ...wire.values import as_text, mapping, mappings, string
+from ...wire import reading
+from ...wire.json_values import as_text, mapping, mappings, string
+from ...wire.streams import stream_of, stream_type
 from ..matching.answers import OK, Answer
 
 _KEPT = (
@@ -40,8 +40,8 @@ def response_body(given: str, recorded: Any, provider: str | None, url: str | No
     value, old = parsed(given), mapping(recorded)
     if type(value) is not dict:
         return _spoken(value if type(value) is str else given, old, provider, url)
-    whose = shapes.whose_answer(value, provider)
-    if whose is None or not shapes.answers(value, whose) or shapes.error_of(value, whose) is not None:
+    whose = reading.provider_of_answer(value, provider)
+    if whose is None or not reading.answers(value, whose) or reading.error_of(value, whose) is not None:
         raise UsageError(
             f"--response is a JSON object, but no answer in the shape of {provider or 'a known provider'}",
             hint="give the whole body as the provider would send it, or a text;"
@@ -58,8 +58,8 @@ def response_body(given: str, recorded: Any, provider: str | None, url: str | No
 
 def _spoken(text: str, old: dict[str, Any], provider: str | None, url: str | None) -> dict[str, Any]:
     """Return an answer that says just this text, and otherwise is the recorded one."""
-    model = {"model": shapes.model_of(old, url) or "unknown"}
-    if old.get("error") is not None or shapes.error_of(old, provider) is not None:
+    model = {"model": reading.model_of(old, url) or "unknown"}
+    if old.get("error") is not None or reading.error_of(old, provider) is not None:
         old = {}
     if provider == "anthropic":
         made = {"id": "msg_reenact", "type": "message", "role": "assistant", **model, **_no_usage(), **old}

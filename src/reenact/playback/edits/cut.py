@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ...errors import UsageError
-from ...wire import readable, shapes
-from ...wire.values import mapping, string
+from ...wire import reading
+from ...wire.json_values import mapping, string
 from ..matching.fingerprint import MODEL
 from ..matching.parts import element_part
 from ..matching.tape import RecordedCall, Tape
@@ -50,7 +50,7 @@ class CutRequest:
         self.url = url or ""
         self.is_tools = is_tools
         """The cut is at a tool that this request's answer asked for: its result is no matter of a request."""
-        self.provider = shapes.provider_of_request(body, url)
+        self.provider = reading.provider_of_request(body, url)
         self.key, self.messages = conversation_of(self.body)
 
     @classmethod
@@ -83,7 +83,7 @@ class CutRequest:
     @property
     def kept_elsewhere(self) -> str | None:
         """The answer or conversation at the provider that this request goes on with."""
-        return shapes.kept_conversation(self.body)
+        return reading.kept_conversation(self.body)
 
     def relation(self, body: dict[str, Any], url: str) -> Relation:
         """Hold a request against this one."""
@@ -91,13 +91,13 @@ class CutRequest:
             return Relation(False, False, False, False)
         spoken, now = without_own_words(self.messages), without_own_words(conversation_of(body)[1])
         common = common_start(spoken, now)
-        same_kept = shapes.kept_conversation(body) == self.kept_elsewhere
+        same_kept = reading.kept_conversation(body) == self.kept_elsewhere
         shares = same_kept and common > 0
         alike = _alike(system_of(body), self.system)
         tools = tools_of(body) == self.tools
         # Who has neither is told by the model it asks, or an id that it goes on by.
-        is_told = bool(self.system or self.tools or shapes.kept_conversation(body))
-        is_told = is_told or shapes.model_of(body, url) == shapes.model_of(self.body, self.url)
+        is_told = bool(self.system or self.tools or reading.kept_conversation(body))
+        is_told = is_told or reading.model_of(body, url) == reading.model_of(self.body, self.url)
         # One of the two may change from call to call; an agent that was handed the work has neither.
         is_agents = (alike and tools and is_told) or (shares and (alike or (tools and bool(self.tools))))
         carries = shares and common == len(spoken) and (is_agents or common >= 2)
@@ -106,7 +106,7 @@ class CutRequest:
 
 def conversation_of(body: dict[str, Any]) -> tuple[str | None, list[Any]]:
     """Return where the conversation stands in a request, and its messages; a bare text is one of them."""
-    key = shapes.conversation_key(body)
+    key = reading.conversation_key(body)
     if key is not None:
         return key, body[key]
     if string(body.get("input")) and "messages" not in body:
@@ -153,14 +153,14 @@ def is_system(message: Any) -> bool:
 
 def system_of(body: dict[str, Any]) -> str:
     """Return the system prompt as text, wherever it stands."""
-    beside = [readable.system_text(body[key]) for key in readable.SYSTEM if body.get(key)]
+    beside = [reading.system_text(body[key]) for key in reading.SYSTEM if body.get(key)]
     _, messages = conversation_of(body)
-    return "\n".join([*beside, *(shapes.text(each) for each in messages[: own_words(messages)])])
+    return "\n".join([*beside, *(reading.text(each) for each in messages[: own_words(messages)])])
 
 
 def tools_of(body: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of the tools a request offers."""
-    names = [name for key in readable.TOOLS if body.get(key) for name in readable.tool_names(body[key])]
+    names = [name for key in reading.TOOLS if body.get(key) for name in reading.tool_names(body[key])]
     return tuple(sorted(names))
 
 
@@ -177,6 +177,6 @@ def endpoint_of(url: str | None) -> str:
         path = url or ""
     for streamed, plain in _SAME_PATHS:
         path = path.removesuffix(streamed) + plain if path.endswith(streamed) else path
-    model = shapes.model_of({}, path)
+    model = reading.model_of({}, path)
     path = path.replace(model, "*") if model else path
     return _DEPLOYMENT.sub("/deployments/*/", path)

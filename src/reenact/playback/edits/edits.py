@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...errors import UsageError
-from ...wire import shapes
+from ...wire import reading
 from ..matching.answers import Answer
 from ..matching.fingerprint import HTTP, TOOL
 from ..matching.tape import RecordedCall, Tape
@@ -153,7 +153,7 @@ class Edits:
         response_body(self.response, call.answer.body, cut.provider, cut.url)
         later = (each for each in tape.calls[call.number + 1 :] if each.kind == call.kind)
         following = next((each for each in later if each.lane == call.lane), None)
-        by_id = following is not None and shapes.kept_conversation(following.request.body)
+        by_id = following is not None and reading.kept_conversation(following.request.body)
         if by_id or cut.body.get("conversation"):
             raise UsageError(
                 "--response: the agent goes on by the answer's id, and the provider has only its own answer",
@@ -183,7 +183,7 @@ class Edits:
         edited = {**body, key: new} if key is not None and new is not messages else body
         if relation.is_agents:
             edited, url = self._with_settings(edited, url, cut, notes)
-            if self.response is not None and shapes.kept_conversation(body):
+            if self.response is not None and reading.kept_conversation(body):
                 notes.append("this request goes on by the id of an answer that the provider never gave")
         elif self.sets:
             notes.append(f"a request to {endpoint_of(url)} kept its settings: {_OTHER_AGENT}")
@@ -240,7 +240,7 @@ class Edits:
 
     def _is_other_model(self, cut: CutRequest) -> bool:
         named = [setting.value for setting in self.sets if setting.name == MODEL]
-        return bool(named) and named[-1] != shapes.model_of(cut.body, cut.url)
+        return bool(named) and named[-1] != reading.model_of(cut.body, cut.url)
 
     def _stale(self, changes: list[Change], cut: CutRequest, all_of_them: bool) -> set[bytes]:
         """Return which recorded messages lose signed thinking: those behind the first change, or all."""

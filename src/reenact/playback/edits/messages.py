@@ -11,9 +11,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ...errors import UsageError
-from ...wire.pairing import is_models, pairs
-from ...wire.toolresults import tool_results
-from ...wire.values import mapping
+from ...wire.json_values import mapping
+from ...wire.pairing import is_models, pairs, tool_results
 from .cut import CutRequest, common_start, is_same, own_words, without_own_words
 from .paths import with_path
 

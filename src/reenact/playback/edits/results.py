@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...errors import UsageError
-from ...wire.pairing import pairs
-from ...wire.toolresults import tool_results
-from ...wire.values import decoded, mapping
+from ...wire.json_values import decoded, mapping
+from ...wire.pairing import pairs, tool_results
 from .cut import CutRequest
 from .messages import REPLACE, Change
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ...errors import UsageError
-from ...wire import readable, shapes
-from ...wire.values import mapping, mappings, string
+from ...wire import reading
+from ...wire.json_values import mapping, mappings, string
 from .cut import CutRequest, conversation_of, own_words
 from .paths import at_path, steps_of, with_path
 
@@ -59,7 +59,7 @@ def with_setting(
     if setting.name == SYSTEM:
         return (_with_more_system if setting.is_append else _with_system)(body, setting, cut), url
     if setting.name == MODEL:
-        return _with_model(body, url, _appended(setting, shapes.model_of(body, url), None), cut.provider)
+        return _with_model(body, url, _appended(setting, reading.model_of(body, url), None), cut.provider)
     if setting.name == TOOLS:
         return _with_tools(body, setting, cut.provider), url
     steps = setting.steps
@@ -104,7 +104,7 @@ def _with_place(body: dict[str, Any], place: tuple[str, ...], value: Any) -> dic
 
 
 def _system_key(body: dict[str, Any]) -> str | None:
-    return next((key for key in readable.SYSTEM if body.get(key) is not None), None)
+    return next((key for key in reading.SYSTEM if body.get(key) is not None), None)
 
 
 def _with_more_system(body: dict[str, Any], setting: Setting, cut: CutRequest) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...wire.json_values import mapping, mappings
 from ...wire.pairing import is_models
-from ...wire.values import mapping, mappings
 from .cut import digest
 
 _BLOCKS = ("thinking", "redacted_thinking")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...tracefile import status as states
 from ...tracefile.calls import MODEL, Call
 from ...tracefile.recording import Recording
-from ...wire.shapes import tool_uses
+from ...wire.reading import tool_uses
 from ..matching.answers import CUT, EXCEPTION, STATUS, outcome_of
 from ..rebuild.asked import read_request
 

@@ -12,7 +12,7 @@ from ...capture.entries import ASGI, MAIN
 from ...errors import UsageError
 from ...tracefile.calls import MODEL, TOOL
 from ...tracefile.recording import Recording
-from ...wire.shapes import text
+from ...wire.reading import text
 from ..matching.tape import Tape
 from ..replay import preflight
 from ..replay.entry import Entry

@@ -18,7 +18,7 @@ from ...capture.redact import Redactor
 from ...tracefile.calls import MODEL
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
-from ...wire.shapes import conversation_key, model_of
+from ...wire.reading import conversation_key, model_of
 from ..matching.rules import PLACEHOLDER
 from ..matching.tape import processes_of
 from ..replay.servers_then import without_folders

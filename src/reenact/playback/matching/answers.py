@@ -8,8 +8,7 @@ from typing import Any
 
 from ...tracefile.calls import Call
 from ...tracefile.event import ErrorText, Event
-from ...wire.restream import stream_of
-from ...wire.stream import assemble
+from ...wire.streams import assemble, stream_of
 from ..rebuild.whole import Whole, placeholders
 from .fingerprint import MODEL, TOOL
 from .rawblob import Piece, read_part, read_stream

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from ...capture.redact import Redactor
 from ...capture.texts import Texts
-from ...wire.shapes import conversation_key
+from ...wire.reading import conversation_key
 from .parts import Part, element_part
 
 _MOST_BYTES = 64 << 20

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...debugger.lanes import Lanes
 from ...debugger.origins import Origins
-from ...wire.shapes import conversation_key
+from ...wire.reading import conversation_key
 from . import suspects
 from .answers import IN_FLIGHT
 from .fingerprint import MODEL, TOOL, Request

@@ -11,9 +11,9 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from ...wire.json_values import mapping, mappings, string
+from ...wire.reading import conversation_key, model_of
 from ...wire.routes import endpoint, is_model_host
-from ...wire.shapes import conversation_key, model_of
-from ...wire.values import mapping, mappings, string
 from . import rules
 from .normal import canonical, exact, pairing, skeleton, without_addresses
 from .parts import Part, element_part, key_part

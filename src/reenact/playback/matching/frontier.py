@@ -12,7 +12,7 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...wire.shapes import conversation_key
+from ...wire.reading import conversation_key
 from .fingerprint import TOOL, Request
 from .leaves import likeness
 from .modes import REBASE, STRICT

@@ -15,7 +15,7 @@ from ... import schema
 from ...tracefile.calls import Call
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
-from ...wire.shapes import conversation_key
+from ...wire.reading import conversation_key
 from ..rebuild.whole import is_mark
 from .answers import HOSTS_OWN, Answer, answer_of, outcome_of
 from .fingerprint import HTTP, MODEL, TOOL, Fingerprint, Request, Shape, of_parts

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ...tracefile.calls import Call
 from ...tracefile.event import Event
-from ...wire import shapes
+from ...wire import reading
 from ...wire.pairing import RESPONSES
 from .whole import Whole, is_mark
 
@@ -55,8 +55,12 @@ def read_request(call: Call) -> Asked:
     url = url if type(url) is str else None
     provider = _provider(event, call.end, body, url)
     if type(body) is not dict or any(is_mark(name) for name in body):
-        return Asked(provider, "messages", [], [], {}, shapes.model_of(None, url), "it is no JSON object", [])
-    key = shapes.conversation_key(body) or ("input" if body.get("input") and "messages" not in body else None)
+        return Asked(
+            provider, "messages", [], [], {}, reading.model_of(None, url), "it is no JSON object", []
+        )
+    key = reading.conversation_key(body) or (
+        "input" if body.get("input") and "messages" not in body else None
+    )
     messages, lost = _conversation(body.get(key or ""), restored)
     if key is None:
         key, lost = "messages", "it has no list of messages"
@@ -71,7 +75,7 @@ def read_request(call: Call) -> Asked:
             else:
                 damaged.append(name)
     tools = params.pop("tools", None) if provider != "bedrock" else _bedrock_tools(params)
-    model = shapes.model_of(body, url)
+    model = reading.model_of(body, url)
     tools = tools if type(tools) is list else []
     return Asked(provider, key, messages, tools, params, model, lost, damaged)
 
@@ -101,10 +105,10 @@ def _conversation(stored: Any, restored: Whole) -> tuple[list[Any], str | None]:
 
 def _provider(event: Event, end: Event | None, body: Any, url: str | None) -> str | None:
     told = event.provider
-    if told in shapes.PROVIDERS:
+    if told in reading.NAMES:
         return str(told)
-    found = shapes.provider_of_request(body, url)
-    return found or (shapes.provider_of_response(end.body) if end is not None else None)
+    found = reading.provider_of_request(body, url)
+    return found or (reading.provider_of_response(end.body) if end is not None else None)
 
 
 def read_answer(end: Event, provider: str | None) -> Answer:
@@ -118,7 +122,7 @@ def read_answer(end: Event, provider: str | None) -> Answer:
 
 def answer_messages(body: Any, provider: str | None) -> Answer:
     """Return a response body as the messages an agent would append."""
-    found = [part for _, part in shapes.answers(body, provider)]
+    found = [part for _, part in reading.answers(body, provider)]
     if not found:
         return Answer([], "the answer holds no message in a shape known here")
     if provider == RESPONSES:

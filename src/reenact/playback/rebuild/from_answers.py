@@ -11,8 +11,8 @@ from typing import Any
 from ... import schema
 from ...tracefile.calls import Call
 from ...tracefile.event import Event
-from ...wire import pairing, shapes
-from ...wire.pairing import Use
+from ...wire import pairing, reading
+from ...wire.neutral import Outcome, ToolUse
 from .asked import Answer, answer_messages, read_answer, sendable
 from .from_requests import Say, outcome_of, tool_id, why_cut
 from .whole import Whole
@@ -26,12 +26,12 @@ class Answers:
 
     def __init__(self, prompt: str | list[Any] | None, calls: Iterable[Call], say: Say) -> None:
         self.messages: list[Any] = list(prompt) if isinstance(prompt, list) else []
-        self.provider: str | None = shapes.provider_of_request({"messages": self.messages})
+        self.provider: str | None = reading.provider_of_request({"messages": self.messages})
         self._prompt = prompt if isinstance(prompt, str) else None
         self._given = len(self.messages)
         self._tools = {call.end.index: call for call in calls if call.end is not None}
-        self._waiting: list[Use] = []
-        self._done: list[tuple[Use, pairing.Outcome]] = []
+        self._waiting: list[ToolUse] = []
+        self._done: list[tuple[ToolUse, Outcome]] = []
         self._say = say
 
     def read(self, events: Iterable[Event]) -> list[Any]:
@@ -61,15 +61,15 @@ class Answers:
 
     def _said(self, event: Event) -> Answer:
         if event._whole().get("body") is not None:
-            return read_answer(event, shapes.provider_of_response(event.body))
+            return read_answer(event, reading.provider_of_response(event.body))
         restored = Whole(event)
         content = restored(event._whole().get("content", event._whole().get("text")))
         if restored.missing is not None:
             return Answer([], f"an answer is not whole: {restored.missing}")
         if not content:
             return Answer([], "an answer was recorded without what was said")
-        if isinstance(content, dict) and shapes.answers(content):
-            return answer_messages(content, shapes.provider_of_response(content))
+        if isinstance(content, dict) and reading.answers(content):
+            return answer_messages(content, reading.provider_of_response(content))
         if isinstance(content, dict) and ("parts" in content or "content" in content):
             return Answer([sendable(content)])
         if isinstance(content, str | list):
@@ -92,7 +92,7 @@ class Answers:
         self._done.append((use, outcome))
         return True
 
-    def _asked(self, tool: Call) -> Use | None:
+    def _asked(self, tool: Call) -> ToolUse | None:
         """Return the use that a result answers: by id; by name and order only where uses have no ids."""
         id_ = tool_id(tool)
         for use in self._waiting:
@@ -114,7 +114,7 @@ class Answers:
         if prefix.length < len(self.messages):
             self._say("cut", why_cut(prefix, len(self.messages)))
         messages = self.messages[: prefix.length]
-        results = sum(len(pairing.results(each)) for each in messages[self._given :])
+        results = sum(len(pairing.tool_results(each)) for each in messages[self._given :])
         if results:
             self._say(
                 "rebuilt", f"no request was recorded: {results} tool messages are made from the results"
@@ -125,7 +125,7 @@ class Answers:
 def _provider_of(message: dict[str, Any]) -> str | None:
     if "parts" in message:
         return "gemini"
-    return shapes.provider_of_request({"messages": [message]})
+    return reading.provider_of_request({"messages": [message]})
 
 
 def _user(text: str, provider: str | None) -> dict[str, Any]:

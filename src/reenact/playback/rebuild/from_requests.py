@@ -11,7 +11,7 @@ from typing import Any
 
 from ...tracefile.calls import Call
 from ...wire import pairing
-from ...wire.pairing import Outcome, Use
+from ...wire.neutral import Outcome, ToolUse
 from .asked import Asked, read_answer, read_request
 from .lanes import Lanes, has_request
 from .whole import Whole
@@ -98,11 +98,13 @@ def _count(outcomes: list[Outcome]) -> str:
     return "the result" if len(outcomes) == 1 else f"the {len(outcomes)} results"
 
 
-def _outcomes(uses: list[Use], tools: list[Call], limit: int, say: Say) -> tuple[list[Outcome], list[Use]]:
+def _outcomes(
+    uses: list[ToolUse], tools: list[Call], limit: int, say: Say
+) -> tuple[list[Outcome], list[ToolUse]]:
     """Return what came back for each use, or the uses for which nothing did."""
     ended = [tool for tool in tools if tool.end is not None and (tool.end.index or 0) < limit]
     found: list[Outcome] = []
-    unanswered: list[Use] = []
+    unanswered: list[ToolUse] = []
     for use in uses:
         tool = _answering(use, ended)
         outcome = outcome_of(tool, say) if tool is not None else None
@@ -115,7 +117,7 @@ def _outcomes(uses: list[Use], tools: list[Call], limit: int, say: Say) -> tuple
     return found, unanswered
 
 
-def _answering(use: Use, ended: list[Call]) -> Call | None:
+def _answering(use: ToolUse, ended: list[Call]) -> Call | None:
     """Return the call that carried out a use: by its id, and only where uses have none by name and order."""
     if use.id is not None:
         return next((tool for tool in reversed(ended) if tool_id(tool) == use.id), None)
@@ -152,7 +154,7 @@ def outcome_of(tool: Call, say: Say) -> Outcome | None:
     return Outcome(value if value is not None else str(error) or error.type or "error", failed=True)
 
 
-def _seen(uses: list[Use], asked: Asked, later: list[Call]) -> list[Any]:
+def _seen(uses: list[ToolUse], asked: Asked, later: list[Call]) -> list[Any]:
     """Return answer and results as the agent sent them in a later request; empty if none has them."""
     ids = [use.id for use in uses]
     for number, call in enumerate(later):
@@ -167,7 +169,7 @@ def _seen(uses: list[Use], asked: Asked, later: list[Call]) -> list[Any]:
     return []
 
 
-def _slice(uses: list[Use], asked: Asked, messages: list[Any]) -> list[Any]:
+def _slice(uses: list[ToolUse], asked: Asked, messages: list[Any]) -> list[Any]:
     """Return the part of a conversation from the answer with these uses to their last result."""
     provider, known = asked.provider, len(asked.messages)
     names = [[use[:2] for use in pairing.uses(message, provider)] for message in messages]
@@ -181,7 +183,7 @@ def _slice(uses: list[Use], asked: Asked, messages: list[Any]) -> list[Any]:
     while start > floor and pairing.is_models(messages[start - 1], provider):
         start -= 1
     for at in range(first, len(messages)):
-        left -= len(pairing.results(messages[at]))
+        left -= len(pairing.tool_results(messages[at]))
         if left <= 0:
             whole = [name for each in names[start : at + 1] for name in each] == wanted
             return messages[start : at + 1] if whole else []

@@ -1,16 +1,13 @@
 """What the assemblers of streamed answers share: text in pieces, problems, the base class.
 
-Used by the ``assemble_*`` files behind stream.py. Events come from outside: every helper takes any
-decoded JSON value and never raises.
+Each provider file has its own assembler. Events come from outside: every helper takes any decoded JSON
+value and never raises.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 MOST_PROBLEMS = 20
 
@@ -137,7 +134,7 @@ def grow(owner: dict[str, Any], key: str, items: list[Any]) -> None:
         owner[key] = list(items)
 
 
-def inner(owner: dict[str, Any], key: str) -> dict[str, Any]:
+def object_in(owner: dict[str, Any], key: str) -> dict[str, Any]:
     """Return the object ``owner[key]``, made if it is missing."""
     known = owner.get(key)
     if not isinstance(known, dict):

@@ -1,34 +1,13 @@
 """Careful reading of decoded JSON: every helper takes any value and never raises.
 
-Used by the provider files of this package; what is missing or of an odd type becomes None or empty.
+What is missing or of an unexpected type becomes None or empty.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Protocol
-
-    class Provider(Protocol):
-        """The shape that every provider file of this package has."""
-
-        NAME: str
-
-        def is_request(self, body: dict[str, Any], /) -> bool: ...
-        def is_response(self, body: dict[str, Any], /) -> bool: ...
-        def usage(self, body: dict[str, Any], /) -> dict[str, int] | None: ...
-        def usage_from_raw(self, raw: dict[str, Any], /) -> dict[str, int] | None: ...
-        def stop_reason(self, body: dict[str, Any], /) -> str | None: ...
-        def error_of(self, body: dict[str, Any], /) -> tuple[str | None, str] | None: ...
-        def tool_uses(self, body: dict[str, Any], /) -> list[tuple[str | None, str, object]]: ...
-        def answers(self, body: dict[str, Any], /) -> list[tuple[str, dict[str, Any]]]: ...
-        def messages(self, body: dict[str, Any], /) -> list[dict[str, Any]]: ...
-        def part(self, part: dict[str, Any], /) -> tuple[str, str] | None: ...
-
-
-TEXT, TOOL, RESULT, REASONING, OTHER = "text", "tool", "result", "reasoning", "other"
-"""The sorts of a part as ``part()`` of a provider file names them, with the part's readable text."""
+import json
+from collections.abc import Callable
+from typing import Any
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -54,58 +33,12 @@ def string(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def count(value: object) -> int | None:
-    """Return a number of tokens; None for anything that cannot be one."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def first_count(*values: object) -> int | None:
-    """Return the first value that is a number of tokens."""
-    for value in values:
-        found = count(value)
-        if found is not None:
-            return found
-    return None
-
-
-def neutral(
-    input: int | None,
-    output: int | None,
-    cache_read: int | None = None,
-    cache_write: int | None = None,
-    reasoning: int | None = None,
-) -> dict[str, int] | None:
-    """Return neutral usage without the unknown counts; None if all are unknown."""
-    counts = {
-        "input": input,
-        "output": output,
-        "cache_read": cache_read,
-        "cache_write": cache_write,
-        "reasoning": reasoning,
-    }
-    return {name: number for name, number in counts.items() if number is not None} or None
-
-
-def uncached(prompt: int | None, read: int | None, write: int | None) -> int | None:
-    """Return the part of a prompt count that was neither read from nor written to the cache."""
-    return None if prompt is None else max(0, prompt - (read or 0) - (write or 0))
-
-
-def plus(a: int | None, b: int | None) -> int | None:
-    """Add two counts; unknown only if both are."""
-    return a if b is None else b if a is None else a + b
-
-
 def decoded(arguments: object) -> object:
     """Return a tool's arguments as data; a string that is not JSON stays as it is."""
     if not isinstance(arguments, str):
         return arguments
     if not arguments.strip():
         return {}  # how several servers write a call without arguments
-    import json
-
     try:
         return json.loads(arguments, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -118,8 +51,6 @@ def _no_constant(name: str) -> object:
 
 def as_json(value: object) -> str:
     """Return JSON to be read by people: spaces, no escapes; never raises."""
-    import json
-
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -171,9 +102,14 @@ def _words_of_item(item: object) -> str:
 def parts_of(content: object, part: Callable[[dict[str, Any]], tuple[str, str]]) -> list[tuple[str, str]]:
     """Return (sort, text) of every part of a content: a string, a list of parts, or one part."""
     items = content if isinstance(content, list) else [content]
-    return [part(item) if isinstance(item, dict) else (TEXT, words(item)) for item in items]
+    return [part(item) if isinstance(item, dict) else ("text", words(item)) for item in items]
 
 
 def pieces_of(text: object, size: int = 40) -> list[str]:
     """Return a text as a stream would hand it out; nothing for what is no text."""
     return [text[at : at + size] for at in range(0, len(text), size)] if isinstance(text, str) else []
+
+
+def content_parts(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the objects that a message consists of, in either spelling of the list."""
+    return [*mappings(message.get("content")), *mappings(message.get("parts"))]

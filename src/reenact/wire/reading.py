@@ -1,43 +1,33 @@
-"""The door to the provider files: what a request or an answer says, by provider name or by shape.
+"""What a request or an answer contains: its provider, usage, stop reason, error, tools and text.
 
-Used by capture (usage, stop reasons, tool ids, answers) and by the reader (text). Every function
-takes any decoded JSON value and never raises; what cannot be told is None or empty.
+The provider is known by name or found by shape. Every function takes any decoded JSON value and never
+raises; what is unknown is None or empty.
 """
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import unquote
+
 from ..schema import LISTS
-from . import anthropic, bedrock, cohere, gemini, ollama, openai_chat, openai_responses
-from .readable import join
-from .values import count, mapping, neutral, string
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .values import Provider
-
-# In the order they are asked. Bedrock and Ollama have marks of their own on top of a shape that
-# could pass for Anthropic's or OpenAI's; Gemini's errors must be seen before OpenAI's.
-_MODULES: tuple[Provider, ...] = (
-    gemini, openai_responses, bedrock, ollama, cohere, anthropic, openai_chat,
-)  # fmt: skip
-_BY_NAME = {module.NAME: module for module in _MODULES}
-PROVIDERS = tuple(sorted(_BY_NAME))
-
-_ENDPOINTS = (
-    ("/chat/completions", "openai"),
-    ("/responses", "openai-responses"),
-    ("/v1/messages", "anthropic"),
-    ("/v1/messages/count_tokens", "anthropic"),
-    (":generateContent", "gemini"),
-    (":streamGenerateContent", "gemini"),
-    ("/converse", "bedrock"),
-    ("/converse-stream", "bedrock"),
-    ("/api/chat", "ollama"),
-    ("/api/generate", "ollama"),
-    ("/v2/chat", "cohere"),
+from .json_values import mapping, mappings, parts_of, string, words
+from .neutral import OTHER, REASONING, TEXT, Usage, count, token_usage
+from .providers import (
+    BY_NAME,
+    PROVIDERS,
+    Provider,
+    anthropic,
+    bedrock,
+    gemini,
+    ollama,
+    openai_chat,
+    openai_responses,
 )
+
+NAMES = tuple(sorted(BY_NAME))
+"""The names of all providers."""
+
+_ENDPOINTS = tuple((ending, provider.NAME) for provider in PROVIDERS for ending in provider.ENDPOINTS)
 _COUNTED_AS: tuple[tuple[str, Provider], ...] = (
     ("prompt_tokens", openai_chat),
     ("input_tokens", anthropic),
@@ -45,6 +35,14 @@ _COUNTED_AS: tuple[tuple[str, Provider], ...] = (
     ("inputTokens", bedrock),
 )
 """The name in a usage object that tells at once whose it is."""
+
+SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+TOOLS = ("tools", "functions", "toolConfig")
+"""Where requests keep their system prompt and their tools."""
+
+_TYPED: tuple[Provider, ...] = (anthropic, openai_responses, openai_chat)
+_UNTYPED: tuple[Provider, ...] = (gemini, bedrock)
+"""Who is asked what a part is: parts of different providers do not look alike, so no name is needed."""
 
 _OPENAI_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4")
 _WAITING_ROLES = ("tool", "function")
@@ -67,7 +65,7 @@ def provider_of_request(body: object, url: str | None = None) -> str | None:
             if path.endswith(ending):
                 return name
     request = mapping(body)
-    for module in _MODULES:
+    for module in PROVIDERS:
         if module.is_request(request):
             return module.NAME
     if not isinstance(request.get("messages"), list):
@@ -81,7 +79,7 @@ def provider_of_request(body: object, url: str | None = None) -> str | None:
 def provider_of_response(body: object) -> str | None:
     """Return whose shape an answer or an error body has."""
     response = _object(body)
-    for module in _MODULES:
+    for module in PROVIDERS:
         if module.is_response(response):
             return module.NAME
     return None
@@ -94,7 +92,7 @@ def _object(body: object) -> dict[str, Any]:
     return mapping(body)
 
 
-def whose_answer(body: object, provider: str | None = None) -> str | None:
+def provider_of_answer(body: object, provider: str | None = None) -> str | None:
     """Return the provider whose answer this is: the named one if it fits, else told by shape."""
     module = _module(_object(body), provider)
     return module.NAME if module is not None else None
@@ -102,11 +100,11 @@ def whose_answer(body: object, provider: str | None = None) -> str | None:
 
 def _module(body: dict[str, Any], provider: str | None) -> Provider | None:
     """Return the provider file that reads the answer; a name that does not fit it gives way to shape."""
-    named = _BY_NAME.get(provider) if isinstance(provider, str) else None
+    named = BY_NAME.get(provider) if isinstance(provider, str) else None
     if named is not None and named.is_response(body):
         return named
     shape = provider_of_response(body)
-    return _BY_NAME[shape] if shape else named
+    return BY_NAME[shape] if shape else named
 
 
 class Reading:
@@ -118,7 +116,7 @@ class Reading:
         self._body = _object(body)
         self._module = _module(self._body, provider)
 
-    def usage(self) -> dict[str, int] | None:
+    def usage(self) -> Usage | None:
         """Return neutral usage: input (uncached), output (with reasoning), cache_read, cache_write,
         reasoning; a count the body does not tell is left out."""
         found = self._module.usage(self._body) if self._module is not None else None
@@ -148,15 +146,15 @@ class Reading:
         return self._module.answers(self._body) if self._module is not None else []
 
 
-def usage(body: object, provider: str | None = None) -> dict[str, int] | None:
+def usage(body: object, provider: str | None = None) -> Usage | None:
     """Return neutral usage of an answer, as ``Reading`` does."""
     return Reading(body, provider).usage()
 
 
-def usage_from_raw(raw: object) -> dict[str, int] | None:
+def usage_from_raw(raw: object) -> Usage | None:
     """Return neutral usage from a usage object alone, in any provider's spelling or our own."""
     counts = mapping(raw)
-    own = neutral(
+    own = token_usage(
         *(count(counts.get(name)) for name in ("input", "output", "cache_read", "cache_write", "reasoning"))
     )
     if own is not None:
@@ -194,8 +192,6 @@ def model_of(body: object, url: str | None = None) -> str | None:
     path = (string(url) or "").partition("?")[0]
     for before, after in (("/models/", ":"), ("/model/", "/")):
         if before in path:
-            from urllib.parse import unquote
-
             return unquote(path.rpartition(before)[2].partition(after)[0]) or None
     return None
 
@@ -235,19 +231,21 @@ def text(body: object, provider: str | None = None) -> str:
     if not isinstance(body, dict):
         error = error_of(body, provider)
         if error or not isinstance(body, list):
-            return _said(error) if error else join([body])
-        return join(body if any("role" in mapping(item) for item in body) else [{"content": body}])
+            return _said(error) if error else joined_text([body])
+        return joined_text(body if any("role" in mapping(item) for item in body) else [{"content": body}])
     module = _module(body, provider)
     if module is not None and module.is_response(body):
-        found = join([*module.messages(body)]) if module.answers(body) or not module.error_of(body) else ""
+        found = (
+            joined_text([*module.messages(body)]) if module.answers(body) or not module.error_of(body) else ""
+        )
         return found or _said(module.error_of(body))
     key = conversation_key(body)
     if key:
-        return join(_newest(body[key]))
+        return joined_text(_newest(body[key]))
     for key in ("input", "prompt"):
         if isinstance(body.get(key), str) and "type" not in body:
             return str(body[key])
-    return join([body])
+    return joined_text([body])
 
 
 def _said(error: tuple[str | None, str] | None) -> str:
@@ -266,3 +264,69 @@ def _is_result(item: object) -> bool:
     message = mapping(item)
     kind = string(message.get("type")) or ""
     return string(message.get("role")) in _WAITING_ROLES or kind.endswith("_output")
+
+
+def joined_text(messages: list[object]) -> str:
+    """Return the text of messages or parts; reasoning only if there is nothing else."""
+    all_parts = [(_glue(message), _parts(message)) for message in messages]
+    said = "\n".join(filter(None, (_spoken(parts, glue) for glue, parts in all_parts)))
+    return said or "\n".join(text for _, parts in all_parts for _, text in parts if text)
+
+
+def _parts(message: object) -> list[tuple[str, str]]:
+    return message_parts(message) if isinstance(message, dict) else [(TEXT, words(message))]
+
+
+def _glue(message: object) -> str:
+    """Answers are cut into texts anywhere, around a citation for instance; prompts between paragraphs."""
+    return "\n" if isinstance(message, dict) and message.get("role") == "user" else ""
+
+
+def _spoken(parts: list[tuple[str, str]], glue: str) -> str:
+    found, previous = "", ""
+    for sort, text in parts:
+        if text and sort != REASONING:
+            if found:
+                found += glue if sort == previous == TEXT else "\n"
+            found += text
+        if text:
+            previous = sort
+    return found
+
+
+def message_parts(message: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return (sort, text) of each part of a message, or of the one part that the object is."""
+    if isinstance(message.get("parts"), list):
+        return parts_of(message["parts"], _part)
+    bare = "type" not in message and "content" in message
+    if "role" in message or message.get("type") == "message" or bare:
+        return openai_chat.parts(message, _part)
+    return [_part(message)]
+
+
+def _part(part: dict[str, Any]) -> tuple[str, str]:
+    kind = string(part.get("type"))
+    for provider in _TYPED if kind else _UNTYPED:
+        found = provider.part(part)
+        if found is not None:
+            return found
+    return OTHER, words(part) if part else ""
+
+
+def system_text(value: object) -> str:
+    """Return a system prompt as text: a string, blocks, or Gemini's content."""
+    value = value.get("parts", value) if isinstance(value, dict) else value
+    if isinstance(value, list):  # Bedrock puts a mark for its cache among the blocks
+        value = [block for block in value if "cachePoint" not in mapping(block)]
+    return words(value)
+
+
+def tool_names(value: object) -> list[str]:
+    """Return the names of the tools a request offers."""
+    names = []
+    for tool in mappings(value.get("tools") if isinstance(value, dict) else value):  # an object is Bedrock's
+        declared = mappings(tool.get("functionDeclarations", tool.get("function_declarations"))) or [tool]
+        for one in declared:
+            inner = mapping(one.get("function")) or mapping(one.get("toolSpec")) or one
+            names.append(string(inner.get("name")) or string(inner.get("type")) or "?")
+    return names

@@ -1,0 +1,89 @@
+"""All that is known of each provider, one file each; may import its siblings in ``wire`` that know none.
+
+Adding a provider is one file with the names of ``Provider``, one row in ``PROVIDERS``, and one row in the
+tables of ``tests/unit/wire/test_providers.py``. A file that conversions can write to has those of ``Target``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ..assembler import Assembler, Problems
+from ..neutral import Conversation, Outcome, Tool, ToolResult, ToolUse, Usage
+from . import anthropic, bedrock, cohere, gemini, ollama, openai_chat, openai_responses
+
+
+class Provider(Protocol):
+    """The names that every provider file has. Bodies and messages are decoded JSON from outside."""
+
+    NAME: str
+    ENDPOINTS: tuple[str, ...]
+    """Ends of URL paths at which requests have this shape."""
+    SYSTEM_KEY: str | None
+    """Where a request keeps its system prompt; None if that is a message."""
+    JOINS_MESSAGES: bool
+    """True if neighbouring messages of one role count as one."""
+    OPTIONS: dict[str, str]
+    """The names of options at the top of a request, each with its neutral name."""
+    NESTED_OPTIONS: tuple[str, dict[str, str]]
+    """The same of an object inside the request, after the key of that object."""
+
+    # Recognise.
+    def is_request(self, body: dict[str, Any], /) -> bool: ...
+    def is_response(self, body: dict[str, Any], /) -> bool: ...
+    def is_event(self, event: dict[str, Any], /) -> bool: ...
+
+    # Read an answer.
+    def usage(self, body: dict[str, Any], /) -> Usage | None: ...
+    def usage_from_raw(self, raw: dict[str, Any], /) -> Usage | None: ...
+    def stop_reason(self, body: dict[str, Any], /) -> str | None: ...
+    def error_of(self, body: dict[str, Any], /) -> tuple[str | None, str] | None: ...
+    def tool_uses(self, body: dict[str, Any], /) -> list[tuple[str | None, str, object]]: ...
+    def answers(self, body: dict[str, Any], /) -> list[tuple[str, dict[str, Any]]]: ...
+    def messages(self, body: dict[str, Any], /) -> list[dict[str, Any]]: ...
+
+    # Read and write messages of a request.
+    def part(self, part: dict[str, Any], /) -> tuple[str, str] | None: ...
+    def message_uses(self, message: dict[str, Any], /) -> list[ToolUse]: ...
+    def tool_results(self, message: dict[str, Any], /) -> list[ToolResult]: ...
+    def result_messages(self, answered: list[tuple[ToolUse, Outcome]], /) -> list[dict[str, Any]] | None: ...
+
+    # Put a stream together, and make one.
+    def StreamAssembler(self, problems: Problems, /) -> Assembler: ...
+    def restream(self, body: dict[str, Any], url: str | None, /) -> list[bytes]: ...
+
+    # Convert a request to the neutral model.
+    def read_messages(self, conversation: Conversation, messages: list[Any], system: object, /) -> None: ...
+    def read_tool_choice(self, params: dict[str, Any], /) -> str | None: ...
+
+
+class Target(Provider, Protocol):
+    """What a file also has if requests can be converted to its shape."""
+
+    def write_messages(self, conversation: Conversation, /) -> list[dict[str, Any]]: ...
+    def write_system(self, text: str, /) -> dict[str, Any]: ...
+    def write_tools(self, tools: list[Tool], /) -> list[dict[str, Any]]: ...
+    def write_tool_choice(self, choice: str, /) -> dict[str, Any]: ...
+
+
+PROVIDERS: tuple[Provider, ...] = (
+    gemini,
+    openai_responses,
+    bedrock,
+    ollama,
+    cohere,
+    anthropic,
+    openai_chat,
+)
+"""In the order they are asked whose a body is. Bedrock and Ollama have marks of their own on top of a shape
+that could pass for Anthropic's or OpenAI's; Gemini's errors must be seen before OpenAI's."""
+
+BY_NAME: dict[str, Provider] = {provider.NAME: provider for provider in PROVIDERS}
+
+TARGETS: dict[str, Target] = {"anthropic": anthropic, "openai": openai_chat, "gemini": gemini}
+"""Shapes that requests can be converted to."""
+
+
+def named(name: str | None) -> Provider:
+    """Return a provider by name; an unknown one most likely speaks OpenAI's shape."""
+    return BY_NAME.get(name or "", openai_chat)

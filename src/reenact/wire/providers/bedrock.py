@@ -1,0 +1,411 @@
+"""Amazon Bedrock Converse: POST /model/{modelId}/converse."""
+
+from __future__ import annotations
+
+import json
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterator
+from typing import Any
+
+from .. import eventstream
+from ..assembler import Assembler, Problems, fill, grow, index_of, object_in
+from ..json_values import (
+    as_text,
+    call_text,
+    content_parts,
+    decoded,
+    mapping,
+    mappings,
+    pieces_of,
+    some_messages,
+    string,
+    words,
+)
+from ..neutral import (
+    OTHER,
+    REASONING,
+    RESULT,
+    TEXT,
+    TOOL,
+    Conversation,
+    Image,
+    Losses,
+    Outcome,
+    Part,
+    Text,
+    ToolResult,
+    ToolUse,
+    count,
+    first_count,
+    neutral_parts,
+    plain_parts,
+    system_texts,
+    token_usage,
+)
+
+NAME = "bedrock"
+ENDPOINTS: tuple[str, ...] = ("/converse", "/converse-stream")
+SYSTEM_KEY: str | None = "system"
+JOINS_MESSAGES = True
+OPTIONS = {"modelId": "model"}
+NESTED_OPTIONS: tuple[str, dict[str, str]] = ("inferenceConfig", {
+    "maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop",
+})  # fmt: skip
+STOP = {
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+    "malformed_model_output": "error",
+    "malformed_tool_use": "error",
+}
+_PARAMETERS = frozenset({
+    "inferenceConfig", "toolConfig", "additionalModelRequestFields", "guardrailConfig", "modelId",
+    "performanceConfig", "promptVariables", "requestMetadata",
+})  # fmt: skip
+_BLOCKS = frozenset({
+    "text", "toolUse", "toolResult", "reasoningContent", "image", "document", "video", "cachePoint",
+    "guardContent", "citationsContent",
+})  # fmt: skip
+_MEDIA = ("image", "document", "video", "audio", "cachePoint")
+_ERROR_FIELDS = frozenset(
+    {"message", "Message", "__type", "originalStatusCode", "originalMessage", "resourceName"}
+)
+
+
+def is_request(body: dict[str, Any]) -> bool:
+    """True for Converse's own parameters, and for messages whose blocks have no ``type``."""
+    if "messages" in body and not _PARAMETERS.isdisjoint(body):
+        return True
+    contents = [message.get("content") for message in some_messages(body)]
+    blocks = [block for content in contents for block in mappings(content)]
+    return bool(blocks) and all("type" not in block and not _BLOCKS.isdisjoint(block) for block in blocks)
+
+
+def is_response(body: dict[str, Any]) -> bool:
+    """True for an answer, for a body that is nothing but an error message, and for boto's error."""
+    if isinstance(mapping(body.get("output")).get("message"), dict) or "stopReason" in body:
+        return True
+    if isinstance(body.get("Error"), dict):
+        return True
+    return isinstance(body.get("message", body.get("Message")), str) and _ERROR_FIELDS.issuperset(body)
+
+
+_EVENTS = frozenset({
+    "messageStart", "messageStop", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "metadata",
+})  # fmt: skip
+
+
+def is_event(event: dict[str, Any]) -> bool:
+    """True for an event of its stream: ``{kind: payload}``."""
+    return len(event) == 1 and not _EVENTS.isdisjoint(event)
+
+
+def usage(body: dict[str, Any]) -> dict[str, int] | None:
+    """Return the token_usage counts."""
+    return usage_from_raw(mapping(body.get("usage")))
+
+
+def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
+    """``inputTokens`` is the uncached part already."""
+    return token_usage(
+        count(raw.get("inputTokens")),
+        count(raw.get("outputTokens")),
+        first_count(raw.get("cacheReadInputTokens"), raw.get("cacheReadInputTokenCount")),
+        first_count(raw.get("cacheWriteInputTokens"), raw.get("cacheWriteInputTokenCount")),
+    )
+
+
+def stop_reason(body: dict[str, Any]) -> str | None:
+    """Return the token_usage stop reason."""
+    reason = string(body.get("stopReason"))
+    return STOP.get(reason, reason) if reason else None
+
+
+def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
+    """Return (type, message); on the wire the type is in a header, so it is often unknown here."""
+    error = body.get("Error")
+    if isinstance(error, dict):
+        return string(error.get("Code")), words(error.get("Message"))
+    message = body.get("message", body.get("Message"))
+    if not isinstance(message, str):
+        return None
+    kind = string(body.get("__type"))
+    return (kind.rpartition("#")[2] if kind else None), message
+
+
+def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
+    """Return the tool uses of the answer; those of server tools have a ``type``."""
+    uses = [
+        block.get("toolUse")
+        for _, message in answers(body)
+        for block in mappings(message.get("content"))
+        if mapping(block.get("toolUse")).get("type") != "server_tool_use"
+    ]
+    return [
+        (string(use.get("toolUseId")), string(use.get("name")) or "", decoded(use.get("input")))
+        for use in mappings(uses)
+    ]
+
+
+def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the one message of the answer."""
+    message = mapping(body.get("output")).get("message")
+    return [("/output/message", message)] if isinstance(message, dict) else []
+
+
+def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the answer as messages to be read."""
+    return [message for _, message in answers(body)]
+
+
+def part(block: dict[str, Any]) -> tuple[str, str] | None:
+    """Return (sort, text) of one content block; None if it is not one of Converse's."""
+    use, result = block.get("toolUse"), block.get("toolResult")
+    if isinstance(use, dict):
+        return TOOL, call_text(use.get("name"), use.get("input"))
+    if isinstance(result, dict):
+        return RESULT, words(result.get("content"))
+    if "text" in block:
+        return TEXT, words(block["text"])
+    reasoning = block.get("reasoningContent")
+    if isinstance(reasoning, dict):
+        return REASONING, words(mapping(reasoning.get("reasoningText")).get("text"))
+    return next(((OTHER, f"[{media}]") for media in _MEDIA if media in block), None)
+
+
+def message_uses(message: dict[str, Any]) -> list[ToolUse]:
+    """Return the tools that a message of the model asks for."""
+    return [ToolUse(*use) for use in tool_uses({"output": {"message": message}})]
+
+
+def tool_results(message: dict[str, Any]) -> list[ToolResult]:
+    """Return the results that a message carries."""
+    results = [block.get("toolResult") for block in content_parts(message)]
+    return [
+        ToolResult(string(each.get("toolUseId")), None, each.get("content"), each.get("status") == "error")
+        for each in mappings(results)
+    ]
+
+
+def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
+    """Return the one message that carries tool results."""
+    return [{"role": "user", "content": [_result_block(use, outcome) for use, outcome in answered]}]
+
+
+def _result_block(use: ToolUse, outcome: Outcome) -> dict[str, Any]:
+    is_object = isinstance(outcome.value, dict) and not outcome.failed
+    content = [{"json": outcome.value} if is_object else {"text": as_text(outcome.value)}]
+    status = "error" if outcome.failed else "success"
+    return {"toolResult": {"toolUseId": use.id, "content": content, "status": status}}
+
+
+# A stream put together.
+
+
+class StreamAssembler(Assembler):
+    """Takes in the events of one stream."""
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__(problems)
+        self._body: dict[str, Any] = {}
+        self._role = "assistant"
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._redacted: dict[int, list[str]] = {}
+        self._last = 0
+        self._begun = False
+
+    def add(self, event: dict[str, Any]) -> bool:
+        """Take in one event; True if the model said something in it."""
+        said = False
+        for kind, payload in event.items():
+            payload = mapping(payload)
+            self._begun = True
+            if kind == "contentBlockDelta":
+                said = self._delta(payload) or said
+            elif kind == "contentBlockStart":
+                said = self._start(payload) or said
+            elif kind == "messageStart":
+                self._role = string(payload.get("role")) or self._role
+            elif kind == "messageStop":
+                fill(self._body, payload)
+                self.complete = True
+            elif kind == "metadata":
+                fill(self._body, payload)
+        return said
+
+    def _block(self, payload: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        index = index_of(payload.get("contentBlockIndex"))
+        self._last = self._last if index is None else index
+        return self._last, self._blocks.setdefault(self._last, {})
+
+    def _start(self, payload: dict[str, Any]) -> bool:
+        _, block = self._block(payload)
+        fill(block, mapping(payload.get("start")))
+        return bool(block)
+
+    def _delta(self, payload: dict[str, Any]) -> bool:
+        index, block = self._block(payload)
+        said = False
+        for kind, piece in mapping(payload.get("delta")).items():
+            if kind == "text":
+                said = self.texts.add(block, "text", piece) or said
+            elif kind == "toolUse":
+                use = object_in(block, "toolUse")
+                said = self.texts.add(use, "input", mapping(piece).get("input")) or said
+            elif kind == "reasoningContent":
+                said = self._reasoning(index, object_in(block, kind), mapping(piece)) or said
+            elif kind == "citation":
+                grow(block, "citations", [piece])
+            elif kind == "toolResult":
+                grow(object_in(block, "toolResult"), "content", mappings(piece))
+            else:
+                fill(object_in(block, kind), mapping(piece))
+                said = True
+        return said
+
+    def _reasoning(self, index: int, block: dict[str, Any], piece: dict[str, Any]) -> bool:
+        said = False
+        for key in ("text", "signature"):
+            if isinstance(piece.get(key), str):
+                said = self.texts.add(object_in(block, "reasoningText"), key, piece[key]) or said
+        if isinstance(piece.get("redactedContent"), str):
+            self._redacted.setdefault(index, []).append(piece["redactedContent"])
+            said = True
+        return said
+
+    def body(self) -> dict[str, Any] | None:
+        """Return the answer."""
+        if not self._begun:
+            return None
+        self.texts.join()
+        for index, pieces in self._redacted.items():
+            object_in(self._blocks[index], "reasoningContent")["redactedContent"] = _base64(pieces)
+        content = [_finished(self._blocks[index]) for index in sorted(self._blocks)]
+        return {"output": {"message": {"role": self._role, "content": content}}, **self._body}
+
+
+def _finished(block: dict[str, Any]) -> dict[str, Any]:
+    """Return a block as it stands in an answer that was not streamed."""
+    use = block.get("toolUse")
+    if isinstance(use, dict):
+        use["input"] = decoded(use.get("input", ""))
+    if "citations" in block:
+        text = [{"text": block["text"]}] if "text" in block else []
+        return {"citationsContent": {"content": text, "citations": block["citations"]}}
+    return block
+
+
+def _base64(pieces: list[str]) -> str:
+    """Join pieces of bytes that are base64 each."""
+    if len(pieces) == 1:
+        return pieces[0]
+    try:
+        return b2a_base64(b"".join(map(a2b_base64, pieces)), newline=False).decode("ascii")
+    except ValueError:
+        return "".join(pieces)
+
+
+# An answer as a stream again.
+
+_AT_THE_END = ("stopReason", "additionalModelResponseFields")
+
+
+def stream_events(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the stream_events as name and payload."""
+    message = mapping(mapping(body.get("output")).get("message"))
+    yield "messageStart", {"role": string(message.get("role")) or "assistant"}
+    for index, block in enumerate(mappings(message.get("content"))):
+        at = {"contentBlockIndex": index}
+        started, deltas = _begun_block(block)
+        if started:
+            yield "contentBlockStart", {"start": started, **at}
+        for delta in deltas:
+            yield "contentBlockDelta", {"delta": delta, **at}
+        yield "contentBlockStop", at
+    yield "messageStop", {key: body[key] for key in _AT_THE_END if key in body}
+    about = {key: value for key, value in body.items() if key not in ("output", *_AT_THE_END)}
+    if about:
+        yield "metadata", about
+
+
+def _begun_block(block: dict[str, Any]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """Return a block as it begins, if that is said, and what is added to it."""
+    for key, value in block.items():
+        told = mapping(value)
+        if key == "text":
+            return None, _texts(value)
+        if key == "toolUse":
+            given = pieces_of(json.dumps(told.get("input", {})))
+            begun = {name: value for name, value in told.items() if name != "input"}
+            return {key: begun}, [{key: {"input": piece}} for piece in given]
+        if key == "toolResult":
+            begun = {name: value for name, value in told.items() if name != "content"}
+            return {key: begun}, [{key: mappings(told.get("content"))}]
+        if key == "reasoningContent":
+            return None, [{key: delta} for delta in _reasoning(told)]
+        if key == "citationsContent":
+            cited = [{"citation": each} for each in mappings(told.get("citations"))]
+            return None, _texts(words(told.get("content"))) + cited
+    return None, [block]
+
+
+def _texts(text: object) -> list[dict[str, Any]]:
+    return [{"text": piece} for piece in pieces_of(text) or [""]]
+
+
+def _reasoning(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    said = mapping(told.get("reasoningText"))
+    for piece in pieces_of(said.get("text")):
+        yield {"text": piece}
+    if string(said.get("signature")):
+        yield {"signature": said["signature"]}
+    if "redactedContent" in told:
+        yield {"redactedContent": told["redactedContent"]}
+
+
+def restream(body: dict[str, Any], url: str | None) -> list[bytes]:
+    """Return the pieces, one frame each, of a stream that is this answer."""
+    return [eventstream.frame(name, payload) for name, payload in stream_events(body)]
+
+
+# Conversion from and to the neutral model.
+
+
+def read_messages(conversation: Conversation, messages: list[Any], system: object) -> None:
+    """Take in Converse's messages: blocks without a type, named by their key."""
+    conversation.system += system_texts(system, conversation.lost)
+    for message in mappings(messages):
+        role = "assistant" if message.get("role") == "assistant" else "user"
+        conversation.add(role, neutral_parts(message.get("content"), _neutral_part, conversation.lost))
+
+
+def _neutral_part(block: dict[str, Any], lost: Losses) -> Part | None:
+    use, result, image = block.get("toolUse"), block.get("toolResult"), block.get("image")
+    if isinstance(use, dict) and use.get("type") != "server_tool_use":
+        return ToolUse(string(use.get("toolUseId")), string(use.get("name")) or "", decoded(use.get("input")))
+    if isinstance(result, dict):
+        within = plain_parts(neutral_parts(result.get("content"), _neutral_part, lost))
+        failed = result.get("status") == "error"
+        return ToolResult(string(result.get("toolUseId")), None, result.get("content"), failed, within)
+    if "text" in block:
+        return Text(words(block["text"]))
+    if "json" in block:
+        return Text(as_text(block["json"]))
+    if isinstance(image, dict):
+        data = mapping(image.get("source")).get("bytes")
+        if isinstance(data, bytes):
+            data = b2a_base64(data, newline=False).decode("ascii")
+        if isinstance(data, str):
+            return Image(f"image/{string(image.get('format')) or 'png'}", data)
+    kind = next(iter(block), "unknown")
+    lost.add(
+        "a thinking block with its signature" if kind == "reasoningContent"
+        else "a cache marker" if kind == "cachePoint" else f"a block of type {kind}"
+    )  # fmt: skip
+    return None
+
+
+def read_tool_choice(params: dict[str, Any]) -> str | None:
+    """Return whether tools must be used: ``auto any none tool:NAME``."""
+    choice = mapping(mapping(params.get("toolConfig")).get("toolChoice"))
+    kind = next(iter(choice), None)
+    return f"tool:{mapping(choice[kind]).get('name')}" if kind == "tool" else kind

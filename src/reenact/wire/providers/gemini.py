@@ -1,0 +1,565 @@
+"""Gemini: POST …/models/{model}:generateContent.
+
+The wire is camelCase; the snake_case that Google's own SDK gives out is understood as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .. import sse
+from ..assembler import Assembler, Problems, fill, index_of, object_in
+from ..json_values import (
+    as_text,
+    call_text,
+    content_parts,
+    decoded,
+    mapping,
+    mappings,
+    pieces_of,
+    string,
+    words,
+)
+from ..neutral import (
+    OTHER,
+    REASONING,
+    RESULT,
+    TEXT,
+    TOOL,
+    Conversation,
+    Image,
+    Losses,
+    Outcome,
+    Part,
+    Text,
+    Tool,
+    ToolResult,
+    ToolUse,
+    count,
+    described,
+    media_type_of,
+    object_arguments,
+    plus,
+    system_texts,
+    text_of,
+    token_usage,
+    uncached,
+)
+
+NAME = "gemini"
+ENDPOINTS: tuple[str, ...] = (":generateContent", ":streamGenerateContent")
+SYSTEM_KEY: str | None = "systemInstruction"
+JOINS_MESSAGES = True
+OPTIONS = {"model": "model"}
+NESTED_OPTIONS: tuple[str, dict[str, str]] = ("generationConfig", {
+    "maxOutputTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "topK": "top_k",
+    "stopSequences": "stop",
+})  # fmt: skip
+STOP = {
+    "STOP": "end_turn",
+    "MAX_TOKENS": "max_tokens",
+    "SAFETY": "content_filter",
+    "RECITATION": "content_filter",
+    "BLOCKLIST": "content_filter",
+    "PROHIBITED_CONTENT": "content_filter",
+    "SPII": "content_filter",
+    "IMAGE_SAFETY": "content_filter",
+    "IMAGE_PROHIBITED_CONTENT": "content_filter",
+    "MALFORMED_FUNCTION_CALL": "error",
+    "MALFORMED_RESPONSE": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+    "TOO_MANY_TOOL_CALLS": "error",
+}
+_SNAKE: dict[str, str] = {}
+"""Names already turned into the SDK's spelling."""
+
+
+def field(value: dict[str, Any], camel: str) -> Any:
+    """Return a field in Google's spelling or in that of its SDK."""
+    if camel in value:
+        return value[camel]
+    snake = _SNAKE.get(camel)
+    if snake is None:
+        snake = "".join("_" + letter.lower() if letter.isupper() else letter for letter in camel)
+        _SNAKE[camel] = snake
+    return value.get(snake)
+
+
+def is_request(body: dict[str, Any]) -> bool:
+    """True for contents."""
+    return isinstance(body.get("contents"), list) and "messages" not in body
+
+
+def is_response(body: dict[str, Any]) -> bool:
+    """True for candidates or usage metadata, and for an error of Google's API."""
+    if isinstance(body.get("candidates"), list):
+        return True
+    if isinstance(field(body, "usageMetadata"), dict) or isinstance(field(body, "promptFeedback"), dict):
+        return True
+    error = mapping(body.get("error"))
+    return isinstance(error.get("status"), str) and "code" in error
+
+
+def is_event(event: dict[str, Any]) -> bool:
+    """True for a fragment of its stream."""
+    return isinstance(event.get("candidates"), list) or "usageMetadata" in event or "promptFeedback" in event
+
+
+def usage(body: dict[str, Any]) -> dict[str, int] | None:
+    """Return the token_usage counts."""
+    return usage_from_raw(mapping(field(body, "usageMetadata")))
+
+
+def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
+    """The prompt count includes the cached part; tool-use prompts and thoughts are counted apart.
+
+    Google leaves out counts that are zero, so a missing output is what the total leaves for it.
+    """
+    prompt = count(field(raw, "promptTokenCount"))
+    tool_prompt = count(field(raw, "toolUsePromptTokenCount"))
+    read = count(field(raw, "cachedContentTokenCount"))
+    thoughts = count(field(raw, "thoughtsTokenCount"))
+    output = plus(count(field(raw, "candidatesTokenCount")), thoughts)
+    total = count(field(raw, "totalTokenCount"))
+    if output is None and total is not None and prompt is not None:
+        output = max(0, total - prompt - (tool_prompt or 0))
+    return token_usage(plus(uncached(prompt, read, None), tool_prompt), output, read, None, thoughts)
+
+
+def stop_reason(body: dict[str, Any]) -> str | None:
+    """Return the token_usage stop reason; STOP also ends an answer that calls tools."""
+    for candidate in mappings(body.get("candidates")):
+        reason = string(field(candidate, "finishReason"))
+        if reason:
+            found = STOP.get(reason, reason)
+            return "tool_use" if found == "end_turn" and tool_uses(body) else found
+    return "content_filter" if field(mapping(field(body, "promptFeedback")), "blockReason") else None
+
+
+def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
+    """Return (status, message) of an error body."""
+    error = body.get("error")
+    if not isinstance(error, dict):
+        return None
+    code = count(error.get("code"))
+    return string(error.get("status")) or (f"http_{code}" if code else None), words(error.get("message"))
+
+
+def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
+    """Return the function calls; ids are often missing."""
+    found = []
+    for _, content in answers(body):
+        for piece in mappings(content.get("parts")):
+            call = field(piece, "functionCall")
+            if isinstance(call, dict):
+                args = call.get("args")
+                found.append((string(call.get("id")), string(call.get("name")) or "", _arguments(args)))
+    return found
+
+
+def _arguments(args: object) -> object:
+    return {} if args is None else decoded(args)
+
+
+def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the content of each candidate."""
+    candidates = body.get("candidates")
+    return [
+        (f"/candidates/{index}/content", candidate["content"])
+        for index, candidate in enumerate(candidates if isinstance(candidates, list) else [])
+        if isinstance(candidate, dict) and isinstance(candidate.get("content"), dict)
+    ]
+
+
+def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the answers as messages to be read."""
+    return [content for _, content in answers(body)]
+
+
+def part(part: dict[str, Any]) -> tuple[str, str] | None:
+    """Return (sort, text) of one part; None if it is not one of Gemini's."""
+    call, response = field(part, "functionCall"), field(part, "functionResponse")
+    if isinstance(call, dict):
+        return TOOL, call_text(call.get("name"), call.get("args"))
+    if isinstance(response, dict):
+        return RESULT, words(response.get("response"))
+    if "text" in part:
+        return (REASONING if part.get("thought") is True else TEXT), words(part["text"])
+    code, result = field(part, "executableCode"), field(part, "codeExecutionResult")
+    if isinstance(code, dict):
+        return TEXT, words(code.get("code"))
+    if isinstance(result, dict):
+        return RESULT, words(result.get("output"))
+    for media in ("inlineData", "fileData"):
+        if field(part, media) is not None:
+            return OTHER, f"[{media}]"
+    return None
+
+
+def message_uses(content: dict[str, Any]) -> list[ToolUse]:
+    """Return the tools that a content of the model asks for."""
+    return [ToolUse(*use) for use in tool_uses({"candidates": [{"content": content}]})]
+
+
+def tool_results(content: dict[str, Any]) -> list[ToolResult]:
+    """Return the results that a content carries."""
+    found = []
+    for each in content_parts(content):
+        response = field(each, "functionResponse")
+        if isinstance(response, dict):
+            value = response.get("response")
+            failed = isinstance(value, dict) and value.get("error") is not None
+            found.append(ToolResult(string(response.get("id")), string(response.get("name")), value, failed))
+    return found
+
+
+def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
+    """Return the one content that carries tool results."""
+    return [{"role": "user", "parts": [_result_part(use, outcome) for use, outcome in answered]}]
+
+
+def _result_part(use: ToolUse, outcome: Outcome) -> dict[str, Any]:
+    is_object = isinstance(outcome.value, dict) and not outcome.failed
+    value = outcome.value if is_object else {"error" if outcome.failed else "result": outcome.value}
+    response = {"name": use.name, "response": value}
+    return {"functionResponse": {"id": use.id, **response} if use.id else response}
+
+
+# A stream put together.
+
+_TEXT_KEYS = frozenset({"text", "thought", "thoughtSignature"})
+_VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
+_LONGEST = 1000
+"""Of a JSON path; a longer one is a trick."""
+
+
+class StreamAssembler(Assembler):
+    """Takes in the fragments of one stream."""
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__(problems)
+        self._body: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._candidates: dict[int, dict[str, Any]] = {}
+        self._open: dict[int, dict[str, Any]] = {}
+
+    def add(self, event: dict[str, Any]) -> bool:
+        """Take in one fragment; True if the model said something in it."""
+        if "error" in event:
+            self.fail(error_of(event), event)
+            return False
+        fill(self._usage, mapping(event.get("usageMetadata")))
+        fill(self._body, event, "candidates", "usageMetadata")
+        said = [
+            self._candidate(piece, number) for number, piece in enumerate(mappings(event.get("candidates")))
+        ]
+        return any(said)
+
+    def _candidate(self, piece: dict[str, Any], number: int) -> bool:
+        index = index_of(piece.get("index"))
+        index = number if index is None else index
+        candidate = self._candidates.setdefault(index, {})
+        fill(candidate, piece, "content")
+        content = piece.get("content")
+        if not isinstance(content, dict):
+            return False  # blocked, or only the reason why it ended
+        known = candidate.setdefault("content", {"parts": [], "role": "model"})
+        fill(known, content, "parts")
+        said = [self._part(index, known["parts"], part) for part in mappings(content.get("parts"))]
+        return any(said)
+
+    def _part(self, index: int, parts: list[dict[str, Any]], part: dict[str, Any]) -> bool:
+        if isinstance(part.get("functionCall"), dict):
+            self._call(index, parts, part)
+            return True
+        if "text" not in part or not _TEXT_KEYS.issuperset(part):
+            parts.append(part)
+            return True
+        signed = "thoughtSignature" in part
+        last = parts[-1] if parts else {}
+        # A signature speaks for the text before it, so it ends a part.
+        joins = "text" in last and "thoughtSignature" not in last and _TEXT_KEYS.issuperset(last)
+        if joins and (_thought(last) == _thought(part) or (signed and not part["text"])):
+            if signed:
+                last["thoughtSignature"] = part["thoughtSignature"]
+            return self.texts.add(last, "text", part["text"])
+        if part["text"] or signed:
+            parts.append(part)
+        return bool(part["text"])
+
+    def _call(self, index: int, parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
+        """Take in a function call, or a piece of the one that is open: only the first has the name."""
+        call = part["functionCall"]
+        pieces = mappings(call.pop("partialArgs", None))
+        continues = call.pop("willContinue", None) is True
+        known = self._open.pop(index, None)
+        if string(call.get("name")) or known is None:
+            if not string(call.get("name")) and not call.get("args") and not pieces:
+                return  # the end of a call that had ended
+            parts.append(part)
+            known = part
+        else:
+            fill(known, part, "functionCall")
+            fill(known["functionCall"], call, "args")
+            fill(object_in(known["functionCall"], "args"), mapping(call.get("args")))
+        if pieces or continues:
+            self._arguments(object_in(known["functionCall"], "args"), pieces)
+        if continues:
+            self._open[index] = known
+
+    def _arguments(self, args: dict[str, Any], pieces: list[dict[str, Any]]) -> None:
+        for piece in pieces:
+            path = _path(piece.get("jsonPath"))
+            kind = next((kind for kind in _VALUES if kind in piece), None)
+            owner, key = _owner(args, path) if path else (None, None)
+            if owner is None:
+                self.problems.note(f"argument at a place that cannot be: {str(piece.get('jsonPath'))[:80]!r}")
+            elif kind == "stringValue":
+                self.texts.add(owner, key, piece[kind])
+            elif kind is not None:
+                owner[key] = None if kind == "nullValue" else piece[kind]
+
+    def body(self) -> dict[str, Any] | None:
+        """Return the answer."""
+        if not self._candidates and not self._body and not self._usage:
+            return None
+        self.texts.join()
+        ended = [candidate.get("finishReason") for candidate in self._candidates.values()]
+        blocked = mapping(self._body.get("promptFeedback")).get("blockReason")
+        self.complete = bool(blocked) or (bool(ended) and all(ended))
+        body = {"candidates": [self._candidates[index] for index in sorted(self._candidates)], **self._body}
+        if self._usage:
+            body["usageMetadata"] = self._usage
+        return body
+
+
+def _thought(part: dict[str, Any]) -> bool:
+    return part.get("thought") is True
+
+
+def _path(text: object) -> list[Any]:
+    """Return the steps of ``$.a.b[0]['c d']``; empty if it is none."""
+    rest = string(text) or ""
+    if not rest.startswith("$") or len(rest) > _LONGEST:
+        return []
+    rest = rest[1:]
+    steps: list[Any] = []
+    while rest:
+        if rest[0] == ".":
+            end = min((at for at in (rest.find(".", 1), rest.find("[", 1)) if at > 0), default=len(rest))
+            steps.append(rest[1:end])
+            rest = rest[end:]
+        elif rest[:2] in ("['", '["'):
+            step, closed, rest = rest[2:].partition(rest[1] + "]")
+            if not closed:
+                return []
+            steps.append(step)
+        else:
+            number, closed, rest = rest[1:].partition("]")
+            if not closed or not number.isdecimal() or len(number) > 9:
+                return []
+            steps.append(int(number))
+    return steps
+
+
+def _owner(args: dict[str, Any], path: list[Any]) -> tuple[Any, Any]:
+    """Return the object or list that holds the end of the path, made as far as it is missing."""
+    owner: Any = args
+    for step, after in zip(path, [*path[1:], None], strict=True):
+        if isinstance(step, str) != isinstance(owner, dict) or not isinstance(owner, dict | list):
+            return None, None
+        if isinstance(owner, list):
+            if not isinstance(step, int) or step > len(owner):
+                return None, None  # lists grow one by one; no gap is filled
+            if step == len(owner):
+                owner.append(None)
+        if after is None:
+            break
+        known = owner[step] if isinstance(owner, list) else owner.get(step)
+        if known is None:
+            known = owner[step] = {} if isinstance(after, str) else []
+        owner = known
+    return owner, path[-1]
+
+
+# An answer as a stream again.
+
+_BILL = "usageMetadata"
+
+
+def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the stream_events; the last has the bill."""
+    envelope = {key: value for key, value in body.items() if key not in ("candidates", _BILL)}
+    found = list(_candidates(body))
+    for candidate in found[:-1]:
+        yield {"candidates": [candidate], **envelope}
+    bill = {_BILL: body[_BILL]} if _BILL in body else {}
+    yield {"candidates": found[-1:], **envelope, **bill}
+
+
+def _candidates(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for number, candidate in enumerate(mappings(body.get("candidates"))):
+        place = {"index": candidate.get("index", number)}
+        ended = {key: value for key, value in candidate.items() if key not in ("content", "index")}
+        content = candidate.get("content")
+        if not isinstance(content, dict):  # blocked
+            yield {**place, **ended}
+            continue
+        others = {key: value for key, value in content.items() if key != "parts"}
+        spoken = [piece for part in mappings(content.get("parts")) for piece in _pieces(part)]
+        for piece in spoken[:-1]:
+            yield {"content": {"parts": [piece], **others}, **place}
+        yield {"content": {"parts": spoken[-1:], **others}, **ended, **place}
+
+
+def _pieces(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a text bit by bit, signed at its end; what is no text comes whole."""
+    pieces = pieces_of(part.get("text")) if "text" in part else []
+    if not pieces or mapping(part.get("functionCall")):
+        yield part
+        return
+    unsigned = {key: value for key, value in part.items() if key != "thoughtSignature"}
+    for piece in pieces[:-1]:
+        yield {**unsigned, "text": piece}
+    yield {**part, "text": pieces[-1]}
+
+
+def restream(body: dict[str, Any], url: str | None) -> list[bytes]:
+    """Return the pieces, one fragment each, of a stream that is this answer."""
+    events = stream_events(body)
+    if is_array_stream(url):
+        return list(sse.written_as_array(events))
+    return [sse.written(event) for event in events]
+
+
+def is_array_stream(url: str | None) -> bool:
+    """True if a URL asks for one JSON array instead of server-sent events."""
+    path, _, query = (url or "").partition("?")
+    return path.endswith(":streamGenerateContent") and "alt=sse" not in query
+
+
+# Conversion from and to the neutral model.
+
+
+def read_messages(conversation: Conversation, contents: list[Any], system: object) -> None:
+    """Take in contents: the model's role is ``model``, parts are named by their key."""
+    instruction = mapping(system)
+    conversation.system += system_texts(
+        instruction.get("parts") if instruction else system, conversation.lost
+    )
+    for content in mappings(contents):
+        role = "assistant" if content.get("role") == "model" else "user"
+        parts = content.get("parts")
+        read = [_neutral_part(part, conversation.lost) for part in mappings(parts)]
+        read += [Text(part) for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
+        conversation.add(role, [part for part in read if part is not None])
+
+
+def _neutral_part(part: dict[str, Any], lost: Losses) -> Part | None:
+    if field(part, "thoughtSignature"):
+        lost.add("a thought signature")
+    use, result = field(part, "functionCall"), field(part, "functionResponse")
+    if isinstance(use, dict):
+        args = use.get("args")
+        return ToolUse(string(use.get("id")), string(use.get("name")) or "", _arguments(args))
+    if isinstance(result, dict):
+        return _neutral_result(result)
+    if part.get("thought") is True:
+        lost.add("a thinking block with its signature")
+        return None
+    if "text" in part:
+        return Text(words(part["text"]))
+    data = mapping(field(part, "inlineData"))
+    media = string(field(data, "mimeType")) or ""
+    if media.startswith("image/") and string(data.get("data")):
+        return Image(media, str(data["data"]))
+    lost.add(f"a part of type {media or next(iter(part), 'unknown')}")
+    return None
+
+
+def _neutral_result(result: dict[str, Any]) -> ToolResult:
+    """Google's own convention: the value under ``result`` or ``output``, a failure under ``error``."""
+    response = result.get("response")
+    value: Any = response
+    failed = False
+    if isinstance(response, dict) and len(response) == 1:
+        key = next(iter(response))
+        failed = key == "error"
+        value = response[key] if key in ("result", "output", "error") else response
+    within = (Text(as_text(value)),)
+    return ToolResult(string(result.get("id")), string(result.get("name")), response, failed, within)
+
+
+def write_messages(conversation: Conversation) -> list[dict[str, Any]]:
+    """Return contents; there results are paired by name and order, so they stand in the uses' order."""
+    contents = []
+    order: list[str | None] = []
+    for role, parts in conversation.messages:
+        if role == "assistant":
+            order = [part.id for part in parts if isinstance(part, ToolUse)]
+        else:
+            parts = _in_order(parts, order)
+        found = [each for part in parts if (each := _written_part(part, conversation.lost)) is not None]
+        if found:
+            contents.append({"role": "model" if role == "assistant" else "user", "parts": found})
+    return contents
+
+
+def _in_order(parts: list[Part], order: list[str | None]) -> list[Part]:
+    results = [part for part in parts if isinstance(part, ToolResult)]
+    known = {id_: number for number, id_ in enumerate(order)}
+    results.sort(key=lambda result: known.get(result.id, len(order)))
+    return [*results, *(part for part in parts if not isinstance(part, ToolResult))]
+
+
+def _written_part(part: Part, lost: Losses) -> dict[str, Any] | None:
+    if isinstance(part, Text):
+        return {"text": part.text} if part.text else None
+    if isinstance(part, Image):
+        if part.data is None:
+            lost.add("an image at a URL")
+            return None
+        media = media_type_of(part)
+        return {"inlineData": {"mimeType": media, "data": part.data}}
+    lost.add("ids of tool uses and results, now paired by name and order")
+    if isinstance(part, ToolUse):
+        return {"functionCall": {"name": part.name, "args": object_arguments(part.args, lost)}}
+    for each in part.parts:
+        if isinstance(each, Image):
+            lost.add("an image in a tool's result")
+    text = text_of(part.parts)
+    value = decoded(text)
+    response = value if isinstance(value, dict) and text.strip() else {"result": text}
+    if part.failed:
+        response = {"error": text}
+    return {"functionResponse": {"name": part.name or "", "response": response}}
+
+
+def read_tool_choice(params: dict[str, Any]) -> str | None:
+    """Return whether tools must be used: ``auto any none tool:NAME``."""
+    config = mapping(field(mapping(field(params, "toolConfig")), "functionCallingConfig"))
+    names = field(config, "allowedFunctionNames")
+    if isinstance(names, list) and len(names) == 1:
+        return f"tool:{names[0]}"
+    mode = string(config.get("mode"))
+    return mode.lower() if mode else None
+
+
+def write_tool_choice(choice: str) -> dict[str, Any]:
+    """Return the option for ``auto any none tool:NAME``."""
+    kind, _, name = choice.partition(":")
+    mode = {"mode": "ANY" if kind in ("any", "tool") else kind.upper()}
+    config = {**mode, "allowedFunctionNames": [name]} if kind == "tool" else mode
+    return {"toolConfig": {"functionCallingConfig": config}}
+
+
+def write_system(text: str) -> dict[str, Any]:
+    """Return the option that holds the system prompt."""
+    return {"systemInstruction": {"parts": [{"text": text}]}}
+
+
+def write_tools(tools: list[Tool]) -> list[dict[str, Any]]:
+    """Return the declarations of tools."""
+    functions = [described(tool, "parametersJsonSchema") for tool in tools]
+    return [{"functionDeclarations": functions}] if functions else []

@@ -1,0 +1,223 @@
+"""Ollama's own API: POST /api/chat (and /api/generate). Its /v1 endpoints speak OpenAI's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .. import sse
+from ..assembler import Assembler, Problems, fill
+from ..json_values import (
+    as_text,
+    decoded,
+    mapping,
+    mappings,
+    pieces_of,
+    some_messages,
+    string,
+)
+from ..neutral import (
+    Outcome,
+    ToolUse,
+    count,
+    token_usage,
+)
+from . import openai_chat
+
+NAME = "ollama"
+ENDPOINTS: tuple[str, ...] = ("/api/chat", "/api/generate")
+SYSTEM_KEY: str | None = None
+JOINS_MESSAGES = False
+OPTIONS = {"model": "model", "stream": "stream"}
+NESTED_OPTIONS: tuple[str, dict[str, str]] = ("options", {
+    "num_predict": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k",
+    "stop": "stop",
+})  # fmt: skip
+STOP = {"stop": "end_turn", "length": "max_tokens"}
+_PARAMETERS = frozenset({"options", "keep_alive", "think", "format"})
+_MESSAGE_FIELDS = frozenset({"images", "tool_name", "thinking"})
+
+
+def is_request(body: dict[str, Any]) -> bool:
+    """True for Ollama's own parameters and message fields, and for tool arguments that are objects."""
+    if not ("messages" in body or "prompt" in body):
+        return False
+    if not _PARAMETERS.isdisjoint(body):
+        return True
+    for message in some_messages(body):
+        if not _MESSAGE_FIELDS.isdisjoint(message):
+            return True
+        for call in mappings(message.get("tool_calls")):
+            if isinstance(mapping(call.get("function")).get("arguments"), dict):
+                return True
+    return False
+
+
+def is_response(body: dict[str, Any]) -> bool:
+    """True for an answer with ``done``, and for an error that is a bare string."""
+    if "done" in body:
+        return isinstance(body.get("message"), dict) or isinstance(body.get("response"), str)
+    return isinstance(body.get("error"), str)
+
+
+def is_event(event: dict[str, Any]) -> bool:
+    """True for a line of its stream."""
+    return "done" in event and ("message" in event or "response" in event)
+
+
+def usage(body: dict[str, Any]) -> dict[str, int] | None:
+    """The counts stand in the body itself."""
+    return usage_from_raw(body)
+
+
+def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
+    """Return the token_usage counts; nothing is known of caches."""
+    return token_usage(count(raw.get("prompt_eval_count")), count(raw.get("eval_count")))
+
+
+def stop_reason(body: dict[str, Any]) -> str | None:
+    """Return the token_usage stop reason; ``stop`` also ends an answer that calls tools."""
+    reason = string(body.get("done_reason"))
+    if reason is None:
+        return None
+    found = STOP.get(reason, reason)
+    return "tool_use" if found == "end_turn" and tool_uses(body) else found
+
+
+def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
+    """Return (None, message): Ollama's errors have no type."""
+    error = string(body.get("error"))
+    return (None, error) if error else None
+
+
+def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
+    """Return the tool calls; older servers give them no id."""
+    found = []
+    for call in mappings(mapping(body.get("message")).get("tool_calls")):
+        function = mapping(call.get("function"))
+        args = decoded(function.get("arguments"))
+        found.append((string(call.get("id")), string(function.get("name")) or "", args))
+    return found
+
+
+def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the one message of the answer."""
+    message = body.get("message")
+    return [("/message", message)] if isinstance(message, dict) else []
+
+
+def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the answer as messages to be read."""
+    return [message for _, message in answers(body)] or [{"content": body.get("response")}]
+
+
+def part(block: dict[str, Any]) -> tuple[str, str] | None:
+    """Ollama has no parts: contents are strings."""
+    return None
+
+
+def message_uses(message: dict[str, Any]) -> list[ToolUse]:
+    """Return the tools that a message of the model asks for."""
+    return [ToolUse(*use) for use in tool_uses({"message": message})]
+
+
+def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
+    """Return the messages that carry tool results, one each."""
+    return [
+        {"role": "tool", "tool_name": use.name, "content": as_text(outcome.value)}
+        | ({"tool_call_id": use.id} if use.id else {})
+        for use, outcome in answered
+    ]
+
+
+# A stream put together.
+
+_TEXTS = ("content", "thinking", "response")
+
+
+class StreamAssembler(Assembler):
+    """Takes in the lines of one stream."""
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__(problems)
+        self._body: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
+
+    def add(self, event: dict[str, Any]) -> bool:
+        """Take in one line; True if the model said something in it."""
+        if "error" in event:
+            self.fail(error_of(event), event)
+            return False
+        said = self._merge(self._message, mapping(event.get("message")))
+        event.pop("message", None)
+        said = self._merge(self._body, event) or said
+        self.complete = event.get("done") is True or self.complete
+        return said
+
+    def _merge(self, known: dict[str, Any], new: dict[str, Any]) -> bool:
+        said = False
+        for key, value in new.items():
+            if key in _TEXTS:
+                said = self.texts.add(known, key, value) or said
+            elif isinstance(value, list) and isinstance(known.get(key), list):
+                known[key] += value
+                said = said or key == "tool_calls"
+            else:
+                fill(known, {key: value})
+                said = said or key == "tool_calls"
+        return said
+
+    def body(self) -> dict[str, Any] | None:
+        """Return the answer; ``done`` is false if it broke off."""
+        if not self._body and not self._message:
+            return None
+        self.texts.join()
+        return {**self._body, "message": self._message} if self._message else self._body
+
+
+# An answer as a stream again.
+
+_ON_EACH_LINE = ("model", "created_at")
+_SPOKEN = ("thinking", "content")
+
+
+def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the stream_events as objects."""
+    each = {key: body[key] for key in _ON_EACH_LINE if key in body}
+    message = body.get("message")
+    if isinstance(message, dict):
+        for piece in _messages(message):
+            yield {**each, "message": piece, "done": False}
+        last: dict[str, Any] = {"message": {"role": message.get("role") or "assistant", "content": ""}}
+    else:
+        for key in ("thinking", "response"):
+            for text in pieces_of(body.get(key)):
+                yield {**each, "response": "", key: text, "done": False}
+        last = {"response": ""}
+    about = {key: value for key, value in body.items() if key not in (*_ON_EACH_LINE, "thinking")}
+    yield {**each, **about, **last, "done": True}
+
+
+def _messages(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    role = {"role": message.get("role") or "assistant", "content": ""}
+    for key in _SPOKEN:
+        for text in pieces_of(message.get(key)):
+            yield {**role, key: text}
+    others = {key: value for key, value in message.items() if key not in ("role", *_SPOKEN)}
+    if others:
+        yield {**role, **others}
+
+
+def restream(body: dict[str, Any], url: str | None) -> list[bytes]:
+    """Return the lines of a stream that is this answer."""
+    return [sse.json_bytes(line) + b"\n" for line in stream_events(body)]
+
+
+def read_tool_choice(params: dict[str, Any]) -> str | None:
+    """Return None: Ollama has no such option."""
+    return None
+
+
+# The same as in Chat Completions.
+read_messages = openai_chat.read_messages
+tool_results = openai_chat.tool_results

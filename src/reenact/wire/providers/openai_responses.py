@@ -1,0 +1,523 @@
+"""OpenAI Responses: POST /v1/responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .. import sse
+from ..assembler import Assembler, Problems, Texts, fill, grow, index_of, object_in
+from ..json_values import (
+    as_text,
+    call_text,
+    decoded,
+    mapping,
+    mappings,
+    pieces_of,
+    string,
+    words,
+)
+from ..neutral import (
+    REASONING,
+    RESULT,
+    TEXT,
+    TOOL,
+    Conversation,
+    Losses,
+    Outcome,
+    Text,
+    ToolResult,
+    ToolUse,
+    count,
+    first_count,
+    neutral_parts,
+    plain_parts,
+    token_usage,
+    uncached,
+)
+from . import openai_chat
+from .openai_chat import SYSTEM_ROLES, neutral_part
+
+NAME = "openai-responses"
+ENDPOINTS: tuple[str, ...] = ("/responses",)
+SYSTEM_KEY: str | None = "instructions"
+JOINS_MESSAGES = False
+OPTIONS = {
+    "model": "model", "max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p",
+    "stream": "stream",
+}  # fmt: skip
+NESTED_OPTIONS: tuple[str, dict[str, str]] = ("", {})
+STOP = {"max_output_tokens": "max_tokens", "failed": "error"}
+_OWN_ARGUMENTS = {
+    "local_shell_call": "action",
+    "shell_call": "action",
+    "computer_call": "action",
+    "apply_patch_call": "operation",
+    "tool_search_call": "arguments",
+}
+"""Calls without a name: where each keeps its arguments. The name is the type without ``_call``."""
+
+
+def is_request(body: dict[str, Any]) -> bool:
+    """True for an input without messages; an embedding request, which looks alike, is told apart."""
+    if "messages" in body or not isinstance(body.get("input"), str | list):
+        return "previous_response_id" in body and "messages" not in body
+    return "encoding_format" not in body and "embed" not in (string(body.get("model")) or "")
+
+
+def is_response(body: dict[str, Any]) -> bool:
+    """True for a response object."""
+    if body.get("object") == "response":
+        return True
+    return isinstance(body.get("output"), list) and ("status" in body or "usage" in body)
+
+
+def is_event(event: dict[str, Any]) -> bool:
+    """True for an event of its stream."""
+    return (string(event.get("type")) or "").startswith("response.")
+
+
+def usage(body: dict[str, Any]) -> dict[str, int] | None:
+    """Return the token_usage counts."""
+    return usage_from_raw(mapping(body.get("usage")))
+
+
+def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
+    """``input_tokens`` includes what the cache gave or took, ``output_tokens`` includes reasoning."""
+    details, made = mapping(raw.get("input_tokens_details")), mapping(raw.get("output_tokens_details"))
+    # The names at the top level are those of Codex's session files.
+    read = first_count(details.get("cached_tokens"), raw.get("cached_input_tokens"))
+    write = first_count(details.get("cache_write_tokens"), raw.get("cache_write_input_tokens"))
+    return token_usage(
+        uncached(count(raw.get("input_tokens")), read, write),
+        count(raw.get("output_tokens")),
+        read,
+        write,
+        first_count(made.get("reasoning_tokens"), raw.get("reasoning_output_tokens")),
+    )
+
+
+def stop_reason(body: dict[str, Any]) -> str | None:
+    """Return the token_usage stop reason; ``completed`` says nothing of why, so the output is asked."""
+    status = string(body.get("status"))
+    if status == "incomplete":
+        reason = string(mapping(body.get("incomplete_details")).get("reason"))
+        return STOP.get(reason, reason) if reason else status
+    if status != "completed":
+        return STOP.get(status, status) if status else None
+    if tool_uses(body):
+        return "tool_use"
+    items = mappings(body.get("output"))
+    if any(item.get("type") == "mcp_approval_request" for item in items):
+        return "pause"
+    kinds = [part.get("type") for item in items for part in mappings(item.get("content"))]
+    return "refusal" if "refusal" in kinds else "end_turn"
+
+
+def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
+    """Return (type, message) of a response that failed."""
+    error = body.get("error")
+    if not isinstance(error, dict):
+        return None
+    return string(error.get("type")) or string(error.get("code")), words(error.get("message"))
+
+
+def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
+    """Return the calls that wait for the agent: those without an output in the same response."""
+    items = mappings(body.get("output"))
+    answered = {string(item.get("call_id")) for item in items if _is_output(item)} - {None}
+    return [
+        (string(item.get("call_id")), name, args)
+        for item in items
+        for name, args in _called(item)
+        if string(item.get("call_id")) not in answered
+    ]
+
+
+def _is_output(item: dict[str, Any]) -> bool:
+    return (string(item.get("type")) or "").endswith("_output")
+
+
+def _called(item: dict[str, Any]) -> list[tuple[str, object]]:
+    """Return name and arguments if the item is a call that an agent, not the provider, carries out."""
+    kind = string(item.get("type")) or ""
+    if kind == "function_call":
+        return [(string(item.get("name")) or "", decoded(item.get("arguments")))]
+    if kind == "custom_tool_call":
+        return [(string(item.get("name")) or "", item.get("input"))]  # free text, not JSON
+    if kind in _OWN_ARGUMENTS and item.get("execution") != "server":
+        return [(kind.removesuffix("_call"), item.get(_OWN_ARGUMENTS[kind]))]
+    return []
+
+
+def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return every output item; the agent appends all of them."""
+    output = body.get("output")
+    return [
+        (f"/output/{index}", item)
+        for index, item in enumerate(output if isinstance(output, list) else [])
+        if isinstance(item, dict)
+    ]
+
+
+def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the output items to be read."""
+    return mappings(body.get("output"))
+
+
+def part(part: dict[str, Any]) -> tuple[str, str] | None:
+    """Return (sort, text) of one item or content part; None if it is not one of Responses'."""
+    kind = string(part.get("type")) or ""
+    if kind in ("input_text", "output_text"):
+        return TEXT, words(part.get("text"))
+    if kind == "refusal":
+        return TEXT, words(part.get("refusal"))
+    if kind in ("reasoning_text", "summary_text"):
+        return REASONING, words(part.get("text"))
+    if kind == "reasoning":
+        return REASONING, words(part.get("summary")) or words(part.get("content"))
+    if _is_output(part):
+        return RESULT, words(part.get("output"))
+    if kind in ("mcp_call", "mcp_approval_request"):
+        return TOOL, call_text(part.get("name"), part.get("arguments"))
+    for name, args in _called(part):
+        return TOOL, call_text(name, args)
+    return None
+
+
+def message_uses(item: dict[str, Any]) -> list[ToolUse]:
+    """Return the tool that an item of the model asks for."""
+    return [ToolUse(*use, string(item.get("type"))) for use in tool_uses({"output": [item]})]
+
+
+def tool_results(item: dict[str, Any]) -> list[ToolResult]:
+    """Return the result that an item is."""
+    if not _is_output(item) or "role" in item or item.get("execution") == "server":
+        return []
+    failed = item.get("status") in ("failed", "incomplete")
+    return [ToolResult(string(item.get("call_id")), None, item.get("output"), failed)]
+
+
+_OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+"""Calls whose output is a text, so that it can be made from a result."""
+
+
+def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
+    """Return the items that carry tool results; None if one has no shape made of a text."""
+    if any(use.form not in _OUTPUTS for use, _ in answered):
+        return None
+    return [
+        {"type": _OUTPUTS[use.form or ""], "call_id": use.id, "output": as_text(outcome.value)}
+        for use, outcome in answered
+    ]
+
+
+# A stream put together.
+
+_LAST_EVENTS = (
+    "response.completed", "response.incomplete", "response.failed", "response.cancelled",
+    "response.done",  # a realtime session's
+)  # fmt: skip
+_FIRST_EVENTS = ("response.created", "response.queued", "response.in_progress")
+_IN_PARTS = {
+    "output_text": ("content", "output_text", "text"),
+    "refusal": ("content", "refusal", "refusal"),
+    "reasoning_text": ("content", "reasoning_text", "text"),
+    "reasoning_summary_text": ("summary", "summary_text", "text"),
+}
+"""Text that belongs to a part of an item: the list of parts, the part's type, its field."""
+_IN_ITEM = {
+    "function_call_arguments": ("function_call", "arguments"),
+    "mcp_call_arguments": ("mcp_call", "arguments"),
+    "custom_tool_call_input": ("custom_tool_call", "input"),
+    "code_interpreter_call_code": ("code_interpreter_call", "code"),
+}
+"""Text that belongs to an item itself: the item's type, its field."""
+
+
+class StreamAssembler(Assembler):
+    """Takes in the events of one stream."""
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__(problems)
+        self._begin(None)
+
+    def _begin(self, response: dict[str, Any] | None) -> None:
+        self._response = response
+        self._final: dict[str, Any] | None = None
+        self._items: dict[int, dict[str, Any]] = {}
+        self._finished: set[int] = set()
+        self._by_id: dict[str, int] = {}
+        self._parts: dict[int, dict[tuple[str, int], dict[str, Any]]] = {}
+        self._last = -1
+        self.texts = Texts()
+
+    def add(self, event: dict[str, Any]) -> bool:
+        """Take in one event; True if the model said something in it."""
+        kind = string(event.get("type")) or ""
+        if kind in _FIRST_EVENTS:
+            self._respond(kind, mapping(event.get("response")))
+            return False
+        if kind in _LAST_EVENTS:
+            self._final = mapping(event.get("response"))
+            self.complete = True
+            self.fail(error_of(self._final), event)
+            return False
+        if kind == "error" or (not kind and "error" in event):
+            flat = string(event.get("code")), words(event.get("message"))
+            self.fail(error_of(event) or flat, event)
+            return False
+        return self._progress(kind.removeprefix("response."), event)
+
+    def _respond(self, kind: str, response: dict[str, Any]) -> None:
+        if kind == "response.created" and self._items:  # begun anew, as gateways do
+            self.aborted.append(self.body() or {})
+            self.complete = False
+            self._begin(None)
+        self._response = response or self._response
+
+    def _progress(self, kind: str, event: dict[str, Any]) -> bool:
+        name, _, verb = kind.rpartition(".")
+        if name == "output_item":
+            return self._item(verb, event)
+        if kind == "output_text.annotation.added":
+            grow(self._part(event, "content", "output_text"), "annotations", [event.get("annotation")])
+            return False
+        if name in ("content_part", "reasoning_summary_part"):
+            kept = "content" if name == "content_part" else "summary"
+            new = mapping(event.get("part"))
+            part = self._part(event, kept, string(new.get("type")) or "output_text")
+            fill(part, new, "text", "refusal")
+            for field in ("text", "refusal"):
+                if string(new.get(field)):
+                    self.texts.put(part, field, new[field])
+            return False
+        owner, field = self._place(name, event)
+        if owner is None or verb not in ("delta", "done"):
+            return False
+        if verb == "delta":
+            return self.texts.add(owner, field, event.get("delta"))
+        self.texts.put(owner, field, event.get(field if isinstance(field, str) else "command"))
+        return False
+
+    def _place(self, name: str, event: dict[str, Any]) -> tuple[Any, Any]:
+        """Return the object or list, and the key in it, to which a piece of text belongs."""
+        if name in _IN_PARTS:
+            kept, type, field = _IN_PARTS[name]
+            return self._part(event, kept, type), field
+        if name in _IN_ITEM:
+            type, field = _IN_ITEM[name]
+            return self._of(event, type)[1], field
+        if name == "apply_patch_call_operation_diff":
+            return object_in(self._of(event, "apply_patch_call")[1], "operation"), "diff"
+        if name == "shell_call_command":
+            action = object_in(self._of(event, "shell_call")[1], "action")
+            commands = action.get("commands")
+            if not isinstance(commands, list):
+                commands = action["commands"] = []
+            index = index_of(event.get("command_index"))
+            if index is None or index >= len(commands):
+                index = len(commands)
+                commands.append("")
+            return commands, index
+        return None, None
+
+    def _item(self, verb: str, event: dict[str, Any]) -> bool:
+        item = mapping(event.get("item"))
+        index = self._index(event, string(item.get("id")))
+        if index is None:
+            index = self._last + 1
+        self._last = max(self._last, index)
+        self._items[index] = item
+        self._parts.pop(index, None)
+        if string(item.get("id")):
+            self._by_id[item["id"]] = index
+        if verb == "done":
+            self._finished.add(index)
+        said = item.get("content") or item.get("summary")
+        return item.get("type") not in ("message", "reasoning") or bool(said)
+
+    def _index(self, event: dict[str, Any], id: str | None) -> int | None:
+        index = index_of(event.get("output_index"))
+        return self._by_id.get(id or "") if index is None else index
+
+    def _of(self, event: dict[str, Any], type: str) -> tuple[int, dict[str, Any]]:
+        """Return the item an event speaks of; a finished one is not changed any more."""
+        index = self._index(event, string(event.get("item_id")))
+        if index is None:
+            index = max(self._last, 0)
+        if index in self._finished:
+            return index, {}
+        item = self._items.get(index)
+        if item is None:
+            self.problems.note(f"{event.get('type')} for item {index}, which never began")
+            item = self._items[index] = {"type": type, "id": event.get("item_id")}
+            self._last = max(self._last, index)
+            if type == "message":
+                item["role"] = "assistant"
+        return index, item
+
+    def _part(self, event: dict[str, Any], kept: str, type: str) -> dict[str, Any]:
+        owner = "reasoning" if kept == "summary" or type == "reasoning_text" else "message"
+        index, item = self._of(event, owner)
+        number = index_of(event.get("summary_index" if kept == "summary" else "content_index")) or 0
+        known = self._parts.setdefault(index, {})
+        part = known.get((kept, number))
+        if part is None:
+            part = {"type": type, "refusal" if type == "refusal" else "text": ""}
+            if type == "output_text":
+                part["annotations"] = []
+            grow(item, kept, [part])
+            known[kept, number] = part
+        return part
+
+    def body(self) -> dict[str, Any] | None:
+        """Return the response; one that broke off keeps the status it had."""
+        self.texts.join()
+        output = [self._items[index] for index in sorted(self._items)]
+        if self._final:
+            if output and not self._final.get("output"):
+                self._final["output"] = output  # left out by gateways that think it was said before
+            return self._final
+        if self._response is None and not output:
+            return None
+        begun = self._response or {}
+        return {"object": "response", "status": "in_progress", **begun, "output": output}
+
+
+# An answer as a stream again.
+
+_ENDED = ("completed", "incomplete", "failed", "cancelled")
+_TEXT_PARTS = {
+    "output_text": ("response.output_text", "text"),
+    "refusal": ("response.refusal", "refusal"),
+    "reasoning_text": ("response.reasoning_text", "text"),
+    "summary_text": ("response.reasoning_summary_text", "text"),
+}
+"""Parts of an item that come in pieces: the events' name, and the field."""
+_TEXT_ITEMS = {
+    "function_call": ("response.function_call_arguments", "arguments"),
+    "custom_tool_call": ("response.custom_tool_call_input", "input"),
+    "mcp_call": ("response.mcp_call_arguments", "arguments"),
+}
+_ADDED = {
+    "content": ("content_index", "response.content_part"),
+    "summary": ("summary_index", "response.reasoning_summary_part"),
+}
+
+
+def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the stream_events, each with type and number."""
+    for number, event in enumerate(_events(body)):
+        yield {"type": event["type"], "sequence_number": number, **event}
+
+
+def _events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    unsaid = {"usage": None, "incomplete_details": None, "error": None}
+    begun = {**body, "status": "in_progress", "output": [], **unsaid}
+    yield {"type": "response.created", "response": begun}
+    yield {"type": "response.in_progress", "response": begun}
+    for index, item in enumerate(mappings(body.get("output"))):
+        at = {"item_id": item.get("id"), "output_index": index}
+        yield {"type": "response.output_item.added", "output_index": index, "item": _started(item)}
+        for event in _within(item):
+            yield {"type": event["type"], **at, **event}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    status = string(body.get("status"))
+    yield {"type": f"response.{status if status in _ENDED else 'completed'}", "response": body}
+
+
+def _started(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item as it is before anything is said in it."""
+    started = dict(item)
+    kind = string(item.get("type")) or ""
+    if "status" in item:
+        started["status"] = "in_progress"
+    if kind in _TEXT_ITEMS:
+        started[_TEXT_ITEMS[kind][1]] = ""
+    if kind in ("message", "reasoning"):
+        started |= {key: [] for key in _ADDED if type(item.get(key)) is list}
+    return started
+
+
+def _within(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    kind = string(item.get("type")) or ""
+    if kind in _TEXT_ITEMS:
+        name, field = _TEXT_ITEMS[kind]
+        yield from _text(name, field, item.get(field), {"name": item["name"]} if "name" in item else {})
+    if kind in ("message", "reasoning"):
+        for key, (index_name, added) in _ADDED.items():
+            for number, part in enumerate(mappings(item.get(key))):
+                for event in _part(part, added):
+                    yield {"type": event["type"], index_name: number, **event}
+
+
+def _part(part: dict[str, Any], added: str) -> Iterator[dict[str, Any]]:
+    name, field = _TEXT_PARTS.get(string(part.get("type")) or "", ("", ""))
+    noted = mappings(part.get("annotations"))
+    empty = {**part, field: "", **({"annotations": []} if noted else {})} if name else part
+    yield {"type": f"{added}.added", "part": empty}
+    if name:
+        told: dict[str, Any] = {"logprobs": []} if name == "response.output_text" else {}
+        yield from _text(name, field, part.get(field), told, told)
+    for number, each in enumerate(noted):
+        kind = "response.output_text.annotation.added"
+        yield {"type": kind, "annotation_index": number, "annotation": each}
+    yield {"type": f"{added}.done", "part": part}
+
+
+def _text(
+    name: str, field: str, text: object, at_end: dict[str, Any], with_each: dict[str, Any] | None = None
+) -> Iterator[dict[str, Any]]:
+    for piece in pieces_of(text):
+        yield {"type": f"{name}.delta", "delta": piece, **(with_each or {})}
+    yield {"type": f"{name}.done", field: text, **at_end}
+
+
+def restream(body: dict[str, Any], url: str | None) -> list[bytes]:
+    """Return the pieces, one event each, of a stream that is this answer."""
+    return [sse.written_with_name(event) for event in stream_events(body)]
+
+
+# Conversion from and to the neutral model.
+
+
+def read_messages(conversation: Conversation, items: list[Any], instructions: object = None) -> None:
+    """Take in input items: messages, calls, outputs and reasoning side by side."""
+    if string(instructions):
+        conversation.system.append(str(instructions))
+    for item in mappings(items):
+        kind = string(item.get("type")) or "message"
+        if kind == "message":
+            role, content = item.get("role"), item.get("content")
+            if role in SYSTEM_ROLES:
+                conversation.add_system(words(content))
+            else:
+                parts = neutral_parts(content, neutral_part, conversation.lost)
+                conversation.add("assistant" if role == "assistant" else "user", parts)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            conversation.add("user", [_neutral_result(item, conversation.lost)])
+        else:
+            _add_call(conversation, item, kind)
+
+
+def _neutral_result(item: dict[str, Any], lost: Losses) -> ToolResult:
+    output = item.get("output")
+    if isinstance(output, list):
+        within = plain_parts(neutral_parts(output, neutral_part, lost))
+    else:
+        within = (Text(as_text(output)),)
+    return ToolResult(string(item.get("call_id")), None, output, parts=within)
+
+
+def _add_call(conversation: Conversation, item: dict[str, Any], kind: str) -> None:
+    if kind in ("function_call", "custom_tool_call"):
+        conversation.add("assistant", [*message_uses(item)])
+    elif kind == "reasoning":
+        conversation.lost.add("reasoning")
+    else:
+        conversation.lost.add(f"an item of type {kind}")
+
+
+# The same as in Chat Completions.
+read_tool_choice = openai_chat.read_tool_choice

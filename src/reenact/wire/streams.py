@@ -1,0 +1,156 @@
+"""Streamed answers: the bytes of a stream into the answer it is, and an answer into a stream again.
+
+Pure and total: any bytes, cut anywhere, give what can be read from them, in linear time; nothing raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from . import eventstream, reading, sse
+from .assembler import Assembler, Problems
+from .json_values import mapping
+from .providers import BY_NAME, PROVIDERS, gemini, named
+
+_SSE, _NDJSON, _JSON = "text/event-stream; charset=utf-8", "application/x-ndjson", "application/json"
+_TYPES = {
+    "text/event-stream": "sse",
+    eventstream.CONTENT_TYPE: "eventstream",
+    "application/x-ndjson": "ndjson",
+    "application/jsonl": "ndjson",
+}
+_BINARY_PATHS = ("/converse-stream", "/invoke-with-response-stream")
+
+
+class Assembled:
+    """What a stream came to."""
+
+    __slots__ = ("aborted", "body", "complete", "error", "events", "first_content", "problems")
+
+    def __init__(self, events: int, first_content: int | None, found: Assembler) -> None:
+        body = found.body()
+        self.body = found.failure if body is None else body
+        """The answer in the shape it has without streaming; None if nothing of one came."""
+        self.complete = found.complete
+        """True if the provider said that this was all; a stream that was cut is not."""
+        self.error = found.error
+        """(type, message) of an error that came in the stream, after the status 200."""
+        self.first_content = first_content
+        """Where in the data the event ends in which the model said something first."""
+        self.events = events
+        """How many events came."""
+        self.aborted = found.aborted
+        """Answers that broke off and were begun anew in the same stream."""
+        self.problems = list(found.problems)
+        """What was skipped, in words."""
+
+
+def assemble(data: bytes, provider: str | None, content_type: str | None = None) -> Assembled:
+    """Put the answer together from a stream, cut or whole; its events tell the dialect better than a name."""
+    problems = Problems()
+    found = _assembler(data, provider, content_type, problems)
+    count, first_content, repeated = 0, None, sse.RepeatedDeltas()
+    for event in _events(data, content_type, problems, repeated):
+        count += 1
+        content = event.data
+        if content is None:
+            found.done()
+        elif (len(content) == 1 or "__type" in content) and (error := eventstream.exception(content)):
+            found.fail(error, {"__type": error[0], "message": error[1]})
+        elif found.add(content) and first_content is None:
+            first_content = event.end
+        if found.only_said is not None and first_content is not None:
+            repeated.learn(event.block, *found.only_said)
+        else:
+            repeated.head = b""
+        found.only_said = None
+    return Assembled(count + repeated.taken, first_content, found)
+
+
+def _events(
+    data: bytes, content_type: str | None, problems: Problems, repeated: sse.RepeatedDeltas | None = None
+) -> Iterator[sse.Event]:
+    binary = eventstream.CONTENT_TYPE in (content_type or "").lower() or eventstream.is_frame(data)
+    return eventstream.events(data, problems) if binary else sse.events(data, problems, repeated)
+
+
+def _assembler(data: bytes, provider: str | None, content_type: str | None, problems: Problems) -> Assembler:
+    """Return the assembler of the dialect that the first recognisable event is in."""
+    for event in _events(data, content_type, Problems()):
+        if event.data is None:
+            continue
+        if _is_whole(event.data):
+            return WholeAnswer(problems)
+        for each in PROVIDERS:
+            if each.is_event(event.data):
+                return each.StreamAssembler(problems)
+    return named(provider).StreamAssembler(problems)
+
+
+def _is_whole(event: dict[str, Any]) -> bool:
+    """True for an answer that was not streamed, though it was asked to be."""
+    if event.get("type") == "message" or event.get("object") in ("chat.completion", "response"):
+        return True
+    return isinstance(mapping(event.get("output")).get("message"), dict)
+
+
+class WholeAnswer(Assembler):
+    """An answer that came whole, though a stream was asked for: some servers know no streams."""
+
+    _body: dict[str, Any] | None = None
+
+    def add(self, event: dict[str, Any]) -> bool:
+        """Take in the answer; the last one, should there be more."""
+        self._body = event
+        self.complete = True
+        self.fail(reading.error_of(event), event)
+        return bool(reading.answers(event))
+
+    def body(self) -> dict[str, Any] | None:
+        """Return the answer."""
+        return self._body
+
+
+def stream_kind(
+    provider: str | None, url: str | None, content_type: str | None, request_body: object
+) -> str | None:
+    """Return how an answer is streamed: ``sse ndjson eventstream``, ``json`` (an array, from Gemini
+    without ``alt=sse``), or None if it is not. The answer's content type decides; where it says
+    nothing of the matter, the URL and the request do."""
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if kind in _TYPES:
+        return _TYPES[kind]
+    path = (url or "").partition("?")[0]
+    plain = kind.endswith("json")
+    if path.endswith(":streamGenerateContent"):
+        return "json" if plain or gemini.is_array_stream(url) else "sse"
+    if plain:
+        return None  # an error, or a server that knows no streams
+    if path.endswith(_BINARY_PATHS):
+        return "eventstream"
+    wanted = mapping(request_body).get("stream")
+    if provider == "ollama" and path.endswith(("/api/chat", "/api/generate")):
+        return None if wanted is False else "ndjson"  # streaming is its default
+    return "sse" if wanted is True else None
+
+
+def stream_of(body: dict[str, Any], provider: str | None, url: str | None) -> list[bytes]:
+    """Return the pieces, one event each, of a stream that is this answer; ValueError if none is known.
+
+    For an edited answer in the place of a streamed one: the agent's SDK reads it as it reads the provider's.
+    What a dialect cannot stream as it stands (two neighbouring texts of Gemini) is streamed as it does it.
+    """
+    dialect = reading.provider_of_answer(body, provider)
+    if dialect is None:
+        raise ValueError("no stream is known for an answer of this shape")
+    return BY_NAME[dialect].restream(body, url)
+
+
+def stream_type(provider: str | None, url: str | None) -> str:
+    """Return the content type that goes with such a stream."""
+    if (url or "").partition("?")[0].endswith(_BINARY_PATHS) or provider == "bedrock":
+        return eventstream.CONTENT_TYPE
+    if gemini.is_array_stream(url):
+        return _JSON
+    return _NDJSON if provider == "ollama" else _SSE
