@@ -19,6 +19,8 @@ AGENT = '''
 import json, os, sys, urllib.request
 from pathlib import Path
 
+import reenact
+
 WORLD = Path(__file__).with_name("world.txt")
 
 
@@ -56,8 +58,13 @@ def work(plan):
         messages.append({"role": "user", "content": results})
 
 
+@reenact.run
+def order(plan):
+    return work(plan)
+
+
 if __name__ == "__main__":
-    print(work(sys.argv[1]))
+    print((order if sys.argv[2:] == ["function"] else work)(sys.argv[1]))
 '''
 
 
@@ -70,10 +77,10 @@ class Shop:
         self._world = folder / "world.txt"
         (folder / "agent.py").write_text(AGENT)
 
-    def record(self, name: str, *tools: str) -> None:
+    def record(self, name: str, *tools: str, how: str = "program") -> None:
         """Record a run whose model asks for some tools, one in each turn."""
         plan = [[[tool, {"item": f"item {number}"}]] for number, tool in enumerate(tools, 1)]
-        done = self("run", "--name", name, "agent.py", json.dumps(plan))
+        done = self("run", "--name", name, "agent.py", json.dumps(plan), how)
         assert done.returncode == 0 and self.ran() == list(tools), done.stderr
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -86,6 +93,10 @@ class Shop:
         """The tools that ran since the last command was typed, in order."""
         lines = self._world.read_text().splitlines() if self._world.exists() else []
         return [line.partition(" ")[0] for line in lines]
+
+    def tests(self) -> list[Path]:
+        """The tests that were written."""
+        return sorted(self.folder.glob("tests/*.py"))
 
 
 @pytest.fixture
@@ -105,3 +116,42 @@ def test_live_tools_can_be_repeated(shop: Shop) -> None:
         done = shop(*command, "--live-tools", "ship")
         assert (done.returncode, shop.ran()) == (2, []) and "weigh (1×)" in done.stderr
         assert "--live-tools ship,weigh" in done.stderr
+
+
+@pytest.mark.parametrize("how", ["program", "function"])
+def test_a_test_runs_no_tool_that_is_not_allowed(shop: Shop, how: str) -> None:
+    shop.record("first", "weigh", "ship", "ship", how=how)
+    run = "first" if how == "program" else "order"
+    for flags in ((), ("--kind", "tool"), ("--kind", "prompt"), ("--no-check",), ("--live-tools", "ship")):
+        refused = shop("test", run, *flags)
+        assert (refused.returncode, shop.ran(), shop.tests()) == (2, [], []), refused.stderr
+        assert "they would run again: weigh (1×)" in refused.stderr and "@tap.tool" in refused.stderr
+    assert "--live-tools ship,weigh" in refused.stderr
+    wrong = shop("test", run, "--live-tools", "wiegh,ship")
+    assert (wrong.returncode, shop.ran()) == (2, []) and "no tool 'wiegh'" in wrong.stderr
+
+    once = ["weigh", "ship", "ship"]
+    for flags in (("--live-tools", "weigh", "--live-tools", "ship"), ("--live-tools", "all")):
+        done = shop("test", run, "--force", *flags)
+        assert (done.returncode, shop.ran()) == (0, once + once), done.stderr  # a look, then the test
+        assert "really run each time test_" in done.stderr and "ship, weigh" in done.stderr
+        (made,) = shop.tests()
+        assert 'live_tools=["ship", "weigh"]' in made.read_text()
+
+
+def test_of_several_runs_those_are_left_out_whose_tools_may_not_run(shop: Shop) -> None:
+    shop.record("heavy", "weigh")
+    shop.record("sent", "ship")
+    refused = shop("test", ".reenact")
+    assert (refused.returncode, shop.ran(), shop.tests()) == (2, [], []), refused.stderr
+    assert "heavy: " in refused.stderr and "sent: " in refused.stderr
+    assert "--live-tools ship,weigh" in refused.stderr
+    wrong = shop("test", "heavy", "sent", "--live-tools", "weigh,shop")
+    assert (wrong.returncode, shop.ran()) == (2, []) and "no tool 'shop' is known from 2 runs" in wrong.stderr
+
+    done = shop("test", ".reenact", "--live-tools", "weigh", "--json")
+    assert (done.returncode, shop.ran()) == (0, ["weigh", "weigh"]), done.stderr
+    told = json.loads(done.stdout)
+    assert [(each["name"], each["live_tools"]) for each in told["tests"]] == [("test_heavy", ["weigh"])]
+    assert [text.partition(": ")[0] for text in told["left_out"]] == ["sent"]
+    assert "they would run again: ship (1×); --live-tools ship" in told["left_out"][0]

@@ -30,7 +30,7 @@ def _look_at_call(case: Case, fixture: str) -> dict[str, Any]:
         "trace": fixture,
         "entry": entry_text(case),
         "folder": case.folder,
-        "live": ["all"] if case.kind == TOOL_KIND else [],
+        "live": ["all"] if case.kind == TOOL_KIND else case.live,
         "rebase": case.kind == TOOL_KIND,
     }
     done = _python(["-P", "-m", LOOK], json.dumps(asked))

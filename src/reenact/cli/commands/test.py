@@ -7,6 +7,7 @@ import os
 
 from ...errors import NotATrace, ReenactError, UsageError
 from ...playback.generate.case import CODE, KINDS, PROMPT, TOOL_KIND, Case, case_of
+from ...playback.replay.preflight import ALL, check_names, known_tools, unanswered
 from ...tracefile.addresses import default_folder
 from ...tracefile.inside import with_inside
 from ...tracefile.listing import list_runs
@@ -14,6 +15,7 @@ from ...tracefile.recording import Recording
 from .. import runs
 from ..generating import Generated, Generator
 from ..output import Output
+from ..starting import add_live_tools
 from ..text import clean, count
 
 DESCRIPTION = """\
@@ -27,15 +29,19 @@ blame, no test of the code can show it: then it is one of the prompt.
   tool    model recorded, tools run: they still give what they gave
   prompt  model live, several times, tools recorded: how often it does well (--reenact=live)
 
+Tools decorated with @tap.tool and those of MCP sessions are recorded. Any other tool is code that would
+really run, now and each time the test runs: it is listed, and there is no test unless --live-tools allows it.
+
 Several runs make one file; those that would make the same test are left out. The run is started again and the
 test is run before anything is left on disk. Exit code: 2, and nothing is written, if the code is not here any
-more, goes another way than the recording, or the test does not pass."""
+more, goes another way than the recording, would run a tool that may not run, or the test does not pass."""
 EXAMPLES = """\
   reenact test @failed                         a test that fails until the code is mended
   reenact test trip.jsonl -o tests/test_trip.py
   reenact test --failed                        all failed runs of the folder, each failure once
   reenact test trip --kind prompt --samples 10
   reenact test trip --entry trip:plan          the function that it was a call of
+  reenact test trip --live-tools search        this tool is not recorded, and may run
 """
 
 _SAYS = {
@@ -72,6 +78,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-lossy", action="store_true", help="also where answers are redacted, cut or withheld"
     )
+    add_live_tools(
+        parser, "tools without @tap.tool that may run, now and whenever the test does; all for all of them"
+    )
     parser.add_argument(
         "--force", action="store_true", help="write over a test that was changed or is another run's"
     )
@@ -88,7 +97,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     if args.samples < 1:
         raise UsageError(f"--samples {args.samples}", hint="at least 1")
-    cases, left_out = _cases(args)
+    found, left_out = _cases(args)
+    cases = _allowed(found, args.live_tools, left_out)
     maker = Generator(
         output=args.output,
         samples=args.samples,
@@ -135,6 +145,30 @@ def _cases(args: argparse.Namespace) -> tuple[list[Case], list[str]]:
     return found, left_out
 
 
+def _allowed(cases: list[Case], names: list[str], left_out: list[str]) -> list[Case]:
+    """Return the runs whose tools may all run or are answered; others are left out, or are a UsageError if
+    no other run is there."""
+    known = {name for case in cases for name in known_tools(case.recording)}
+    check_names(names, known, cases[0].recording.name if len(cases) == 1 else count(len(cases), "run"))
+    if len(cases) == 1 and not left_out:
+        return [cases[0].allowing(names)]
+    found, refused = [], set()
+    for case in cases:
+        known = known_tools(case.recording)
+        try:
+            found.append(case.allowing([name for name in names if name in known or name == ALL]))
+        except UsageError as why:
+            would_run = sorted(unanswered(case.recording))
+            left_out.append(f"{case.recording.name}: {why}; --live-tools {','.join(would_run)} allows it")
+            refused |= set(would_run)
+    if not found:
+        raise UsageError(
+            f"none of these runs makes a test: {'; '.join(left_out)}",
+            hint=f"let these tools run: --live-tools {','.join(sorted(refused))}",
+        )
+    return found
+
+
 def _addresses(args: argparse.Namespace) -> list[tuple[str, str | None]]:
     """Return file and id of each run that is meant."""
     folders = [each for each in args.run_addresses if os.path.isdir(each)]
@@ -159,9 +193,9 @@ def _tell(made: Generated, out: Output) -> None:
         if case.blame is not None:
             who, why = case.blame
             out.say(clean(f"reenact: {case.recording.name} failed; to blame is the {who}: {why}"))
-        if case.live and case.kind == CODE:
+        if case.live:
             names = ", ".join(case.live)
-            out.say(clean(f"reenact: tools that are not recorded by themselves run in the test: {names}"))
+            out.say(clean(f"reenact: these tools really run each time {case.name} does: {names}"))
     for kind in dict.fromkeys(case.kind for case in made.cases):
         can, cannot = _SAYS[kind]
         out.say(f"reenact: a {kind} test {can};")

@@ -35,7 +35,9 @@ def run(args: argparse.Namespace, alone: Recording, out: Output) -> int:
     call = call_at(tape, args.at, alone)
     edits = edits_of(args)
     edits.check(call, tape)
-    live = live_tools(recording, tape, call, args.live_tools)
+    would_run = preflight.unanswered(recording)
+    allowed = preflight.live_tools(recording, args.live_tools, offered=_declared(tape))
+    live = tuple(name for name in allowed if name in would_run)
     _check_around(tape, call, args.live_tools)
     start = start_of(recording, args.command, "fork")
     choice = world.prepare(args, recording, tape, call, out)
@@ -125,18 +127,6 @@ def _is_after(call: RecordedCall, event: Event) -> bool:
     return call.event.writer == event.writer and (call.event.step or 0) > (event.step or 0)
 
 
-def live_tools(
-    recording: Recording, tape: Tape, call: RecordedCall, allowed: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the tools that cannot be answered and will run; UsageError for those that may not."""
-    would_run = preflight.unanswered(recording)
-    _check_names(allowed, {*would_run, *tape.tools()} | _declared(tape), recording)
-    named = tuple(name for name in allowed if name in would_run or name == ALL)
-    if not would_run:
-        return ()
-    return tuple(name for name in preflight.live_tools(recording, named) if name in would_run)
-
-
 def _check_around(tape: Tape, call: RecordedCall, allowed: Sequence[str]) -> None:
     """UsageError if the cut lies in a tool that would have to run and may not."""
     settings = tool_effects()
@@ -147,15 +137,6 @@ def _check_around(tape: Tape, call: RecordedCall, allowed: Sequence[str]) -> Non
                 f"the cut lies in {each.label()}, so that would have to run again",
                 hint=f"--live-tools {each.tool} allows it; or cut before it, at step {each.event.step}",
             )
-
-
-def _check_names(allowed: Sequence[str], known: set[str], recording: Recording) -> None:
-    unknown = [name for name in allowed if name not in known and name != ALL]
-    if unknown:
-        names = ", ".join(sorted(known)) or "none"
-        raise UsageError(
-            f"no tool {unknown[0]!r} is known from {recording.name}", hint=f"its tools: {names}; or {ALL}"
-        )
 
 
 def _declared(tape: Tape) -> set[str]:

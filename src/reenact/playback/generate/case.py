@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -55,7 +56,7 @@ class Case:
     failed: str
     """How it failed, if it did."""
     live: list[str] = field(default_factory=list)
-    """Tools that are no part of the recording and run in the test, too."""
+    """Tools that run in the test, because the user allows it."""
     seen: dict[str, Any] = field(default_factory=dict)
     """What happened when it was run again (``look``); empty if it was not."""
     name: str = ""
@@ -85,12 +86,16 @@ class Case:
         """Return the same with what was seen."""
         return replace(self, seen=seen)
 
+    def allowing(self, names: Sequence[str]) -> Case:
+        """Return the same with the tools that may run; UsageError if one would run that is not named."""
+        return replace(self, live=preflight.live_tools(self.recording, names))
+
     def named(self, name: str) -> Case:
         return replace(self, name=name)
 
 
 def case_of(recording: Recording, *, kind: str | None = None, entry: str | None = None) -> Case:
-    """Return a run as a test; UsageError if it cannot be one."""
+    """Return a run as a test in which no tool is allowed to run; UsageError if it cannot be one."""
     tape = Tape(recording)
     if not tape.calls:
         raise UsageError(
@@ -118,7 +123,6 @@ def case_of(recording: Recording, *, kind: str | None = None, entry: str | None 
         turns=recording.totals.turns,
         final=_final(recording),
         failed=failure_text(recording),
-        live=sorted(preflight.unanswered(recording)),
     )
     return made.named(f"test_{slug(_plain_name(made))}")
 

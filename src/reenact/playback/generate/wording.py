@@ -94,7 +94,9 @@ def _marks(case: Case, trace: str) -> str:
     if case.kind == PROMPT:
         marks.append("@pytest.mark.live")
     elif case.sort != COMMAND:
-        more = ', guard="none", live_tools=["all"], rebase=True' if case.kind == TOOL_KIND else ""
+        more = f", live_tools={literal(case.live)}" if case.live else ""
+        if case.kind == TOOL_KIND:
+            more = ', guard="none", live_tools=["all"], rebase=True'
         marks.append(f"@pytest.mark.reenact({quoted(trace)}{more})")
     if case.kind == CODE and case.is_failed:
         raises = f"raises={_raised_name(case)}, "

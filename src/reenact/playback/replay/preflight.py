@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...capture.install import ALL as ALL_HTTP
 from ...capture.install import MODELS
@@ -61,16 +61,32 @@ def _is_made_up(call: Call, recording: Recording) -> bool:
     return call.tool not in offered
 
 
-def live_tools(recording: Recording, allowed: Sequence[str]) -> list[str]:
-    """Return the tools that will run; UsageError names those that would without being allowed to."""
-    would_run = unanswered(recording)
-    known = {call.tool for call in recording.calls() if call.tool is not None} | set(would_run)
+def known_tools(recording: Recording) -> set[str]:
+    """Return the tools that may be named for a run: those it recorded, and those that would run again."""
+    return _recorded_tools(recording) | set(unanswered(recording))
+
+
+def _recorded_tools(recording: Recording) -> set[str]:
+    return {call.tool for call in recording.calls() if call.tool is not None}
+
+
+def check_names(allowed: Iterable[str], known: Iterable[str], where: str) -> None:
+    """UsageError for the first of some names that is no known tool."""
     unknown = [name for name in allowed if name not in known and name != ALL]
     if unknown:
         names = ", ".join(sorted(known)) or "none"
         raise UsageError(
-            f"no tool {unknown[0]!r} was called in {recording.name}", hint=f"its tools: {names}; or {ALL}"
+            f"no tool {unknown[0]!r} is known from {where}", hint=f"its tools: {names}; or {ALL}"
         )
+
+
+def live_tools(recording: Recording, allowed: Sequence[str], offered: Iterable[str] = ()) -> list[str]:
+    """Return the tools that will run; UsageError names those that would without being allowed to.
+
+    ``offered`` are further tools that may be named: the model knows them, and has not called them.
+    """
+    would_run = unanswered(recording)
+    check_names(allowed, {*_recorded_tools(recording), *would_run, *offered}, recording.name)
     if ALL in allowed:
         return sorted({*would_run, *allowed} - {ALL})
     refused = {name: times for name, times in would_run.items() if name not in allowed}
@@ -82,4 +98,4 @@ def live_tools(recording: Recording, allowed: Sequence[str]) -> list[str]:
             " Decorate them with @tap.tool and record again to have them answered,"
             f" or let them run: --live-tools {','.join([*allowed, *refused])}",
         )
-    return sorted(allowed)
+    return sorted(set(allowed))
