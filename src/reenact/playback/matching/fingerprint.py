@@ -81,6 +81,10 @@ class Request:
         """Return the request that a tool's call is."""
         return cls(TOOL, name, without_addresses(args))
 
+    def without_upload(self) -> Request:
+        """Return the same request without its body that is no JSON."""
+        return Request(self.kind, self.name, self.body, url=self.url)
+
     @cached_property
     def fingerprint(self) -> Fingerprint:
         if self.kind == TOOL:

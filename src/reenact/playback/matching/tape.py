@@ -17,9 +17,10 @@ from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from ...wire.reading import conversation_key
 from ..rebuild.whole import is_mark
-from .answers import HOSTS_OWN, Answer, answer_of, outcome_of
+from .answers import EXCEPTION, HOSTS_OWN, Answer, answer_of, outcome_of
 from .fingerprint import HTTP, MODEL, TOOL, Fingerprint, Request, Shape, of_parts
 from .parts import Part, element_part
+from .uploads import is_beginning
 
 NEVER = float("inf")
 _MOST_PARTS = 20_000
@@ -151,6 +152,21 @@ class RecordedCall:
                 return answer_of(self._call, self.kind == MODEL and self.is_stream)
             finally:
                 self._forget()
+
+    def is_cut_upload_of(self, request: Request) -> bool:
+        """True if it asked the same as a request with a body, but ended before all of that was sent."""
+        if request.sent is None or self.kind == TOOL:
+            return False
+        asked = self.request
+        cut = asked.sent
+        if cut is None and asked.body is None and self.outcome in (*HOSTS_OWN, EXCEPTION):
+            cut = {}
+        elif cut is None or cut.get("cut") is not True:
+            return False
+        return (
+            asked.without_upload().fingerprint.l1 == request.without_upload().fingerprint.l1
+            and is_beginning(cut, request.sent)
+        )
 
     @property
     def request_lossy(self) -> bool:
