@@ -110,6 +110,7 @@ def test_the_world_before_the_cut_is_to_be_told_of(desk, provider: Provider) -> 
     for effect in ("write", "irreversible", "untold"):
         code, said, looked = desk(effect)
         assert (code, looked) == (2, 0) and "lookup" in said and "--stale-world" in said
+        assert "; does not run again)" in said and "RUNS AGAIN" not in said
     assert len(provider.settled()) == before
 
 

@@ -155,3 +155,26 @@ def test_of_several_runs_those_are_left_out_whose_tools_may_not_run(shop: Shop) 
     assert [(each["name"], each["live_tools"]) for each in told["tests"]] == [("test_heavy", ["weigh"])]
     assert [text.partition(": ")[0] for text in told["left_out"]] == ["sent"]
     assert "they would run again: ship (1×); --live-tools ship" in told["left_out"][0]
+
+
+def test_a_fork_names_the_tools_that_run_again_before_the_cut(shop: Shop) -> None:
+    shop.record("first", "weigh", "ship")
+    command = ("fork", "first", "--at", "turn:3", "--set", "system=Be brief.", "--live-tools", "all")
+    refused = shop(*command)
+    assert (refused.returncode, shop.ran()) == (2, []) and "not run again" not in refused.stderr
+    listed = [line.strip() for line in refused.stderr.splitlines() if line.startswith("  ")]
+    assert [line.split()[2] for line in listed] == ["weigh", "ship"]
+    assert all(line.endswith("RUNS AGAIN before the cut)") for line in listed)
+    assert "these tools run again before the cut: weigh, ship" in refused.stderr
+
+    table = shop(*command, "--samples", "2", "--control")
+    assert (table.returncode, shop.ran()) == (2, [])
+    assert all(line in table.stderr for line in listed) and "weigh, ship" in table.stderr
+
+    done = shop(*command, "--stale-world")
+    assert (done.returncode, shop.ran()) == (0, ["weigh", "ship"]), done.stderr  # both before the cut
+
+
+def test_the_help_of_fork_tells_which_tools_run_before_the_cut(shop: Shop) -> None:
+    text = " ".join(shop("fork", "--help").stdout.split())
+    assert "not done again" not in text and "Any other tool runs again there, too" in text

@@ -95,6 +95,7 @@ def test_what_may_have_changed_something_is_listed_in_order(tape: Tape) -> None:
     ]
     assert json.loads(found[0].args) == {"cmd": "rm x"}
     assert len(found[1].args) == 80 and found[1].args.endswith("…")
+    assert [act.tool for act in found if act.runs_again] == ["shell"]
     text = found[4].text()
     assert text.startswith(f"step {found[4].step}: send") and "unknown whether it happened" in text
 

@@ -24,10 +24,12 @@ stays as it is. Changes stay in force for the rest of the run (--once: for that
 call alone). After the cut tools run by what they do to the world, as
 @tap.tool(effect=…) tells: pure and read run, write and unknown are asked about
 on a terminal and refused without one, irreversible are refused; --live-tools
-allows by name. What tools did before the cut is not done again, so if they
-changed the world you say what to do about it: --restore, --workspace or
---stale-world. Exit code: the program's own; 1 if it was stopped, 3 if it left
-its recording before the cut.
+allows by name. Before the cut, tools decorated with @tap.tool and those of MCP
+sessions return their recorded results and do not run. Any other tool runs
+again there, too, so the fork starts only if --live-tools names it. If tools
+before the cut changed the world, they are listed and you say what to do about
+it: --restore, --workspace or --stale-world. Exit code: the program's own; 1 if
+it was stopped, 3 if it left its recording before the cut.
 
 Several arms (--vary, --samples, --control) or several runs print a table of
 how each ended."""

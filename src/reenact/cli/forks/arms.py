@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ...errors import UsageError
@@ -134,7 +135,7 @@ def fork(recording: Recording, arm: Arm, number: int, flags: list[str], command:
     told = _report(printed if "--one-call" in flags else told_us)
     if told is None:
         said = [line for line in told_us.splitlines() if line.strip()]
-        raise UsageError(f"{arm.name}: {said[0] if said else 'no report'}", hint=_hint(said))
+        raise UsageError(f"{arm.name}: {_refusal(said)}", hint=_hint(said))
     return _sample(arm.name, told)
 
 
@@ -157,6 +158,12 @@ def _report(text: str) -> dict[str, Any] | None:
             except ValueError:
                 continue
     return None
+
+
+def _refusal(said: list[str]) -> str:
+    """Return why a fork was not started: its first line, and what that one lists."""
+    listed = list(takewhile(lambda line: line.startswith("  "), said[1:]))
+    return "\n".join([*said[:1], *listed]) or "no report"
 
 
 def _hint(said: list[str]) -> str | None:

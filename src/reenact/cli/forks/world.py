@@ -1,4 +1,4 @@
-"""What is done about the world before a fork: tools before the cut changed it, and do not run again."""
+"""What is done about the world before a fork, where tools before the cut changed it."""
 
 from __future__ import annotations
 

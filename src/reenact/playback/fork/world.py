@@ -1,4 +1,7 @@
-"""What tools did to the world before a cut: they do not run again, so it may not be what it was then."""
+"""What tools did to the world before a cut, so that it may not be what it was then.
+
+Most do not run again there. Those that the recording cannot answer for do, and those that the cut lies in.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from ...errors import UsageError
 from ...schema import EFFECTS
 from ...tracefile.calls import TOOL, Call
 from ..matching.tape import RecordedCall, Tape
+from ..replay.preflight import unanswered
+from .cut import tools_around
 
 PURE, READ, WRITE, IRREVERSIBLE = EFFECTS
 HARMLESS = (PURE, READ)
@@ -32,12 +37,15 @@ class Acted(NamedTuple):
     effect: str | None
     """``write`` or ``irreversible``; None if nobody has told."""
     state: str
+    runs_again: bool
+    """True if the fork runs it before the cut: the recording cannot answer for it, or the cut lies in it."""
 
     def text(self) -> str:
         """Return a line for a person."""
-        effect = "no effect told" if self.effect is None else self.effect
+        effect = "effect unknown" if self.effect is None else self.effect
         how = {DONE: "", RUNNING: ", still at work then", UNKNOWN: ", unknown whether it happened"}
-        return f"step {self.step}: {self.tool} {self.args} ({effect}{how[self.state]})"
+        again = "RUNS AGAIN before the cut" if self.runs_again else "does not run again"
+        return f"step {self.step}: {self.tool} {self.args} ({effect}{how[self.state]}; {again})"
 
 
 def effect_of(name: str | None, told: object, settings: Mapping[str, str]) -> str | None:
@@ -57,6 +65,8 @@ def effect_of(name: str | None, told: object, settings: Mapping[str, str]) -> st
 def acts_before(tape: Tape, call: RecordedCall, settings: Mapping[str, str] | None = None) -> list[Acted]:
     """Return the tools before a call that may have changed the world, in the order they began."""
     found = []
+    would_run = unanswered(tape.recording)
+    around = {each.id for each in tools_around(tape, call)}
     for each in tape.recording.calls(derived=True):
         state = _state(each, call) if each.kind == TOOL and each.id != call.id else None
         if state is None:
@@ -64,7 +74,9 @@ def acts_before(tape: Tape, call: RecordedCall, settings: Mapping[str, str] | No
         told = None if each.derived else each.event._raw().get("effect")
         effect = effect_of(each.tool, told, settings or {})
         if effect not in HARMLESS:
-            found.append(Acted(each.event.step, each.tool or "?", _excerpt(each.args), effect, state))
+            tool, runs_again = each.tool or "?", each.id in around
+            runs_again = runs_again or (each.derived and tool in would_run)
+            found.append(Acted(each.event.step, tool, _excerpt(each.args), effect, state, runs_again))
         each.event._forget()
     return found
 
@@ -102,10 +114,12 @@ def must_choose(acts: list[Acted], *, snapshots: str | None = None) -> UsageErro
     folder = f"--workspace {snapshots or 'DIR'} makes that folder what it was at the cut"
     if snapshots is None:
         folder += ", once it is recorded with reenact run --workspace DIR"
+    again = ", ".join(dict.fromkeys(act.tool for act in acts if act.runs_again))
+    warning = f" Whichever you choose, these tools run again before the cut: {again}." if again else ""
     return UsageError(
-        "tools before the cut may have changed the world, and they do not run again:\n" + "\n".join(lines),
+        "tools before the cut may have changed the world:\n" + "\n".join(lines),
         hint=f"{folder}; --restore CMD runs a command of yours that puts everything back;"
-        " --stale-world goes on with the world as it is. What tools do is told by"
+        f" --stale-world keeps the world as it is.{warning} Declare what a tool does with"
         ' @tap.tool(effect="read") or [effects] in reenact.toml',
     )
 
