@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
+from reenact.demo.model_server import scripted_model
+
 HERE = Path(__file__).parent
 WIDTH = 100
 SHOW = "reenact show @failed"
@@ -58,12 +60,9 @@ def shown() -> str:
 
 def replayed() -> str:
     """Record an agent, change one text in it and return what a replay says."""
-    sys.path.insert(0, str(HERE.parents[1] / "tests"))
-    from provider import Provider
-
-    with tempfile.TemporaryDirectory() as folder, Provider() as provider:
+    with tempfile.TemporaryDirectory() as folder, scripted_model() as base_url:
         Path(folder, "trip.py").write_text(TRIP)
-        env = {"MODEL_URL": provider.url("tools-1"), "REENACT_DIR": "."}
+        env = {"MODEL_URL": base_url, "REENACT_DIR": "."}
         typed("reenact run trip.py", folder, **env)
         typed(EDIT, folder)
         said = typed(f"{REPLAY} 2>&1 | tail -n +2", folder, **env).replace(f"{folder}/", "")

@@ -1,8 +1,8 @@
 """Every Python and shell block of README and docs does what the page says, run as a reader would run it.
 
 Blocks of a page run from top to bottom in one temporary folder: Python in one fresh interpreter,
-``$ commands`` in a shell, with a model that answers from a script. Output is compared line by line; runs of spaces count as one, ``…`` stands for
-anything, a line of only ``…`` for any number of lines.
+``$ commands`` in a shell. A page that calls a model starts ``reenact demo --serve`` itself. Output is compared
+line by line; runs of spaces count as one, ``…`` stands for anything, a line of only ``…`` for any number of lines.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from support.pages import PAGES, Block, blocks, name_of
-from support.provider import Provider
 
 HERE = Path(__file__).parent
 RUN = ("python", "console")
@@ -29,10 +29,8 @@ OTHERS = ("hypothesispytest", "langsmith_plugin", "respx", "platformdirs", "time
 
 @pytest.mark.timeout(900)  # a page starts dozens of processes, each of them with an SDK to import
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_the_code_on_the_page_runs_and_prints_what_it_says(
-    page: Path, tmp_path: Path, provider: Provider
-) -> None:
-    reader = Reader(page, tmp_path, provider)
+def test_the_code_on_the_page_runs_and_prints_what_it_says(page: Path, tmp_path: Path) -> None:
+    reader = Reader(page, tmp_path)
     try:
         for block in blocks(page):
             reader.follow(block)
@@ -45,7 +43,7 @@ def test_a_block_is_left_out_only_with_a_reason(page: Path) -> None:
     for block in blocks(page):
         where = f"{name_of(page)}:{block.line}"
         assert block.language in RUN + SHOWN, f"{where}: a {block.language} block would never be run"
-        assert block.told.get("not run", "a reason"), f"{where}: no reason is given"
+        assert block.marks.get("not run", "a reason"), f"{where}: no reason is given"
         if block.language == "console":
             assert block.text.startswith("$ "), f"{where}: a console block begins with a command"
 
@@ -53,14 +51,14 @@ def test_a_block_is_left_out_only_with_a_reason(page: Path) -> None:
 class Reader:
     """Someone who types what the page says."""
 
-    def __init__(self, page: Path, folder: Path, provider: Provider) -> None:
+    def __init__(self, page: Path, folder: Path) -> None:
         self.page = page
         self.folder = folder
         self.printed: list[str] | None = None
         self.env = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("REENACT", "TRACEPARENT"))
+            if not name.startswith(("REENACT", "TRACEPARENT", "ANTHROPIC", "OPENAI"))
         }
         tools = str(Path(sys.executable).parent)
         self.env |= {
@@ -69,24 +67,25 @@ class Reader:
             "COLUMNS": "100",
         }
         self.env |= {"HOME": str(folder), "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1", "TZ": "UTC"}
-        model = provider.url("tools-2")  # asks for the tool "lookup" twice
-        self.env |= {"ANTHROPIC_BASE_URL": model, "ANTHROPIC_API_KEY": "none"}
         self.env["PYTEST_ADDOPTS"] = " ".join(f"-p no:{name}" for name in OTHERS)
         self.python: subprocess.Popen[str] | None = None
+        self.server: subprocess.Popen[str] | None = None
 
     def follow(self, block: Block) -> None:
         where = f"{name_of(self.page)}:{block.line}"
-        if "not run" in block.told:
+        if "not run" in block.marks:
             return
-        if "file" in block.told:
-            path = self.folder / block.told["file"]
+        if "file" in block.marks:
+            path = self.folder / block.marks["file"]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
-        elif "prints" in block.told:
+        elif "prints" in block.marks:
             assert self.printed is not None, f"{where}: no Python block before it"
             compare(block.text.splitlines(), self.printed, where)
         elif block.language == "python":
             self.printed = self.run_python(block, where)
+        elif "serves" in block.marks:
+            self.serve(block, where)
         elif block.language == "console":
             self.run_console(block, where)
         elif block.language == "json" and "…" not in block.text:
@@ -118,14 +117,35 @@ class Reader:
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", timeout=200, check=False,
             )  # fmt: skip
             last = command is commands[-1][0]
-            wanted = int(block.told["exits"]) if last and "exits" in block.told else 0
+            wanted = int(block.marks["exits"]) if last and "exits" in block.marks else 0
             assert done.returncode == wanted, (
                 f"{where}: {command} exited with {done.returncode}\n{done.stdout}"
             )
             if expected:
                 compare(expected, done.stdout.splitlines(), f"{where}: {command}")
 
+    def serve(self, block: Block, where: str) -> None:
+        """Start the command in another terminal, so to speak, and export what it prints."""
+        ((command, expected),) = split_commands(block.text)
+        self.server = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+        )  # fmt: skip
+        assert self.server.stdout is not None
+        printed: list[str] = []
+        for line in self.server.stdout:
+            printed.append(line.rstrip("\n"))
+            if line.partition("=")[0] == expected[-1].partition("=")[0]:
+                break
+        compare(expected, printed, where)
+        exported = [line.removeprefix("export ") for line in printed if line.startswith("export ")]
+        self.env |= dict(line.split("=", 1) for line in exported)
+
     def close(self) -> None:
+        if self.server is not None:
+            self.server.send_signal(signal.SIGINT)
+            self.server.communicate(timeout=60)
+            assert self.server.returncode == 0, f"{name_of(self.page)}: Ctrl-C does not end the server"
         if self.python is not None:
             assert self.python.stdin is not None and self.python.stdout is not None
             self.python.stdin.close()

@@ -1,8 +1,9 @@
 """The Markdown pages of the project, taken apart into their fenced blocks.
 
-Used by the tests in this folder. A block may be told something by an HTML comment just before it:
+Used by the tests in this folder. An HTML comment just before a block marks it:
 ``<!-- not run: why -->``, ``<!-- file: agent.py -->`` (saved instead of run), ``<!-- prints -->`` (a text
-block that shows the output of the Python block before it), ``<!-- exits 1 -->`` (the last command's code).
+block that shows the output of the Python block before it), ``<!-- exits 1 -->`` (the last command's code),
+``<!-- serves -->`` (runs until the end of the page; the variables it prints are exported).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
-_COMMENT = re.compile(r"<!-- (not run|file|prints|exits)(?:[: ] ?(.*?))? -->\s*$")
+_COMMENT = re.compile(r"<!-- (not run|file|prints|exits|serves)(?:[: ] ?(.*?))? -->\s*$")
 _FENCE = re.compile(r"^( *)(`{3,})(\w*)\s*$")
 
 
@@ -26,17 +27,17 @@ class Block(NamedTuple):
     language: str
     text: str
     line: int
-    told: dict[str, str]
+    marks: dict[str, str]
 
 
 def blocks(page: Path) -> Iterator[Block]:
     """Yield the fenced blocks of a page in order."""
-    told: dict[str, str] = {}
+    marks: dict[str, str] = {}
     lines = iter(enumerate(page.read_text(encoding="utf-8").splitlines(), 1))
     for number, line in lines:
         comment = _COMMENT.match(line)
         if comment:
-            told[comment[1]] = comment[2] or ""
+            marks[comment[1]] = comment[2] or ""
             continue
         fence = _FENCE.match(line)
         if fence:
@@ -48,9 +49,9 @@ def blocks(page: Path) -> Iterator[Block]:
                 body.append(inner.removeprefix(indent))
             else:
                 raise ValueError(f"{page}:{number}: the block has no end")
-            yield Block(language, "\n".join(body) + "\n", number, told)
+            yield Block(language, "\n".join(body) + "\n", number, marks)
         if line.strip():
-            told = {}
+            marks = {}
 
 
 def name_of(page: Path) -> str:

@@ -1,19 +1,21 @@
-"""``reenact demo``: a small agent fails in a real process, and its trace tells why. Offline, no key."""
+"""``reenact demo``: a small agent fails in a real process, and its trace shows why. Offline, no key."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from typing import Any
 
-from ...demo.model_server import scripted_model
-from ...errors import TraceFileError
+from ...demo.model_server import scripted_model, variables
+from ...errors import TraceFileError, UsageError
 from ...tracefile.event import Event
 from ...tracefile.recording import Recording
 from ...wire import reading
@@ -22,24 +24,46 @@ from ..output import Output
 from ..text import clean, cut, plain, seconds
 
 DESCRIPTION = """\
-Run a small agent with three tools against a scripted model on this machine. It fails; what it recorded
-is listed, shown and followed back to the cause. Needs no network and no key, takes a second."""
+Run a small agent with three tools against a scripted model on this machine. It fails; the demo lists
+the recorded run, shows it and traces the failure to its cause. No network, no key; it takes a second.
+
+With --serve, only start the scripted model, so that you can follow the README and the tutorials with
+the SDKs of Anthropic and OpenAI and without a key. It prints the variables to export."""
 EXAMPLES = """\
-  reenact demo                  the trace is left in a new folder of the system's temporary one
-  reenact demo --keep runs/     the trace is left in runs/
+  reenact demo                  keep the trace in a new temporary folder
+  reenact demo --keep runs/     keep the trace in runs/
+  reenact demo --serve          serve the scripted model until Ctrl-C
 """
 
 _TIMEOUT = 60
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--keep", metavar="DIR", help="put the trace here")
+    parser.add_argument("--keep", metavar="DIR", help="keep the trace in this folder")
     parser.add_argument(
-        "--json", action="store_true", help="one JSON document: where the trace is, what failed"
+        "--serve", action="store_true", help="serve the scripted model on 127.0.0.1 until Ctrl-C"
+    )
+    parser.add_argument(
+        "--port", type=_port, metavar="N", help="the port for --serve (default: one that is free)"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON document: the trace and what failed; with --serve, the variables",
     )
 
 
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"a port is a number up to 65535, not {text!r}")
+    return int(text)
+
+
 def run(args: argparse.Namespace, out: Output) -> int:
+    if args.serve:
+        return _serve(args, out)
+    if args.port is not None:
+        raise UsageError("--port needs --serve", hint="reenact demo --serve --port 8000")
     folder = args.keep or tempfile.mkdtemp(prefix="reenact-demo-")
     os.makedirs(folder, exist_ok=True)
     out.say("Running a hotel-booking agent in a process of its own, against a scripted model …", "dim")
@@ -55,6 +79,32 @@ def run(args: argparse.Namespace, out: Output) -> int:
     _show_run(path, out)
     _show_cause(recording, out)
     _show_next(folder, out)
+    return 0
+
+
+def _serve(args: argparse.Namespace, out: Output) -> int:
+    """Serve the scripted model until Ctrl-C; print the variables that lead the SDKs to it."""
+    if args.keep is not None:
+        raise UsageError("--serve records nothing, so there is nothing to --keep")
+    with contextlib.ExitStack() as stack:
+        try:
+            base_url = stack.enter_context(scripted_model(args.port or 0))
+        except OSError as error:
+            raise UsageError(
+                f"cannot serve on port {args.port}: {os.strerror(error.errno or 0).lower()}",
+                hint="leave out --port to get one that is free",
+            ) from None
+        out.say(f"A scripted model, not a real one, answers at {base_url}. Ctrl-C stops it.", "dim")
+        out.say("Paste these lines into the terminal you work in:", "dim")
+        names = variables(base_url)
+        if args.json:
+            out.json_line(names)
+        else:
+            for name, value in names.items():
+                out.line(f"export {name}={value}")
+        out.stdout.flush()
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
     return 0
 
 
