@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from reenact.capture import announce, files
+from support.examples import LONG
 from support.provider import Provider
 
 pytest_plugins = ["pytester"]
@@ -25,7 +26,7 @@ collect_ignore = [] if os.environ.get("REENACT_FRAMEWORKS") else ["frameworks"]
 settings.register_profile(
     "suite",
     deadline=None,
-    derandomize=not os.environ.get("REENACT_LONG"),
+    derandomize=not LONG,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
@@ -52,6 +53,9 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files in random order, and the tests in each: fixtures of a file are set up once all the same."""
+    if not LONG:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     rng = random.Random(config.option.seed)
     places = {path: rng.random() for path in dict.fromkeys(item.path for item in items)}
     items.sort(key=lambda item: (places[item.path], rng.random()))

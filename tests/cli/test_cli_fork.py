@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import LONG
 from support.forked import type_in
 from support.provider import Provider
 
@@ -108,7 +109,7 @@ def desk(recorded, tmp_path: Path, provider: Provider) -> Desk:
 def test_at_each_step_the_provider_sees_the_remaining_requests_and_no_other(desk: Desk) -> None:
     [first] = (desk.folder / ".reenact").glob("*-first-*.jsonl")
     parent = first.read_bytes()
-    for turn in range(1, TURNS + 1) if os.environ.get("REENACT_LONG") else (1, 2, 6, TURNS - 1, TURNS):
+    for turn in range(1, TURNS + 1) if LONG else (1, 2, 6, TURNS - 1, TURNS):
         seen, looked = len(desk.asked()), len(desk.looked())
         told = desk.fork("--at", f"turn:{turn}")
         assert (told["code"], told["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS}\n"), told

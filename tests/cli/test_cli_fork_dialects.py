@@ -13,6 +13,7 @@ import pytest
 from reenact.playback.edits.cut import system_of
 from reenact.wire.pairing import tool_results
 from reenact.wire.reading import model_of
+from support.examples import LONG
 from support.forked import type_in
 from support.provider import Provider
 
@@ -115,7 +116,7 @@ print(globals()[dialect]())
 """
 CELLS = [("chat", "stream")]
 ANSWERED = [("bedrock", "stream")]
-if os.environ.get("REENACT_LONG"):
+if LONG:
     CELLS = [(name, way) for name in ("chat", "responses", "gemini", "ollama") for way in ("plain", "stream")]
     ANSWERED += CELLS
 CHANGES = (

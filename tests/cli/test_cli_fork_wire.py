@@ -14,6 +14,7 @@ import pytest
 
 from reenact.tracefile.recording import Recording
 from reenact.wire.reading import model_of
+from support.examples import LONG
 from support.forked import type_in
 from support.provider import Provider, Received
 
@@ -40,7 +41,7 @@ for cell in CELLS:
 """
 LIBRARIES = ("requests", "urllib3", "http.client", "urllib", "aiohttp")
 SDKS: tuple[tuple[str, ...], ...] = (LIBRARIES,)
-if os.environ.get("REENACT_LONG") == "1":
+if LONG:
     SDKS += (("anthropic",), ("openai",), ("google-genai",), ("mistralai",), ("cohere",), ("ollama",))
 VOLATILE = {"content-length", "authorization", "x-amz-date", "amz-sdk-invocation-id", "x-cohere-request-id"}
 LENGTHS = ("content-length", "transfer-encoding")

@@ -14,6 +14,7 @@ import pytest
 from reenact import Recording
 from reenact.playback.fork.workspace import Snapshots
 from reenact.playback.matching.tape import Tape
+from support.examples import LONG
 from support.folders import state
 from support.forked import type_in
 from support.provider import Provider
@@ -104,7 +105,7 @@ def calls_of(desk: Desk, name: str) -> list[Any]:
 
 
 WORDS = ("--workspace", "work", "--live-tools", "all")
-TURNS = range(1, len(STEPS) + 2) if os.environ.get("REENACT_LONG") else [4]
+TURNS = range(1, len(STEPS) + 2) if LONG else [4]
 
 
 @pytest.fixture(scope="module", params=TURNS)

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import LONG, long
 from support.forked import type_in
 from support.provider import Provider
 
 AGENT = Path(__file__).with_name("processes_agent.py")
 METHODS = ("fork", "spawn", "forkserver")
 QUICK = ("pair", "by_hand", "nested", "killed", "pool-spawn", "pool-fork")
-ALL = (*QUICK, "pool-forkserver", *(f"executor-{method}" for method in METHODS))
-IS_LONG = os.environ.get("REENACT_LONG") == "1"
-TIMES = 20 if IS_LONG else 1
+ALL = [*QUICK, *map(long, ("pool-forkserver", *(f"executor-{method}" for method in METHODS)))]
+TIMES = 20 if LONG else 1
 CALLS = {"pair": 6, "by_hand": 6, "nested": 10, "killed": 5, "pool": 12, "executor": 8}
 LIVE = ("--live-tools", "lookup")
 
@@ -36,7 +36,7 @@ class Typed:
         return type_in(words, self.folder, self.env)
 
 
-@pytest.mark.parametrize("shape", ALL if IS_LONG else QUICK)
+@pytest.mark.parametrize("shape", ALL)
 def test_every_process_gets_its_own_answers(shape: str, tmp_path: Path, provider: Provider) -> None:
     typed = Typed(tmp_path, provider.url("plan"))
     first = typed("run", "--name", "first", "agent.py", shape)

@@ -108,9 +108,7 @@ def rewrite(changed: Changed, folder: Path) -> None:
     """Put a copy of the library, with other names in it, where the agent finds it first."""
     spec = importlib.util.find_spec(changed.package)
     assert spec is not None and spec.origin is not None
-    shutil.copytree(
-        Path(spec.origin).parent, folder / changed.package, ignore=shutil.ignore_patterns("*.pyc")
-    )
+    shutil.copytree(Path(spec.origin).parent, folder / changed.package)  # with what is compiled of it
     for file in (folder / changed.package).rglob("*.py"):
         text = old = file.read_text(encoding="utf-8")
         for name, new in changed.names.items():

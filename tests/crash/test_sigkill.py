@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from support.harness import CHILDREN, LONG, Counters, Lines, finish, lines, start, wait_until
+from support.examples import LONG
+from support.harness import CHILDREN, Counters, Lines, finish, lines, start, wait_until
 
 WRITER = CHILDREN / "writer.py"
 TIMES = 10 if LONG else 1

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from reenact import Debugger
-from support.harness import LONG, Lines, only_file, run_script
+from support.examples import LONG
+from support.harness import Lines, only_file, run_script
 
 MB = 1 << 20
 KEPT = 32 * MB if LONG else 2 * MB

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from reenact import Debugger
-from support.harness import LONG, Finished, Lines, run_script
+from support.examples import LONG, long
+from support.harness import Finished, Lines, run_script
 from support.provider import Provider
 
 BEFORE, DURING, LAST = "before", "during", "last"
@@ -121,7 +122,7 @@ FOLDER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("stage", [BEFORE, DURING, LAST] if LONG else [DURING])
+@pytest.mark.parametrize("stage", [long(BEFORE), DURING, long(LAST)])
 @pytest.mark.parametrize("what", FOLDER)
 def test_the_ground_moves(what: str, stage: str, tmp_path: Path, provider: Provider) -> None:
     """Bare and recorded do the same; RUNS is a folder of the agent's in both."""

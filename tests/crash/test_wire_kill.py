@@ -18,8 +18,9 @@ import pytest
 
 from reenact import Debugger
 from sdk import offline
+from support.examples import long
 from support.forked import type_in
-from support.harness import CHILDREN, LONG, Counters, Finished, Lines, environment, finish, wait_until
+from support.harness import CHILDREN, Counters, Finished, Lines, environment, finish, wait_until
 from support.provider import Provider, Received
 
 CHILD_AT, PIDS_AT, SLOTS = 8, 16, 18
@@ -188,7 +189,7 @@ CELLS = [
     ("wrap", "boto3", "subprocess+child", "tool"),
     ("run", "boto3", "fork+both", "stream"),
 ]  # fmt: skip
-"""One of each kind; all of them together are in the long suite."""
+"""One of each kind."""
 ALL = [
     (way, sdk, shape, stages)
     for way, sdk, (shape, stages) in itertools.product(
@@ -207,7 +208,11 @@ ALL = [
 ]  # fmt: skip
 
 
-KILLED = [(*cell, attempt) for cell in (ALL if LONG else CELLS) for attempt in range(3 if LONG else 1)]
+KILLED = [
+    (pytest.param if cell in CELLS and attempt == 0 else long)((*cell, attempt))
+    for cell in ALL
+    for attempt in range(3)
+]
 
 
 @pytest.mark.parametrize("cell", KILLED, ids=lambda cell: " ".join(map(str, cell)))

@@ -6,11 +6,11 @@ import concurrent.futures.process  # noqa: F401  (as in project.py: a session fo
 import multiprocessing.popen_fork  # noqa: F401
 import multiprocessing.popen_spawn_posix  # noqa: F401
 import multiprocessing.resource_tracker  # noqa: F401
-import os
 
 from reenact import Debugger
+from support.examples import LONG
 
-METHODS = ["fork", "spawn"] if os.environ.get("REENACT_LONG") else ["fork"]
+METHODS = ["fork", "spawn"] if LONG else ["fork"]
 TESTS = (
     f"METHODS = {METHODS}"
     + """

@@ -6,14 +6,15 @@ import socket
 
 import pytest
 
+from support.examples import one_in
 from support.provider import Provider
 
 from . import cases, offline  # noqa: F401  (cases fill the table)
 from .observe import play_both
-from .table import CELLS, LONG, Cell, missing
+from .table import CELLS, Cell, missing
 
 CALLABLE = [cell for cell in CELLS if cell.play is not None]
-TWICE = CALLABLE if LONG else CALLABLE[::4]
+TWICE = one_in(4, CALLABLE)
 """Played bare a second time: all in the long run; the recorded ones are compared with a bare play anyway."""
 
 

@@ -14,12 +14,13 @@ from reenact import Tap
 from reenact.capture.seams.table import Installed
 from reenact.capture.watch import Watch
 from reenact.wire.routes import route_of
+from support.examples import long
 from support.provider import Provider, Received
 
 from . import cases  # noqa: F401  (cases fill the table)
 from .observe import PATIENCE, play
 from .recorded import check
-from .table import CELLS, LONG, Cell, missing, untouched
+from .table import CELLS, Cell, missing, untouched
 
 CALLABLE = [cell for cell in CELLS if cell.play is not None]
 WITHOUT_CLIENT = {"http.client", "urllib"}
@@ -72,11 +73,12 @@ def seen(told: dict[str, Any]) -> dict[str, Any]:
 
 
 WAYS = [
-    pytest.param(way, cell, id=f"{cell}-{way.__name__}")
+    (pytest.param if number % 2 == turn or cell.sdk in WITHOUT_CLIENT else long)(
+        way, cell, id=f"{cell}-{way.__name__}"
+    )
     for number, cell in enumerate(CALLABLE)
     for turn, way in enumerate((wrapped, installed))
-    if (LONG or number % 2 == turn or cell.sdk in WITHOUT_CLIENT)
-    and (way is installed or cell.sdk not in WITHOUT_CLIENT)
+    if way is installed or cell.sdk not in WITHOUT_CLIENT
 ]
 """Every cell, in both ways in the long run and in turn in the short one."""
 

@@ -15,15 +15,16 @@ from reenact import Tap, protocols
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.responder import TapeResponder
+from support.examples import one_in
 from support.provider import Provider
 
 from . import cases  # noqa: F401  (cases fill the table)
 from .observe import PATIENCE, Plain, play, play_at
-from .table import CELLS, LONG, Cell, missing
+from .table import CELLS, Cell, missing
 from .test_sdk_recorded import installed, seen
 
 CALLABLE = [cell for cell in CELLS if cell.play is not None]
-CHOSEN = CALLABLE if LONG else CALLABLE[::9]
+CHOSEN = one_in(9, CALLABLE)
 TRAVEL = {"content-length", "transfer-encoding", "content-encoding", "connection"}
 """Headers about how bytes travelled: they do not travel now."""
 BELOW = ("httpx.", "httpx2.", "aiohttp.", "builtins.TimeoutError")

@@ -17,7 +17,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-LONG = os.environ.get("REENACT_LONG") == "1"
 CHILDREN = Path(__file__).parents[1] / "crash" / "children"
 
 

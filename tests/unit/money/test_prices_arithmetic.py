@@ -8,11 +8,11 @@ from decimal import Decimal
 from importlib import import_module
 
 import pytest
-from examples import up_to
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.money.rates import PriceList
+from support.examples import up_to
 
 genai_prices = import_module("genai_prices")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from reenact.playback.matching import frontier as f
 from reenact.playback.matching.fingerprint import MODEL, Request
 from reenact.playback.matching.modes import KEEP_GOING
 from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
+from support.examples import LONG
 from support.simulated import URL, body, user
 
 numbers = count()
@@ -55,7 +55,7 @@ def recorded_steps(draw: st.DrawFn) -> list[tuple[str, str, str]]:
     return [step for *_, step in sorted(steps)]
 
 
-SOME = settings(max_examples=600 if os.environ.get("REENACT_LONG") else 120, deadline=None)
+SOME = settings(max_examples=600 if LONG else 120, deadline=None)
 
 
 @SOME

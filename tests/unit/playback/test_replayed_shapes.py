@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,10 @@ import uvloop
 from reenact.playback.matching import frontier as f
 from reenact.playback.matching.modes import KEEP_GOING
 from support import simulated
+from support.examples import LONG
 from support.simulated import SHAPES, Diverged, Ours, record, replay, reply, said, user
 
-SEEDS = range(120 if os.environ.get("REENACT_LONG") else 25)
+SEEDS = range(120 if LONG else 25)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from reenact.wire import reading
 from reenact.wire.streams import assemble, stream_kind, stream_of, stream_type
+from support.examples import LONG
 from support.provider.dialects import (
     anthropic,
     bedrock,
@@ -225,7 +225,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-@settings(max_examples=400 if os.environ.get("REENACT_LONG") else 40, deadline=None)
+@settings(max_examples=400 if LONG else 40, deadline=None)
 @given(said=SAID, counts=st.lists(COUNTS, min_size=3, max_size=3))
 def test_any_answer_comes_back(name, said, counts):
     make, stop = MADE[name]
