@@ -94,18 +94,22 @@ def _serve(args: argparse.Namespace, out: Output) -> int:
                 f"cannot serve on port {args.port}: {os.strerror(error.errno or 0).lower()}",
                 hint="leave out --port to get one that is free",
             ) from None
-        out.say(f"A scripted model, not a real one, answers at {base_url}. Ctrl-C stops it.", "dim")
-        out.say("Paste these lines into the terminal you work in:", "dim")
-        names = variables(base_url)
-        if args.json:
-            out.json_line(names)
-        else:
-            for name, value in names.items():
-                out.line(f"export {name}={value}")
-        out.stdout.flush()
         with contextlib.suppress(KeyboardInterrupt):
+            _show_variables(base_url, args.json, out)
             threading.Event().wait()
     return 0
+
+
+def _show_variables(base_url: str, as_json: bool, out: Output) -> None:
+    out.say(f"A scripted model, not a real one, answers at {base_url}. Ctrl-C stops it.", "dim")
+    out.say("Paste these lines into the terminal you work in:", "dim")
+    names = variables(base_url)
+    if as_json:
+        out.json_line(names)
+    else:
+        for name, value in names.items():
+            out.line(f"export {name}={value}")
+    out.stdout.flush()
 
 
 def _record(folder: str) -> tuple[str, str]:
