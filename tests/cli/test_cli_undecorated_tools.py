@@ -77,11 +77,13 @@ class Shop:
         self._world = folder / "world.txt"
         (folder / "agent.py").write_text(AGENT)
 
-    def record(self, name: str, *tools: str, how: str = "program") -> None:
-        """Record a run whose model asks for some tools, one in each turn."""
-        plan = [[[tool, {"item": f"item {number}"}]] for number, tool in enumerate(tools, 1)]
+    def record(self, name: str, *turns: str | tuple[str, ...], how: str = "program") -> None:
+        """Record a run whose model asks for one tool in each turn, or for several at once."""
+        asked = [(turn,) if isinstance(turn, str) else turn for turn in turns]
+        tools = [tool for turn in asked for tool in turn]
+        plan = [[[tool, {"item": f"item {number}"}] for tool in turn] for number, turn in enumerate(asked, 1)]
         done = self("run", "--name", name, "agent.py", json.dumps(plan), how)
-        assert done.returncode == 0 and self.ran() == list(tools), done.stderr
+        assert done.returncode == 0 and self.ran() == tools, done.stderr
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
         self._world.unlink(missing_ok=True)
@@ -178,3 +180,29 @@ def test_a_fork_names_the_tools_that_run_again_before_the_cut(shop: Shop) -> Non
 def test_the_help_of_fork_tells_which_tools_run_before_the_cut(shop: Shop) -> None:
     text = " ".join(shop("fork", "--help").stdout.split())
     assert "not done again" not in text and "Any other tool runs again there, too" in text
+
+
+def test_where_a_live_tool_returns_something_else_the_report_names_it(shop: Shop) -> None:
+    shop.record("first", "weigh", "refund")
+    (shop.folder / "agent.py").write_text(AGENT.replace('f"receipt {', 'f"voucher {'))
+    forked = shop(
+        "fork", "first", "--at", "turn:3", "--set", "system=Be brief.", "--live-tools", "all", "--stale-world"
+    )
+    assert (forked.returncode, shop.ran()) == (3, ["weigh", "refund"]), forked.stderr
+    assert "--rebase" in forked.stderr and "--keep-going" not in forked.stderr
+    replayed = shop("replay", "first", "--live-tools", "all")
+    assert (replayed.returncode, shop.ran()) == (3, ["weigh", "refund"]), replayed.stderr
+    assert "--rebase" in replayed.stderr and "--keep-going" in replayed.stderr
+    for done in (forked, replayed):
+        assert "recorded 'receipt 2'   from the result of tool refund" in done.stderr, done.stderr
+        assert "now      'voucher 2'   from the result of tool refund" in done.stderr
+        assert "the result of a tool that ran again" in done.stderr and "your code's own" not in done.stderr
+
+
+def test_of_several_results_in_one_message_the_right_tool_is_named(shop: Shop) -> None:
+    shop.record("first", ("weigh", "refund", "ship"))
+    (shop.folder / "agent.py").write_text(AGENT.replace('f"receipt {', 'f"voucher {'))
+    forked = shop("fork", "first", "--at", "turn:2", "--live-tools", "all", "--stale-world")
+    assert (forked.returncode, shop.ran()) == (3, ["weigh", "refund", "ship"]), forked.stderr
+    assert "now      'voucher 2'   from the result of tool refund\n" in forked.stderr
+    assert "--keep-going" not in forked.stderr

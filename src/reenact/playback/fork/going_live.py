@@ -18,6 +18,7 @@ from ...errors import Diverged, Halted
 from ...protocols import Live, Reply, ToolReply
 from ...wire.routes import MODEL
 from ..edits.edits import CutRequest, Edits, needs_signature
+from ..matching.divergence import ADD_KEEP_GOING
 from ..matching.fingerprint import TOOL, Request
 from ..matching.frontier import CHANGED, Miss, Served, alike, same_site
 from ..replay.responder import TapeResponder, asked_by, mark, reply_of
@@ -243,12 +244,17 @@ class ForkResponder(TapeResponder):
         """Return the report of a miss; before the cut it may be the call at the cut, changed."""
         call, request = self._cut.call, found.request
         if self._cut.is_passed or call.kind != request.kind or not same_site(call, request):
-            return super()._explained(found)
+            return self._elsewhere(found)
         likeness = alike(call.request, request)[0]
         if found.nearest is not None and found.likeness >= likeness:
-            return super()._explained(found)
+            return self._elsewhere(found)
         told = super()._explained(found._replace(code=CHANGED, nearest=call, likeness=likeness))
         return replace(told, next=("add --rebase   # go live at this call all the same",))
+
+    def _elsewhere(self, found: Miss) -> Divergence:
+        """Return the report of a miss away from the cut, with the flags that ``reenact fork`` has."""
+        report = super()._explained(found)
+        return replace(report, next=tuple(advice for advice in report.next if advice != ADD_KEEP_GOING))
 
     def _stop(self, exc: BaseException) -> None:
         """Tell why the fork ends, and end it."""

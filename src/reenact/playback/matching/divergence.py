@@ -12,6 +12,7 @@ from typing import Any
 
 from ...debugger.lanes import Lanes
 from ...debugger.origins import Origins
+from ...wire.pairing import pairs, tool_results
 from ...wire.reading import conversation_key
 from . import suspects
 from .answers import IN_FLIGHT
@@ -43,6 +44,9 @@ SENTENCES = {
     EXHAUSTED: "All recorded calls have been made already; this is one more.",
     MISSING_CALL: "This recorded call was never made.",
 }
+
+ADD_KEEP_GOING = "add --keep-going   # see all differences at once"
+"""What to do next, which only ``reenact replay`` can."""
 
 _SOUGHT = 400
 """Answers given so far that are searched for a text, the latest first."""
@@ -168,12 +172,20 @@ def _compare(
     report["path"], report["differing"] = first.pointer, len(found)
     report["recorded_value"] = suspects.excerpt(first.recorded, first.now)
     report["now_value"] = suspects.excerpt(first.now, first.recorded)
+    given = list(given)
     source = came_from(first, given)
-    report["came_from"] = source or "your code"
-    report["recorded_came_from"] = _recorded_origin(nearest, first, tape)
+    tool = None if source is not None else _tool_of_result(nearest, first)
+    if any(isinstance(each, Served) and each.call.tool == tool for each in given):
+        tool = None  # it was answered and did not run, so the code words its result in another way
+    code = "your code" if tool is None else f"the result of tool {tool}"
+    report["came_from"] = source or code
+    recorded_source = _recorded_origin(nearest, first, tape)
+    report["recorded_came_from"] = code if recorded_source == "your code" else recorded_source
     hints = suspects.suspects(first, before, after)
     if source is not None:
         hints.append(suspects.ANSWER)
+    if tool is not None:
+        return [suspects.TOOL_RESULT, *(hint for hint in hints if hint != suspects.PROMPT)]
     if not hints and type(first.now) is str:
         hints.append(suspects.PROMPT)
     return hints
@@ -218,6 +230,25 @@ def _recorded_origin(call: RecordedCall, difference: Difference, tape: Tape) -> 
     return f"{words[origin.how]} {steps}" if origin.how in words else "your code"
 
 
+def _tool_of_result(call: RecordedCall, difference: Difference) -> str | None:
+    """Return the tool in whose result a difference is, None if it is elsewhere."""
+    body, path = call.request.body, difference.path
+    if call.kind != MODEL or len(path) < 3 or path[0] != conversation_key(body) or type(path[1]) is not int:
+        return None
+    messages, at = body[path[0]], path[1]
+    if at >= len(messages) or str(path[-1]).endswith("id") or not tool_results(messages[at]):
+        return None
+    provider = call.event.provider if type(call.event.provider) is str else None
+    names = [pair.name for pair in pairs(messages, provider) if pair.result == at]
+    if len(names) > 1 and len(path) > 3 and type(path[3]) is int:
+        parts = messages[at][path[2]]
+        if not tool_results({**messages[at], path[2]: parts[path[3] : path[3] + 1]}):
+            return None  # a text beside the results
+        before = len(tool_results({**messages[at], path[2]: parts[: path[3]]}))
+        names = names[before : before + 1]
+    return ", ".join(dict.fromkeys(filter(None, names))) or None
+
+
 def _label(request: Request) -> str:
     return request.fingerprint.site if request.kind == TOOL else f"{request.kind} {request.fingerprint.site}"
 
@@ -233,7 +264,7 @@ def _next(code: str, mode: str) -> tuple[str, ...]:
     """
     flags = []
     if mode == STRICT:
-        flags.append("add --keep-going   # see all differences at once")
+        flags.append(ADD_KEEP_GOING)
     if code == CHANGED and mode != REBASE:
         flags.append("add --rebase   # accept the change; answers stay the recorded ones")
     return tuple(flags)

@@ -13,7 +13,7 @@ from .normal import canonical
 
 CLOCK, RANDOM_ID, ORDER, ADDRESS, TEMP_PATH = "clock", "random-id", "order", "address", "temp-path"
 MODEL, FIELD, PROMPT, SDK, RACE = "model", "field", "prompt", "sdk", "race"
-ANSWER, LOSSY, STREAM = "answer", "lossy", "stream"
+ANSWER, LOSSY, STREAM, TOOL_RESULT = "answer", "lossy", "stream", "tool-result"
 
 WORDS = {
     CLOCK: "a time or date is in the text: take it from reenact.now(), or record with --ambient MODULE",
@@ -29,6 +29,8 @@ WORDS = {
     ANSWER: "what differs came out of an earlier answer: look for the first difference before this one",
     LOSSY: "the recording holds this request only in part, so nothing can be found equal to it; "
     "--blobs DIR says where its long texts are",
+    TOOL_RESULT: "this is the result of a tool that ran again and returned something else; "
+    "decorated with @tap.tool and recorded again, it returns its recorded result",
     STREAM: "one side asks for a stream, the other for a plain answer",
 }
 
