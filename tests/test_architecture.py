@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "capture": {"capture", "wire", *ROOT_MODULES},
     "wire": {"wire", *ROOT_MODULES},
     "tracefile": {"tracefile", "wire", *ROOT_MODULES},
-    "money": {"money", "wire", "settings", *ROOT_MODULES},
+    "money": {"money", "tracefile", "wire", "settings", *ROOT_MODULES},
     "prices": {"money"},  # the public door of money
     "figures": {"figures", "tracefile", "wire", "money", *ROOT_MODULES},
     "debugger": {"debugger", "figures", "tracefile", "wire", "money", *ROOT_MODULES},

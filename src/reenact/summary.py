@@ -77,12 +77,14 @@ class Totals:
     def __repr__(self) -> str:
         return f"Totals({', '.join(f'{name}={getattr(self, name)}' for name in _SUMS)})"
 
-    def _tokens(self, given: object, out: object, cache_read: object, cache_write: object) -> None:
-        read, write = number(cache_read), number(cache_write)
+    def _tokens(self, usage: Mapping[str, object]) -> None:
+        get = usage.get
+        read, write = number(get("cache_read")), number(get("cache_write"))
         self.cache_read += read
         self.cache_write += write
-        self.tokens_in += number(given) + read + write
-        self.tokens_out += number(out)
+        self.tokens_in += number(get("input")) + read + write
+        self.tokens_out += number(get("output"))
+        self.reasoning += number(get("reasoning"))
 
     def _model_request(self, fields: Mapping[str, Any]) -> None:
         lane = fields.get("lane")
@@ -106,38 +108,14 @@ class Totals:
             self.errors += 1
             if len(self._failed_lanes) < _MAX_OPEN:
                 self._failed_lanes[lane] = 1
-        usage = fields.get("usage")
-        if isinstance(usage, dict):
-            get = usage.get
-            self._tokens(get("input"), get("output"), get("cache_read"), get("cache_write"))
-            self.reasoning += number(get("reasoning"))
+        self._tokens(used(fields))
 
     def _llm_call(self, fields: Mapping[str, Any]) -> None:
         self.turns += 1
         self.llm_calls += 1
         if fields.get("error") is not None:
             self.errors += 1
-        get = fields.get
-        usage = get("usage")
-        if isinstance(usage, dict) and get("input_tokens") is None and get("output_tokens") is None:
-            self._provider_usage(usage)
-            return
-        read, write = get("cache_read_tokens"), get("cache_write_tokens")
-        self._tokens(get("input_tokens"), get("output_tokens"), read, write)
-        self.reasoning += number(get("reasoning_tokens"))
-
-    def _provider_usage(self, usage: dict[str, Any]) -> None:
-        get: Callable[[str], object] = usage.get
-        if "input_tokens" in usage and _COUNTED_INSIDE.isdisjoint(usage):  # Anthropic's plain one
-            read, write = get("cache_read_input_tokens"), get("cache_creation_input_tokens")
-            self._tokens(get("input_tokens"), get("output_tokens"), read, write)
-            return
-        if get("input") is None and get("output") is None:  # not neutral yet
-            from .wire.reading import usage_from_raw
-
-            get = (usage_from_raw(usage) or {}).get
-        self._tokens(get("input"), get("output"), get("cache_read"), get("cache_write"))
-        self.reasoning += number(get("reasoning"))
+        self._tokens(used(fields))
 
     def _tool_begin(self, fields: Mapping[str, Any]) -> None:
         self.tool_calls += 1
@@ -150,6 +128,45 @@ class Totals:
 
     def _error(self, fields: Mapping[str, Any]) -> None:
         self.errors += 1
+
+
+def used(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the tokens of an ended model call: input (without the cached part), output, cache_read,
+    cache_write, reasoning, as far as its line tells them.
+
+    Read from the counts a StepLog writes beside each other, from ``usage`` in any spelling, and where there
+    is neither from the provider's own answer.
+    """
+    get = fields.get
+    usage = get("usage")
+    if get("input_tokens") is not None or get("output_tokens") is not None:
+        return {
+            "input": get("input_tokens"),
+            "output": get("output_tokens"),
+            "cache_read": get("cache_read_tokens"),
+            "cache_write": get("cache_write_tokens"),
+            "reasoning": get("reasoning_tokens"),
+        }
+    if isinstance(usage, dict):
+        if usage.get("input") is not None or usage.get("output") is not None:  # as the recorder writes it
+            return usage
+        if "input_tokens" in usage and _COUNTED_INSIDE.isdisjoint(usage):  # Anthropic's plain one
+            return {
+                "input": usage["input_tokens"],
+                "output": usage.get("output_tokens"),
+                "cache_read": usage.get("cache_read_input_tokens"),
+                "cache_write": usage.get("cache_creation_input_tokens"),
+            }
+    body = get("body")
+    if not usage and not isinstance(body, dict):
+        return {}
+    from .wire import reading
+
+    found = reading.usage_from_raw(usage) if isinstance(usage, dict) else None
+    if found is None and isinstance(body, dict):
+        provider = get("provider")
+        found = reading.usage(body, provider if isinstance(provider, str) else None)
+    return found or {}
 
 
 def number(value: object) -> int:

@@ -10,8 +10,10 @@ import textwrap
 from typing import Any, NamedTuple
 
 from .. import schema
+from ..summary import used
 from ..tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ..tracefile.event import ErrorText, Event
+from ..tracefile.models import requested_model
 from ..wire import reading
 from .output import Cell, Output
 from .text import arguments, compact, cut, milliseconds, plain, seconds, short_json, width_of
@@ -66,9 +68,7 @@ def error_text(error: ErrorText) -> str:
 
 def _request(event: Event, fields: dict[str, Any]) -> Told:
     body = fields.get("body")
-    model = reading.model_of(body, fields.get("url") if type(fields.get("url")) is str else None)
-    if model is None and type(fields.get("base")) is str:
-        model = kept_model(event, fields)
+    model = _model(event, fields)
     number = fields.get("n")
     if type(number) is not int:
         key = reading.conversation_key(body)
@@ -81,35 +81,20 @@ def _request(event: Event, fields: dict[str, Any]) -> Told:
     return Told("→", ", ".join(parts) or "request")
 
 
-def kept_model(event: Event, fields: dict[str, Any]) -> str | None:
-    """Return the model of a request that kept it from an earlier one, sought where that is cheap."""
+def _model(event: Event, fields: dict[str, Any]) -> str | None:
+    """Return the model a request asks for; kept from an earlier one, it is sought where that is cheap."""
     shelf = event._shelf
     try:
-        if os.path.getsize(shelf.at(event._place)[0].path) > _CHEAP_BYTES:
-            return None
+        is_cheap = os.path.getsize(shelf.at(event._place)[0].path) <= _CHEAP_BYTES
     except OSError:
-        return None
-    for _ in range(_CHEAP_LINKS):
-        base = fields.get("base")
-        place = shelf.request_place(base) if type(base) is str else None
-        got = shelf.fields(place) if place is not None else None
-        if got is None:
-            return None
-        fields = got[0]
-        model = reading.model_of(fields.get("body"))
-        if model is not None:
-            return model
-    return None
+        is_cheap = False
+    return requested_model(fields, shelf, {}, _CHEAP_LINKS if is_cheap else 0)
 
 
 def _response(event: Event, fields: dict[str, Any]) -> Told:
-    usage = reading.usage_from_raw(fields.get("usage")) or {}
-    given: list[Any] = [usage.get(key) for key in ("input", "cache_read", "cache_write")]
+    usage = used(fields)
     out = usage.get("output")
-    if type(fields.get("input_tokens")) is int or type(fields.get("output_tokens")) is int:
-        given = [fields.get(key) for key in ("input_tokens", "cache_read_tokens", "cache_write_tokens")]
-        out = fields.get("output_tokens")
-    known = [number for number in given if type(number) is int]
+    known = [usage[key] for key in ("input", "cache_read", "cache_write") if type(usage.get(key)) is int]
     tokens = f"{compact(sum(known))}+{compact(out)}" if known and type(out) is int else ""
     said = plain(event.content or "", _WIDE)
     stop = fields.get("stop_reason")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import lines, schema
+from ..summary import number, used
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
 from ..wire import reading
@@ -144,7 +145,8 @@ def _tokens(recording: Recording, request: Event) -> int | None:
         return None
     for event in recording.events[start + 1 : start + _NEAR]:
         if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
-            usage = reading.usage_from_raw(event.usage) or {}
-            known = [usage[key] for key in ("input", "cache_read", "cache_write") if key in usage]
+            usage = used(event._raw())
+            keys = ("input", "cache_read", "cache_write")
+            known = [number(usage[key]) for key in keys if usage.get(key) is not None]
             return sum(known) if known else None
     return None

@@ -46,6 +46,7 @@ class Gatherer:
         self._start: tuple[dict[str, Any], float | None] | None = None
         self._end: dict[str, Any] | None = None
         self._empty = True
+        self._shelf: Shelf
         self._event: Callable[[], Event]
         """Makes the event that is being counted."""
 
@@ -80,6 +81,7 @@ class Gatherer:
                 return
         self._others.tool_error = None  # it stands right before the call it belongs to
         if joins is not None:
+            self._shelf = shelf
             self._event = partial(Event, envelope, fields, place, shelf, None)
             joins(self, call, envelope.w, fields)
 
@@ -106,7 +108,7 @@ class Gatherer:
             self._failed[event.writer + (begun.lane if begun is not None else "main")] = name
 
     def _asks(self, call: str, writer: str, fields: dict[str, Any]) -> None:
-        self._begins(call, Begun(MODEL, fields, self._sums.request(call, fields)))
+        self._begins(call, Begun(MODEL, fields, self._sums.request(fields, self._shelf)))
         self._deriver.asked(call, (writer, lane_of(fields)), fields, None, lambda: self._event().body)
 
     def _begins(self, call: str, begun: Begun) -> None:
@@ -186,7 +188,7 @@ class _Nameless(Joiner):
         fields = call.begin._raw() if call.begin is not None else {}
         asks = call.kind == MODEL and call.begin is not None and call.begin.kind != schema.LLM_CALL
         begun = self._open[call] = Begun(
-            call.kind, fields, self._sums.request(None, fields) if asks else None
+            call.kind, fields, self._sums.request(fields, call.event._shelf) if asks else None
         )
         begun.tool = call.tool
         if call.kind == TOOL and call.begin is not None:

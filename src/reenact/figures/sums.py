@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
+from ..money.ledger import Ledger
 from ..tracefile import dialects
 from ..tracefile.calls import MODEL, TOOL
-from ..wire import reading
+from ..tracefile.shelf import Shelf
 from .rows import UNTOLD, CallStats, RunStats
 
 if TYPE_CHECKING:
@@ -17,19 +18,17 @@ OTHERS = "(others)"
 MAX_NAMES = 1000
 """Of tools, models or errors told apart in one run; a hostile file must not fill memory."""
 MAX_NAME = 200
-_MAX_MODELS = 256
-"""Requests whose model is remembered; one that builds on another builds on one of the last few."""
 
 
 class Begun:
     """What is kept of a call that has not ended."""
 
-    __slots__ = ("asked", "attempt", "kind", "lane", "tool")
+    __slots__ = ("attempt", "kind", "lane", "request", "tool")
 
-    def __init__(self, kind: str, fields: dict[str, Any], asked: dict[str, Any] | None) -> None:
+    def __init__(self, kind: str, fields: dict[str, Any], request: dict[str, Any] | None) -> None:
         self.kind = kind
-        self.asked = asked
-        """What its request says, of a model call."""
+        self.request = request
+        """What of its request decides the price, of a model call."""
         self.tool = tool_name(fields) if kind == TOOL else None
         self.lane = lane_of(fields)
         self.attempt = fields.get("attempt")
@@ -41,34 +40,20 @@ class Sums:
     def __init__(self, row: RunStats, book: Book) -> None:
         self._row = row
         self._book = book
-        self._models: dict[str, str] = {}
+        self._ledger = Ledger(book)
 
-    def request(self, call: str | None, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return what of a request tells its price, the model put in where it is kept from an earlier one."""
-        asked: dict[str, Any] = {key: fields[key] for key in ("provider", "url", "model") if key in fields}
-        body = fields.get("body")
-        model = reading.model_of(body, asked.get("url"))
-        if model is None and "model" not in asked:
-            model = self._models.get(str(fields.get("base")))
-        if type(model) is str:
-            asked["model"] = model
-            if call is not None:
-                self._models[call] = model
-                if len(self._models) > _MAX_MODELS:
-                    del self._models[next(iter(self._models))]
-        return asked
+    def request(self, fields: dict[str, Any], shelf: Shelf) -> dict[str, Any]:
+        """Return what of a request decides the price of its call."""
+        return self._ledger.request_facts(fields, shelf)
 
     def answered(self, begun: Begun | None, fields: dict[str, Any], kind: str) -> CallStats:
         """Count a model call that has ended."""
-        asked = begun.asked if begun is not None else None
-        model = fields.get("model")
-        if type(model) is not str and asked is not None:
-            model = asked.get("model")
-        stats = self._cell(model, stop_reason(fields, kind))
+        request = begun.request if begun is not None else None
+        stats = self._cell(self._ledger.model(fields, request), stop_reason(fields, kind))
         if begun is not None and kind != schema.LLM_CALL:
             stats.totals.add(schema.MODEL_REQUEST, {"attempt": begun.attempt})
         stats.totals.add(kind, fields)
-        stats.cost.add(self._book.price(fields, asked))
+        stats.cost.add(self._ledger.price(fields, request))
         return stats
 
     def tool(self, name: str | None, has_begun: bool) -> CallStats:
@@ -91,7 +76,7 @@ class Sums:
     def left_open(self, begun: Begun, *, failed: bool = False) -> None:
         """Count a call that has no end."""
         if begun.kind == MODEL:
-            stats = self._cell((begun.asked or {}).get("model"), UNTOLD)
+            stats = self._cell(self._ledger.model({}, begun.request), UNTOLD)
             stats.totals.add(schema.MODEL_REQUEST, {"attempt": begun.attempt})
         else:
             stats = self.tool(begun.tool, True)

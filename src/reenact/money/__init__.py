@@ -1,1 +1,1 @@
-"""What model calls cost. Never loaded while recording; may import the root modules and ``wire``."""
+"""What model calls cost. Not loaded while recording; may import the root modules, ``wire``, ``tracefile``."""

@@ -90,7 +90,10 @@ class Billable:
 
     def counts(self) -> Counts | None:
         """Return what was used, by the names of price lists."""
-        return counts_of(self.body, self._raw, self.provider)
+        found = counts_of(self.body, self._raw, self.provider)
+        if found is None and not usage_object(self.body):  # the body is there, its usage stands beside it
+            found = counts_of({}, self._raw, self.provider)
+        return found
 
     def hidden(self) -> list[tuple[str | None, Counts]]:
         """Return calls inside this one that its own counts leave out."""

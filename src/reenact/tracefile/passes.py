@@ -76,7 +76,8 @@ def light(line: bytes, kind: str, at: int) -> dict[str, Any]:
         more = line.find(b', "', cut + len(largest))
         if cut > 0 and (more < 0 or (line.startswith(_SUMS, more) and line.find(b', "', more + 1) < 0)):
             fields: dict[str, Any] = _decode(f"{{{line[at + 2 : cut].decode()}}}")[0]
-            return fields
+            if kind != schema.MODEL_RESPONSE or "usage" in fields:
+                return fields  # else the tokens may stand in the body
     elif kind not in _WHOLE and not any(needle in line for needle in _ERROR):
         return {}
     return parse(line)

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
+from ..summary import used
 from . import dialects
 
 if TYPE_CHECKING:
@@ -69,12 +70,10 @@ def _request(event: Event) -> list[str]:
 
 def _response(event: Event) -> list[str]:
     fields = event._raw()
-    usage = fields.get("usage")
-    tokens = ""
-    if type(usage) is dict and type(usage.get("output")) is int:
-        tokens = f"{usage['output']} tokens out"
-    elif type(fields.get("output_tokens")) is int:
-        tokens = f"{fields.get('input_tokens')} in, {fields['output_tokens']} out"
+    out = used(fields).get("output")
+    tokens = f"{out} tokens out" if type(out) is int else ""
+    if type(fields.get("output_tokens")) is int:
+        tokens = f"{fields.get('input_tokens')} in, {out} out"
     said = event.content if event.error is None and not event._long else None
     model = fields.get("model")
     return [_text(model), _text(fields.get("stop_reason")), tokens, _text(said, 80), _duration(fields)]

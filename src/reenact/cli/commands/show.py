@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 
+from ...money.ledger import Ledger
 from ...tracefile.event import Event
 from ...tracefile.inside import a_look_inside
 from ...tracefile.listing import RunRow
@@ -18,7 +19,6 @@ from ..eventline import event_dict, event_lines
 from ..output import Output
 from ..text import age, arguments, count, moment, plain, short_json
 from ..turns.draw import Turns
-from ..turns.facts import Ledger
 from ..turns.flat import TurnNumbers, events_of, print_events, show_events
 from ..turns.story import Block, Story, abridged, is_small, only, tell
 from ..turns.totals import bill_of, show_totals, totals_dict

@@ -6,12 +6,14 @@ import os
 from typing import Any
 
 from ...capture.supervise import Supervised
-from ...money.prices import Bill, Book
+from ...money.ledger import Ledger
+from ...money.prices import Bill
 from ...tracefile.calls import MODEL
 from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording
 from ..replayed import Outcome
 from ..text import compact, count
+from ..turns.facts import tokens
 from .failing import unlike, why_failed
 
 _ALLOWING = (
@@ -23,21 +25,17 @@ class Spent:
     """What the live calls of a run took."""
 
     def __init__(self, recording: Recording) -> None:
-        book = Book.open()
-        self.bill: Bill = book.bill()
-        self.calls = self.tokens_in = self.tokens_out = 0
-        for call in recording.calls():
-            if call.kind != MODEL or call.begin is None:
-                continue
-            fields = call.end._whole() if call.end is not None else {}
-            if fields.get("replayed") is not None:
-                continue
-            self.calls += 1
-            usage = fields.get("usage") or {}
-            self.tokens_in += sum(_number(usage.get(name)) for name in ("input", "cache_read", "cache_write"))
-            self.tokens_out += _number(usage.get("output"))
-            if call.end is not None:
-                self.bill.add(book.price(fields, call.begin._whole()))
+        live = [
+            call
+            for call in recording.calls()
+            if call.kind == MODEL
+            and call.begin is not None
+            and (call.end is None or call.end.replayed is None)
+        ]
+        self.calls = len(live)
+        totals = tokens(live)
+        self.tokens_in, self.tokens_out = totals.tokens_in, totals.tokens_out
+        self.bill: Bill = Ledger().bill(live)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -48,10 +46,6 @@ class Spent:
         """Return it in a few words."""
         tokens = f"{compact(self.tokens_in + self.tokens_out)} tokens"
         return f"{count(self.calls, 'live call')}, {tokens}, cost {self.bill.text()}"
-
-
-def _number(value: object) -> int:
-    return value if type(value) is int else 0
 
 
 class ForkOutcome:

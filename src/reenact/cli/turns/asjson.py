@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...money.ledger import Ledger
 from ...tracefile.calls import Call
 from ..eventline import address, error_dict, is_huge
-from .facts import Ledger, spent_ms, tokens
+from .facts import spent_ms, tokens
 from .pieces import Piece, answer_pieces
 from .prompt import prompt_of
 from .story import Block, lane_of
@@ -26,7 +27,7 @@ def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
     return {
         "turn": turn.number,
         "lane": lane_of(turn.call, root),
-        "model": ledger.model(turn.call),
+        "model": ledger.model_of(turn.call),
         "request": address(turn.request, root),
         "response": None if end is None else address(end, root),
         "attempts": len(turn.attempts),

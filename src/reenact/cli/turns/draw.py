@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...money.ledger import Ledger
 from ...tracefile import status as states
 from ...tracefile.calls import Call, Turn
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
@@ -11,7 +12,7 @@ from ...wire.json_values import as_json, string
 from ..eventline import address, describe, error_text, is_huge
 from ..output import Output
 from ..text import count, milliseconds, plain, seconds
-from .facts import Ledger, interval
+from .facts import interval
 from .heading import heading
 from .layout import Entry, Page
 from .pieces import REASONING, RESULT, TOOL, Piece, answer_pieces, opened

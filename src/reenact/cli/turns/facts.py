@@ -1,77 +1,12 @@
-"""Numbers of turns and of the whole run: tokens, money, and where the time went."""
+"""Numbers of turns and of the whole run: tokens, and where the time went."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from ...summary import Totals
 from ...tracefile import dialects
 from ...tracefile.calls import MODEL, Call, Turn
-from ...tracefile.event import Event
-from ...wire import reading
-from ...wire.json_values import string
-from ..eventline import kept_model
-
-if TYPE_CHECKING:
-    from ...money.prices import Bill, Book, Price
-
-
-class Ledger:
-    """Prices model calls; knows the model of a request that kept it from an earlier one."""
-
-    def __init__(self) -> None:
-        self._models: dict[str, str] = {}
-        self.has_prices = False
-        """True once a call had a price, so that it is worth telling which ones have none."""
-
-    @cached_property
-    def book(self) -> Book:
-        from ...money.prices import Book  # takes a while, and a run without model calls needs none
-
-        return Book.open()
-
-    def model(self, call: Call) -> str | None:
-        """Return the model that answered, else the one that was asked."""
-        end = call.end._raw() if call.end is not None else {}
-        told = string(end.get("model")) or reading.model_of(end.get("body"))
-        return told or (self.asked(call.begin) if call.begin is not None else None)
-
-    def asked(self, request: Event) -> str | None:
-        """Return the model a request asks for."""
-        fields = request._raw()
-        model = string(fields.get("model")) or reading.model_of(fields.get("body"), string(fields.get("url")))
-        base = string(fields.get("base"))
-        if model is None and base is not None:
-            model = self._models.get(base) or kept_model(request, fields)
-        call = string(fields.get("call"))
-        if model is not None and call is not None:
-            self._models[call] = model
-        return model
-
-    def price(self, call: Call) -> Price | None:
-        """Return what a call cost; None while it is open."""
-        if call.end is None:
-            return None
-        request: dict[str, Any] | None = None
-        if call.begin is not None and call.begin is not call.end:
-            fields = call.begin._raw()
-            request = {key: fields.get(key) for key in ("url", "provider", "body")}
-            request["model"] = self.model(call)
-        return self.book.price(call.end._raw(), request)
-
-    def bill(self, calls: Iterable[Call]) -> Bill:
-        """Return the sum over model calls."""
-        bill = self.book.bill()
-        for call in calls:
-            if call.kind == MODEL and (price := self.price(call)) is not None:
-                bill.add(price)
-                self.has_prices |= price.usd is not None
-            for event in (call.begin, call.end):
-                if event is not None:
-                    event._forget()
-        return bill
 
 
 def tokens(calls: Iterable[Call]) -> Totals:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...money.ledger import Ledger
 from ...tracefile.calls import Turn
 from ..eventline import offset_text
 from ..output import Output
 from ..text import compact, cut, milliseconds, plain, width_of
-from .facts import Ledger, spent_ms, tokens
+from .facts import spent_ms, tokens
 
 _NARROW = 8
 """Columns in which no name can be read."""
@@ -18,7 +19,7 @@ def heading(turn: Turn, lane: str | None, ledger: Ledger, started: float | None,
     lane = f"  [{plain(lane, 24)}]" if lane is not None else ""
     right = _fitting(_numbers(turn, ledger), out.width - width_of(left + lane) - 2)
     room = out.width - width_of(left + lane + right) - 4
-    offset, model = offset_text(turn.request.timestamp, started), plain(ledger.model(turn.call) or "", 60)
+    offset, model = offset_text(turn.request.timestamp, started), plain(ledger.model_of(turn.call) or "", 60)
     about = "  ".join(part for part in (offset, model) if part)
     if width_of(about) > room:
         about = cut(model or offset, max(room, 0)) if room > _NARROW else ""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...money.ledger import Ledger
 from ...tracefile.calls import MODEL
 from ...tracefile.recording import Recording
 from ..output import Output
 from ..text import count, cut, milliseconds, plain
-from .facts import Ledger, time_spent
+from .facts import time_spent
 from .story import Story
 
 if TYPE_CHECKING:

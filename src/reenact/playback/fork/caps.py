@@ -7,8 +7,8 @@ from decimal import Decimal
 from threading import Lock
 
 from ...errors import Halted
+from ...money.ledger import Ledger
 from ...money.prices import Book
-from ...tracefile.calls import MODEL
 from ...tracefile.inside import with_inside
 from ...tracefile.recording import Recording
 
@@ -60,11 +60,7 @@ class Caps:
         """Return what the answers so far cost, as they stand in the files of the run; unknown counts as 0."""
         if self._book is None:
             self._book = Book.open()
-        book, bill = self._book, self._book.bill()
-        for call in with_inside(Recording.load(self._path)).calls():
-            if call.kind == MODEL and call.end is not None and call.begin is not None:
-                bill.add(book.price(call.end._whole(), call.begin._whole()))
-        return bill.usd
+        return Ledger(self._book).bill(with_inside(Recording.load(self._path)).calls()).usd
 
     def _check(self, what: str, now: int, flag: str) -> None:
         most = self._most[what]

@@ -1,0 +1,39 @@
+"""The model a request asks for, also where the request keeps it from an earlier one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..wire import reading
+from ..wire.json_values import string
+from .shelf import Shelf
+
+MAX_LINKS = 10_000
+"""Requests followed from base to base; a hostile file must not hold us up."""
+
+
+def requested_model(
+    fields: dict[str, Any], shelf: Shelf, known: dict[str, str | None], links: int = MAX_LINKS
+) -> str | None:
+    """Return the model a request asks for.
+
+    ``known`` are the models of other requests by call id; those found on the way are added.
+    """
+    model, base, passed = _named(fields), string(fields.get("base")), list[str]()
+    while model is None and base is not None and base not in passed and len(passed) < links:
+        if base in known:
+            model = known[base]
+            break
+        passed.append(base)
+        place = shelf.request_place(base)
+        got = shelf.fields(place) if place is not None else None
+        if got is None:
+            break
+        model, base = _named(got[0]), string(got[0].get("base"))
+    known.update(dict.fromkeys(passed, model))
+    return model
+
+
+def _named(fields: dict[str, Any]) -> str | None:
+    model = reading.model_of(fields.get("body"), string(fields.get("url")))
+    return model or string(fields.get("model")) or None

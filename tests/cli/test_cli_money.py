@@ -1,0 +1,169 @@
+"""Every command and every function that says what a run cost and how many tokens it used says the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import import_module
+
+import pytest
+
+import reenact
+from reenact.cli.forks.outcome import Spent
+from reenact.playback.fork.caps import Caps
+from reenact.testing import write_trace
+from support.typed import typed_many
+
+import_module("genai_prices")
+
+MODEL = "claude-sonnet-4-6"  # $3 and $15 for a million tokens
+USAGE = {"input_tokens": 1000, "output_tokens": 500}
+ONE = 0.0105
+"""Dollars of one call."""
+
+
+def asked(call, **fields):
+    return "model.request", {"call": call, "provider": "anthropic", **fields}
+
+
+def answered(call, **fields):
+    body = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": "ok"}],
+        "usage": USAGE,
+    }
+    return "model.response", {"call": call, "provider": "anthropic", "body": body, **fields}
+
+
+def whole(text):
+    return {"model": MODEL, "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
+
+
+def kept(base):
+    """A request written as what is new: the model is that of an earlier one."""
+    keep = {"model": True, "max_tokens": True, "messages": 1}
+    return {"base": base, "keep": keep, "n": 2, "body": {"messages": [{"role": "user", "content": "two"}]}}
+
+
+def lanes_that_continue(count):
+    for number in range(count):
+        yield asked(f"a{number}", lane=f"lane {number}", body=whole("one"))
+        yield answered(f"a{number}")
+    for number in range(count):
+        yield asked(f"b{number}", lane=f"lane {number}", **kept(f"a{number}"))
+        yield answered(f"b{number}")
+
+
+def a_long_chain(count):
+    yield from (asked("0", body=whole("one")), answered("0"))
+    for number in range(1, count):
+        yield from (asked(str(number), **kept(str(number - 1))), answered(str(number)))
+
+
+def a_base_further_on():
+    return [asked("b", **kept("a")), answered("b"), asked("a", body=whole("one")), answered("a")]
+
+
+def usage_beside(**fields):
+    return [asked("a", body=whole("one")), answered("a", body={"type": "message", "content": []}, **fields)]
+
+
+def of_openai():
+    usage = {"prompt_tokens": 1000, "completion_tokens": 500}
+    message = {"role": "assistant", "content": "ok"}
+    body = {"object": "chat.completion", "choices": [{"message": message}], "usage": usage}
+    asks = "model.request", {"call": "a", "provider": "openai", "body": whole("one")}
+    return [asks, ("model.response", {"call": "a", "provider": "openai", "body": body})]
+
+
+def step_log_with_a_body():
+    return [("llm_call", {"model": MODEL, "body": answered("a")[1]["body"]})]
+
+
+RUNS = {
+    "300 lanes that keep the model": (lambda: lanes_that_continue(300), 600),
+    "each request keeps the model of the one before": (lambda: a_long_chain(250), 250),
+    "a base further on in the file": (a_base_further_on, 2),
+    "usage in the body only": (lambda: [asked("a", body=whole("one")), answered("a")], 1),
+    "usage as the recorder writes it": (lambda: usage_beside(usage={"input": 1000, "output": 500}), 1),
+    "usage as the provider writes it": (lambda: usage_beside(usage=USAGE), 1),
+    "counts beside each other": (lambda: usage_beside(**USAGE), 1),
+    "usage in a body of OpenAI's": (of_openai, 1),
+    "usage in the body of a StepLog's line": (step_log_with_a_body, 1),
+}
+
+
+def money(text):
+    """The dollars in a text for people, at most 1 % off."""
+    return pytest.approx(float(re.search(r"\$([\d,.]+)", text)[1].replace(",", "")), rel=0.01)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_all_say_the_same_of_money_and_tokens(tmp_path, name):
+    events, calls = RUNS[name]
+    path = write_trace(tmp_path / "run.jsonl", events())
+    last = reenact.Recording.load(path).events[-1].step
+    cost, tokens = pytest.approx(calls * ONE), (calls * 1000, calls * 500)
+
+    shown, as_json, turns, stats, stats_json, by_model, listed, where, info = typed_many(
+        [
+            ["show", path],
+            ["show", path, "--json"],
+            ["show", path, "--json", "--turns"],
+            ["stats", path],
+            ["stats", path, "--json"],
+            ["stats", path, "--by", "model", "--json"],
+            ["ls", tmp_path, "--json"],
+            ["debug", path, "--at", last, "-c", "w"],
+            ["debug", path, "--at", last, "-c", "info"],
+        ]
+    )
+    many = f"{sum(tokens):,} tokens ({tokens[0]:,} in, {tokens[1]:,} out)"
+    assert many in shown.out and calls * ONE == money(shown.out.rpartition("cost  ")[2])
+    run = json.loads(as_json.out.splitlines()[0])
+    assert (run["money"]["usd"], run["tot"]["in"], run["tot"]["out"]) == (cost, *tokens)
+    rows = [row for row in turns.rows if "tokens" in row]
+    assert [(row["tokens"]["in"], row["tokens"]["out"]) for row in rows] == [(1000, 500)] * calls
+    assert [row["money"]["usd"] for row in rows] == [ONE] * calls
+    assert {row["model"] for row in rows} == {MODEL}
+    assert f"{tokens[0]:,} in, {tokens[1]:,} out" in stats.out
+    assert calls * ONE == money(stats.out.partition("cost")[2])
+    facts = json.loads(stats_json.out)
+    assert (facts["cost"]["usd"], facts["tokens"]["in"], facts["tokens"]["out"]) == (cost, *tokens)
+    assert (facts["cost"]["unknown"], facts["models"]) == ({}, {MODEL: calls})
+    assert [(row["tokens_in"], row["tokens_out"]) for row in by_model.rows] == [tokens]
+    assert (listed.rows[0]["tokens"]["in"], listed.rows[0]["tokens"]["out"]) == tokens
+    assert f"so far {tokens[0]:,} tokens in, {tokens[1]:,} out, cost " in where.out
+    assert calls * ONE == money(where.out.rpartition("cost")[2])
+    assert f"{tokens[0]:,} in, {tokens[1]:,} out" in info.out
+
+    debugger = reenact.Debugger.load(path)
+    state = debugger.state_at(debugger.last())
+    for sums in (debugger.summary(), reenact.runs(path), state):
+        assert (float(sums.cost.usd), sums.cost.unknown_calls) == (cost, 0)
+        assert (sums.totals.tokens_in, sums.totals.tokens_out) == tokens
+    spent = Spent(debugger.recording)
+    assert (float(spent.bill.usd), spent.tokens_in, spent.tokens_out) == (cost, *tokens)
+    assert float(Caps(1, 1, 1, str(tmp_path), path).spent()) == cost
+
+
+def test_a_line_about_an_answer_has_the_tokens_that_stand_in_its_body_only(tmp_path):
+    path = write_trace(tmp_path / "run.jsonl", [asked("a", body=whole("one")), answered("a")])
+    shown, followed, context = typed_many(
+        [["show", path, "--events"], ["tail", path], ["debug", path, "--at", 2, "-c", "ctx"]]
+    )
+    assert "1000+500" in shown.out and "1000+500" in followed.out
+    debugger = reenact.Debugger.load(path)
+    assert "500 tokens out" in debugger.last().summary()
+    assert "1,000 tokens as the provider counted" in context.out
+
+
+def test_a_base_that_leads_round_in_a_circle_has_no_model(tmp_path):
+    path = write_trace(
+        tmp_path / "run.jsonl",
+        [asked("a", **kept("b")), answered("a"), asked("b", **kept("a")), answered("b")],
+    )
+    shown, stats = typed_many([["show", path], ["stats", path, "--json"]])
+    assert "unknown: no model name (2 calls)" in shown.out
+    assert json.loads(stats.out)["cost"]["unknown"] == {"no model name": 2}
