@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reenact.playback.edits.cut import system_of
-from reenact.wire.pairing import tool_results
+from reenact.wire.messages import tool_results
 from reenact.wire.reading import model_of
 from support.examples import LONG
 from support.forked import type_in

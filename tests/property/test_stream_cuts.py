@@ -192,7 +192,9 @@ def test_arguments_cut_anywhere_are_whole_again(args: dict[str, str], cuts: set[
         {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"toolUse": {"input": piece}}}}
         for piece in pieces
     ]
-    assert reading.tool_uses(assemble(frames(*blocks), "bedrock").body) == [(None, "", args)]
+    assert [use[:3] for use in reading.tool_uses(assemble(frames(*blocks), "bedrock").body)] == [
+        (None, "", args)
+    ]
 
 
 LINES = st.sampled_from(

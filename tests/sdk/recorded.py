@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from reenact.tracefile.calls import Call
 from reenact.tracefile.recording import Recording
 from reenact.wire import reading
-from reenact.wire.pairing import tool_results
+from reenact.wire.messages import tool_results
 from support.provider import Received, script
 from support.provider.routes import OTHER, TALK
 from support.provider.scenario import Scenario
@@ -81,7 +81,7 @@ def _check_tools(recording: Recording, asked: list[Received]) -> None:
 
 def _uses(call: Call) -> list[tuple[str, object]]:
     assert call.end is not None
-    return [] if call.error is not None else [use[1:] for use in reading.tool_uses(call.end.body)]
+    return [] if call.error is not None else [use[1:3] for use in reading.tool_uses(call.end.body)]
 
 
 def _path(received: Received) -> str:
@@ -152,7 +152,7 @@ def _check_answer(told: dict[str, Any], received: Received) -> None:
         assert told["ttft_ms"] > 0
     assert told["stop_reason"] == STOP[turn.stop]
     assert "restart" in scenario or reading.text(told["body"]).startswith(turn.text)
-    assert [use[1:] for use in reading.tool_uses(told["body"])] == [
+    assert [use[1:3] for use in reading.tool_uses(told["body"])] == [
         (use.name, use.args) for use in turn.tools
     ]
     assert turn.usage is not None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ..wire.neutral import ToolUse
     from .calls import Calls, OpenCall
     from .recorder import Recorder
 
@@ -37,7 +38,7 @@ def write_answer(
     raw: Callable[[bool], dict[str, Any] | None] | None = None,
     given_up: bool = False,
     fresh: bool = False,
-) -> list[tuple[str | None, str, object]]:
+) -> list[ToolUse]:
     """Record a model.response; returns the tool uses it asks for.
 
     ``first`` and ``last`` are further fields, ``frames`` tells who asked, ``raw`` keeps the stream it came

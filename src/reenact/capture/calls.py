@@ -19,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..wire.neutral import ToolUse
+
 MAX_OPEN = 10_000
 MAX_ANSWERS = 64
 _MINE = 32
@@ -91,9 +93,7 @@ class Calls:
                 return call
         return None
 
-    def answered(
-        self, call: str, opened: OpenCall | None, tool_uses: list[tuple[str | None, str, Any]], given_up: bool
-    ) -> None:
+    def answered(self, call: str, opened: OpenCall | None, tool_uses: list[ToolUse], given_up: bool) -> None:
         """Remember an answer as the cause of the tool calls that follow it where it was asked for.
 
         One that was ``given_up`` counts from its beginning: the collector may have closed it only now.
@@ -104,9 +104,8 @@ class Calls:
         latest = max((when, call), self.answered_in_thread.get(thread, (0.0, "")))
         _add(self.answered_in_thread, thread, latest, MAX_OPEN)
         if tool_uses:
-            _add(
-                self.wanted, call, [(id_, name, to_json(args)) for id_, name, args in tool_uses], MAX_ANSWERS
-            )
+            wanted = [(use.id, use.name, to_json(use.args)) for use in tool_uses]
+            _add(self.wanted, call, wanted, MAX_ANSWERS)
 
     def parent(self) -> str | None:
         """Return the answer that the code at hand acts upon."""

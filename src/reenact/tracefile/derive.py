@@ -13,8 +13,9 @@ from typing import Any
 from .. import schema
 from ..wire import reading
 from ..wire.json_values import string
-from ..wire.neutral import ToolResult
-from ..wire.pairing import RESPONSES, is_models, tool_results
+from ..wire.messages import tool_results
+from ..wire.neutral import ToolResult, ToolUse
+from ..wire.pairing import is_models
 
 Lane = tuple[str, str]
 """Writer and lane: processes run side by side even where both say ``main``."""
@@ -31,10 +32,8 @@ class Asked:
 
     __slots__ = ("args", "at", "id", "name", "order", "provider")
 
-    def __init__(
-        self, use: tuple[str | None, str, object], order: int, provider: str | None, at: Any
-    ) -> None:
-        self.id, self.name, self.args = use
+    def __init__(self, use: ToolUse, order: int, provider: str | None, at: Any) -> None:
+        self.id, self.name, self.args = use.id, use.name, use.args
         self.order = order
         """Among the uses of its answer, as this provider spells them."""
         self.provider = provider
@@ -210,7 +209,7 @@ def _is_old(line: Any) -> bool:
 
 def _is_said(element: Any) -> bool:
     """True for what the model said."""
-    return type(element) is dict and ("$answer" in element or is_models(element, RESPONSES))
+    return type(element) is dict and ("$answer" in element or is_models(element))
 
 
 def _is_same_tool(asked: str, recorded: str | None) -> bool:

@@ -46,7 +46,7 @@ class DerivedCall(Call):
 
     @property
     def args(self) -> Any:
-        return tool_uses(self.event.body, self._provider)[self.order][2]
+        return tool_uses(self.event.body, self._provider)[self.order].args
 
     @property
     def result(self) -> Any:

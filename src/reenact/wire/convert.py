@@ -8,12 +8,26 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .json_values import call_text, mapping, mappings, string
-from .neutral import Conversation, Image, Losses, Message, Text, Tool, ToolResult, ToolUse
+from .json_values import as_text as text_of_value
+from .json_values import call_text, mapping, mappings, string, words
+from .messages import content_parts, message_parts, role_of
+from .neutral import (
+    Conversation,
+    Image,
+    Losses,
+    Message,
+    Other,
+    Reasoning,
+    Spoken,
+    Text,
+    Tool,
+    ToolResult,
+    ToolUse,
+)
 from .pairing import with_ids
 from .providers import TARGETS as _WRITERS
 from .providers import Provider, named
-from .providers.gemini import field
+from .providers.gemini import field, result_value
 
 TARGETS = (*_WRITERS, "text")
 _ELSEWHERE = frozenset({"system", "instructions", "systemInstruction", "system_instruction", "tool_choice",
@@ -90,7 +104,9 @@ def conversation_of(
     provider = named(source)
     conversation = Conversation()
     system = params.get("system", params.get("instructions", field(params, "systemInstruction")))
-    provider.read_messages(conversation, messages, system)
+    _read_system(conversation, system)
+    for message in mappings(messages):
+        _read_message(conversation, message)
     conversation.tools = read_tools(tools, conversation.lost)
     read_options(conversation, params, provider)
     unnamed = sum(
@@ -104,6 +120,62 @@ def conversation_of(
             "the recording has no ids for tool uses; they were numbered call_1, call_2, …"
         )
     return conversation
+
+
+def _read_system(conversation: Conversation, system: object) -> None:
+    """Take in a system prompt: a text, blocks, or Gemini's content."""
+    system = mapping(system).get("parts", system)
+    for part in content_parts(system, conversation.lost):
+        if isinstance(part, Text):
+            conversation.system += [part.text] if part.text else []
+        elif isinstance(part, Other):
+            conversation.lost.add(part.what)
+
+
+_PLAIN_FORMS = (
+    None,
+    "function",
+    "function_call",
+    "custom_tool_call",
+    "function_call_output",
+    "custom_tool_call_output",
+)
+"""Of tool uses and results: those that are a name, arguments and a text."""
+
+
+def _read_message(conversation: Conversation, message: dict[str, Any]) -> None:
+    role, lost = role_of(message), conversation.lost
+    if role == "system":
+        conversation.add_system(words(message.get("content")))
+        return
+    if message.get("refusal"):
+        lost.add("the mark of a refusal, whose text is kept")
+    parts: list[Spoken] = []
+    for part in message_parts(message, lost):
+        if isinstance(part, Reasoning | Other):
+            lost.add(part.what)
+        elif isinstance(part, ToolUse | ToolResult) and part.form not in _PLAIN_FORMS:
+            lost.add(f"an item of type {part.form}")
+        elif isinstance(part, ToolResult):
+            parts.append(part._replace(parts=_result_parts(part.value, lost)))
+        else:
+            parts.append(part)
+    for key, what in (("audio", "audio"), ("annotations", "citations"), ("name", "a speaker's name")):
+        if message.get(key) and "role" in message and role != "tool":
+            lost.add(what)
+    conversation.add("assistant" if role == "assistant" else "user", parts)
+
+
+def _result_parts(value: object, lost: Losses) -> tuple[Text | Image, ...]:
+    if isinstance(value, dict):
+        value = [value] if "type" in value else text_of_value(result_value(value))
+    found: list[Text | Image] = []
+    for part in content_parts(value, lost):
+        if isinstance(part, Text | Image):
+            found.append(part)
+        elif isinstance(part, Reasoning | Other):
+            lost.add(part.what)
+    return tuple(found)
 
 
 def read_options(conversation: Conversation, params: dict[str, Any], provider: Provider) -> None:

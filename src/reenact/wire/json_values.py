@@ -6,7 +6,6 @@ What is missing or of an unexpected type becomes None or empty.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 
@@ -99,17 +98,6 @@ def _words_of_item(item: object) -> str:
     return as_json(item)
 
 
-def parts_of(content: object, part: Callable[[dict[str, Any]], tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return (sort, text) of every part of a content: a string, a list of parts, or one part."""
-    items = content if isinstance(content, list) else [content]
-    return [part(item) if isinstance(item, dict) else ("text", words(item)) for item in items]
-
-
 def pieces_of(text: object, size: int = 40) -> list[str]:
     """Return a text as a stream would hand it out; nothing for what is no text."""
     return [text[at : at + size] for at in range(0, len(text), size)] if isinstance(text, str) else []
-
-
-def content_parts(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the objects that a message consists of, in either spelling of the list."""
-    return [*mappings(message.get("content")), *mappings(message.get("parts"))]

@@ -5,17 +5,16 @@ Provider files read their own shapes into it and write it back out; everybody el
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .json_values import as_text, mapping, mappings, string, words
+from .json_values import mapping, string
 
 Usage = dict[str, int]
 """Token counts: ``input`` (uncached), ``output`` (with reasoning), ``cache_read``, ``cache_write``,
 ``reasoning``; a count the provider does not report is left out."""
 
 TEXT, TOOL, RESULT, REASONING, OTHER = "text", "tool", "result", "reasoning", "other"
-"""The kinds of a readable part, as ``part()`` of a provider file names them beside the part's text."""
+"""The kinds of a part as a person reads it (``messages.readable``)."""
 
 
 class Text(NamedTuple):
@@ -52,11 +51,29 @@ class ToolResult(NamedTuple):
     value: Any = None
     """As the provider carries it."""
     failed: bool = False
+    form: str | None = None
+    """The type of the item, where a provider has several."""
     parts: tuple[Text | Image, ...] = ()
     """The value in neutral parts; filled in a ``Conversation`` only."""
 
 
-Part = Text | Image | ToolUse | ToolResult
+class Reasoning(NamedTuple):
+    text: str
+    what: str = "reasoning"
+    """How it is called where it is lost."""
+
+
+class Other(NamedTuple):
+    """A part that no other provider has: a document, a tool that the provider runs itself."""
+
+    what: str
+    """How it is called where it is lost."""
+    text: str = ""
+    kind: str = OTHER
+    """How it reads."""
+
+
+Part = Text | Image | ToolUse | ToolResult | Reasoning | Other
 
 
 class Outcome(NamedTuple):
@@ -67,10 +84,14 @@ class Outcome(NamedTuple):
     """True if the value is what went wrong."""
 
 
+Spoken = Text | Image | ToolUse | ToolResult
+"""The parts that every provider has."""
+
+
 class Message(NamedTuple):
     role: str
     """``user`` or ``assistant``; results of tools are the user's."""
-    parts: list[Part]
+    parts: list[Spoken]
 
 
 class Tool(NamedTuple):
@@ -109,7 +130,7 @@ class Conversation:
         self.notes: list[str] = []
         """What was made up or moved, as sentences."""
 
-    def add(self, role: str, parts: list[Part]) -> None:
+    def add(self, role: str, parts: list[Spoken]) -> None:
         """Add a message; one of the same role as the last becomes part of it."""
         if self.messages and self.messages[-1].role == role:
             self.messages[-1].parts.extend(parts)
@@ -125,43 +146,6 @@ class Conversation:
 
 
 # Helpers that provider files share to read into the model and to write it out.
-
-
-def neutral_parts(
-    content: object, read_part: Callable[[dict[str, Any], Losses], Part | None], lost: Losses
-) -> list[Part]:
-    """Return the parts of a content: a text, or a list of blocks."""
-    if isinstance(content, str):
-        return [Text(content)] if content else []
-    found: list[Part] = []
-    for item in content if isinstance(content, list) else [] if content is None else [content]:
-        part = read_part(item, lost) if isinstance(item, dict) else Text(as_text(item))
-        if part is not None:
-            found.append(part)
-    return found
-
-
-def plain_parts(parts: list[Part]) -> tuple[Text | Image, ...]:
-    """Return what a result may hold."""
-    return tuple(part for part in parts if isinstance(part, Text | Image))
-
-
-def system_texts(system: object, lost: Losses) -> list[str]:
-    """Return the texts of a system prompt that is a string or a list of blocks."""
-    if isinstance(system, str):
-        return [system] if system else []
-    for block in mappings(system):
-        count_marks(block, lost)
-        if "cachePoint" in block:
-            lost.add("a cache marker")
-    return [text for block in mappings(system) if (text := words(block.get("text")))]
-
-
-def count_marks(block: dict[str, Any], lost: Losses) -> None:
-    """Count marks on a block that no other provider has."""
-    for key, what in (("cache_control", "a cache marker"), ("citations", "citations")):
-        if block.get(key):
-            lost.add(what)
 
 
 def image_at(url: str | None) -> Image | None:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .json_values import mapping, string
-from .neutral import Message, Outcome, Part, ToolResult, ToolUse
-from .providers import PROVIDERS, named, openai_responses
+from .json_values import mapping
+from .messages import role_of, tool_results, tool_uses
+from .neutral import Message, Outcome, Spoken, ToolResult, ToolUse
+from .providers import named, openai_responses
 from .reading import conversation_key
-
-RESPONSES = openai_responses.NAME
-_READERS = tuple(dict.fromkeys(provider.tool_results for provider in PROVIDERS))
 
 
 class Prefix(NamedTuple):
@@ -34,24 +32,14 @@ class Pair(NamedTuple):
     name: str
 
 
-def is_models(message: object, provider: str | None) -> bool:
+def is_models(message: object) -> bool:
     """True if the model said it."""
-    item = mapping(message)
-    role = item.get("role")
-    if provider == RESPONSES and role is None:
-        kind = string(item.get("type")) or ""
-        return kind == "reasoning" or kind.endswith("_call")
-    return role in ("assistant", "model")
+    return role_of(message) == "assistant"
 
 
-def tool_results(message: object) -> list[ToolResult]:
-    """Return the results a message carries, in order; each provider spells them in its own way."""
-    item = mapping(message)
-    for read in _READERS if item else ():
-        found = read(item)
-        if found:
-            return found
-    return []
+def uses(message: object) -> list[ToolUse]:
+    """Return the tool uses a message of the model asks for."""
+    return tool_uses(message) if is_models(message) else []
 
 
 def brought_results(body: object) -> frozenset[str]:
@@ -64,11 +52,6 @@ def brought_results(body: object) -> frozenset[str]:
             break
         found.update(result.id for result in results if result.id)
     return frozenset(found)
-
-
-def uses(message: object, provider: str | None) -> list[ToolUse]:
-    """Return the tool uses a message asks for."""
-    return named(provider).message_uses(mapping(message)) if is_models(message, provider) else []
 
 
 def result_messages(
@@ -126,24 +109,24 @@ def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: boo
     safe = block = 0
     was_models = False
     for position, message in enumerate(messages):
-        models = is_models(message, provider)
+        models = is_models(message)
         goes_on = models and was_models and named(provider).JOINS_MESSAGES
         if models and not was_models:
             block = position
         was_models = models
         results = tool_results(message)
-        if waiting and not results and not goes_on and provider != RESPONSES:
+        if waiting and not results and not goes_on and provider != openai_responses.NAME:
             return Prefix(safe, [use for use, _ in waiting.left()], [])
         for result in results:
             if waiting.take(result) is None and not kept_elsewhere:
                 orphan = result.id or result.name or "a result"
                 return Prefix(safe, [use for use, _ in waiting.left()], [orphan])
-        waiting.add(position, uses(message, provider))
+        waiting.add(position, uses(message))
         safe = min(safe, block) if waiting else position + 1
     return Prefix(safe, [use for use, _ in waiting.left()], [])
 
 
-def pairs(messages: list[Any], provider: str | None) -> list[Pair]:
+def pairs(messages: list[Any]) -> list[Pair]:
     """Return every tool use with its result, and what of them stands alone."""
     waiting = Waiting()
     found: list[Pair] = []
@@ -154,7 +137,7 @@ def pairs(messages: list[Any], provider: str | None) -> list[Pair]:
                 found.append(Pair(taken[1], position, taken[0].name))
             else:
                 found.append(Pair(None, position, result.name or result.id or "a tool"))
-        waiting.add(position, uses(message, provider))
+        waiting.add(position, uses(message))
     return found + [Pair(position, None, use.name) for use, position in waiting.left()]
 
 
@@ -165,7 +148,7 @@ def with_ids(messages: list[Message]) -> list[Message]:
     waiting = Waiting()
     paired: list[Message] = []
     for role, parts in messages:
-        new: list[Part] = []
+        new: list[Spoken] = []
         for part in parts:
             if isinstance(part, ToolUse):
                 part = part if part.id else part._replace(id=next(fresh))

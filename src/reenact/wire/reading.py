@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..schema import LISTS
-from .json_values import mapping, mappings, parts_of, string, words
-from .neutral import OTHER, REASONING, TEXT, Usage, count, token_usage
+from .json_values import mapping, mappings, string, words
+from .messages import message_parts, readable, role_of
+from .neutral import REASONING, TEXT, ToolResult, ToolUse, Usage, count, token_usage
 from .providers import (
     BY_NAME,
     PROVIDERS,
@@ -40,12 +41,8 @@ SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 TOOLS = ("tools", "functions", "toolConfig")
 """Where requests keep their system prompt and their tools."""
 
-_TYPED: tuple[Provider, ...] = (anthropic, openai_responses, openai_chat)
-_UNTYPED: tuple[Provider, ...] = (gemini, bedrock)
-"""Who is asked what a part is: parts of different providers do not look alike, so no name is needed."""
 
 _OPENAI_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4")
-_WAITING_ROLES = ("tool", "function")
 
 
 def provider_of_request(body: object, url: str | None = None) -> str | None:
@@ -128,18 +125,22 @@ class Reading:
     def stop_reason(self) -> str | None:
         """Return why the model stopped: ``end_turn tool_use max_tokens stop_sequence refusal
         content_filter pause error``, or the provider's own word where none of these says it."""
-        return self._module.stop_reason(self._body) if self._module is not None else None
+        if self._module is None:
+            return None
+        return self._module.stop_reason(self._body, bool(self.tool_uses()))
 
     def error(self) -> tuple[str | None, str] | None:
         """Return (type, message) if the body is an error or carries one; the type is None if unnamed."""
         return self._module.error_of(self._body) if self._module is not None else None
 
-    def tool_uses(self) -> list[tuple[str | None, str, object]]:
-        """Return (id, name, arguments) of the tools it asks the agent to use, in order.
+    def tool_uses(self) -> list[ToolUse]:
+        """Return the tools it asks the agent to run, in order: those without a result in the same answer.
 
         Arguments that are JSON in a string are decoded; what cannot be decoded stays a string.
         """
-        return self._module.tool_uses(self._body) if self._module is not None else []
+        parts = [part for _, message in self.answers() for part in message_parts(message)]
+        answered = {part.id for part in parts if isinstance(part, ToolResult)} - {None}
+        return [part for part in parts if isinstance(part, ToolUse) and part.id not in answered]
 
     def answers(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the parts that an agent appends to its next request, as (pointer, object)."""
@@ -196,7 +197,7 @@ def model_of(body: object, url: str | None = None) -> str | None:
     return None
 
 
-def tool_uses(body: object, provider: str | None = None) -> list[tuple[str | None, str, object]]:
+def tool_uses(body: object, provider: str | None = None) -> list[ToolUse]:
     """Return the tools an answer asks for, as ``Reading`` does."""
     return Reading(body, provider).tool_uses()
 
@@ -255,26 +256,16 @@ def _said(error: tuple[str | None, str] | None) -> str:
 def _newest(conversation: list[object]) -> list[object]:
     """Return the last message, or all results of tools that stand last side by side."""
     first = len(conversation) - 1
-    while first > 0 and _is_result(conversation[first]) and _is_result(conversation[first - 1]):
+    while first > 0 and role_of(conversation[first]) == role_of(conversation[first - 1]) == "tool":
         first -= 1
     return conversation[first:] if conversation else []
 
 
-def _is_result(item: object) -> bool:
-    message = mapping(item)
-    kind = string(message.get("type")) or ""
-    return string(message.get("role")) in _WAITING_ROLES or kind.endswith("_output")
-
-
 def joined_text(messages: list[object]) -> str:
     """Return the text of messages or parts; reasoning only if there is nothing else."""
-    all_parts = [(_glue(message), _parts(message)) for message in messages]
+    all_parts = [(_glue(message), [*map(readable, message_parts(message))]) for message in messages]
     said = "\n".join(filter(None, (_spoken(parts, glue) for glue, parts in all_parts)))
     return said or "\n".join(text for _, parts in all_parts for _, text in parts if text)
-
-
-def _parts(message: object) -> list[tuple[str, str]]:
-    return message_parts(message) if isinstance(message, dict) else [(TEXT, words(message))]
 
 
 def _glue(message: object) -> str:
@@ -292,25 +283,6 @@ def _spoken(parts: list[tuple[str, str]], glue: str) -> str:
         if text:
             previous = sort
     return found
-
-
-def message_parts(message: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (sort, text) of each part of a message, or of the one part that the object is."""
-    if isinstance(message.get("parts"), list):
-        return parts_of(message["parts"], _part)
-    bare = "type" not in message and "content" in message
-    if "role" in message or message.get("type") == "message" or bare:
-        return openai_chat.parts(message, _part)
-    return [_part(message)]
-
-
-def _part(part: dict[str, Any]) -> tuple[str, str]:
-    kind = string(part.get("type"))
-    for provider in _TYPED if kind else _UNTYPED:
-        found = provider.part(part)
-        if found is not None:
-            return found
-    return OTHER, words(part) if part else ""
 
 
 def system_text(value: object) -> str:

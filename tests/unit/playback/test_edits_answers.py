@@ -79,7 +79,7 @@ def test_a_whole_body_takes_its_place_under_the_recorded_id(tapes, name, is_stre
     edits = Edits.given(response=f"@{path}")
     edits.check(second, tapes[name])
     body = spoken(edits, second.answer, name, is_stream)
-    assert [use[1:] for use in reading.tool_uses(body)] == [("search", {"q": "trains"})]
+    assert [use[1:3] for use in reading.tool_uses(body)] == [("search", {"q": "trains"})]
     assert body.get("id") == second.answer.body.get("id")
 
 

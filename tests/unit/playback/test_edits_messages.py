@@ -9,7 +9,8 @@ import pytest
 
 from reenact.errors import UsageError
 from reenact.playback.edits.edits import CutRequest, Edits
-from reenact.wire.pairing import consistent, tool_results
+from reenact.wire.messages import tool_results
+from reenact.wire.pairing import consistent
 from support.edited import DIALECTS, at_cut, conversation, edited, request
 
 ALL = pytest.mark.parametrize("name", DIALECTS)

@@ -33,7 +33,7 @@ def test_no_accepted_request_would_be_cut():
         elsewhere = bool(body.get("previous_response_id") or body.get("conversation"))
         prefix = pairing.consistent(messages, provider, kept_elsewhere=elsewhere)
         assert prefix.length == len(messages), name
-        counts[provider] += any(pairing.uses(message, provider) for message in messages)
+        counts[provider] += any(pairing.uses(message) for message in messages)
         for target in () if elsewhere else ("anthropic", "openai", "gemini"):
             made = convert(messages, body.get("tools") or [], {}, provider, target).messages
             assert pairing.consistent(made, target).length == len(made), (name, target)

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from reenact.wire import pairing, providers, reading
-from reenact.wire.neutral import Conversation, Outcome, ToolResult, ToolUse
+from reenact.wire import messages, pairing, providers, reading
+from reenact.wire.convert import conversation_of
+from reenact.wire.neutral import Outcome, ToolResult, ToolUse
 from reenact.wire.providers import BY_NAME, PROVIDERS, TARGETS, Provider, Target
 from reenact.wire.streams import assemble, stream_of
 
@@ -122,7 +123,7 @@ def test_a_stream_of_its_answer_comes_to_the_answer(provider: Provider) -> None:
     body = ANSWERS[provider.NAME]
     found = assemble(b"".join(stream_of(body, None, None)), None)
     assert found.complete and not found.problems
-    assert provider.tool_uses(found.body or {}) == provider.tool_uses(body)
+    assert reading.tool_uses(found.body) == reading.tool_uses(body)
     assert reading.text(found.body) == reading.text(body)
     assert reading.usage(found.body) == reading.usage(body)
 
@@ -132,29 +133,28 @@ def test_a_stream_of_its_answer_comes_to_the_answer(provider: Provider) -> None:
     "outcome", [Outcome("21 degrees"), Outcome("no such city", failed=True)], ids=["ok", "failed"]
 )
 def test_uses_and_results_are_found_where_they_are_put(provider: Provider, outcome: Outcome) -> None:
-    messages = [message for _, message in provider.answers(ANSWERS[provider.NAME])]
-    uses = [use for message in messages for use in pairing.uses(message, provider.NAME)]
+    said = [message for _, message in provider.answers(ANSWERS[provider.NAME])]
+    uses = [use for message in said for use in pairing.uses(message)]
     assert [use[:3] for use in uses] == [("t1", "weather", ARGS)]
     made = provider.result_messages([(uses[0], outcome)])
     assert made is not None
-    [result] = [result for message in made for result in pairing.tool_results(message)]
+    [result] = [result for message in made for result in messages.tool_results(message)]
     assert result.id == "t1"
     assert outcome.value in str(result.value)
-    paired = pairing.pairs([*messages, *made], provider.NAME)
-    assert [(pair.name, pair.result) for pair in paired] == [("weather", len(messages))]
+    paired = pairing.pairs([*said, *made])
+    assert [(pair.name, pair.result) for pair in paired] == [("weather", len(said))]
 
 
 @each_provider
 def test_its_messages_are_read_into_the_neutral_model(provider: Provider) -> None:
-    messages: list[Any] = [message for _, message in provider.answers(ANSWERS[provider.NAME])]
+    said: list[Any] = [message for _, message in provider.answers(ANSWERS[provider.NAME])]
     made = provider.result_messages(
-        [(use, Outcome("21 degrees")) for message in messages for use in provider.message_uses(message)]
+        [(use, Outcome("21 degrees")) for message in said for use in pairing.uses(message)]
     )
-    conversation = Conversation()
-    provider.read_messages(conversation, [*messages, *(made or [])], None)
-    assert [message.role for message in conversation.messages] == ["assistant", "user"]
-    [use] = [part for part in conversation.messages[0].parts if isinstance(part, ToolUse)]
+    found = conversation_of([*said, *(made or [])], [], {}, provider.NAME)
+    assert [message.role for message in found.messages] == ["assistant", "user"]
+    [use] = [part for part in found.messages[0].parts if isinstance(part, ToolUse)]
     assert (use.id, use.name, use.args) == ("t1", "weather", ARGS)
-    [result] = [part for part in conversation.messages[1].parts if isinstance(part, ToolResult)]
+    [result] = [part for part in found.messages[1].parts if isinstance(part, ToolResult)]
     assert (result.id, [part[0] for part in result.parts]) == ("t1", ["21 degrees"])
-    assert not conversation.lost
+    assert not found.lost

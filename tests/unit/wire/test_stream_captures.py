@@ -87,9 +87,9 @@ def look(name, data, found):
     stop = reading.stop_reason(found.body)
     assert bool(stop) != (name in NEVER_SAID), name
     if stop == "tool_use":
-        assert all(
-            isinstance(args, dict) or "custom" in name for _, _, args in reading.tool_uses(found.body)
-        ), name
+        assert all(isinstance(use.args, dict) or "custom" in name for use in reading.tool_uses(found.body)), (
+            name
+        )
     assert (found.first_content is None) == (reading.text(found.body) == ""), name
     return reading.provider_of_response(found.body)
 

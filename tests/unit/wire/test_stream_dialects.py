@@ -49,7 +49,7 @@ def test_a_whole_stream_is_the_plain_answer(name, told):
 def test_shapes_read_what_was_assembled(name):
     body = assemble(STREAMS[name].data, STREAMS[name].provider).body
     assert reading.stop_reason(body) == "tool_use"
-    _, tool, args = reading.tool_uses(body)[0]
+    _, tool, args, _ = reading.tool_uses(body)[0]
     assert (tool, args["q"][0]) == ("search", "a")
     assert {"input", "output"} <= set(reading.usage(body))
     assert reading.text(body).startswith("Grüße")
@@ -639,7 +639,7 @@ class TestBedrock:
 
     def test_tool_input_that_breaks_off_stays_text(self):
         found = assemble(frames(*BEDROCK_EVENTS[:10]), "bedrock")
-        assert reading.tool_uses(found.body) == [("t1", "search", '{"q":')]
+        assert [use[:3] for use in reading.tool_uses(found.body)] == [("t1", "search", '{"q":')]
 
 
 class TestOllama:

@@ -297,7 +297,7 @@ def test_arguments_that_cannot_be_decoded_stay_strings(arguments, args):
     body = chat(
         "tool_calls", {"tool_calls": [{"id": "c", "function": {"name": "f", "arguments": arguments}}]}
     )
-    assert reading.tool_uses(body) == [("c", "f", args)]
+    assert [use[:3] for use in reading.tool_uses(body)] == [("c", "f", args)]
 
 
 def result(kind, **fields):

@@ -39,7 +39,7 @@ def ask_everything(body, provider=None, url=None):
     assert isinstance(reading.model_of(body, url), str | None)
     error = reading.error_of(body, provider)
     assert error is None or (isinstance(error[0], str | None) and isinstance(error[1], str))
-    assert all(isinstance(name, str) for _, name, _ in reading.tool_uses(body, provider))
+    assert all(isinstance(use.name, str) for use in reading.tool_uses(body, provider))
     assert all(isinstance(answer, dict) for _, answer in reading.answers(body, provider))
     reading.conversation_key(body)
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...playback.edits.text import read_text
 from ...playback.rebuild.messages import Messages, check, messages_of
 from ...wire import convert
-from ...wire.neutral import Image, Part, Text, ToolResult, ToolUse
+from ...wire.neutral import Image, Spoken, Text, ToolResult, ToolUse
 from .. import runs
 from ..output import Output
 from ..text import arguments, clean, count, plain
@@ -100,7 +100,7 @@ def _show(messages: Messages, full: bool, out: Output) -> None:
     _show_totals(messages, len(conversation.tools), out)
 
 
-def _show_part(role: str, part: Part, full: bool, out: Output) -> None:
+def _show_part(role: str, part: Spoken, full: bool, out: Output) -> None:
     if isinstance(part, ToolUse):
         args = arguments(part.args, 10**6 if full else WIDTH)
         _block(

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from ...errors import UsageError
 from ...wire.json_values import mapping
-from ...wire.pairing import is_models, pairs, tool_results
+from ...wire.messages import tool_results
+from ...wire.pairing import is_models, pairs
 from .cut import CutRequest, common_start, is_same, own_words, without_own_words
 from .paths import with_path
 
@@ -59,7 +60,7 @@ def drops(numbers: list[int], cut: CutRequest, *, is_spoken_to: bool) -> list[Ch
 def _check_pairs(places: set[int], cut: CutRequest) -> None:
     if len(places) == len(cut.messages):
         raise UsageError("--drop leaves no message", hint="a model needs at least one")
-    for use, result, name in pairs(cut.messages, cut.provider):
+    for use, result, name in pairs(cut.messages):
         if use is None or result is None or (use in places) == (result in places):
             continue
         here, partner = (use, result) if use in places else (result, use)
@@ -72,7 +73,7 @@ def _check_pairs(places: set[int], cut: CutRequest) -> None:
 
 def _check_turns(places: set[int], cut: CutRequest, is_spoken_to: bool) -> None:
     """A user speaks first and last there, and Bedrock lets nobody speak twice in a row."""
-    models = [is_models(message, cut.provider) for message in cut.messages]
+    models = [is_models(message) for message in cut.messages]
     kept = [place for place in range(len(models)) if place not in places]
     wrong = [kept[0]] if models[kept[0]] else []
     wrong += [kept[-1]] if models[kept[-1]] and not models[-1] and not is_spoken_to else []
@@ -188,7 +189,7 @@ def made_in(
 
 
 def _is_paired(messages: list[Any], cut: CutRequest) -> bool:
-    return all(None not in (use, result) for use, result, _ in pairs(messages, cut.provider))
+    return all(None not in (use, result) for use, result, _ in pairs(messages))
 
 
 def _place_of(at: int, messages: list[Any], cut: CutRequest, carries: bool) -> int | None:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from ...errors import UsageError
 from ...wire.json_values import decoded, mapping
-from ...wire.pairing import pairs, tool_results
+from ...wire.messages import tool_results
+from ...wire.pairing import pairs
 from .cut import CutRequest
 from .messages import REPLACE, Change
 
@@ -30,7 +31,7 @@ class Brought(NamedTuple):
 
 def brought(cut: CutRequest) -> list[Brought]:
     """Return the results at the end of a request's conversation."""
-    paired = pairs(cut.messages, cut.provider)
+    paired = pairs(cut.messages)
     found: list[Brought] = []
     for at in reversed(range(len(cut.messages))):
         results = tool_results(cut.messages[at])

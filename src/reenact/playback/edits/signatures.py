@@ -45,7 +45,7 @@ def stripped(messages: list[Any], stale: set[bytes], provider: str | None) -> li
 
 
 def _is_item(message: Any, provider: str | None) -> bool:
-    return provider == "openai-responses" and is_models(message, provider)
+    return provider == "openai-responses" and is_models(message)
 
 
 def _without(message: Any) -> Any:

@@ -77,7 +77,7 @@ def _of_model(last: Call) -> Blame | None:
     if ended is not None:
         return Blame(MODELS_OWN, ended)
     offered = _offered(read_request(last).tools) if last.begin is not None else []
-    asked = [name for _, name, _ in tool_uses(last.end.body, _text(last.end.provider))]
+    asked = [use.name for use in tool_uses(last.end.body, _text(last.end.provider))]
     unknown = [name for name in asked if offered and name not in offered]
     return (
         Blame(MODELS_OWN, f"the model asked for a tool {unknown[0]!r}, which there is not")

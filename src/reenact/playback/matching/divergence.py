@@ -12,7 +12,8 @@ from typing import Any
 
 from ...debugger.lanes import Lanes
 from ...debugger.origins import Origins
-from ...wire.pairing import pairs, tool_results
+from ...wire.messages import tool_results
+from ...wire.pairing import pairs
 from ...wire.reading import conversation_key
 from . import suspects
 from .answers import IN_FLIGHT
@@ -238,8 +239,7 @@ def _tool_of_result(call: RecordedCall, difference: Difference) -> str | None:
     messages, at = body[path[0]], path[1]
     if at >= len(messages) or str(path[-1]).endswith("id") or not tool_results(messages[at]):
         return None
-    provider = call.event.provider if type(call.event.provider) is str else None
-    names = [pair.name for pair in pairs(messages, provider) if pair.result == at]
+    names = [pair.name for pair in pairs(messages) if pair.result == at]
     if len(names) > 1 and len(path) > 3 and type(path[3]) is int:
         parts = messages[at][path[2]]
         if not tool_results({**messages[at], path[2]: parts[path[3] : path[3] + 1]}):

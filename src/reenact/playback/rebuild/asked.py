@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...tracefile.calls import Call
 from ...tracefile.event import Event
 from ...wire import reading
-from ...wire.pairing import RESPONSES
+from ...wire.providers import openai_responses
 from .whole import Whole, is_mark
 
 _KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "cachedContent", "cached_content")
@@ -125,7 +125,7 @@ def answer_messages(body: Any, provider: str | None) -> Answer:
     found = [part for _, part in reading.answers(body, provider)]
     if not found:
         return Answer([], "the answer holds no message in a shape known here")
-    if provider == RESPONSES:
+    if provider == openai_responses.NAME:
         return Answer(found)
     messages = [sendable(found[0])]
     if _is_empty(messages[0]):

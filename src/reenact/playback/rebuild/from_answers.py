@@ -12,6 +12,7 @@ from ... import schema
 from ...tracefile.calls import Call
 from ...tracefile.event import Event
 from ...wire import pairing, reading
+from ...wire.messages import tool_results
 from ...wire.neutral import Outcome, ToolUse
 from .asked import Answer, answer_messages, read_answer, sendable
 from .from_requests import Say, outcome_of, tool_id, why_cut
@@ -56,7 +57,7 @@ class Answers:
         if self.provider is None and answer.messages:
             self.provider = _provider_of(answer.messages[0])
         self.messages += answer.messages
-        self._waiting = [use for each in answer.messages for use in pairing.uses(each, self.provider)]
+        self._waiting = [use for each in answer.messages for use in pairing.uses(each)]
         return True
 
     def _said(self, event: Event) -> Answer:
@@ -114,7 +115,7 @@ class Answers:
         if prefix.length < len(self.messages):
             self._say("cut", why_cut(prefix, len(self.messages)))
         messages = self.messages[: prefix.length]
-        results = sum(len(pairing.tool_results(each)) for each in messages[self._given :])
+        results = sum(len(tool_results(each)) for each in messages[self._given :])
         if results:
             self._say(
                 "rebuilt", f"no request was recorded: {results} tool messages are made from the results"

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...tracefile.calls import Call
 from ...wire import pairing
+from ...wire.messages import tool_results
 from ...wire.neutral import Outcome, ToolUse
 from .asked import Asked, read_answer, read_request
 from .lanes import Lanes, has_request
@@ -67,7 +68,7 @@ def with_answer(call: Call, asked: Asked, lanes: Lanes, limit: int, say: Say) ->
     if answer.lost is not None:
         say("lost", f"{answer.lost} (call {_name(call)})")
         return asked.messages
-    uses = [use for message in answer.messages for use in pairing.uses(message, asked.provider)]
+    uses = [use for message in answer.messages for use in pairing.uses(message)]
     if not uses:
         _say_choice(answer.choices, say)
         return asked.messages + answer.messages
@@ -171,8 +172,8 @@ def _seen(uses: list[ToolUse], asked: Asked, later: list[Call]) -> list[Any]:
 
 def _slice(uses: list[ToolUse], asked: Asked, messages: list[Any]) -> list[Any]:
     """Return the part of a conversation from the answer with these uses to their last result."""
-    provider, known = asked.provider, len(asked.messages)
-    names = [[use[:2] for use in pairing.uses(message, provider)] for message in messages]
+    known = len(asked.messages)
+    names = [[use[:2] for use in pairing.uses(message)] for message in messages]
     wanted = [use[:2] for use in uses]
     # Without ids only the place tells one use of a tool from the next.
     begin = known if uses[0].id is None else 0
@@ -180,10 +181,10 @@ def _slice(uses: list[ToolUse], asked: Asked, messages: list[Any]) -> list[Any]:
     if first is None:
         return []
     start, floor, left = first, known if first >= known else 0, len(wanted)
-    while start > floor and pairing.is_models(messages[start - 1], provider):
+    while start > floor and pairing.is_models(messages[start - 1]):
         start -= 1
     for at in range(first, len(messages)):
-        left -= len(pairing.tool_results(messages[at]))
+        left -= len(tool_results(messages[at]))
         if left <= 0:
             whole = [name for each in names[start : at + 1] for name in each] == wanted
             return messages[start : at + 1] if whole else []

@@ -12,7 +12,6 @@ from ..assembler import Assembler, Problems, Texts, fill, grow, index_of
 from ..json_values import (
     as_text,
     call_text,
-    content_parts,
     decoded,
     mapping,
     mappings,
@@ -22,27 +21,25 @@ from ..json_values import (
     words,
 )
 from ..neutral import (
-    REASONING,
     RESULT,
     TEXT,
     TOOL,
     Conversation,
     Image,
     Losses,
+    Other,
     Outcome,
     Part,
+    Reasoning,
+    Spoken,
     Text,
     Tool,
     ToolResult,
     ToolUse,
     count,
-    count_marks,
     described,
     media_type_of,
-    neutral_parts,
     object_arguments,
-    plain_parts,
-    system_texts,
     text_of,
     token_usage,
 )
@@ -113,8 +110,8 @@ def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
     )
 
 
-def stop_reason(body: dict[str, Any]) -> str | None:
-    """Return the token_usage stop reason."""
+def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
+    """Return the neutral stop reason."""
     reason = string(body.get("stop_reason"))
     return STOP.get(reason, reason) if reason else None
 
@@ -127,15 +124,6 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     return string(error.get("type")), words(error.get("message"))
 
 
-def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
-    """Return the uses the agent has to carry out; server tools are not among them."""
-    return [
-        (string(block.get("id")), string(block.get("name")) or "", decoded(block.get("input")))
-        for block in mappings(body.get("content"))
-        if block.get("type") == "tool_use"
-    ]
-
-
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The agent appends role and content of the body itself."""
     return [("", body)] if body.get("content") is not None else []
@@ -146,38 +134,35 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [body]
 
 
-def part(block: dict[str, Any]) -> tuple[str, str] | None:
-    """Return (sort, text) of one content block; None if it is not one of Anthropic's."""
+_OTHER_BLOCKS = ("document", "search_result", "container_upload", "fallback", "image")
+
+
+def part(block: dict[str, Any]) -> Part | None:
+    """Return what a content block is; None if it is not one of Anthropic's."""
     kind = string(block.get("type")) or ""
     if kind == "text":
-        return TEXT, words(block.get("text"))
-    if kind == "thinking":
-        return REASONING, words(block.get("thinking"))
-    if kind == "redacted_thinking":
-        return REASONING, ""
+        return Text(words(block.get("text")))
+    if kind == "tool_use":
+        return ToolUse(string(block.get("id")), string(block.get("name")) or "", decoded(block.get("input")))
+    if kind == "tool_result":
+        failed = block.get("is_error") is True
+        return ToolResult(string(block.get("tool_use_id")), None, block.get("content"), failed)
+    if kind in ("thinking", "redacted_thinking"):
+        signed = kind == "redacted_thinking" or "signature" in block
+        said = words(block.get("thinking"))
+        return Reasoning(said, "a thinking block with its signature") if signed else Reasoning(said)
     if kind.endswith("tool_use"):
-        return TOOL, call_text(block.get("name"), block.get("input"))
+        run = f"a block of a tool the provider ran ({kind})"
+        return Other(run, call_text(block.get("name"), block.get("input")), TOOL)
     if kind.endswith("tool_result"):
-        return RESULT, words(block.get("content"))
+        return Other(f"a block of a tool the provider ran ({kind})", words(block.get("content")), RESULT)
     if kind == "compaction":
-        return TEXT, words(block.get("content"))
-    return None
-
-
-def message_uses(message: dict[str, Any]) -> list[ToolUse]:
-    """Return the tools that a message of the model asks for."""
-    return [ToolUse(*use) for use in tool_uses(message)]
-
-
-def tool_results(message: dict[str, Any]) -> list[ToolResult]:
-    """Return the results that a message carries."""
-    return [
-        ToolResult(
-            string(block.get("tool_use_id")), None, block.get("content"), block.get("is_error") is True
-        )
-        for block in content_parts(message)
-        if block.get("type") == "tool_result"
-    ]
+        return Other("a block of type compaction", words(block.get("content")), TEXT)
+    source = mapping(block.get("source"))
+    image = Image(string(source.get("media_type")), string(source.get("data")), string(source.get("url")))
+    if kind == "image" and (image.data or image.url):
+        return image
+    return Other(f"a block of type {kind}", words(block)) if kind in _OTHER_BLOCKS else None
 
 
 def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
@@ -376,39 +361,6 @@ def _base64(data: bytes) -> str:
 # Conversion from and to the neutral model.
 
 
-def read_messages(conversation: Conversation, messages: list[Any], system: object) -> None:
-    """Take in Messages: typed blocks, results of tools in a user's message."""
-    conversation.system += system_texts(system, conversation.lost)
-    for message in mappings(messages):
-        role = "assistant" if message.get("role") == "assistant" else "user"
-        conversation.add(role, neutral_parts(message.get("content"), _neutral_part, conversation.lost))
-
-
-def _neutral_part(block: dict[str, Any], lost: Losses) -> Part | None:
-    kind = string(block.get("type")) or ""
-    count_marks(block, lost)
-    if kind == "text":
-        return Text(words(block.get("text")))
-    if kind == "tool_use":
-        return ToolUse(string(block.get("id")), string(block.get("name")) or "", decoded(block.get("input")))
-    if kind == "tool_result":
-        within = plain_parts(neutral_parts(block.get("content"), _neutral_part, lost))
-        failed = block.get("is_error") is True
-        return ToolResult(string(block.get("tool_use_id")), None, block.get("content"), failed, within)
-    if kind == "image":
-        source = mapping(block.get("source"))
-        image = Image(string(source.get("media_type")), string(source.get("data")), string(source.get("url")))
-        if image.data or image.url:
-            return image
-    if kind in ("thinking", "redacted_thinking"):
-        lost.add("a thinking block with its signature")
-    elif kind.endswith(("tool_use", "tool_result")):
-        lost.add(f"a block of a tool the provider ran ({kind})")
-    else:
-        lost.add(f"a block of type {kind or 'unknown'}")
-    return None
-
-
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 """What an id may consist of."""
 
@@ -447,7 +399,7 @@ class _Ids:
         return self.changed.setdefault(id_ or "", f"use_{len(self.changed) + 1}")
 
 
-def _written_block(part: Part, lost: Losses, ids: _Ids) -> dict[str, Any] | None:
+def _written_block(part: Spoken, lost: Losses, ids: _Ids) -> dict[str, Any] | None:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, Image):

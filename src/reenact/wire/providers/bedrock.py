@@ -12,7 +12,6 @@ from ..assembler import Assembler, Problems, fill, grow, index_of, object_in
 from ..json_values import (
     as_text,
     call_text,
-    content_parts,
     decoded,
     mapping,
     mappings,
@@ -22,24 +21,17 @@ from ..json_values import (
     words,
 )
 from ..neutral import (
-    OTHER,
-    REASONING,
-    RESULT,
-    TEXT,
     TOOL,
-    Conversation,
     Image,
-    Losses,
+    Other,
     Outcome,
     Part,
+    Reasoning,
     Text,
     ToolResult,
     ToolUse,
     count,
     first_count,
-    neutral_parts,
-    plain_parts,
-    system_texts,
     token_usage,
 )
 
@@ -65,7 +57,7 @@ _BLOCKS = frozenset({
     "text", "toolUse", "toolResult", "reasoningContent", "image", "document", "video", "cachePoint",
     "guardContent", "citationsContent",
 })  # fmt: skip
-_MEDIA = ("image", "document", "video", "audio", "cachePoint")
+_MEDIA = ("image", "document", "video", "audio")
 _ERROR_FIELDS = frozenset(
     {"message", "Message", "__type", "originalStatusCode", "originalMessage", "resourceName"}
 )
@@ -100,7 +92,7 @@ def is_event(event: dict[str, Any]) -> bool:
 
 
 def usage(body: dict[str, Any]) -> dict[str, int] | None:
-    """Return the token_usage counts."""
+    """Return the neutral counts."""
     return usage_from_raw(mapping(body.get("usage")))
 
 
@@ -114,8 +106,8 @@ def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
     )
 
 
-def stop_reason(body: dict[str, Any]) -> str | None:
-    """Return the token_usage stop reason."""
+def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
+    """Return the neutral stop reason."""
     reason = string(body.get("stopReason"))
     return STOP.get(reason, reason) if reason else None
 
@@ -132,20 +124,6 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     return (kind.rpartition("#")[2] if kind else None), message
 
 
-def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
-    """Return the tool uses of the answer; those of server tools have a ``type``."""
-    uses = [
-        block.get("toolUse")
-        for _, message in answers(body)
-        for block in mappings(message.get("content"))
-        if mapping(block.get("toolUse")).get("type") != "server_tool_use"
-    ]
-    return [
-        (string(use.get("toolUseId")), string(use.get("name")) or "", decoded(use.get("input")))
-        for use in mappings(uses)
-    ]
-
-
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return the one message of the answer."""
     message = mapping(body.get("output")).get("message")
@@ -157,33 +135,32 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [message for _, message in answers(body)]
 
 
-def part(block: dict[str, Any]) -> tuple[str, str] | None:
-    """Return (sort, text) of one content block; None if it is not one of Converse's."""
-    use, result = block.get("toolUse"), block.get("toolResult")
+def part(block: dict[str, Any]) -> Part | None:
+    """Return what a content block is; None if it is not one of Converse's."""
+    use, result, reasoning = block.get("toolUse"), block.get("toolResult"), block.get("reasoningContent")
     if isinstance(use, dict):
-        return TOOL, call_text(use.get("name"), use.get("input"))
+        if use.get("type") == "server_tool_use":
+            return Other("a block of type toolUse", call_text(use.get("name"), use.get("input")), TOOL)
+        return ToolUse(string(use.get("toolUseId")), string(use.get("name")) or "", decoded(use.get("input")))
     if isinstance(result, dict):
-        return RESULT, words(result.get("content"))
+        failed = result.get("status") == "error"
+        return ToolResult(string(result.get("toolUseId")), None, result.get("content"), failed)
     if "text" in block:
-        return TEXT, words(block["text"])
-    reasoning = block.get("reasoningContent")
+        return Text(words(block["text"]))
+    if "json" in block:
+        return Text(as_text(block["json"]))
     if isinstance(reasoning, dict):
-        return REASONING, words(mapping(reasoning.get("reasoningText")).get("text"))
-    return next(((OTHER, f"[{media}]") for media in _MEDIA if media in block), None)
-
-
-def message_uses(message: dict[str, Any]) -> list[ToolUse]:
-    """Return the tools that a message of the model asks for."""
-    return [ToolUse(*use) for use in tool_uses({"output": {"message": message}})]
-
-
-def tool_results(message: dict[str, Any]) -> list[ToolResult]:
-    """Return the results that a message carries."""
-    results = [block.get("toolResult") for block in content_parts(message)]
-    return [
-        ToolResult(string(each.get("toolUseId")), None, each.get("content"), each.get("status") == "error")
-        for each in mappings(results)
-    ]
+        said = words(mapping(reasoning.get("reasoningText")).get("text"))
+        return Reasoning(said, "a thinking block with its signature")
+    if "cachePoint" in block:
+        return Other("a cache marker", "[cachePoint]")
+    image = mapping(block.get("image"))
+    data = mapping(image.get("source")).get("bytes")
+    if isinstance(data, bytes):
+        data = b2a_base64(data, newline=False).decode("ascii")
+    if isinstance(data, str):
+        return Image(f"image/{string(image.get('format')) or 'png'}", data)
+    return next((Other(f"a block of type {kind}", f"[{kind}]") for kind in _MEDIA if kind in block), None)
 
 
 def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
@@ -368,40 +345,6 @@ def restream(body: dict[str, Any], url: str | None) -> list[bytes]:
 
 
 # Conversion from and to the neutral model.
-
-
-def read_messages(conversation: Conversation, messages: list[Any], system: object) -> None:
-    """Take in Converse's messages: blocks without a type, named by their key."""
-    conversation.system += system_texts(system, conversation.lost)
-    for message in mappings(messages):
-        role = "assistant" if message.get("role") == "assistant" else "user"
-        conversation.add(role, neutral_parts(message.get("content"), _neutral_part, conversation.lost))
-
-
-def _neutral_part(block: dict[str, Any], lost: Losses) -> Part | None:
-    use, result, image = block.get("toolUse"), block.get("toolResult"), block.get("image")
-    if isinstance(use, dict) and use.get("type") != "server_tool_use":
-        return ToolUse(string(use.get("toolUseId")), string(use.get("name")) or "", decoded(use.get("input")))
-    if isinstance(result, dict):
-        within = plain_parts(neutral_parts(result.get("content"), _neutral_part, lost))
-        failed = result.get("status") == "error"
-        return ToolResult(string(result.get("toolUseId")), None, result.get("content"), failed, within)
-    if "text" in block:
-        return Text(words(block["text"]))
-    if "json" in block:
-        return Text(as_text(block["json"]))
-    if isinstance(image, dict):
-        data = mapping(image.get("source")).get("bytes")
-        if isinstance(data, bytes):
-            data = b2a_base64(data, newline=False).decode("ascii")
-        if isinstance(data, str):
-            return Image(f"image/{string(image.get('format')) or 'png'}", data)
-    kind = next(iter(block), "unknown")
-    lost.add(
-        "a thinking block with its signature" if kind == "reasoningContent"
-        else "a cache marker" if kind == "cachePoint" else f"a block of type {kind}"
-    )  # fmt: skip
-    return None
 
 
 def read_tool_choice(params: dict[str, Any]) -> str | None:

@@ -8,7 +8,6 @@ from typing import Any
 from .. import sse
 from ..assembler import Assembler, Problems, fill, index_of
 from ..json_values import (
-    decoded,
     mapping,
     mappings,
     pieces_of,
@@ -64,15 +63,15 @@ def usage(body: dict[str, Any]) -> dict[str, int] | None:
 
 
 def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
-    """Return the token_usage counts; the cached ones are part of the input."""
+    """Return the neutral counts; the cached ones are part of the input."""
     tokens = mapping(raw.get("tokens")) or mapping(raw.get("billed_units"))
     cached = count(raw.get("cached_tokens"))
     fresh = uncached(count(tokens.get("input_tokens")), cached, None)
     return token_usage(fresh, count(tokens.get("output_tokens")), cached)
 
 
-def stop_reason(body: dict[str, Any]) -> str | None:
-    """Return the token_usage stop reason."""
+def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
+    """Return the neutral stop reason."""
     reason = string(body.get("finish_reason"))
     return None if reason is None else STOP.get(reason, reason)
 
@@ -83,13 +82,6 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     if isinstance(message, str):
         return None, message
     return (None, words(body["error"])) if string(body.get("error")) else None
-
-
-def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
-    """Return the tool calls, spelled as OpenAI's."""
-    calls = mappings(mapping(body.get("message")).get("tool_calls"))
-    functions = [(string(call.get("id")), mapping(call.get("function"))) for call in calls]
-    return [(id_, string(each.get("name")) or "", decoded(each.get("arguments"))) for id_, each in functions]
 
 
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -104,11 +96,6 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
         {**message, "content": message.get("content") or message.get("tool_plan")}
         for _, message in answers(body)
     ]
-
-
-def part(block: dict[str, Any]) -> tuple[str, str] | None:
-    """Cohere's parts are OpenAI's."""
-    return None
 
 
 # A stream put together.
@@ -215,7 +202,5 @@ def read_tool_choice(params: dict[str, Any]) -> str | None:
 
 
 # The same as in Chat Completions.
-message_uses = openai_chat.message_uses
-read_messages = openai_chat.read_messages
 result_messages = openai_chat.result_messages
-tool_results = openai_chat.tool_results
+part = openai_chat.part

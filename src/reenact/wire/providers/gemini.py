@@ -11,9 +11,6 @@ from typing import Any
 from .. import sse
 from ..assembler import Assembler, Problems, fill, index_of, object_in
 from ..json_values import (
-    as_text,
-    call_text,
-    content_parts,
     decoded,
     mapping,
     mappings,
@@ -22,16 +19,16 @@ from ..json_values import (
     words,
 )
 from ..neutral import (
-    OTHER,
-    REASONING,
     RESULT,
     TEXT,
-    TOOL,
     Conversation,
     Image,
     Losses,
+    Other,
     Outcome,
     Part,
+    Reasoning,
+    Spoken,
     Text,
     Tool,
     ToolResult,
@@ -41,7 +38,6 @@ from ..neutral import (
     media_type_of,
     object_arguments,
     plus,
-    system_texts,
     text_of,
     token_usage,
     uncached,
@@ -107,7 +103,7 @@ def is_event(event: dict[str, Any]) -> bool:
 
 
 def usage(body: dict[str, Any]) -> dict[str, int] | None:
-    """Return the token_usage counts."""
+    """Return the neutral counts."""
     return usage_from_raw(mapping(field(body, "usageMetadata")))
 
 
@@ -127,13 +123,13 @@ def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
     return token_usage(plus(uncached(prompt, read, None), tool_prompt), output, read, None, thoughts)
 
 
-def stop_reason(body: dict[str, Any]) -> str | None:
-    """Return the token_usage stop reason; STOP also ends an answer that calls tools."""
+def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
+    """Return the neutral stop reason; STOP also ends an answer that calls tools."""
     for candidate in mappings(body.get("candidates")):
         reason = string(field(candidate, "finishReason"))
         if reason:
             found = STOP.get(reason, reason)
-            return "tool_use" if found == "end_turn" and tool_uses(body) else found
+            return "tool_use" if found == "end_turn" and uses_tools else found
     return "content_filter" if field(mapping(field(body, "promptFeedback")), "blockReason") else None
 
 
@@ -144,22 +140,6 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
         return None
     code = count(error.get("code"))
     return string(error.get("status")) or (f"http_{code}" if code else None), words(error.get("message"))
-
-
-def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
-    """Return the function calls; ids are often missing."""
-    found = []
-    for _, content in answers(body):
-        for piece in mappings(content.get("parts")):
-            call = field(piece, "functionCall")
-            if isinstance(call, dict):
-                args = call.get("args")
-                found.append((string(call.get("id")), string(call.get("name")) or "", _arguments(args)))
-    return found
-
-
-def _arguments(args: object) -> object:
-    return {} if args is None else decoded(args)
 
 
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -177,41 +157,46 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [content for _, content in answers(body)]
 
 
-def part(part: dict[str, Any]) -> tuple[str, str] | None:
-    """Return (sort, text) of one part; None if it is not one of Gemini's."""
+def part(part: dict[str, Any]) -> Part | None:
+    """Return what a part is; None if it is not one of Gemini's."""
     call, response = field(part, "functionCall"), field(part, "functionResponse")
     if isinstance(call, dict):
-        return TOOL, call_text(call.get("name"), call.get("args"))
+        args = call.get("args")
+        decoded_args = {} if args is None else decoded(args)
+        return ToolUse(string(call.get("id")), string(call.get("name")) or "", decoded_args)
     if isinstance(response, dict):
-        return RESULT, words(response.get("response"))
+        value = response.get("response")
+        failed = isinstance(value, dict) and value.get("error") is not None
+        return ToolResult(string(response.get("id")), string(response.get("name")), value, failed)
     if "text" in part:
-        return (REASONING if part.get("thought") is True else TEXT), words(part["text"])
+        said = words(part["text"])
+        is_thought = part.get("thought") is True
+        return Reasoning(said, "a thinking block with its signature") if is_thought else Text(said)
+    return _other_part(part)
+
+
+def _other_part(part: dict[str, Any]) -> Part | None:
     code, result = field(part, "executableCode"), field(part, "codeExecutionResult")
     if isinstance(code, dict):
-        return TEXT, words(code.get("code"))
+        return Other("a part of type executableCode", words(code.get("code")), TEXT)
     if isinstance(result, dict):
-        return RESULT, words(result.get("output"))
-    for media in ("inlineData", "fileData"):
-        if field(part, media) is not None:
-            return OTHER, f"[{media}]"
+        return Other("a part of type codeExecutionResult", words(result.get("output")), RESULT)
+    for name in ("inlineData", "fileData"):
+        if field(part, name) is not None:
+            data = mapping(field(part, name))
+            media = string(field(data, "mimeType")) or ""
+            if media.startswith("image/") and string(data.get("data")):
+                return Image(media, str(data["data"]))
+            return Other(f"a part of type {media or name}", f"[{name}]")
     return None
 
 
-def message_uses(content: dict[str, Any]) -> list[ToolUse]:
-    """Return the tools that a content of the model asks for."""
-    return [ToolUse(*use) for use in tool_uses({"candidates": [{"content": content}]})]
-
-
-def tool_results(content: dict[str, Any]) -> list[ToolResult]:
-    """Return the results that a content carries."""
-    found = []
-    for each in content_parts(content):
-        response = field(each, "functionResponse")
-        if isinstance(response, dict):
-            value = response.get("response")
-            failed = isinstance(value, dict) and value.get("error") is not None
-            found.append(ToolResult(string(response.get("id")), string(response.get("name")), value, failed))
-    return found
+def result_value(response: dict[str, Any]) -> Any:
+    """Return what a tool returned, by Google's convention under ``result``, ``output`` or ``error``."""
+    if len(response) == 1:
+        [(key, value)] = response.items()
+        return value if key in ("result", "output", "error") else response
+    return response
 
 
 def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
@@ -442,55 +427,6 @@ def is_array_stream(url: str | None) -> bool:
 # Conversion from and to the neutral model.
 
 
-def read_messages(conversation: Conversation, contents: list[Any], system: object) -> None:
-    """Take in contents: the model's role is ``model``, parts are named by their key."""
-    instruction = mapping(system)
-    conversation.system += system_texts(
-        instruction.get("parts") if instruction else system, conversation.lost
-    )
-    for content in mappings(contents):
-        role = "assistant" if content.get("role") == "model" else "user"
-        parts = content.get("parts")
-        read = [_neutral_part(part, conversation.lost) for part in mappings(parts)]
-        read += [Text(part) for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
-        conversation.add(role, [part for part in read if part is not None])
-
-
-def _neutral_part(part: dict[str, Any], lost: Losses) -> Part | None:
-    if field(part, "thoughtSignature"):
-        lost.add("a thought signature")
-    use, result = field(part, "functionCall"), field(part, "functionResponse")
-    if isinstance(use, dict):
-        args = use.get("args")
-        return ToolUse(string(use.get("id")), string(use.get("name")) or "", _arguments(args))
-    if isinstance(result, dict):
-        return _neutral_result(result)
-    if part.get("thought") is True:
-        lost.add("a thinking block with its signature")
-        return None
-    if "text" in part:
-        return Text(words(part["text"]))
-    data = mapping(field(part, "inlineData"))
-    media = string(field(data, "mimeType")) or ""
-    if media.startswith("image/") and string(data.get("data")):
-        return Image(media, str(data["data"]))
-    lost.add(f"a part of type {media or next(iter(part), 'unknown')}")
-    return None
-
-
-def _neutral_result(result: dict[str, Any]) -> ToolResult:
-    """Google's own convention: the value under ``result`` or ``output``, a failure under ``error``."""
-    response = result.get("response")
-    value: Any = response
-    failed = False
-    if isinstance(response, dict) and len(response) == 1:
-        key = next(iter(response))
-        failed = key == "error"
-        value = response[key] if key in ("result", "output", "error") else response
-    within = (Text(as_text(value)),)
-    return ToolResult(string(result.get("id")), string(result.get("name")), response, failed, within)
-
-
 def write_messages(conversation: Conversation) -> list[dict[str, Any]]:
     """Return contents; there results are paired by name and order, so they stand in the uses' order."""
     contents = []
@@ -506,14 +442,14 @@ def write_messages(conversation: Conversation) -> list[dict[str, Any]]:
     return contents
 
 
-def _in_order(parts: list[Part], order: list[str | None]) -> list[Part]:
+def _in_order(parts: list[Spoken], order: list[str | None]) -> list[Spoken]:
     results = [part for part in parts if isinstance(part, ToolResult)]
     known = {id_: number for number, id_ in enumerate(order)}
     results.sort(key=lambda result: known.get(result.id, len(order)))
     return [*results, *(part for part in parts if not isinstance(part, ToolResult))]
 
 
-def _written_part(part: Part, lost: Losses) -> dict[str, Any] | None:
+def _written_part(part: Spoken, lost: Losses) -> dict[str, Any] | None:
     if isinstance(part, Text):
         return {"text": part.text} if part.text else None
     if isinstance(part, Image):

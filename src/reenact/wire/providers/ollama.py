@@ -9,7 +9,6 @@ from .. import sse
 from ..assembler import Assembler, Problems, fill
 from ..json_values import (
     as_text,
-    decoded,
     mapping,
     mappings,
     pieces_of,
@@ -71,33 +70,23 @@ def usage(body: dict[str, Any]) -> dict[str, int] | None:
 
 
 def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
-    """Return the token_usage counts; nothing is known of caches."""
+    """Return the neutral counts; nothing is known of caches."""
     return token_usage(count(raw.get("prompt_eval_count")), count(raw.get("eval_count")))
 
 
-def stop_reason(body: dict[str, Any]) -> str | None:
-    """Return the token_usage stop reason; ``stop`` also ends an answer that calls tools."""
+def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
+    """Return the neutral stop reason; ``stop`` also ends an answer that calls tools."""
     reason = string(body.get("done_reason"))
     if reason is None:
         return None
     found = STOP.get(reason, reason)
-    return "tool_use" if found == "end_turn" and tool_uses(body) else found
+    return "tool_use" if found == "end_turn" and uses_tools else found
 
 
 def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     """Return (None, message): Ollama's errors have no type."""
     error = string(body.get("error"))
     return (None, error) if error else None
-
-
-def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
-    """Return the tool calls; older servers give them no id."""
-    found = []
-    for call in mappings(mapping(body.get("message")).get("tool_calls")):
-        function = mapping(call.get("function"))
-        args = decoded(function.get("arguments"))
-        found.append((string(call.get("id")), string(function.get("name")) or "", args))
-    return found
 
 
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -109,16 +98,6 @@ def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the answer as messages to be read."""
     return [message for _, message in answers(body)] or [{"content": body.get("response")}]
-
-
-def part(block: dict[str, Any]) -> tuple[str, str] | None:
-    """Ollama has no parts: contents are strings."""
-    return None
-
-
-def message_uses(message: dict[str, Any]) -> list[ToolUse]:
-    """Return the tools that a message of the model asks for."""
-    return [ToolUse(*use) for use in tool_uses({"message": message})]
 
 
 def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
@@ -219,5 +198,4 @@ def read_tool_choice(params: dict[str, Any]) -> str | None:
 
 
 # The same as in Chat Completions.
-read_messages = openai_chat.read_messages
-tool_results = openai_chat.tool_results
+part = openai_chat.part

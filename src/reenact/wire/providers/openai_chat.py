@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from .. import sse
@@ -10,26 +10,22 @@ from ..assembler import Assembler, Problems, Texts, fill, index_of
 from ..json_values import (
     as_json,
     as_text,
-    call_text,
     decoded,
     mapping,
     mappings,
-    parts_of,
     pieces_of,
     some_messages,
     string,
     words,
 )
 from ..neutral import (
-    REASONING,
-    RESULT,
-    TEXT,
-    TOOL,
     Conversation,
     Image,
     Losses,
     Outcome,
     Part,
+    Reasoning,
+    Spoken,
     Text,
     Tool,
     ToolResult,
@@ -40,8 +36,6 @@ from ..neutral import (
     image_at,
     media_type_of,
     named_choice,
-    neutral_parts,
-    plain_parts,
     text_of,
     token_usage,
     uncached,
@@ -104,7 +98,7 @@ def is_event(event: dict[str, Any]) -> bool:
 
 
 def usage(body: dict[str, Any]) -> dict[str, int] | None:
-    """Return the token_usage counts; Groq keeps them under ``x_groq`` at times."""
+    """Return the neutral counts; Groq keeps them under ``x_groq`` at times."""
     raw = mapping(body.get("usage")) or mapping(mapping(body.get("x_groq")).get("usage"))
     return usage_from_raw(raw)
 
@@ -137,8 +131,8 @@ def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
     return token_usage(uncached(prompt, read, write), completion, read, write, reasoning)
 
 
-def stop_reason(body: dict[str, Any]) -> str | None:
-    """Return the token_usage stop reason of the first choice that has one.
+def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
+    """Return the neutral stop reason of the first choice that has one.
 
     ``stop`` is also what a forced tool call ends with, so the message is asked what it was.
     """
@@ -149,7 +143,7 @@ def stop_reason(body: dict[str, Any]) -> str | None:
         found = STOP.get(reason, reason)
         if found == "end_turn":
             message = mapping(choice.get("message"))
-            if message.get("tool_calls") or message.get("function_call"):
+            if uses_tools:
                 return "tool_use"
             if string(message.get("refusal")):
                 return "refusal"
@@ -178,27 +172,6 @@ def _error_type(error: dict[str, Any]) -> str | None:
     return string(error.get("type")) or string(code) or (f"http_{number}" if number else None)
 
 
-def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
-    """Return (id, name, arguments) of every tool call of every choice."""
-    found = []
-    for _, message in answers(body):
-        for call in mappings(message.get("tool_calls")):
-            name, args = _named(call)
-            found.append((string(call.get("id")), string(name) or "", args))
-        old = message.get("function_call")
-        if isinstance(old, dict):
-            found.append((None, string(old.get("name")) or "", decoded(old.get("arguments"))))
-    return found
-
-
-def _named(call: dict[str, Any]) -> tuple[object, object]:
-    custom = call.get("custom")
-    if isinstance(custom, dict):
-        return custom.get("name"), custom.get("input")  # free text, not JSON
-    function = mapping(call.get("function"))
-    return function.get("name"), decoded(function.get("arguments"))
-
-
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return the message of each choice; the agent appends the one it picked."""
     choices = body.get("choices")
@@ -217,52 +190,56 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def parts(
-    message: dict[str, Any], part: Callable[[dict[str, Any]], tuple[str, str]]
-) -> list[tuple[str, str]]:
-    """Return (sort, text) of each part of a message, whose content parts are read by ``part``."""
-    found = [(REASONING, _reasoning(message))]
-    found += parts_of(message.get("content"), part)
-    found.append((TEXT, words(message.get("refusal"))))
-    if string(message.get("role")) in ("tool", "function"):
-        found = [(RESULT, text) for _, text in found]
+_REASONING = ("reasoning_content", "reasoning", "thinking")  # thinking: Ollama
+
+
+def message_parts(message: dict[str, Any], content: Iterator[Part]) -> Iterator[Part]:
+    """Yield what a message consists of, around the parts of its content.
+
+    Mistral's, Cohere's and Ollama's messages are spelled the same way.
+    """
+    if message.get("role") in ("tool", "function"):
+        name = string(message.get("tool_name", message.get("name")))
+        failed = message.get("is_error") is True or message.get("status") == "error"
+        yield ToolResult(string(message.get("tool_call_id")), name, message.get("content"), failed)
+        return
+    if any(message.get(key) for key in (*_REASONING, "reasoning_details")):
+        yield Reasoning(next(filter(None, (words(message.get(key)) for key in _REASONING)), ""))
+    yield from content
+    if message.get("refusal"):
+        yield Text(words(message["refusal"]))
+    images = message.get("images")
+    for data in images if isinstance(images, list) else ():
+        if isinstance(data, str):  # Ollama: base64 without a type
+            yield Image(None, data)
     for call in mappings(message.get("tool_calls")):
-        found.append((TOOL, call_text(*_named(call))))
+        yield _tool_use(call)
     old = message.get("function_call")
     if isinstance(old, dict):
-        found.append((TOOL, call_text(old.get("name"), old.get("arguments"))))
-    return found
+        yield ToolUse(None, string(old.get("name")) or "", decoded(old.get("arguments")), "function")
 
 
-def _reasoning(message: dict[str, Any]) -> str:
-    names = ("reasoning_content", "reasoning", "thinking")  # thinking: Ollama
-    return next(filter(None, (words(message.get(name)) for name in names)), "")
+def _tool_use(call: dict[str, Any]) -> ToolUse:
+    custom = call.get("custom")
+    if isinstance(custom, dict):
+        name, args = custom.get("name"), custom.get("input")  # free text, not JSON
+    else:
+        function = mapping(call.get("function"))
+        name, args = function.get("name"), decoded(function.get("arguments"))
+    return ToolUse(string(call.get("id")), string(name) or "", args)
 
 
-def part(part: dict[str, Any]) -> tuple[str, str] | None:
-    """Return (sort, text) of one content part; None if it is not one of Chat Completions'."""
+def part(part: dict[str, Any]) -> Part | None:
+    """Return what a content part is; None if it is not one of Chat Completions'."""
     kind = string(part.get("type")) or ""
     if kind == "text":
-        return TEXT, words(part.get("text"))
+        return Text(words(part.get("text")))
     if kind == "refusal":
-        return TEXT, words(part.get("refusal"))
-    if kind == "thinking":  # Mistral
-        return REASONING, words(part.get("thinking"))
+        return Text(words(part.get("refusal")))
+    if kind == "image_url":
+        url = part.get("image_url")
+        return image_at(string(mapping(url).get("url")) or string(url))
     return None
-
-
-def message_uses(message: dict[str, Any]) -> list[ToolUse]:
-    """Return the tools that a message of the model asks for."""
-    form = "function" if isinstance(message.get("function_call"), dict) else None
-    return [ToolUse(*use, form) for use in tool_uses({"choices": [{"message": message}]})]
-
-
-def tool_results(message: dict[str, Any]) -> list[ToolResult]:
-    """Return the result that a message is; Mistral's, Cohere's and Ollama's are spelled the same way."""
-    if message.get("role") not in ("tool", "function"):
-        return []
-    name = string(message.get("tool_name", message.get("name")))
-    return [ToolResult(string(message.get("tool_call_id")), name, message.get("content"))]
 
 
 def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
@@ -598,65 +575,6 @@ def restream(body: dict[str, Any], url: str | None) -> list[bytes]:
 
 # Conversion from and to the neutral model.
 
-SYSTEM_ROLES = ("system", "developer")
-_REASONING = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
-
-
-def read_messages(conversation: Conversation, messages: list[Any], system: object = None) -> None:
-    """Take in chat messages: system prompts among them, every result a message of its own."""
-    for message in mappings(messages):
-        role, content = message.get("role"), message.get("content")
-        if role in SYSTEM_ROLES:
-            conversation.add_system(words(content))
-        elif role in ("tool", "function"):
-            within = plain_parts(neutral_parts(content, neutral_part, conversation.lost))
-            name = string(message.get("tool_name", message.get("name")))
-            conversation.add(
-                "user", [ToolResult(string(message.get("tool_call_id")), name, content, parts=within)]
-            )
-        else:
-            _add_message(conversation, message, "assistant" if role == "assistant" else "user")
-
-
-def _add_message(conversation: Conversation, message: dict[str, Any], role: str) -> None:
-    lost = conversation.lost
-    parts = neutral_parts(message.get("content"), neutral_part, lost)
-    if string(message.get("refusal")):
-        lost.add("the mark of a refusal, whose text is kept")
-        parts.append(Text(str(message["refusal"])))
-    for key in _REASONING:
-        if message.get(key):
-            lost.add("reasoning")
-            break
-    for key in ("audio", "annotations", "name"):
-        if message.get(key):
-            lost.add({"name": "a speaker's name"}.get(key, key))
-    for data in message.get("images") or [] if isinstance(message.get("images"), list) else []:
-        if isinstance(data, str):  # Ollama: base64 without a type
-            parts.append(Image(None, data))
-    parts += message_uses(message)
-    conversation.add(role, parts)
-
-
-def neutral_part(part: dict[str, Any], lost: Losses) -> Part | None:
-    kind = string(part.get("type")) or ""
-    if part.get("cache_control"):
-        lost.add("a cache marker")
-    if part.get("annotations"):
-        lost.add("citations")
-    if kind in ("text", "input_text", "output_text"):
-        return Text(words(part.get("text")))
-    if kind == "refusal":
-        lost.add("the mark of a refusal, whose text is kept")
-        return Text(words(part.get("refusal")))
-    if kind in ("image_url", "input_image"):
-        url = part.get("image_url")
-        image = image_at(string(mapping(url).get("url")) or string(url))
-        if image is not None:
-            return image
-    lost.add("reasoning" if kind == "thinking" else f"a part of type {kind or 'unknown'}")
-    return None
-
 
 def write_messages(conversation: Conversation) -> list[dict[str, Any]]:
     """Return chat messages: the system prompt first, every result a message of its own."""
@@ -676,7 +594,7 @@ def write_messages(conversation: Conversation) -> list[dict[str, Any]]:
     return messages
 
 
-def _written_answer(parts: list[Part], lost: Losses) -> list[dict[str, Any]]:
+def _written_answer(parts: list[Spoken], lost: Losses) -> list[dict[str, Any]]:
     # Answers are cut into texts anywhere, around a citation for instance.
     text = "".join(part.text for part in parts if isinstance(part, Text))
     calls = [

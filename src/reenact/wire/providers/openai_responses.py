@@ -18,25 +18,22 @@ from ..json_values import (
     words,
 )
 from ..neutral import (
-    REASONING,
     RESULT,
-    TEXT,
     TOOL,
-    Conversation,
-    Losses,
+    Other,
     Outcome,
+    Part,
+    Reasoning,
     Text,
     ToolResult,
     ToolUse,
     count,
     first_count,
-    neutral_parts,
-    plain_parts,
+    image_at,
     token_usage,
     uncached,
 )
 from . import openai_chat
-from .openai_chat import SYSTEM_ROLES, neutral_part
 
 NAME = "openai-responses"
 ENDPOINTS: tuple[str, ...] = ("/responses",)
@@ -78,7 +75,7 @@ def is_event(event: dict[str, Any]) -> bool:
 
 
 def usage(body: dict[str, Any]) -> dict[str, int] | None:
-    """Return the token_usage counts."""
+    """Return the neutral counts."""
     return usage_from_raw(mapping(body.get("usage")))
 
 
@@ -97,15 +94,15 @@ def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
     )
 
 
-def stop_reason(body: dict[str, Any]) -> str | None:
-    """Return the token_usage stop reason; ``completed`` says nothing of why, so the output is asked."""
+def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
+    """Return the neutral stop reason; ``completed`` says nothing of why, so the output is asked."""
     status = string(body.get("status"))
     if status == "incomplete":
         reason = string(mapping(body.get("incomplete_details")).get("reason"))
         return STOP.get(reason, reason) if reason else status
     if status != "completed":
         return STOP.get(status, status) if status else None
-    if tool_uses(body):
+    if uses_tools:
         return "tool_use"
     items = mappings(body.get("output"))
     if any(item.get("type") == "mcp_approval_request" for item in items):
@@ -120,34 +117,6 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     if not isinstance(error, dict):
         return None
     return string(error.get("type")) or string(error.get("code")), words(error.get("message"))
-
-
-def tool_uses(body: dict[str, Any]) -> list[tuple[str | None, str, object]]:
-    """Return the calls that wait for the agent: those without an output in the same response."""
-    items = mappings(body.get("output"))
-    answered = {string(item.get("call_id")) for item in items if _is_output(item)} - {None}
-    return [
-        (string(item.get("call_id")), name, args)
-        for item in items
-        for name, args in _called(item)
-        if string(item.get("call_id")) not in answered
-    ]
-
-
-def _is_output(item: dict[str, Any]) -> bool:
-    return (string(item.get("type")) or "").endswith("_output")
-
-
-def _called(item: dict[str, Any]) -> list[tuple[str, object]]:
-    """Return name and arguments if the item is a call that an agent, not the provider, carries out."""
-    kind = string(item.get("type")) or ""
-    if kind == "function_call":
-        return [(string(item.get("name")) or "", decoded(item.get("arguments")))]
-    if kind == "custom_tool_call":
-        return [(string(item.get("name")) or "", item.get("input"))]  # free text, not JSON
-    if kind in _OWN_ARGUMENTS and item.get("execution") != "server":
-        return [(kind.removesuffix("_call"), item.get(_OWN_ARGUMENTS[kind]))]
-    return []
 
 
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -165,37 +134,36 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     return mappings(body.get("output"))
 
 
-def part(part: dict[str, Any]) -> tuple[str, str] | None:
-    """Return (sort, text) of one item or content part; None if it is not one of Responses'."""
+def part(part: dict[str, Any]) -> Part | None:
+    """Return what an item or a content part is; None if it is not one of Responses'."""
     kind = string(part.get("type")) or ""
     if kind in ("input_text", "output_text"):
-        return TEXT, words(part.get("text"))
-    if kind == "refusal":
-        return TEXT, words(part.get("refusal"))
+        return Text(words(part.get("text")))
+    if kind == "input_image":
+        return image_at(string(part.get("image_url")))
     if kind in ("reasoning_text", "summary_text"):
-        return REASONING, words(part.get("text"))
+        return Reasoning(words(part.get("text")))
     if kind == "reasoning":
-        return REASONING, words(part.get("summary")) or words(part.get("content"))
-    if _is_output(part):
-        return RESULT, words(part.get("output"))
+        return Reasoning(words(part.get("summary")) or words(part.get("content")))
+    if kind.endswith("_output"):
+        return _output(part, kind)
     if kind in ("mcp_call", "mcp_approval_request"):
-        return TOOL, call_text(part.get("name"), part.get("arguments"))
-    for name, args in _called(part):
-        return TOOL, call_text(name, args)
-    return None
+        return Other(f"an item of type {kind}", call_text(part.get("name"), part.get("arguments")), TOOL)
+    id_ = string(part.get("call_id"))
+    if kind == "function_call":
+        return ToolUse(id_, string(part.get("name")) or "", decoded(part.get("arguments")), kind)
+    if kind == "custom_tool_call":
+        return ToolUse(id_, string(part.get("name")) or "", part.get("input"), kind)  # free text, not JSON
+    if kind in _OWN_ARGUMENTS and part.get("execution") != "server":
+        return ToolUse(id_, kind.removesuffix("_call"), part.get(_OWN_ARGUMENTS[kind]), kind)
+    return Other(f"an item of type {kind}", words(part)) if kind.endswith("_call") else None
 
 
-def message_uses(item: dict[str, Any]) -> list[ToolUse]:
-    """Return the tool that an item of the model asks for."""
-    return [ToolUse(*use, string(item.get("type"))) for use in tool_uses({"output": [item]})]
-
-
-def tool_results(item: dict[str, Any]) -> list[ToolResult]:
-    """Return the result that an item is."""
-    if not _is_output(item) or "role" in item or item.get("execution") == "server":
-        return []
+def _output(item: dict[str, Any], kind: str) -> Part:
+    if item.get("execution") == "server":
+        return Other(f"an item of type {kind}", words(item.get("output")), RESULT)
     failed = item.get("status") in ("failed", "incomplete")
-    return [ToolResult(string(item.get("call_id")), None, item.get("output"), failed)]
+    return ToolResult(string(item.get("call_id")), None, item.get("output"), failed, kind)
 
 
 _OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
@@ -480,43 +448,6 @@ def restream(body: dict[str, Any], url: str | None) -> list[bytes]:
 
 
 # Conversion from and to the neutral model.
-
-
-def read_messages(conversation: Conversation, items: list[Any], instructions: object = None) -> None:
-    """Take in input items: messages, calls, outputs and reasoning side by side."""
-    if string(instructions):
-        conversation.system.append(str(instructions))
-    for item in mappings(items):
-        kind = string(item.get("type")) or "message"
-        if kind == "message":
-            role, content = item.get("role"), item.get("content")
-            if role in SYSTEM_ROLES:
-                conversation.add_system(words(content))
-            else:
-                parts = neutral_parts(content, neutral_part, conversation.lost)
-                conversation.add("assistant" if role == "assistant" else "user", parts)
-        elif kind in ("function_call_output", "custom_tool_call_output"):
-            conversation.add("user", [_neutral_result(item, conversation.lost)])
-        else:
-            _add_call(conversation, item, kind)
-
-
-def _neutral_result(item: dict[str, Any], lost: Losses) -> ToolResult:
-    output = item.get("output")
-    if isinstance(output, list):
-        within = plain_parts(neutral_parts(output, neutral_part, lost))
-    else:
-        within = (Text(as_text(output)),)
-    return ToolResult(string(item.get("call_id")), None, output, parts=within)
-
-
-def _add_call(conversation: Conversation, item: dict[str, Any], kind: str) -> None:
-    if kind in ("function_call", "custom_tool_call"):
-        conversation.add("assistant", [*message_uses(item)])
-    elif kind == "reasoning":
-        conversation.lost.add("reasoning")
-    else:
-        conversation.lost.add(f"an item of type {kind}")
 
 
 # The same as in Chat Completions.

@@ -1,0 +1,112 @@
+"""One message of a conversation, in any provider's shape, read into neutral parts.
+
+Messages and parts of different providers do not look alike, so no provider's name is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .json_values import call_text, mapping, string, words
+from .neutral import (
+    OTHER,
+    REASONING,
+    RESULT,
+    TEXT,
+    TOOL,
+    Image,
+    Losses,
+    Other,
+    Part,
+    Reasoning,
+    Text,
+    ToolResult,
+    ToolUse,
+)  # fmt: skip
+from .providers import Provider, anthropic, bedrock, gemini, openai_chat, openai_responses
+
+_TYPED: tuple[Provider, ...] = (anthropic, openai_responses, openai_chat)
+_UNTYPED: tuple[Provider, ...] = (gemini, bedrock)
+_ROLES = {"model": "assistant", "developer": "system", "function": "tool"}
+_FIELDS = frozenset({"content", "tool_calls", "function_call", "refusal"})
+"""Marks of a message that does not name its role."""
+_MARKS = {
+    "cache_control": "a cache marker",
+    "citations": "citations",
+    "annotations": "citations",
+    "thoughtSignature": "a thought signature",
+    "thought_signature": "a thought signature",
+}
+"""Fields of a part that no other provider has."""
+
+
+def message_parts(message: object, lost: Losses | None = None) -> Iterator[Part]:
+    """Yield what a message consists of; marks that a conversion cannot carry are counted in ``lost``."""
+    item = mapping(message)
+    kind = item.get("type")
+    if isinstance(item.get("parts"), list):
+        yield from content_parts(item["parts"], lost)
+    elif "role" in item or kind == "message" or (kind is None and not _FIELDS.isdisjoint(item)):
+        yield from openai_chat.message_parts(item, content_parts(item.get("content"), lost))
+    elif item:
+        yield part_of(item, lost)
+    elif message:
+        yield Text(words(message))
+
+
+def content_parts(content: object, lost: Losses | None = None) -> Iterator[Part]:
+    """Yield the parts of a content: a text, a list of parts, or one part."""
+    for item in content if isinstance(content, list) else [] if content is None else [content]:
+        yield part_of(item, lost) if isinstance(item, dict) else Text(words(item))
+
+
+def part_of(part: dict[str, Any], lost: Losses | None = None) -> Part:
+    """Return what a part is, asking one provider after another."""
+    kind = string(part.get("type"))
+    if lost is not None:
+        for key, what in _MARKS.items():
+            if part.get(key):
+                lost.add(what)
+        if kind == "refusal":
+            lost.add("the mark of a refusal, whose text is kept")
+    for provider in _TYPED if kind else _UNTYPED:
+        found = provider.part(part)
+        if found is not None:
+            return found
+    return Other(f"a part of type {kind or next(iter(part), 'unknown')}", words(part) if part else "")
+
+
+def role_of(message: object) -> str:
+    """Return who speaks: ``system user assistant tool``, or the role's own name."""
+    item = mapping(message)
+    role = string(item.get("role"))
+    if role:
+        return _ROLES.get(role, role)
+    kind = string(item.get("type")) or ""  # an item of OpenAI Responses
+    if kind.endswith("_output"):
+        return "tool"
+    return "assistant" if kind.endswith("_call") or kind == "reasoning" else "user"
+
+
+def tool_results(message: object) -> list[ToolResult]:
+    """Return the results of tools that a message carries, in order."""
+    return [part for part in message_parts(message) if isinstance(part, ToolResult)]
+
+
+def tool_uses(message: object) -> list[ToolUse]:
+    """Return the tools that a message asks the agent to run."""
+    return [part for part in message_parts(message) if isinstance(part, ToolUse)]
+
+
+def readable(part: Part) -> tuple[str, str]:
+    """Return the kind of a part and what a person would read of it."""
+    if isinstance(part, Text):
+        return TEXT, part.text
+    if isinstance(part, Reasoning):
+        return REASONING, part.text
+    if isinstance(part, ToolUse):
+        return TOOL, call_text(part.name, part.args)
+    if isinstance(part, ToolResult):
+        return RESULT, words(part.value)
+    return (OTHER, "[image]") if isinstance(part, Image) else (part.kind, part.text)
