@@ -171,7 +171,10 @@ class Exchange:
             self.arrived.close_spill()
             return
         try:
-            self._end(how, exc)
+            if self.recorder.closed and how in (CLOSED, CANCELLED):
+                self.recorder.lost += 1  # let go of by the collector or the loop: nobody's mistake to report
+            else:
+                self._end(how, exc)
         except Exception as fault:
             self.recorder.lost += 1
             guard.swallow("record an answer", fault)
@@ -250,4 +253,4 @@ class Exchange:
 
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
-            self.end(CLOSED if self.fault is None else FAILED, self.fault)
+            self.end(CLOSED if self.fault is None or self.recorder.closed else FAILED, self.fault)
