@@ -6,6 +6,7 @@ The messages that were there before are the same objects again, so nobody may ch
 from __future__ import annotations
 
 from .arrived import as_json
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class _Sent:
 
 def _place_of(data: bytes, whole: dict[str, Any]) -> tuple[str, bytes, bytes] | None:
     """Return where the conversation stands, proved by parsing both what is in it and what is around it."""
-    from ..wire.reading import conversation_key
+    with import_lock:
+        from ..wire.reading import conversation_key
 
     key = conversation_key(whole)
     if not key or not whole[key]:
@@ -97,7 +99,8 @@ def _place_of(data: bytes, whole: dict[str, Any]) -> tuple[str, bytes, bytes] | 
 
 def _elements(text: str, at: int) -> tuple[list[Any], int]:
     """Parse elements, each after a comma, up to the bracket that ends their list; return where that is."""
-    import json
+    with import_lock:
+        import json
 
     decode, found = json.JSONDecoder().raw_decode, []
     while text[at] == ",":

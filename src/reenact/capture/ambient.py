@@ -12,6 +12,7 @@ from _thread import RLock
 
 from .. import protocols, schema
 from . import current, guard
+from .import_lock import import_lock
 from .places import parent_run
 
 TYPE_CHECKING = False
@@ -33,7 +34,8 @@ _locks: dict[int, RLock] = {}
 
 def now(tz: tzinfo | None = None) -> datetime:
     """Return the time, in UTC unless ``tz`` is given; in a replay, the recorded one."""
-    import datetime
+    with import_lock:
+        import datetime
 
     return datetime.datetime.fromtimestamp(drawn("now", time.time, (int, float)), tz or datetime.UTC)
 
@@ -45,7 +47,8 @@ def uuid() -> UUID:
 
 def random() -> float:
     """Return a random number from 0 to 1; in a replay, the recorded one."""
-    import random
+    with import_lock:
+        import random
 
     value: float = drawn("random", random.random, (int, float))
     return value
@@ -71,7 +74,8 @@ def drawn(name: str, make: Callable[[], Any], kind: type | tuple[type, ...]) -> 
 
 def drawn_uuid(name: str, how: str, *args: Any) -> UUID:
     """Return a UUID that is made by a function of Python's own."""
-    import uuid
+    with import_lock:
+        import uuid
 
     def make() -> str:
         return str(getattr(uuid, how)(*args))

@@ -11,6 +11,7 @@ import sys
 from _thread import get_ident
 
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def _import(
         return found
     if not _made:
         try:
-            from .ambient_standins import stand_ins
+            with import_lock:
+                from .ambient_standins import stand_ins
 
             _made.update(stand_ins())
         except Exception as exc:
@@ -71,7 +73,8 @@ class _Finder:
             return None
         self._asked.add((name, get_ident()))
         try:
-            from importlib.util import find_spec
+            with import_lock:
+                from importlib.util import find_spec
 
             spec = find_spec(name)
             if spec is not None and hasattr(spec.loader, "exec_module"):

@@ -6,6 +6,7 @@ from array import array
 from time import monotonic
 
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ class Arrived:
         """Keep the stream as it came, and ``body`` came of it; returns what stands for it in the line."""
         if not data:
             return None
-        from .rawstream import store
+        with import_lock:
+            from .rawstream import store
 
         pieces = zip(self._sizes, self._times, strict=True)
         chunks = ",".join([f"[{size},{(at - began) * 1000:.3f}]" for size, at in pieces])
@@ -120,7 +122,8 @@ def as_json(data: bytes | None) -> Any:
     """Return bytes decoded as JSON, None if they are none."""
     if not data or data[:1] not in b'{["tfn-0123456789 \t\r\n':
         return None
-    import json
+    with import_lock:
+        import json
 
     try:
         return json.loads(data)

@@ -12,6 +12,7 @@ from .. import schema
 from ..lines import is_plain
 from . import guard
 from .copies import plain_of, small_change
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def goes_on(base: Base | None, kept: int, raw: list[Any]) -> str | None:
 
 def _says_the_same(copy: Copy, element: Any) -> bool:
     """True if only a marker was moved: another text in the same place is another conversation."""
-    from ..wire.reading import text
+    with import_lock:
+        from ..wire.reading import text
 
     return small_change(copy, element) is not None and text(plain_of(copy)) == text(element)
 

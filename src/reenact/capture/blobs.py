@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class Blobs:
 
     def put(self, data: bytes) -> str:
         """Store the bytes and return their digest; raises OSError when they are not on disk."""
-        from hashlib import sha256
+        with import_lock:
+            from hashlib import sha256
 
         digest = sha256(data).hexdigest()
         if digest in self.known:

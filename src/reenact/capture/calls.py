@@ -12,6 +12,7 @@ from itertools import count
 
 from ..lines import dumps
 from ..schema import TOOL_CALLED
+from .import_lock import import_lock
 from .jsonable import to_json
 from .lanes import Lanes
 
@@ -154,7 +155,8 @@ def _equal(one: str, other: str) -> bool:
     """Compare two JSON texts as values: a tool's keyword order is not the model's."""
     if len(one) != len(other):
         return False
-    import json
+    with import_lock:
+        import json
 
     return dumps(_sorted(json.loads(one))) == dumps(_sorted(json.loads(other)))
 

@@ -9,6 +9,7 @@ import os
 import sys
 
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,13 +161,15 @@ def unseen(seams: Seams) -> list[dict[str, Any]]:
 def _model_hosts(hosts: set[str], named: tuple[str, ...]) -> list[str]:
     if not hosts:
         return []
-    from ..wire.routes import is_model_host
+    with import_lock:
+        from ..wire.routes import is_model_host
 
     return sorted(host for host in hosts if is_model_host(host, named))
 
 
 def _should_call() -> bool:
     """False in the helper processes of a supervised agent, which import what their parent does."""
-    from .places import MAIN_VARIABLE, is_main_process, variable
+    with import_lock:
+        from .places import MAIN_VARIABLE, is_main_process, variable
 
     return not variable(MAIN_VARIABLE) or is_main_process()

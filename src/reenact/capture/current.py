@@ -9,6 +9,7 @@ import os
 from _contextvars import ContextVar
 from _thread import RLock
 
+from .import_lock import import_lock
 from .options import Options
 from .places import default_folder, in_folder, is_begun_for_us, parent_run, start_fields
 from .recorder import Recorder
@@ -70,7 +71,8 @@ def _join_parent() -> Recorder | None:
 
 def new_recorder(name: str | None, options: Options, run_id: str | None = None, **head: object) -> Recorder:
     """Begin a run in the default folder, one file per run."""
-    from ..lines import new_id
+    with import_lock:
+        from ..lines import new_id
 
     run_id = run_id or new_id(16)
     path = in_folder(default_folder(), name, run_id)

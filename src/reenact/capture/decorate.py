@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, Protocol, TypeVar, cast
 
 from .entries import entry_of
+from .import_lock import import_lock
 from .jsonable import snapshot
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -213,7 +214,8 @@ class _RunWatch(Watch):
         self.given = given
 
     def begin(self, args: dict[str, Any]) -> Any:
-        from .run import _Run
+        with import_lock:
+            from .run import _Run
 
         given = {**self.given, **self.where}
         if given.get("input") is None:

@@ -17,6 +17,7 @@ from .answer import write_answer
 from .arrived import Arrived
 from .callers import caller_frames
 from .headers import REQUEST_ID, attempt_of, told_headers
+from .import_lock import import_lock
 from .other import answer_fields, request_fields, whole_body
 from .sent import Sent
 from .tap import as_text, calls_of
@@ -132,7 +133,8 @@ class Exchange:
             encoding = self._header("content-encoding")
             self.arrived.decoded = bool(stream or (encoding and encoding != "identity"))
             if encoding and self.arrived.decoded and not decoded:
-                from ..wire.inflate import inflater
+                with import_lock:
+                    from ..wire.inflate import inflater
 
                 self.arrived.inflate = inflater(encoding)
                 self.arrived.is_sealed = self.arrived.inflate is None
@@ -144,7 +146,8 @@ class Exchange:
             unread.note(self)
             texts, is_read = self.recorder.texts, not self.arrived.is_sealed
             if is_read and texts.blob_folder and texts.content() == "full":
-                from .spill import Spill
+                with import_lock:
+                    from .spill import Spill
 
                 self.arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
         except Exception as exc:

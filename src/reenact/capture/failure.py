@@ -9,6 +9,7 @@ import os
 import sys
 
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,8 +69,9 @@ def _exception(error: BaseException, deeper: int) -> dict[str, Any]:
 
 def _described(error: Any) -> str:
     """Return an odd error as text, bounded: the repr of a small list can be endless."""
-    from ..lines import dumps
-    from .jsonable import jsonable
+    with import_lock:
+        from ..lines import dumps
+        from .jsonable import jsonable
 
     plain = jsonable(error)
     short = plain.get("$repr") if isinstance(plain, dict) else None

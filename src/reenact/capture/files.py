@@ -13,6 +13,7 @@ from os import write as os_write
 from time import monotonic
 
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ class FileSink:
         self.torn = False
 
     def _open(self) -> None:
-        import fcntl  # before a descriptor is taken: an import needs one, too
+        with import_lock:
+            import fcntl  # before a descriptor is taken: an import needs one, too
 
         make_room()
         # Write-only and non-blocking, so that a FIFO without a reader is an error, not a wait or a void.
@@ -135,7 +137,8 @@ class FileSink:
             guard.pass_on(exc)
         state = os.fstat(fd)
         if self.durability == "fsync" and state.st_size == 0:
-            from .blobs import fsync_folder
+            with import_lock:
+                from .blobs import fsync_folder
 
             fsync_folder(os.path.dirname(self.path))
         identity = (state.st_dev, state.st_ino)
@@ -228,7 +231,8 @@ class FileSink:
         return self.queue is None or bool(self.queue.flush(timeout))
 
     def _start_queue(self) -> None:
-        from .stall import StallQueue
+        with import_lock:
+            from .stall import StallQueue
 
         self.queue = StallQueue(self)
 

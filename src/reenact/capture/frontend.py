@@ -10,6 +10,7 @@ import sys
 
 from ..errors import UsageError
 from . import guard, sinks
+from .import_lock import import_lock
 from .options import Options, check_path
 from .places import absolute
 from .recorder import Recorder
@@ -72,13 +73,15 @@ class FrontEnd:
             adopted: Recorder = run.adopt(path, options)
             self._borrowed = adopted is run.recorder()
             return adopted
-        from ..lines import new_id
-        from .places import elsewhere, in_folder, start_fields
+        with import_lock:
+            from ..lines import new_id
+            from .places import elsewhere, in_folder, start_fields
 
         run_id = self._run_id or new_id(16)
         path = path and elsewhere(path, run_id)
         if path is None and not listeners:
-            from .places import default_folder
+            with import_lock:
+                from .places import default_folder
 
             path = in_folder(default_folder(), options.name, run_id)
         elif path is not None and (path.endswith("/") or os.path.isdir(path)):
@@ -93,7 +96,8 @@ class FrontEnd:
             self._begin()
         if self._own is not None:
             return self._own
-        from .current import current_recorder
+        with import_lock:
+            from .current import current_recorder
 
         return current_recorder()
 
@@ -132,8 +136,9 @@ class FrontEnd:
         if exc is None:
             self._own.close("ok")
             return
-        from . import death
-        from .failure import failure
+        with import_lock:
+            from . import death
+            from .failure import failure
 
         error = failure(exc)
         self._own.emit("error", {"where": "block", "error": error})

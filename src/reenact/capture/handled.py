@@ -12,6 +12,7 @@ from . import death, guard
 from .arrived import as_json
 from .entries import entry_of_app
 from .failure import failure
+from .import_lock import import_lock
 from .options import Options
 from .recorder import Recorder
 from .run import RunContext
@@ -122,7 +123,8 @@ class HandledRun(RunContext):
         if raw:
             url = raw.decode("ascii", "replace")
         else:
-            from urllib.parse import quote
+            with import_lock:
+                from urllib.parse import quote
 
             url = quote(path)
         query = (self._scope.get("query_string") or b"").decode("ascii", "replace")

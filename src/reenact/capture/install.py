@@ -10,6 +10,7 @@ import os
 import sys
 
 from . import guard, registry
+from .import_lock import import_lock
 from .seams.table import Installed
 
 TYPE_CHECKING = False
@@ -43,8 +44,9 @@ class Seams(Installed):
     def patch(self, name: str, module: ModuleType) -> None:
         """Listen to one module."""
         if not self._has_watch:
-            from .current import current_recorder
-            from .watch import Watch
+            with import_lock:
+                from .current import current_recorder
+                from .watch import Watch
 
             self.watch = Watch(current_recorder, self.hosts, everything=self.everything)
             self._has_watch = True
@@ -61,7 +63,8 @@ def install(*, hosts: Iterable[str] = (), record_http: str = MODELS) -> None:
 
     ``hosts`` are further hosts that serve models. ``record_http="all"`` records all other traffic, too.
     """
-    from ..errors import UsageError
+    with import_lock:
+        from ..errors import UsageError
 
     if isinstance(hosts, str) or not all(isinstance(host, str) and host for host in hosts):
         raise UsageError(f"hosts={hosts!r}", hint='hosts is a list of names: hosts=["llm.example.com"]')
@@ -103,16 +106,18 @@ def swap(other: Seams | None) -> Seams | None:
 
 def wait_for_libraries(bootstrap: str) -> None:
     """Begin a process below ``reenact run``; called once, before anything of the agent is there."""
-    import atexit
+    with import_lock:
+        import atexit
 
-    from . import coverage
+        from . import coverage
 
     told.update((name, os.environ[name]) for name in os.environ if name.startswith("REENACT_"))
     named = os.environ.get(HOSTS_VARIABLE, "").split(",")
     hosts = tuple(host for host in named if host)
     _install(hosts, os.environ.get(HTTP_VARIABLE) == ALL, is_supervised=True)
     if "REENACT_AMBIENT" in os.environ:
-        from . import ambient_modules
+        with import_lock:
+            from . import ambient_modules
 
         ambient_modules.watch(os.environ[ambient_modules.AMBIENT_VARIABLE].split(","))
     coverage.listen(bootstrap)
@@ -126,9 +131,10 @@ def _hear_of_an_early_death() -> None:
 
     def died(kind: Any, exc: Any, tb: Any) -> None:
         try:
-            from .current import known_process_recorder, process_recorder
-            from .death import died_of
-            from .places import is_main_process
+            with import_lock:
+                from .current import known_process_recorder, process_recorder
+                from .death import died_of
+                from .places import is_main_process
 
             if known_process_recorder() is None and is_main_process():
                 died_of(exc, tb, [process_recorder()])
@@ -140,7 +146,8 @@ def _hear_of_an_early_death() -> None:
 
 
 def _unseen() -> list[dict[str, object]]:
-    from . import coverage
+    with import_lock:
+        from . import coverage
 
     try:
         return coverage.unseen(seams) if seams is not None else []
@@ -154,7 +161,8 @@ def _say_what_was_unseen() -> None:
     try:
         if not _unseen():
             return
-        from .current import known_process_recorder, process_recorder
+        with import_lock:
+            from .current import known_process_recorder, process_recorder
 
         if known_process_recorder() is None:
             recorder = process_recorder()

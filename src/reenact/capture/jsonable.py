@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..lines import MAX_DEPTH, MAX_NODES, accelerate, dumps, dumps_if_plain, escape_key
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -233,7 +234,8 @@ def _int(value: int) -> Any:
 
 
 def _bytes(value: Any) -> dict[str, Any]:
-    from binascii import b2a_base64
+    with import_lock:
+        from binascii import b2a_base64
 
     data = bytes(value)
     return {"$bytes": b2a_base64(data, newline=False).decode("ascii"), "bytes": len(data)}

@@ -10,6 +10,7 @@ from _contextvars import ContextVar
 
 from ..errors import UsageError
 from . import texts
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,9 +95,10 @@ def _part_of_error(key: str, item: Any, content: str) -> Any:
 
 
 def _token(value: Any, content: str) -> dict[str, Any]:
-    from hashlib import blake2b
+    with import_lock:
+        from hashlib import blake2b
 
-    from ..lines import dumps
+        from ..lines import dumps
 
     data = dumps(value).encode("ascii")
     if content == "none":

@@ -9,6 +9,7 @@ time, which no rule can see in the bytes.
 from __future__ import annotations
 
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def store(texts: Texts, data: bytes, body: Any, chunks: str, *, decoded: bool) -
         return None
     if texts.redactor is not None and texts.redactor.finds(body):
         return {"withheld": "secret"}
-    import zlib
+    with import_lock:
+        import zlib
 
     form = "decoded" if decoded else "exact"
     cleaned = data if texts.redactor is None else cleaned_bytes(data, texts.redactor)

@@ -12,6 +12,7 @@ from time import perf_counter
 
 from .. import schema
 from . import guard, registry
+from .import_lock import import_lock
 from .texts import CAP
 from .writer import Writer
 
@@ -166,7 +167,8 @@ class Recorder(Writer):
         if self.sink is not None:
             self.sink.close()
             if self.parent_w is None and self.options.retain != "all":
-                from .retain import drop_unwanted
+                with import_lock:
+                    from .retain import drop_unwanted
 
                 drop_unwanted(self, status)
 

@@ -15,6 +15,8 @@ from reenact.capture.redact_names import secret_name
 from reenact.capture.redact_scan import scan
 from reenact.lines import dumps, quote
 
+from .import_lock import import_lock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -102,7 +104,8 @@ class Redactor:
             for spelling, value in self._env.spellings:
                 if spelling in new:
                     new = new.replace(spelling, self._replace("env-value", value, new.count(spelling)))
-        from reenact.capture.redact_rules import clean_text
+        with import_lock:
+            from reenact.capture.redact_rules import clean_text
 
         new = clean_text(new, self._replace)
         return text if new == text else new
@@ -112,14 +115,15 @@ class Redactor:
         return self.text(name) if len(name) >= 12 else name
 
     def _replace(self, kind: str, secret: str, times: int = 1) -> str:
-        from itertools import count
+        with import_lock:
+            from itertools import count
 
-        from reenact.capture.redact_shapes import shape_of
+            from reenact.capture.redact_shapes import shape_of
 
-        try:
-            from _blake2 import blake2b
-        except ImportError:
-            from hashlib import blake2b
+            try:
+                from _blake2 import blake2b
+            except ImportError:
+                from hashlib import blake2b
         if not self._key:
             self._key = os.urandom(16)
         digest = blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=16, key=self._key).digest()
@@ -183,7 +187,8 @@ class Redactor:
 
     def _bytes(self, given: dict[str, Any]) -> dict[str, Any]:
         """Bytes that are text may hold what any text may: headers of ASGI for instance."""
-        from binascii import a2b_base64, b2a_base64
+        with import_lock:
+            from binascii import a2b_base64, b2a_base64
 
         try:
             text = a2b_base64(given["$bytes"]).decode("utf-8")
@@ -196,7 +201,8 @@ class Redactor:
         return {**given, "$bytes": b2a_base64(data, newline=False).decode("ascii"), "bytes": len(data)}
 
     def _leaf(self, kind: str, value: str) -> str:
-        from reenact.capture.redact_rules import already_redacted, plausible_leaf
+        with import_lock:
+            from reenact.capture.redact_rules import already_redacted, plausible_leaf
 
         if not plausible_leaf(kind, value):
             return self.text(value)
@@ -216,7 +222,8 @@ class Redactor:
             return self._walk(value, schema=False)
         if len(value) < MIN_LENGTH or not self.suspicious(quote(value)):
             return value
-        from reenact.capture.redact_shapes import shape_of
+        with import_lock:
+            from reenact.capture.redact_shapes import shape_of
 
         kind = shape_of(value)
         if kind is not None and kind != "jwt":

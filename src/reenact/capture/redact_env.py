@@ -9,6 +9,8 @@ from __future__ import annotations
 from reenact.capture.redact_names import secret_variable
 from reenact.lines import quote
 
+from .import_lock import import_lock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,7 +146,8 @@ def _password_of_url(value: str) -> str:
 
 
 def _spellings(value: str) -> set[str]:
-    from binascii import b2a_base64
+    with import_lock:
+        from binascii import b2a_base64
 
     data = value.encode("utf-8", "surrogatepass")
     escaped = quote(value)[1:-1]

@@ -13,6 +13,7 @@ from _weakref import ref
 
 from .. import lines
 from . import files, guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def add(recorder: Recorder) -> None:
         os.register_at_fork(after_in_child=_after_fork)
         if "orjson" in sys.modules:
             lines.accelerate()
-    from . import death
+    with import_lock:
+        from . import death
 
     death.install()
     _open[id(recorder)] = ref(recorder)

@@ -7,6 +7,7 @@ import os
 from ..lines import parse
 from ..schema import PROC_END
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def drop_unwanted(recorder: Recorder, status: str) -> None:
 
 def _share(run_id: str) -> float:
     """Return a number from 0 to 1 that is the same in every process of the run."""
-    from hashlib import blake2b
+    with import_lock:
+        from hashlib import blake2b
 
     return int.from_bytes(blake2b(run_id.encode("utf-8", "replace"), digest_size=4).digest(), "big") / 2**32
 

@@ -17,6 +17,7 @@ from . import death, guard
 from .announce import announce, withdraw
 from .current import current_run, making, new_recorder
 from .failure import failure
+from .import_lock import import_lock
 from .options import Options, check_path
 from .places import (
     RUN_VARIABLE,
@@ -213,7 +214,8 @@ class _Run:
         self.__exit__(kind, exc, tb)
 
     def __call__(self, function: F) -> F:
-        from .decorate import run_decorator
+        with import_lock:
+            from .decorate import run_decorator
 
         return run_decorator(function, self.name, self.given)
 

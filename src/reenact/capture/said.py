@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from .import_lock import import_lock
 from .rawstream import cleaned_bytes
 
 TYPE_CHECKING = False
@@ -79,7 +80,8 @@ def _begins(block: bytes, at: int) -> int:
 
 
 def _unpacked(packed: bytes) -> list[bytes]:
-    from binascii import Error, a2b_base64
+    with import_lock:
+        from binascii import Error, a2b_base64
 
     try:
         return _TEXT.findall(a2b_base64(packed))

@@ -10,6 +10,7 @@ from _thread import RLock, start_new_thread
 from errno import EAGAIN
 
 from . import guard
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class StallQueue:
 
     def _drain(self) -> None:
         """Write until the queue is empty. Never takes the sink's lock: its owner may be waiting for us."""
-        from .files import STALL_S
+        with import_lock:
+            from .files import STALL_S
 
         while True:
             with self.lock:

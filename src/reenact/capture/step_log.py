@@ -8,6 +8,7 @@ from .. import schema
 from ..summary import Totals
 from .failure import failure
 from .frontend import FrontEnd
+from .import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ class StepLog(FrontEnd):
 
     def _record(self, kind: str, given: dict[str, Any], fields: dict[str, Any]) -> None:
         if fields:
-            from .trace import apart
+            with import_lock:
+                from .trace import apart
 
             given = {**apart(fields), **given}
         recorder = self._recorder()

@@ -8,6 +8,7 @@ from .answer import write_answer
 from .calls import Calls
 from .failure import failure
 from .frontend import FrontEnd
+from .import_lock import import_lock
 from .jsonable import snapshot
 from .step_log import rounded
 from .unread import record_whole_ones
@@ -33,7 +34,8 @@ class Tap(FrontEnd):
 
     def __init__(self, output_path: Any = None, writer: Any = None, **options: Any) -> None:
         if writer is not None and not callable(writer):
-            from ..errors import UsageError
+            with import_lock:
+                from ..errors import UsageError
 
             raise UsageError(
                 f"writer={writer!r} is not callable", hint="writer takes a function of one event"
@@ -54,7 +56,8 @@ class Tap(FrontEnd):
             recorder = self._recorder()
             body = decoded(body)
             if provider is None:
-                from ..wire import reading
+                with import_lock:
+                    from ..wire import reading
 
                 try:
                     provider = reading.provider_of_request(body, url)
@@ -160,20 +163,23 @@ class Tap(FrontEnd):
         """Decorate a tool: every call is recorded around its work, whatever it returns or raises."""
         if function is None:
             return lambda each: self.tool(each, name=name, effect=effect)
-        from .tool import watch_tool
+        with import_lock:
+            from .tool import watch_tool
 
         return watch_tool(self, function, name, effect)
 
     def wrap(self, client: T) -> T:
         """Record every call an SDK's client makes from now on; returns the same client."""
-        from .wrap import wrap
+        with import_lock:
+            from .wrap import wrap
 
         wrap(self, client)
         return client
 
     def unwrap(self, client: T) -> T:
         """Give a client back as it was."""
-        from .wrap import unwrap
+        with import_lock:
+            from .wrap import unwrap
 
         unwrap(client)
         return client
@@ -192,7 +198,8 @@ def calls_of(recorder: Recorder) -> Calls:
 def decoded(body: Any) -> Any:
     """Return a body as JSON values: wire bytes and text are decoded, SDK objects made plain."""
     if isinstance(body, (bytes, bytearray, str)):
-        import json
+        with import_lock:
+            import json
 
         try:
             return json.loads(body)

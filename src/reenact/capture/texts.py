@@ -6,6 +6,7 @@ Used by the recorder and by History; after this only numbering and writing remai
 from __future__ import annotations
 
 from ..lines import MAX_DEPTH, dumps, escape_key, quote
+from .import_lock import import_lock
 from .jsonable import jsonable, to_json
 
 TYPE_CHECKING = False
@@ -78,7 +79,8 @@ class Texts:
         if len(text) > cap:
             text = self.join(self.shorten(plain, cap))
             if twice:
-                from .blobs import INLINE_MAX
+                with import_lock:
+                    from .blobs import INLINE_MAX
 
                 full = self.join(self.shorten(plain, INLINE_MAX, inline=True))
         return text, full, True
@@ -108,13 +110,15 @@ class Texts:
     def withhold(self, name: str, plain: Any, content: str) -> Any:
         if content == "full":
             return plain
-        from .policy import withhold
+        with import_lock:
+            from .policy import withhold
 
         return withhold(name, plain, content)
 
     def shorten(self, plain: dict[str, Any], cap: int, *, inline: bool = False) -> dict[str, Any]:
         """Return the fields with long strings in blobs, or inline with only the longest cut."""
-        from .blobs import shorten
+        with import_lock:
+            from .blobs import shorten
 
         short, lossy = shorten(plain, cap, None if inline or self.blob_folder is None else self.blobs())
         return {**short, "lossy": True} if lossy else short
@@ -122,7 +126,8 @@ class Texts:
     def blobs(self) -> Blobs:
         """Return the folder of long strings; only where there is one."""
         if self._blobs is None:
-            from .blobs import Blobs
+            with import_lock:
+                from .blobs import Blobs
 
             assert self.blob_folder is not None
             self._blobs = Blobs(self.blob_folder, self.fsync)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import protocols
 from ..errors import UsageError
 from .decorate import Watch, watched
+from .import_lock import import_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +37,9 @@ class _ToolWatch(Watch):
         responder = protocols.responder
         if responder is None:
             return function
-        from .standin_tool import standing_in
-        from .tap import calls_of
+        with import_lock:
+            from .standin_tool import standing_in
+            from .tap import calls_of
 
         recorder = self.tap._recorder()
         calls = calls_of(recorder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from . import guard
+from .import_lock import import_lock
 from .places import variable
 
 TYPE_CHECKING = False
@@ -61,7 +62,8 @@ def tell(why: str) -> None:
 
 def ask(request: str, patience_s: float) -> tuple[str, str]:
     """Return the keeper's answer as a word and what it tells; OSError if there is none."""
-    from _socket import AF_UNIX, SOCK_STREAM, socket  # what a library made of sockets is not for us
+    with import_lock:
+        from _socket import AF_UNIX, SOCK_STREAM, socket  # what a library made of sockets is not for us
 
     line = socket(AF_UNIX, SOCK_STREAM)
     try:
@@ -85,7 +87,8 @@ def restore(tree: str) -> str:
 
     Halted if that cannot be: nothing may go live in another world than the one it is told to be in.
     """
-    from ..errors import Halted
+    with import_lock:
+        from ..errors import Halted
 
     try:
         word, told = ask(f"{RESTORE} {tree}", RESTORE_PATIENCE_S)

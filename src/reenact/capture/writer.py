@@ -17,6 +17,7 @@ from ..lines import envelope, new_id, quote
 from ..summary import Totals
 from . import guard, registry
 from .files import FileSink
+from .import_lock import import_lock
 from .started import how_started
 from .texts import Texts
 
@@ -89,7 +90,8 @@ class Writer:
         self._middle = f', "run": {quote(self.run_id)}, "w": "{self.w}", "step": '
         redactor = None
         if self.options.redact:
-            from .redact import Redactor
+            with import_lock:
+                from .redact import Redactor
 
             redactor = Redactor()
         folder = self.run_stem + ".blobs" if self.sink else None
@@ -204,12 +206,14 @@ class Writer:
     def _say_queueing(self) -> None:
         if not self.said_queue:
             self.said_queue = True
-            from .stall import MAX_QUEUED_BYTES, MAX_QUEUED_EVENTS
+            with import_lock:
+                from .stall import MAX_QUEUED_BYTES, MAX_QUEUED_EVENTS
 
             self._note("queueing", at_risk_events=MAX_QUEUED_EVENTS, at_risk_bytes=MAX_QUEUED_BYTES)
 
     def _check_quota(self, wrote: int) -> None:
-        from .quota import over_quota
+        with import_lock:
+            from .quota import over_quota
 
         reason = over_quota(os.path.dirname(self.stem), self.options, wrote)
         was, self.over_quota = self.over_quota, reason is not None
@@ -257,7 +261,8 @@ class Writer:
 
     def bodies(self) -> History:
         if self.history is None:
-            from .history import History
+            with import_lock:
+                from .history import History
 
             self.history = History()
         return self.history
@@ -277,7 +282,8 @@ class Writer:
 
     def _tell_listeners(self, told: list[tuple[str, str]]) -> None:
         """Hand events to callbacks and buses; outside the lock, and never inside a garbage collection."""
-        from . import telling
+        with import_lock:
+            from . import telling
 
         if self.dropped:
             telling.later(self.listeners, told)

@@ -13,6 +13,7 @@ from collections import deque
 from ... import protocols
 from .. import guard
 from ..exchange import CLOSED, how_raised
+from ..import_lock import import_lock
 from ..inside import HandedOn
 from . import aiohttp_sending
 from .instance import override, restore
@@ -123,12 +124,14 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
             if protocols.responder is None:
                 response = await original(session, *args, **given)
             elif exchange.live is not None:
-                from .aiohttp_serve import changed
+                with import_lock:
+                    from .aiohttp_serve import changed
 
                 args, given = changed(exchange.live, args, given)
                 response = await original(session, *args, **given)
             else:
-                from .aiohttp_serve import answered
+                with import_lock:
+                    from .aiohttp_serve import answered
 
                 response = await answered(exchange, session, original, args, given)
         except BaseException as exc:
@@ -177,7 +180,8 @@ def _begin(watch: Watch, session: Any, args: Any, given: Any) -> Exchange | None
 
 def _body(given: Any) -> bytes | None:
     if given.get("json") is not None:
-        import json
+        with import_lock:
+            import json
 
         return json.dumps(given["json"], default=str).encode("ascii")
     data = given.get("data")

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 from ... import protocols
 from ...schema import EFFECTS
 from .. import guard
+from ..import_lock import import_lock
 from ..tap import Tap, calls_of
 from . import mcp_session
 from .methods import replace
@@ -162,7 +163,8 @@ class _Call:
         """Return what a recording has in the place of the server's result, None if the server is asked."""
         if protocols.responder is None:
             return None
-        from ..standin_tool import given_async
+        with import_lock:
+            from ..standin_tool import given_async
 
         reply = await protocols.responder.tool_async(self._asked())
         if reply is None:
@@ -170,7 +172,8 @@ class _Call:
         kinds = [each for each in (*args, *given.values()) if isinstance(each, type)]
         kind: Any = next((each for each in kinds if hasattr(each, "model_validate")), None)
         if kind is None:
-            from importlib import import_module
+            with import_lock:
+                from importlib import import_module
 
             kind = import_module("mcp.types").CallToolResult
         return kind.model_validate(await given_async(reply))

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from ... import protocols, schema
 from .. import guard
+from ..import_lock import import_lock
 from .mcp_transport import line_of
 
 TYPE_CHECKING = False
@@ -70,9 +71,10 @@ class Question:
             known[key] = digest
 
     def _is_same(self, name: str, said: Any) -> tuple[bool, tuple[str, ...], bytes]:
-        from hashlib import blake2b
+        with import_lock:
+            from hashlib import blake2b
 
-        from ...lines import dumps
+            from ...lines import dumps
 
         text = dumps(said)
         key = (self._recorder.w, self._line.server, self._method, dumps(self._params))

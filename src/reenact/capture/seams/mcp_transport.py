@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 from ... import protocols
 from .. import guard, inside
+from ..import_lock import import_lock
 from .selftest import Unlike
 
 TYPE_CHECKING = False
@@ -97,7 +98,8 @@ def _line(module: Any, watch: Watch, behind: Any, args: tuple[Any, ...], given: 
         return _noted(real, Line(server))
     if not protocols.responder.has_server(server, watch.recorder()):
         return _noted(real.carrier, Line(server))
-    from .mcp_serve import StandIn
+    with import_lock:
+        from .mcp_serve import StandIn
 
     has_id = hasattr(module, "GetSessionIdCallback")  # mcp 1 has something more to say
     stand_in = StandIn(server, real)
@@ -111,7 +113,8 @@ def _told(target: Any) -> str | None:
     command = getattr(target, "command", None)
     if not isinstance(command, str):
         return None
-    import shlex
+    with import_lock:
+        import shlex
 
     return shlex.join([command, *map(str, getattr(target, "args", None) or ())])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from .. import guard
+from ..import_lock import import_lock
 from . import websockets_client
 
 TYPE_CHECKING = False
@@ -32,7 +33,8 @@ def expect() -> None:
     if _waits or "openai" not in sys.modules:
         return
     _waits = True
-    from .table import AfterImport
+    with import_lock:
+        from .table import AfterImport
 
     missing = [name for name in MODULES if name not in sys.modules]
     sys.meta_path.insert(0, AfterImport(missing, lambda _, module: _prepare(module)))

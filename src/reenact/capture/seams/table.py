@@ -12,6 +12,7 @@ from _thread import get_ident
 from importlib import import_module
 
 from .. import guard
+from ..import_lock import import_lock
 from .selftest import Unlike
 
 TYPE_CHECKING = False
@@ -127,7 +128,8 @@ class AfterImport:
             return None
         self._asked.add((name, get_ident()))
         try:
-            from importlib.util import find_spec
+            with import_lock:
+                from importlib.util import find_spec
 
             spec = find_spec(name)
             if spec is not None and spec.loader is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ... import protocols
 from .. import guard
 from ..exchange import CLOSED
+from ..import_lock import import_lock
 from .instance import override
 from .methods import replace
 from .selftest import need
@@ -42,7 +43,8 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     undo = replace(owner, {name: _as_method(tap, getattr(owner, name)) for name, tap in taps.items()})
     if protocols.responder is None:
         return undo
-    from . import websockets_serve
+    with import_lock:
+        from . import websockets_serve
 
     undo_connecting = websockets_serve.patch(module, watch)
 
@@ -161,7 +163,8 @@ def _asked(connection: Any, message: Any) -> bytes | None:
     data = message.encode() if isinstance(message, str) else message
     if not isinstance(data, bytes) or (ASK.encode() not in data and ITEM.encode() not in data):
         return None
-    import json
+    with import_lock:
+        import json
 
     asked = json.loads(data)
     kind = asked.pop("type", None) if isinstance(asked, dict) else None
@@ -193,7 +196,8 @@ def _received(watch: Watch, connection: Any, message: Any) -> None:
         data = message.encode() if isinstance(message, str) else message
         waiting[0].chunk(b"data: " + data + b"\n\n")
         if any(each.encode() in data for each in LAST):
-            import json
+            with import_lock:
+                import json
 
             if json.loads(data).get("type") in LAST:
                 waiting.pop(0).end()
@@ -221,9 +225,10 @@ def _lost(connection: Any, url: str, body: bytes) -> str | None:
     """Return why a request cannot leave although a fork is live."""
     if protocols.responder is None:
         return None
-    import json
+    with import_lock:
+        import json
 
-    from .websockets_serve import lost
+        from .websockets_serve import lost
 
     return lost(connection, url, json.loads(body))
 
@@ -232,14 +237,16 @@ def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
     """Return what is sent: a fork may have changed it."""
     if protocols.responder is None or exchange is None:
         return message
-    from .websockets_serve import played
+    with import_lock:
+        from .websockets_serve import played
 
     other, live = played(connection), exchange.live
     if other is not None:
         other.expect(exchange)
     if live is None or live.body is None:
         return message
-    import json
+    with import_lock:
+        import json
 
     asked = json.loads(message if isinstance(message, str | bytes) else "".join(message))
     changed = json.loads(live.body)
@@ -255,7 +262,8 @@ def _ask(connection: Any, exchange: Exchange | None, message: Any) -> None:
     """Have a request answered by the recording, if its connection leads there."""
     if protocols.responder is None:
         return
-    from .websockets_serve import played
+    with import_lock:
+        from .websockets_serve import played
 
     other = played(connection)
     if other is None:
@@ -271,7 +279,8 @@ def _fault(connection: Any) -> BaseException | None:
     """Return why a recording has not answered."""
     if protocols.responder is None:
         return None
-    from .websockets_serve import played
+    with import_lock:
+        from .websockets_serve import played
 
     other = played(connection)
     return None if other is None else other.fault

@@ -10,6 +10,7 @@ from itertools import count
 
 from ... import schema
 from .. import guard
+from ..import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
             passed.url = url if is_models(watch, url) else None
         if passed.url is None or watch.is_off or passed.told > MOST:
             return
-        import json
+        with import_lock:
+            import json
 
         text = message if isinstance(message, str) else bytes(message).decode()
         fields: dict[str, Any] = {"url": passed.url, "socket": passed.number}
@@ -88,7 +90,8 @@ def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
 
 def is_models(watch: Watch, url: Any) -> bool:
     """True if what is asked over a socket would be recorded; another server of this machine is none of it."""
-    from ...wire.routes import route_of
+    with import_lock:
+        from ...wire.routes import route_of
 
     hosts = [host for host in watch.hosts if host not in _HERE]
     return isinstance(url, str) and route_of("POST", url, {"input": ""}, hosts) is not None
