@@ -179,7 +179,7 @@ def test_a_fork_names_the_tools_that_run_again_before_the_cut(shop: Shop) -> Non
 
 def test_the_help_of_fork_tells_which_tools_run_before_the_cut(shop: Shop) -> None:
     text = " ".join(shop("fork", "--help").stdout.split())
-    assert "not done again" not in text and "Any other tool runs again there, too" in text
+    assert "not done again" not in text and "Any other tool runs again there too" in text
 
 
 def test_where_a_live_tool_returns_something_else_the_report_names_it(shop: Shop) -> None:

@@ -19,20 +19,20 @@ from .output import Output
 from .text import clean
 
 COMMANDS = {
-    "demo": "see it work: an agent that fails, recorded and read back (offline, no key)",
+    "demo": "a ten-second tour: an agent that fails, recorded and explained (offline, no key)",
     "run": "record an agent without changing it: `reenact run agent.py`",
     "ls": "list the runs in a folder, newest first",
     "show": "how a run ended, and what happened in it",
     "messages": "what the model saw, as a list that can be sent again",
-    "debug": "step through a run, forward and back, with pdb's verbs",
-    "replay": "run an agent again, its model calls answered by the recording",
-    "fork": "run an agent up to a call, change something there, and go live",
-    "test": "make a recorded run into a pytest test",
-    "cat": "print a run's events, as written or whole",
+    "debug": "step through a run, forwards and backwards, with the commands of pdb",
+    "replay": "run an agent again; the recording answers its model calls",
+    "fork": "run an agent up to a call, change something there, and continue live",
+    "test": "turn a recorded run into a pytest test",
+    "cat": "print a run's events, as stored or in full",
     "tail": "print a run's events as they are written",
     "grep": "search the events and long texts of runs",
     "stats": "calls, tokens, money, durations and errors of many runs",
-    "doctor": "check a trace file, say what is damaged and what still holds",
+    "doctor": "check a trace file for damage and report what is still readable",
 }
 
 OK, FOUND, UNUSABLE = 0, 1, 2
@@ -40,19 +40,18 @@ INTERRUPTED = 130
 _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 _TOP = """\
-A run is a path, the beginning of an id, a name, @last, @prev or @failed; without one, @last in
-$REENACT_DIR or ./.reenact is meant. These are runs that were recorded; the newest replay is @replay, the
-newest fork @fork. Data goes to stdout, talk to stderr.
+RUN is a path, id prefix, name, @last, @prev or @failed (default @last, in $REENACT_DIR or ./.reenact).
+The newest replay is @replay, the newest fork @fork. Data goes to stdout, messages to stderr.
 
 examples:
-  reenact demo                 what this is about, in ten seconds
-  reenact ls --failed          which runs went wrong
+  reenact demo                 a ten-second tour
+  reenact ls --failed          which runs failed
   reenact show @failed         how the newest of them ended
   reenact debug @failed        step back from where it failed
-  reenact run agent.py         record an agent of yours, as it is
-  reenact show trip.jsonl      the same for a file
+  reenact run agent.py         record your agent without changing it
+  reenact show trip.jsonl      show a file
   reenact replay @failed       run it again without the model
-  reenact test @failed         a test that fails until the code is mended
+  reenact test @failed         a test that fails until the bug is fixed
 
 `reenact COMMAND --help` explains a command.
 """

@@ -22,8 +22,8 @@ MAX_TOLD = 8
 """Findings told by a command that was asked for something else."""
 
 RUN_HELP = (
-    "a path, the beginning of an id, a name, @last, @prev or @failed (default: @last); the newest replay is"
-    " @replay, the newest fork @fork"
+    "a path, id prefix, name, @last, @prev or @failed (default: @last); the newest replay is @replay,"
+    " the newest fork @fork"
 )
 
 
@@ -33,8 +33,10 @@ _IN_CODE, _HERE = "run= selects another, run='*' reads", "--run selects another,
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add what selects among the runs of a shared file and where long texts are."""
-    parser.add_argument("--run", metavar="ID", help="which run of a shared file; '*' takes all as one")
-    parser.add_argument("--blobs", metavar="DIR", help="a further folder to seek long texts in")
+    parser.add_argument(
+        "--run", metavar="ID", help="which run of a shared file; '*' reads them all as one run"
+    )
+    parser.add_argument("--blobs", metavar="DIR", help="extra folder to look for long texts")
 
 
 def locate(text: str | None) -> tuple[str, str | None]:

@@ -23,9 +23,9 @@ from ..stable import Stable
 from ..text import count, dump
 
 DESCRIPTION = """\
-Print the events of a run. As they are: the lines of the file. --full: every request with its whole
-conversation and every long text put back. --stable: without times, ids, durations and process facts.
-With addresses (12, p77aa:12, turn:3, call:a1b2, @error) only those events."""
+Print the events of a run, by default the lines exactly as stored. --full rebuilds every request with its
+whole conversation and every long text. --stable leaves out times, ids, durations and process details.
+With addresses (12, p77aa:12, turn:3, call:a1b2, @error), print only those events."""
 EXAMPLES = """\
   reenact cat @last --kind tool.result              the lines of one kind
   reenact cat trip.jsonl --full --json turn:3       a request as the model saw it
@@ -38,10 +38,14 @@ Write = Callable[[bytes], object]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="*", metavar="RUN ADDRESS", help=f"RUN is {runs.RUN_HELP}; then events")
-    parser.add_argument("--full", action="store_true", help="requests and long texts whole")
-    parser.add_argument("--stable", action="store_true", help="without times, ids, durations, process facts")
-    parser.add_argument("--json", action="store_true", help="indented JSON, one document after the other")
+    parser.add_argument(
+        "what", nargs="*", metavar="RUN ADDRESS", help=f"RUN: {runs.RUN_HELP}; then addresses of events"
+    )
+    parser.add_argument("--full", action="store_true", help="print requests and long texts in full")
+    parser.add_argument(
+        "--stable", action="store_true", help="leave out times, ids, durations and process details"
+    )
+    parser.add_argument("--json", action="store_true", help="print indented JSON, one document per event")
     parser.add_argument("--kind", action="append", default=[], metavar="K", help="only this kind of event")
     runs.add_run_options(parser)
 

@@ -22,14 +22,14 @@ from ..prompt.verb import Verbs
 from ..text import clean, count, cut, plain, width_of
 
 DESCRIPTION = """\
-Step through a recorded run, forward and back. Opens at the failure of a run that failed, else at its
-first event. Verbs are pdb's where it has one: n s r c b l p w, and rn rs rc in reverse; h lists them.
-Nothing of the agent is executed. Without a terminal, verbs are read from stdin."""
+Step through a recorded run, forwards and backwards. It opens at the failure, or at the first event of a run
+that did not fail. Commands follow pdb: n s r c b l p w, and rn rs rc for reverse; h lists them all. No code
+of the agent runs. Without a terminal, commands are read from stdin."""
 EXAMPLES = """\
-  reenact debug @failed                          the newest run that went wrong, at its failure
+  reenact debug @failed                          the newest run that failed, at its failure
   reenact debug trip.jsonl --at turn:3           a file, at its third turn
-  reenact debug trip.jsonl -c "b error; c; ctx"  for scripts: what the model saw before the first error
-  echo "print usage.output" | reenact debug      verbs through a pipe
+  reenact debug trip.jsonl -c "b error; c; ctx"  in a script: what the model saw before the first error
+  echo "print usage.output" | reenact debug      commands from a pipe
 """
 
 VERBS = (*moves.VERBS, *places.VERBS, *values.VERBS, *points.VERBS, *places.HELP)
@@ -41,13 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-c",
         "--command",
         action="append",
-        metavar="VERBS",
-        help="carry out these verbs and end; may be repeated",
+        metavar="COMMANDS",
+        help="run these commands and exit; may be repeated",
     )
     parser.add_argument(
-        "--at", metavar="ADDRESS", help="where to begin: first, last, 12, turn:3, @error, %%50 …"
+        "--at", metavar="ADDRESS", help="where to start: first, last, 12, turn:3, @error, %%50 …"
     )
-    parser.add_argument("--json", action="store_true", help="JSON lines instead of text")
+    parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
     runs.add_run_options(parser)
 
 

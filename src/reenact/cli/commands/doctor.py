@@ -22,21 +22,21 @@ from ..output import Output
 from ..text import clean, count
 
 DESCRIPTION = """\
-Read a trace whole and say what is damaged, with line and byte, and what still holds: every event,
-every request rebuilt and proved by its chain, every long text by its digest. Never changes the input.
-Exit code 1 if anything was found, 2 if a file is no trace."""
+Read a whole trace and report what is damaged, with line and byte, and what is still readable: every request
+is rebuilt and verified, and every long text is checked by its digest. Never changes the input. Exit code 1 if
+anything was found, 2 if a file is not a trace."""
 EXAMPLES = """\
   reenact doctor trip.jsonl                       check one file
-  reenact doctor runs/                            check all in a folder
-  reenact doctor trip.jsonl --repair clean.jsonl  write a copy of all that is whole
+  reenact doctor runs/                            check all files in a folder
+  reenact doctor trip.jsonl --repair clean.jsonl  write a copy of everything that is intact
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="*", metavar="RUN", help="runs, files or folders (default: @last)")
     parser.add_argument("--repair", metavar="OUT", help="write a clean copy to this new file or folder")
-    parser.add_argument("--blobs", metavar="DIR", help="a further folder to seek long texts in")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line and file")
+    parser.add_argument("--blobs", metavar="DIR", help="extra folder to look for long texts")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per file")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

@@ -27,9 +27,9 @@ from ..output import Output
 from ..text import clean, cut, plain, width_of
 
 DESCRIPTION = """\
-Search the events of runs, files and folders (default: all runs of the recorder's folder) for a regular
-expression: in every text of an event, long texts beside the file included, and in the line as written.
-Exit code 1 if nothing is found."""
+Search runs, files and folders (default: all runs in the default folder) for a regular expression. Searches
+every text of an event, including long texts beside the file, and the line as written. Exit code 1 if nothing
+matches."""
 EXAMPLES = """\
   reenact grep 'timed? ?out'                    in all runs
   reenact grep -F '426 EUR' trip.jsonl          a fixed text in one file
@@ -45,15 +45,21 @@ _HEAD = re.compile(rb',"head":"(?:[^"\\]|\\.)*"')
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", metavar="PATTERN", help="a Python regular expression")
     parser.add_argument("where", nargs="*", metavar="RUN|FOLDER|FILE", help="where to search")
-    parser.add_argument("-F", "--fixed", action="store_true", help="PATTERN is a text, not an expression")
-    parser.add_argument("-w", "--word", action="store_true", help="PATTERN is no part of a longer word or id")
-    parser.add_argument("-i", "--ignore-case", action="store_true", help="upper and lower case are alike")
-    parser.add_argument("-l", "--files", action="store_true", help="only the paths of files with a match")
-    parser.add_argument("-c", "--count", action="store_true", help="only how many events match, per file")
+    parser.add_argument(
+        "-F", "--fixed", action="store_true", help="PATTERN is a plain text, not a regular expression"
+    )
+    parser.add_argument("-w", "--word", action="store_true", help="match whole words only")
+    parser.add_argument("-i", "--ignore-case", action="store_true", help="ignore case")
+    parser.add_argument(
+        "-l", "--files", action="store_true", help="print only the paths of files with a match"
+    )
+    parser.add_argument(
+        "-c", "--count", action="store_true", help="print only the number of matching events per file"
+    )
     parser.add_argument("--kind", action="append", default=[], metavar="K", help="only events of this kind")
     parser.add_argument("--tool", metavar="NAME", help="only events of this tool")
-    parser.add_argument("--blobs", metavar="DIR", help="a further folder to seek long texts in")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line and matching event")
+    parser.add_argument("--blobs", metavar="DIR", help="extra folder to look for long texts")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per matching event")
 
 
 class Hit(NamedTuple):

@@ -16,11 +16,11 @@ from ..output import Cell, Output
 from ..text import age, clean, compact, count, plain
 
 DESCRIPTION = """\
-List the runs in a folder, newest first: how each ended, its turns, steps, tokens and errors.
-Reads the two ends of each file only. Files that are no trace are listed with the reason."""
+List the runs in a folder, newest first, with their status, turns, steps, tokens and errors. Reads only the
+two ends of each file. Files that are not traces are listed with the reason."""
 EXAMPLES = """\
   reenact ls                                   the runs in $REENACT_DIR or ./.reenact
-  reenact ls runs/ --failed --limit 5          the five newest that went wrong
+  reenact ls runs/ --failed --limit 5          the five newest that failed
   reenact ls --where environment=prod --where name~trip
   reenact ls --json | jq 'select(.errors > 0) | .path'
 """
@@ -30,13 +30,13 @@ STYLES = {"ok": "green", "running": "cyan", "error": "red", "killed": "bold red"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="*", metavar="FOLDER", help="folders or files of runs")
-    parser.add_argument("--failed", action="store_true", help="only those that failed or were killed")
+    parser.add_argument("--failed", action="store_true", help="only runs that failed or were killed")
     parser.add_argument(
         "--where", action="append", default=[], metavar="KEY=VALUE",
         help="only runs whose metadata (or name, status, id, path) is VALUE; != is not, ~ contains; tokens>N",
     )  # fmt: skip
     add_limit(parser, "runs")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line and run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per run")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

@@ -15,15 +15,15 @@ from ..output import Output
 from ..text import arguments, clean, count, plain
 
 DESCRIPTION = """\
-Show the messages of a run: as the model saw them in a turn or call, or after so many events; without
-either, at the end of the run. The list is one a provider accepts: long texts whole, every tool use
-answered, nothing invented. Where that means cutting it, stderr says so."""
+Show the messages of a run as the model saw them in a turn or call, or after N events (default: the end of
+the run). A provider accepts the list: long texts are in full, every tool use has a result, and nothing is
+invented. If the list had to be shortened, stderr says so."""
 EXAMPLES = """\
-  reenact messages @failed                       all that was said up to the end
+  reenact messages @failed                       the whole conversation
   reenact messages trip.jsonl --turn 3           what the model saw in turn 3
-  reenact messages @last --turn 3 --json         the same to be sent again
-  reenact messages @last --as openai --json      in another provider's shape
-  reenact messages old.jsonl -n 3 --prompt @p.txt   a loop that recorded no prompt
+  reenact messages @last --turn 3 --json         the same, ready to send again
+  reenact messages @last --as openai --json      in another provider's format
+  reenact messages old.jsonl -n 3 --prompt @p.txt   for an agent that recorded no prompt
 """
 
 LINES, WIDTH = 6, 600
@@ -33,19 +33,23 @@ LINES, WIDTH = 6, 600
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--turn", type=int, metavar="K", help="as the model saw them in this turn (from 1)")
-    where.add_argument("-n", "--n", type=int, metavar="N", dest="n", help="after the first N events")
     where.add_argument(
-        "--call", metavar="ID", help="as they were in this model call, or led to this tool call"
+        "--turn", type=int, metavar="K", help="as the model saw them in turn K, counted from 1"
     )
+    where.add_argument("-n", "--n", type=int, metavar="N", dest="n", help="after the first N events")
+    where.add_argument("--call", metavar="ID", help="as sent in this model call, or up to this tool call")
     parser.add_argument(
-        "--prompt", metavar="TEXT", help="the user's prompt, where none was recorded; @FILE reads it"
+        "--prompt", metavar="TEXT", help="the user's prompt if none was recorded; @FILE reads it from a file"
     )
-    parser.add_argument("--strict", action="store_true", help="fail instead of cutting the list")
-    parser.add_argument("--as", dest="target", choices=convert.TARGETS, help="convert to this shape")
-    parser.add_argument("--full", action="store_true", help="long texts whole")
+    parser.add_argument("--strict", action="store_true", help="fail instead of shortening the list")
     parser.add_argument(
-        "--json", action="store_true", help="one JSON object: messages, tools, params, findings, whose shape"
+        "--as", dest="target", choices=convert.TARGETS, help="convert to this provider's format"
+    )
+    parser.add_argument("--full", action="store_true", help="print long texts in full")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object: messages, tools, params, findings and the provider format",
     )
     runs.add_run_options(parser)
 

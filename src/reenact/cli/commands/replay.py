@@ -15,19 +15,21 @@ from ..starting import add_live_tools, start_of
 from ..text import clean, dump
 
 DESCRIPTION = """\
-Run the recorded command again, call the recorded function, give the recorded request to its web
-application, or run COMMAND after --. Every model call is compared with the recording and gets the answer
-that came then: no model is called, and no connection leaves this machine. So do tools decorated with
-@tap.tool and those of MCP sessions: their bodies do not run. A call that was not recorded ends the program
-where it is made; the report says what differs and where the text came from. Other tools are code that would
-run again: they are listed, and nothing starts unless --live-tools allows them. Without it, to write files
-outside a scratch folder or to start programs is refused. Exit code: 3 if the run went another way than the
-recording or was refused something, else the program's own."""
+Run the recorded command again, call the recorded function, or send the recorded request to its web
+application; or run COMMAND after --. The recording answers every model call: no model is called and no
+connection leaves this machine. Tools decorated with @tap.tool, and MCP tools, are answered too; their bodies
+do not run.
+
+A call that was not recorded ends the program, and the report shows what differs and where the text came
+from. Other tools would run again: they are listed, and nothing starts unless --live-tools allows them.
+Otherwise writing outside a scratch folder and starting programs is blocked.
+
+Exit code: 3 if the run diverged from the recording or something was blocked, else the program's own."""
 EXAMPLES = """\
-  reenact replay @failed                       the same again
+  reenact replay @failed                       run it again
   reenact replay trip.jsonl -- agent.py --fast   with other code
-  reenact replay @last --keep-going            all differences, not only the first
-  reenact replay @last --live-tools search     a tool that is not answered may run
+  reenact replay @last --keep-going            report all differences, not only the first
+  reenact replay @last --live-tools search     allow a tool that is not answered to run
 """
 
 DIVERGED = 3
@@ -36,21 +38,19 @@ DIVERGED = 3
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
     parser.add_argument(
-        "command", nargs="*", metavar="COMMAND", help="what to run; default: what was recorded"
+        "command", nargs="*", metavar="COMMAND", help="what to run (default: the recorded command)"
     )
     after = parser.add_mutually_exclusive_group()
     after.add_argument(
         "--keep-going", dest="mode", action="store_const", const=KEEP_GOING, default=STRICT,
-        help="a call that was not recorded fails, all others keep their answers",
+        help="fail only the calls that were not recorded, and answer the others",
     )  # fmt: skip
     after.add_argument(
         "--rebase", dest="mode", action="store_const", const=REBASE,
-        help="a changed request gets the answer that stood in its place, and is told of",
+        help="answer a changed request with the recorded answer at that position, and report it",
     )  # fmt: skip
-    add_live_tools(
-        parser, "tools that run, or all that are not answered; files and programs are then open to them"
-    )
-    parser.add_argument("--json", action="store_true", help="the report on stderr as one JSON object")
+    add_live_tools(parser, "tools allowed to run (or 'all'); they may write files and start programs")
+    parser.add_argument("--json", action="store_true", help="print the report on stderr as one JSON object")
     runs.add_run_options(parser)
 
 

@@ -22,22 +22,24 @@ from ..output import Output
 from ..text import clean, compact, count, dump
 
 DESCRIPTION = """\
-Run a program and record its model calls, without a change in it. COMMAND is a script, `-m module`, `-c code`
-or any program on the PATH, with its arguments; what comes after it is passed on as it stands. Processes it
-starts join the run. Input, output, signals and the exit code are the program's own; one line on stderr says
-at the end where the run is, and one more what could not be seen, if anything. With REENACT_OFF=1 nothing is
-recorded. --workspace keeps the folder an agent works on as it was at the start, before every model call and
-after every tool, in a git repository beside the run; what the folder's .gitignore names is left out, and
-NOTHING IN IT IS REDACTED. What the options leave open is taken from the environment, then from [run] in
-reenact.toml or [tool.reenact.run] in pyproject.toml."""
+Run a program and record its model calls, without changing it. COMMAND is a script, `-m module`, `-c code`
+or any program on the PATH, with its arguments; everything after it is passed through. Processes it starts
+join the run. Input, output, signals and the exit code are the program's own. At the end one line on stderr
+says where the run was saved, and another what could not be recorded, if anything.
+
+With REENACT_OFF=1 nothing is recorded. Defaults come from the environment, then from [run] in reenact.toml or
+[tool.reenact.run] in pyproject.toml.
+
+--workspace snapshots the folder an agent works on at the start, before every model call and after every tool,
+in a git repository beside the run. It skips what the folder's .gitignore names. NOTHING IN IT IS REDACTED."""
 EXAMPLES = """\
   reenact run agent.py --task lisbon
   reenact run --name nightly --tag env=prod -m my_agent
   reenact run pytest tests/ -k agents
   reenact run --host llm.example.com gunicorn app:app
-  reenact run --ambient __main__ agent.py      today's date in a prompt is the same in a replay
-  reenact run --workspace . coder.py           so that a fork can begin where a step began
-  reenact show                                 what has just happened
+  reenact run --ambient __main__ agent.py      a replay uses the recorded date and random numbers
+  reenact run --workspace . coder.py           a fork can restore the folder at any step
+  reenact show                                 show what was recorded
 """
 
 UNCOVERED = 3
@@ -46,29 +48,35 @@ UNCOVERED = 3
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run")
-    parser.add_argument("-m", metavar="MODULE", help="run a module, as python does; ends our own options")
-    parser.add_argument("-c", metavar="CODE", help="run code, as python does; ends our own options")
-    parser.add_argument("--name", help="the run's name; default: that of the script, module or program")
+    parser.add_argument(
+        "-m", metavar="MODULE", help="run a module, as python does (must be the last reenact option)"
+    )
+    parser.add_argument(
+        "-c", metavar="CODE", help="run code, as python does (must be the last reenact option)"
+    )
+    parser.add_argument("--name", help="name of the run (default: that of the script, module or program)")
     parser.add_argument(
         "--tag", action="append", default=[], metavar="KEY=VALUE", help="metadata for ls --where"
     )
-    parser.add_argument("--out", metavar="DIR", help="folder of the run; default $REENACT_DIR or ./.reenact")
     parser.add_argument(
-        "--host", action="append", default=[], metavar="HOST", help="a further host that serves models"
+        "--out", metavar="DIR", help="folder for the run (default: $REENACT_DIR or ./.reenact)"
     )
     parser.add_argument(
-        "--record-http", choices=(MODELS, ALL), help="all: record other HTTP traffic, too; default models"
+        "--host", action="append", default=[], metavar="HOST", help="also treat HOST as a model provider"
     )
     parser.add_argument(
-        "--workspace", metavar="DIR", help="snapshots of this folder with every call, contents not redacted"
+        "--record-http", choices=(MODELS, ALL), help="all: record other HTTP traffic too (default: models)"
     )
     parser.add_argument(
-        "--ambient", metavar="MODULE,…", help="record the clock and random numbers of these modules, too"
+        "--workspace", metavar="DIR", help="snapshot this folder at every call; contents are not redacted"
     )
     parser.add_argument(
-        "--strict-coverage", action="store_true", help="exit with 3 if something could not be seen"
+        "--ambient", metavar="MODULE,…", help="record the clock and random numbers of these modules too"
     )
-    parser.add_argument("--json", action="store_true", help="the summary on stderr as one JSON object")
+    parser.add_argument(
+        "--strict-coverage", action="store_true", help="exit with 3 if something could not be recorded"
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary on stderr as one JSON object")
 
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:

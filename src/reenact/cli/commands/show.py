@@ -24,13 +24,13 @@ from ..turns.story import Block, Story, abridged, is_small, only, tell
 from ..turns.totals import bill_of, show_totals, totals_dict
 
 DESCRIPTION = """\
-Show how a run ended, with its exception or what it died inside of, then turn by turn what was new in
-the prompt, the answer, and the tools with their results; tokens, money and time stand at the right.
-Of a long run the first and last turns are shown and the failing one; --all shows every one."""
+Show how a run ended, with its exception or what it was doing when it died. Then show it turn by turn: what
+was new in the prompt, the response, and the tools with their results; tokens, money and time on the right.
+Long runs show the first, last and failing turns; --all shows every turn."""
 EXAMPLES = """\
   reenact show                         the newest run
-  reenact show @failed                 the newest that went wrong
-  reenact show trip.jsonl --turn 3     one turn of a file, its texts longer
+  reenact show @failed                 the newest run that failed
+  reenact show trip.jsonl --turn 3     one turn of a file, in more detail
   reenact show @failed --event @error  the event that failed, in full
   reenact show --events                one line per event
 """
@@ -41,16 +41,20 @@ _MOST_INSIDE = 4
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
-    parser.add_argument("--all", action="store_true", help="every turn or event, however many")
-    parser.add_argument("--turn", type=int, metavar="N", help="only this turn (from 1), its texts longer")
-    parser.add_argument("--events", action="store_true", help="one line per event")
+    parser.add_argument("--all", action="store_true", help="show every turn or event")
+    parser.add_argument("--turn", type=int, metavar="N", help="show only turn N, in more detail")
+    parser.add_argument("--events", action="store_true", help="show one line per event")
     parser.add_argument(
-        "--event", metavar="ADDRESS", help="one event in full: 12, p77aa:12, turn:3, call:a1b2 or @error"
+        "--event", metavar="ADDRESS", help="show one event in full: 12, p77aa:12, turn:3, call:a1b2 or @error"
     )
     parser.add_argument(
-        "--json", action="store_true", help="JSON lines: the run, then its events; with --event the payload"
+        "--json",
+        action="store_true",
+        help="print JSON lines: the run, then its events; with --event its payload",
     )
-    parser.add_argument("--turns", action="store_true", help="with --json: a line per turn, not per event")
+    parser.add_argument(
+        "--turns", action="store_true", help="with --json: one line per turn instead of per event"
+    )
     runs.add_run_options(parser)
 
 

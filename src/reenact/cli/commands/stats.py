@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from ...fleet.groups import Group
 
 DESCRIPTION = """\
-Sum up runs: how they ended, model and tool calls, tokens, money, percentiles of durations (nearest
-rank), stop reasons and errors. Reads the raw files, each once; a cost that is not known is counted."""
+Summarize runs: how they ended, model and tool calls, tokens, money, percentiles of durations (nearest rank),
+stop reasons and errors. Reads the trace files directly, each once. Calls of unknown cost are counted
+separately."""
 EXAMPLES = """\
   reenact stats                                     all runs in $REENACT_DIR or ./.reenact
   reenact stats logs/ --by model --since 7d         what each model did and cost in a week
@@ -42,15 +43,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="only runs whose metadata, name, status, model, tool … is VALUE; != not, ~ contains; tokens>N",
     )  # fmt: skip
     parser.add_argument(
-        "--since", metavar="WHEN", help="only runs that began since: 2h, 7d, 2026-11-01, 2026-11-01T08:30"
+        "--since", metavar="WHEN", help="only runs started since: 2h, 7d, 2026-11-01, 2026-11-01T08:30"
     )
-    parser.add_argument("--failed", action="store_true", help="only those that failed or were killed")
+    parser.add_argument("--failed", action="store_true", help="only runs that failed or were killed")
     parser.add_argument(
-        "--sort", metavar="COLUMN", help="order the rows by a column of --json, largest first"
+        "--sort", metavar="COLUMN", help="sort by a column (names as in --json), largest first"
     )
     add_limit(parser, "rows")
-    parser.add_argument("--json", action="store_true", help="one JSON object, with --by one per line and row")
-    parser.add_argument("--csv", action="store_true", help="rows for a spreadsheet; without --by one per run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object; with --by, one per row")
+    parser.add_argument("--csv", action="store_true", help="print CSV rows; without --by, one per run")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

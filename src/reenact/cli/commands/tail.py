@@ -18,12 +18,12 @@ from ..output import Output
 from ..text import plain
 
 DESCRIPTION = """\
-Print the last events of a run and then each new one as it is written, over rotation and further
-processes. Stops by itself when the run ends or its process is gone."""
+Print the last events of a run, then each new one as it is written, across rotated files and child processes.
+Stops when the run ends or its process is gone."""
 EXAMPLES = """\
   reenact tail                        the newest run, until it ends
-  reenact tail trip.jsonl -n 100      with more of what came before
-  reenact tail @last --no-follow      only what is there
+  reenact tail trip.jsonl -n 100      start with more events
+  reenact tail @last --no-follow      only what is already there
 """
 
 _LOOK_EVERY = 2.0
@@ -32,12 +32,14 @@ _LOOK_EVERY = 2.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
-    parser.add_argument("-n", type=_count, default=10, metavar="N", help="events to begin with (default 10)")
+    parser.add_argument(
+        "-n", type=_count, default=10, metavar="N", help="number of events to start with (default 10)"
+    )
     parser.add_argument(
         "-f", "--follow", action=argparse.BooleanOptionalAction, default=True, help="wait for more (default)"
     )
     parser.add_argument("--keep-going", action="store_true", help="do not stop when the run ends")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line and event")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per event")
 
 
 def _count(text: str) -> int:

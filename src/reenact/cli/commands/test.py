@@ -19,29 +19,30 @@ from ..starting import add_live_tools
 from ..text import clean, count
 
 DESCRIPTION = """\
-Write a test of a run: a small file for pytest, and a recording of its own beside it that answers the test.
-Each assertion is one line that you may delete. The test passes as written, without a key or a network. Of a
-run that failed by a fault in the code, the test asserts what should have been and is marked
-xfail(strict=True): once the code is mended it fails as XPASS, and you remove the mark. Where the model is to
-blame, no test of the code can show it: then it is one of the prompt.
+Write a pytest test from a run: a small test file, and a recording beside it that answers the test. Each
+assertion is one line that you may delete. The test passes as written, without a key or a network.
+
+For a run that failed because of a bug, the test asserts the correct outcome and is marked xfail(strict=True):
+once the bug is fixed it fails as XPASS, and you remove the mark. If the model caused the failure, no test of
+the code can show it, so the test is one of the prompt.
 
   code    model and tools recorded: the code still drives the same run
-  tool    model recorded, tools run: they still give what they gave
-  prompt  model live, several times, tools recorded: how often it does well (--reenact=live)
+  tool    model recorded, tools run: they still return the same results
+  prompt  model live, several times, tools recorded: how often it succeeds (--reenact=live)
 
-Tools decorated with @tap.tool and those of MCP sessions are recorded. Any other tool is code that would
-really run, now and each time the test runs: it is listed, and there is no test unless --live-tools allows it.
+Tools decorated with @tap.tool, and MCP tools, are recorded. Any other tool would really run, now and each
+time the test runs: it is listed, and no test is written unless --live-tools allows it.
 
-Several runs make one file; those that would make the same test are left out. The run is started again and the
-test is run before anything is left on disk. Exit code: 2, and nothing is written, if the code is not here any
-more, goes another way than the recording, would run a tool that may not run, or the test does not pass."""
+Several runs make one file; runs that would make the same test are skipped. The agent and the test are run
+before anything is left on disk. Exit code: 2, and nothing is written, if the code is missing, diverges from
+the recording or would run a tool that is not allowed, or if the test does not pass."""
 EXAMPLES = """\
-  reenact test @failed                         a test that fails until the code is mended
+  reenact test @failed                         a test that fails until the bug is fixed
   reenact test trip.jsonl -o tests/test_trip.py
   reenact test --failed                        all failed runs of the folder, each failure once
   reenact test trip --kind prompt --samples 10
-  reenact test trip --entry trip:plan          the function that it was a call of
-  reenact test trip --live-tools search        this tool is not recorded, and may run
+  reenact test trip --entry trip:plan          the function that the run called
+  reenact test trip --live-tools search        allow a tool that is not recorded to run
 """
 
 _SAYS = {
@@ -63,34 +64,38 @@ _SAYS = {
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_addresses", nargs="*", metavar="RUN", help=runs.RUN_HELP + "; a folder")
     parser.add_argument(
-        "--failed", action="store_true", help="all failed runs of the folders given, else of the default one"
+        "--failed",
+        action="store_true",
+        help="all failed runs of the given folders (default: $REENACT_DIR or ./.reenact)",
     )
     parser.add_argument(
-        "--kind", choices=KINDS, help="what it tests; default: code, or prompt if the model is to blame"
+        "--kind",
+        choices=KINDS,
+        help="what to test (default: code, or prompt if the model caused the failure)",
     )
     parser.add_argument(
-        "-o", "--output", default="tests", metavar="PATH", help="folder or test file; default tests"
+        "-o", "--output", default="tests", metavar="PATH", help="folder or test file (default: tests)"
     )
     parser.add_argument(
-        "--entry", metavar="MODULE:NAME", help="what the run was a call of, if it does not say"
+        "--entry",
+        metavar="MODULE:NAME",
+        help="the function the run called, if the recording does not name it",
     )
-    parser.add_argument("--samples", type=int, default=5, metavar="K", help="runs of a prompt; default 5")
+    parser.add_argument("--samples", type=int, default=5, metavar="K", help="runs of a prompt (default 5)")
     parser.add_argument(
-        "--allow-lossy", action="store_true", help="also where answers are redacted, cut or withheld"
+        "--allow-lossy", action="store_true", help="allow answers that are redacted, shortened or withheld"
     )
-    add_live_tools(
-        parser, "tools without @tap.tool that may run, now and whenever the test does; all for all of them"
-    )
+    add_live_tools(parser, "tools without @tap.tool allowed to run, now and in the test (or 'all')")
     parser.add_argument(
-        "--force", action="store_true", help="write over a test that was changed or is another run's"
+        "--force", action="store_true", help="overwrite an edited test or one made from another run"
     )
     parser.add_argument(
         "--no-check",
         dest="check",
         action="store_false",
-        help="run nothing, neither the agent nor the test: nobody knows if it passes",
+        help="run neither the agent nor the test (untested)",
     )
-    parser.add_argument("--json", action="store_true", help="what was written, as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print what was written as one JSON object")
     runs.add_run_options(parser)
 
 
