@@ -55,9 +55,9 @@ class Sent:
         about: dict[str, Any] = {"type": kind} if kind else {}
         if self._parts is not None:
             about["bytes"] = self._whole.size
-            about["parts"] = self._parts.told()
+            about["parts"] = self._parts.described()
         else:
-            about.update(self._whole.told("body"))
+            about.update(self._whole.described("body"))
             found = as_json(self._whole.data())
             if found is not None:
                 about["body"] = found

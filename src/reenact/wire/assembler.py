@@ -30,7 +30,7 @@ class Texts:
         self._found: dict[tuple[int, Any], tuple[Any, list[str]]] = {}
 
     def add(self, owner: Any, key: Any, piece: object) -> bool:
-        """Append a piece to ``owner[key]``; True if it said something."""
+        """Append a piece to ``owner[key]``; True if it is not empty."""
         if not isinstance(piece, str):
             return False
         found = self._found.get((id(owner), key))
@@ -90,12 +90,12 @@ class Assembler(ABC):
         self.error: tuple[str | None, str] | None = None
         self.failure: dict[str, Any] | None = None
         self.aborted: list[dict[str, Any]] = []
-        self.only_said: tuple[str, list[str]] | None = None
+        self.only_added: tuple[str, list[str]] | None = None
         """Name and pieces of the text to which the latest event has added one, if that is all it did."""
 
     @abstractmethod
     def add(self, event: dict[str, Any]) -> bool:
-        """Take in one event; True if the model said something in it."""
+        """Take in one event; True if the model adds content in it."""
 
     def done(self) -> None:  # noqa: B027  most dialects have no such word
         """Take in ``[DONE]``, which only Chat Completions mean by it."""

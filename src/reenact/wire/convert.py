@@ -28,6 +28,7 @@ from .pairing import with_ids
 from .providers import TARGETS as _WRITERS
 from .providers import Provider, named
 from .providers.gemini import field, result_value
+from .reading import tool_declarations
 
 TARGETS = (*_WRITERS, "text")
 _ELSEWHERE = frozenset({"system", "instructions", "systemInstruction", "system_instruction", "tool_choice",
@@ -236,24 +237,14 @@ def write_options(conversation: Conversation, target: str) -> dict[str, Any]:
 def read_tools(tools: list[Any], lost: Losses) -> list[Tool]:
     """Return the functions among tools; those the provider runs itself are lost."""
     found = []
-    for tool in mappings(tools):
-        functions = field(tool, "functionDeclarations")
-        several = mappings(functions) if isinstance(functions, list) else [_function(tool)]
-        for function in several:
-            if not string(function.get("name")) or _is_hosted(tool, function):
-                lost.add(f"the tool {string(tool.get('type')) or next(iter(tool), 'without a name')}")
-                continue
-            if tool.get("cache_control"):
-                lost.add("a cache marker")
-            found.append(Tool(str(function["name"]), string(function.get("description")), _schema(function)))
+    for tool, function in tool_declarations(tools):
+        if not string(function.get("name")) or _is_hosted(tool, function):
+            lost.add(f"the tool {string(tool.get('type')) or next(iter(tool), 'without a name')}")
+            continue
+        if tool.get("cache_control"):
+            lost.add("a cache marker")
+        found.append(Tool(str(function["name"]), string(function.get("description")), _schema(function)))
     return found
-
-
-def _function(tool: dict[str, Any]) -> dict[str, Any]:
-    for key in ("function", "toolSpec"):
-        if isinstance(tool.get(key), dict):
-            return mapping(tool[key])
-    return tool
 
 
 def _is_hosted(tool: dict[str, Any], function: dict[str, Any]) -> bool:

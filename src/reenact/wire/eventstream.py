@@ -1,7 +1,7 @@
 """Amazon's binary event stream: frames with two checksums, each with headers and a JSON payload.
 
 Bedrock's. A frame is length (4 bytes), length of headers (4), their CRC (4),
-headers, payload, CRC of all before (4). Any bytes are read; a bad frame is skipped and said.
+headers, payload, CRC of all before (4). Any bytes are read; a bad frame is skipped and noted.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def events(data: bytes, problems: Problems) -> Iterator[Event]:
     while at < len(data):
         if not is_frame(data, at):
             start, at = at, _next_frame(data, at + 1)
-            said = "bytes that are no frame" if len(data) - start >= 12 else "cut off in the frame"
-            problems.note(f"{said} at byte {start}")
+            problem = "bytes that are no frame" if len(data) - start >= 12 else "cut off in the frame"
+            problems.note(f"{problem} at byte {start}")
             continue
         end = at + _number(data, at)
         if end > len(data):

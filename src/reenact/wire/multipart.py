@@ -1,4 +1,4 @@
-"""The parts of a multipart body, told apart while it passes, whatever its boundary is.
+"""The parts of a multipart body, read while it passes, whatever its boundary is.
 
 Pure. A body may be larger than memory: of a part its size and digest are kept, its text while there is room.
 """
@@ -38,7 +38,7 @@ class Piece:
         """Return all of it, None if it was too much."""
         return None if self._kept is None else b"".join(self._kept)
 
-    def told(self, name: str) -> dict[str, Any]:
+    def described(self, name: str) -> dict[str, Any]:
         """Return size, and the text under a name; of what is no text the digest."""
         data = self.data()
         try:
@@ -65,9 +65,9 @@ class Parts:
         while not self.is_over and (self._head() if self._in_head else self._content()):
             pass
 
-    def told(self) -> list[dict[str, Any]]:
+    def described(self) -> list[dict[str, Any]]:
         """Return the parts: name, file name and type as far as there are any, size, text or digest."""
-        return [{**about, **piece.told("value")} for about, piece in self._found]
+        return [{**about, **piece.described("value")} for about, piece in self._found]
 
     def _content(self) -> bool:
         """Take what is before the next boundary; True if there is one."""
@@ -108,15 +108,15 @@ def boundary_of(content_type: str | None) -> str | None:
 
 
 def _about(head: bytes) -> dict[str, str]:
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     for line in head.decode("utf-8", "replace").split("\r\n"):
         name, _, value = line.partition(":")
         if name.strip().lower() == "content-disposition":
-            given = _parameters(value)
-            told.update({key: given[key] for key in ("name", "filename") if key in given})
+            params = _parameters(value)
+            found.update({key: params[key] for key in ("name", "filename") if key in params})
         elif name.strip().lower() == "content-type":
-            told["type"] = value.strip()
-    return told
+            found["type"] = value.strip()
+    return found
 
 
 def _parameters(value: str) -> dict[str, str]:

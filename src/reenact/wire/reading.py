@@ -6,6 +6,7 @@ raises; what is unknown is None or empty.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
@@ -35,7 +36,7 @@ _COUNTED_AS: tuple[tuple[str, Provider], ...] = (
     ("promptTokenCount", gemini),
     ("inputTokens", bedrock),
 )
-"""The name in a usage object that tells at once whose it is."""
+"""A name in a usage object that only one provider has."""
 
 SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 TOOLS = ("tools", "functions", "toolConfig")
@@ -57,7 +58,7 @@ def provider_of_request(body: object, url: str | None = None) -> str | None:
     """
     path = string(url)
     if path:
-        path = path.partition("#")[0].partition("?")[0].rstrip("/")
+        path = path.partition("#")[0].partition("?")[0].rstrip("/").removesuffix("/count_tokens")
         for ending, name in _ENDPOINTS:
             if path.endswith(ending):
                 return name
@@ -90,7 +91,7 @@ def _object(body: object) -> dict[str, Any]:
 
 
 def provider_of_answer(body: object, provider: str | None = None) -> str | None:
-    """Return the provider whose answer this is: the named one if it fits, else told by shape."""
+    """Return the provider whose answer this is: the named one if it fits, else found by shape."""
     module = _module(_object(body), provider)
     return module.NAME if module is not None else None
 
@@ -105,7 +106,7 @@ def _module(body: dict[str, Any], provider: str | None) -> Provider | None:
 
 
 class Reading:
-    """An answer whose provider is known, told by name or by shape: all that is to be told of it."""
+    """An answer with its provider, known by name or found by shape."""
 
     __slots__ = ("_body", "_module")
 
@@ -232,14 +233,14 @@ def text(body: object, provider: str | None = None) -> str:
     if not isinstance(body, dict):
         error = error_of(body, provider)
         if error or not isinstance(body, list):
-            return _said(error) if error else joined_text([body])
+            return _error_text(error) if error else joined_text([body])
         return joined_text(body if any("role" in mapping(item) for item in body) else [{"content": body}])
     module = _module(body, provider)
     if module is not None and module.is_response(body):
         found = (
             joined_text([*module.messages(body)]) if module.answers(body) or not module.error_of(body) else ""
         )
-        return found or _said(module.error_of(body))
+        return found or _error_text(module.error_of(body))
     key = conversation_key(body)
     if key:
         return joined_text(_newest(body[key]))
@@ -249,7 +250,7 @@ def text(body: object, provider: str | None = None) -> str:
     return joined_text([body])
 
 
-def _said(error: tuple[str | None, str] | None) -> str:
+def _error_text(error: tuple[str | None, str] | None) -> str:
     return ": ".join(filter(None, error)) if error else ""
 
 
@@ -264,8 +265,8 @@ def _newest(conversation: list[object]) -> list[object]:
 def joined_text(messages: list[object]) -> str:
     """Return the text of messages or parts; reasoning only if there is nothing else."""
     all_parts = [(_glue(message), [*map(readable, message_parts(message))]) for message in messages]
-    said = "\n".join(filter(None, (_spoken(parts, glue) for glue, parts in all_parts)))
-    return said or "\n".join(text for _, parts in all_parts for _, text in parts if text)
+    text = "\n".join(filter(None, (_joined(parts, glue) for glue, parts in all_parts)))
+    return text or "\n".join(text for _, parts in all_parts for _, text in parts if text)
 
 
 def _glue(message: object) -> str:
@@ -273,7 +274,7 @@ def _glue(message: object) -> str:
     return "\n" if isinstance(message, dict) and message.get("role") == "user" else ""
 
 
-def _spoken(parts: list[tuple[str, str]], glue: str) -> str:
+def _joined(parts: list[tuple[str, str]], glue: str) -> str:
     found, previous = "", ""
     for sort, text in parts:
         if text and sort != REASONING:
@@ -293,12 +294,16 @@ def system_text(value: object) -> str:
     return words(value)
 
 
+def tool_declarations(value: object) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield each tool that a request offers, with the object in it that has its name and schema."""
+    for tool in mappings(value.get("tools") if isinstance(value, dict) else value):  # an object is Bedrock's
+        for one in mappings(gemini.field(tool, "functionDeclarations")) or [tool]:
+            yield tool, mapping(one.get("function")) or mapping(one.get("toolSpec")) or one
+
+
 def tool_names(value: object) -> list[str]:
     """Return the names of the tools a request offers."""
-    names = []
-    for tool in mappings(value.get("tools") if isinstance(value, dict) else value):  # an object is Bedrock's
-        declared = mappings(tool.get("functionDeclarations", tool.get("function_declarations"))) or [tool]
-        for one in declared:
-            inner = mapping(one.get("function")) or mapping(one.get("toolSpec")) or one
-            names.append(string(inner.get("name")) or string(inner.get("type")) or "?")
-    return names
+    return [
+        string(function.get("name")) or string(function.get("type")) or "?"
+        for _, function in tool_declarations(value)
+    ]

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from .json_values import mapping
 from .neutral import Usage, count
+from .providers import PROVIDERS
 from .reading import provider_of_request, usage
 
 
 class Route(NamedTuple):
-    """What a call is: ``model``, or the sort of another call to a model API; and whose."""
+    """What a call is: ``model``, or the kind of another call to a model API; and the provider."""
 
     sort: str
     provider: str | None
@@ -72,27 +73,16 @@ _BY_MODEL = (("embed", EMBEDDINGS), ("rerank", RERANK), ("stable-", IMAGES), ("s
              ("-image", IMAGES), ("canvas", IMAGES), ("imagen", IMAGES), ("reel", VIDEO))  # fmt: skip
 """What models do that are asked by paths all models have: ``/model/ID/invoke``, ``/models/ID:predict``."""
 
-_MODEL_PATHS = (
-    ("/chat/completions", "openai"),
-    ("/completions", "openai"),
-    ("/responses", "openai-responses"),
-    ("/realtime", "openai-responses"),
-    ("/v1/messages", "anthropic"),
-    (":generateContent", "gemini"),
-    (":streamGenerateContent", "gemini"),
+_MODEL_PATHS: tuple[tuple[str, str | None], ...] = (
+    *((ending, provider.NAME) for provider in PROVIDERS for ending in provider.ENDPOINTS),
     (":rawPredict", None),
     (":streamRawPredict", None),
-    ("/converse", "bedrock"),
-    ("/converse-stream", "bedrock"),
     ("/invoke", None),
     ("/invoke-with-response-stream", None),
-    ("/api/chat", "ollama"),
-    ("/api/generate", "ollama"),
-    ("/v2/chat", "cohere"),
-    ("/v1/chat", "cohere"),
     ("/v1/generate", None),
     ("/v1/summarize", None),
 )
+"""Ends of paths at which models are asked; where several providers share one, the body decides."""
 _NAMED_IN_PATH = ("/models/", "/model/", "/deployments/", "/engines/")
 _ASKING = tuple(ending for ending, _ in _MODEL_PATHS if ending != "/invoke")
 _ENDINGS = tuple(ending for ending, _ in (*_MODEL_PATHS, *_ANYWHERE))
@@ -128,7 +118,7 @@ def host_of(url: str) -> str:
 
 
 def port_of(url: str) -> int | None:
-    """Return the port of a URL, None if it cannot be told."""
+    """Return the port of a URL, None if it is unknown."""
     scheme, _, rest = url.partition("://")
     place = rest.partition("/")[0].partition("?")[0].rpartition("@")[2].rpartition("]")[2]
     if ":" in place:

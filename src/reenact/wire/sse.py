@@ -78,7 +78,7 @@ def _usual(block: bytes, decode: Callable[[str, int], tuple[Any, int]]) -> dict[
 
 
 def _put_name(event: dict[str, Any], name: str | None) -> None:
-    """An event whose object does not say what it is, is what its line ``event:`` says."""
+    """Give an event without a type the name that its line ``event:`` has."""
     if name and "type" not in event and "choices" not in event and "error" not in event:
         event["type"] = name
 
@@ -195,13 +195,13 @@ class RepeatedDeltas:
         """How many events were taken."""
 
     def learn(self, block: bytes, name: str, letters: list[str]) -> None:
-        """An event has said a piece more under this name, the last of ``letters``, and nothing else."""
+        """Learn from an event that only adds text under this name, the last of ``letters``."""
         self.head = b""
-        quoted, said = b'"%b"' % name.encode(), letters[-1].encode("utf-8", "replace")
+        quoted, piece = b'"%b"' % name.encode(), letters[-1].encode("utf-8", "replace")
         at = block.find(quoted + b":")
         begin = at + len(quoted) + (3 if block[at + len(quoted) + 1 : at + len(quoted) + 2] == b" " else 2)
-        tail = block[begin + len(said) :]
-        if at < 0 or block[begin - 1 :] != b'"%b%b' % (said, tail) or tail[:1] != b'"':
+        tail = block[begin + len(piece) :]
+        if at < 0 or block[begin - 1 :] != b'"%b%b' % (piece, tail) or tail[:1] != b'"':
             return  # letters that are escaped
         if quoted in block[:at] or quoted in tail:  # which of them was it?
             return
@@ -220,11 +220,11 @@ class RepeatedDeltas:
                 stop = data.find(ends, end + len(padding), end + _FAR)
                 if b'"' in data[end + len(padding) : stop]:
                     break
-            said = data[begin:end]
-            if stop < 0 or b'"' in said or b"\\" in said:
+            piece = data[begin:end]
+            if stop < 0 or b'"' in piece or b"\\" in piece:
                 break
             try:
-                letters = said.decode("utf-8")
+                letters = piece.decode("utf-8")
             except UnicodeDecodeError:
                 break
             if not letters.isprintable():  # not to be found in JSON as it is, a line feed for instance

@@ -33,11 +33,11 @@ class Assembled:
         self.body = found.failure if body is None else body
         """The answer in the shape it has without streaming; None if nothing of one came."""
         self.complete = found.complete
-        """True if the provider said that this was all; a stream that was cut is not."""
+        """True if the provider marked the end; a stream that was cut is not complete."""
         self.error = found.error
         """(type, message) of an error that came in the stream, after the status 200."""
         self.first_content = first_content
-        """Where in the data the event ends in which the model said something first."""
+        """Where in the data the first event with content ends."""
         self.events = events
         """How many events came."""
         self.aborted = found.aborted
@@ -60,11 +60,11 @@ def assemble(data: bytes, provider: str | None, content_type: str | None = None)
             found.fail(error, {"__type": error[0], "message": error[1]})
         elif found.add(content) and first_content is None:
             first_content = event.end
-        if found.only_said is not None and first_content is not None:
-            repeated.learn(event.block, *found.only_said)
+        if found.only_added is not None and first_content is not None:
+            repeated.learn(event.block, *found.only_added)
         else:
             repeated.head = b""
-        found.only_said = None
+        found.only_added = None
     return Assembled(count + repeated.taken, first_content, found)
 
 

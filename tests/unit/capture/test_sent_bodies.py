@@ -366,7 +366,7 @@ def test_parts_are_the_same_however_they_pass(parts: list[tuple[str, bytes]], si
         found.add(body[at : at + size])
         at, turn = at + size, turn + 1
     assert found.is_over
-    assert [(each["name"], each["bytes"]) for each in found.told()] == [
+    assert [(each["name"], each["bytes"]) for each in found.described()] == [
         (name, len(data)) for name, data in parts
     ]
 

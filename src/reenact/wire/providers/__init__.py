@@ -18,7 +18,7 @@ class Provider(Protocol):
 
     NAME: str
     ENDPOINTS: tuple[str, ...]
-    """Ends of URL paths at which requests have this shape."""
+    """Ends of URL paths at which models are asked in this shape, longer ones first."""
     SYSTEM_KEY: str | None
     """Where a request keeps its system prompt; None if that is a message."""
     JOINS_MESSAGES: bool

@@ -45,7 +45,7 @@ from ..neutral import (
 )
 
 NAME = "anthropic"
-ENDPOINTS: tuple[str, ...] = ("/v1/messages", "/v1/messages/count_tokens")
+ENDPOINTS: tuple[str, ...] = ("/v1/messages",)
 SYSTEM_KEY: str | None = "system"
 JOINS_MESSAGES = True
 OPTIONS = {
@@ -149,8 +149,8 @@ def part(block: dict[str, Any]) -> Part | None:
         return ToolResult(string(block.get("tool_use_id")), None, block.get("content"), failed)
     if kind in ("thinking", "redacted_thinking"):
         signed = kind == "redacted_thinking" or "signature" in block
-        said = words(block.get("thinking"))
-        return Reasoning(said, "a thinking block with its signature") if signed else Reasoning(said)
+        text = words(block.get("thinking"))
+        return Reasoning(text, "a thinking block with its signature") if signed else Reasoning(text)
     if kind.endswith("tool_use"):
         run = f"a block of a tool the provider ran ({kind})"
         return Other(run, call_text(block.get("name"), block.get("input")), TOOL)
@@ -187,7 +187,7 @@ _IMPLIED: dict[str, dict[str, Any]] = {
 }
 """The block a delta belongs to, if its own beginning never came."""
 _QUIET = ("text", "thinking", "fallback")
-"""Blocks whose beginning says nothing yet; that of a tool use names the tool."""
+"""Blocks that begin without content; that of a tool use names the tool."""
 
 
 class StreamAssembler(Assembler):
@@ -205,7 +205,7 @@ class StreamAssembler(Assembler):
         self.texts = Texts()
 
     def add(self, event: dict[str, Any]) -> bool:
-        """Take in one event; True if the model said something in it."""
+        """Take in one event; True if the model adds content in it."""
         kind = event.get("type")
         if kind == "content_block_delta":
             return self._delta(event)
@@ -245,7 +245,7 @@ class StreamAssembler(Assembler):
     def _delta(self, event: dict[str, Any]) -> bool:
         delta, at = event.get("delta"), event.get("index")
         if type(delta) is dict and type(at) is int and delta.get("type") == "text_delta" and at in self._at:
-            return self._says("text", self._at[at], delta.get("text"))  # nearly all are such
+            return self._add_text("text", self._at[at], delta.get("text"))  # nearly all are such
         delta = mapping(delta)
         kind = string(delta.get("type")) or ""
         index = index_of(event.get("index"))
@@ -255,7 +255,7 @@ class StreamAssembler(Assembler):
             block = dict(_IMPLIED.get(kind, {"type": "text", "text": ""}))
             self._place(event, block)
         if kind in _PIECES:
-            return self._says(_PIECES[kind], block, delta.get(_PIECES[kind]))
+            return self._add_text(_PIECES[kind], block, delta.get(_PIECES[kind]))
         if kind == "input_json_delta":
             pieces = self._inputs.setdefault(id(block), {})
             return self.texts.add(pieces, "json", delta.get("partial_json"))
@@ -265,10 +265,10 @@ class StreamAssembler(Assembler):
             fill(block, delta, "type")
         return True
 
-    def _says(self, name: str, block: dict[str, Any], piece: object) -> bool:
+    def _add_text(self, name: str, block: dict[str, Any], piece: object) -> bool:
         if not self.texts.add(block, name, piece):
             return False
-        self.only_said = name, self.texts.of(block, name)
+        self.only_added = name, self.texts.of(block, name)
         return True
 
     def _message_delta(self, event: dict[str, Any]) -> None:
@@ -334,9 +334,9 @@ def _begun_block(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, 
         started = {**block, "thinking": "", **({"signature": ""} if signed else {})}
         return started, deltas + ([{"type": "signature_delta", "signature": signed}] if signed else [])
     if kind.endswith("tool_use"):
-        given = block.get("input")
-        spelled = pieces_of(json.dumps(given)) if given not in (None, {}) else []
-        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *spelled]]
+        args = block.get("input")
+        pieces = pieces_of(json.dumps(args)) if args not in (None, {}) else []
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces]]
         return {**block, "input": {}}, deltas
     return block, []
 

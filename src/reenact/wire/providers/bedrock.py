@@ -150,8 +150,8 @@ def part(block: dict[str, Any]) -> Part | None:
     if "json" in block:
         return Text(as_text(block["json"]))
     if isinstance(reasoning, dict):
-        said = words(mapping(reasoning.get("reasoningText")).get("text"))
-        return Reasoning(said, "a thinking block with its signature")
+        text = words(mapping(reasoning.get("reasoningText")).get("text"))
+        return Reasoning(text, "a thinking block with its signature")
     if "cachePoint" in block:
         return Other("a cache marker", "[cachePoint]")
     image = mapping(block.get("image"))
@@ -191,15 +191,15 @@ class StreamAssembler(Assembler):
         self._begun = False
 
     def add(self, event: dict[str, Any]) -> bool:
-        """Take in one event; True if the model said something in it."""
-        said = False
+        """Take in one event; True if the model adds content in it."""
+        has_content = False
         for kind, payload in event.items():
             payload = mapping(payload)
             self._begun = True
             if kind == "contentBlockDelta":
-                said = self._delta(payload) or said
+                has_content = self._delta(payload) or has_content
             elif kind == "contentBlockStart":
-                said = self._start(payload) or said
+                has_content = self._start(payload) or has_content
             elif kind == "messageStart":
                 self._role = string(payload.get("role")) or self._role
             elif kind == "messageStop":
@@ -207,7 +207,7 @@ class StreamAssembler(Assembler):
                 self.complete = True
             elif kind == "metadata":
                 fill(self._body, payload)
-        return said
+        return has_content
 
     def _block(self, payload: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         index = index_of(payload.get("contentBlockIndex"))
@@ -221,33 +221,35 @@ class StreamAssembler(Assembler):
 
     def _delta(self, payload: dict[str, Any]) -> bool:
         index, block = self._block(payload)
-        said = False
+        has_content = False
         for kind, piece in mapping(payload.get("delta")).items():
             if kind == "text":
-                said = self.texts.add(block, "text", piece) or said
+                has_content = self.texts.add(block, "text", piece) or has_content
             elif kind == "toolUse":
                 use = object_in(block, "toolUse")
-                said = self.texts.add(use, "input", mapping(piece).get("input")) or said
+                has_content = self.texts.add(use, "input", mapping(piece).get("input")) or has_content
             elif kind == "reasoningContent":
-                said = self._reasoning(index, object_in(block, kind), mapping(piece)) or said
+                has_content = self._reasoning(index, object_in(block, kind), mapping(piece)) or has_content
             elif kind == "citation":
                 grow(block, "citations", [piece])
             elif kind == "toolResult":
                 grow(object_in(block, "toolResult"), "content", mappings(piece))
             else:
                 fill(object_in(block, kind), mapping(piece))
-                said = True
-        return said
+                has_content = True
+        return has_content
 
     def _reasoning(self, index: int, block: dict[str, Any], piece: dict[str, Any]) -> bool:
-        said = False
+        has_content = False
         for key in ("text", "signature"):
             if isinstance(piece.get(key), str):
-                said = self.texts.add(object_in(block, "reasoningText"), key, piece[key]) or said
+                has_content = (
+                    self.texts.add(object_in(block, "reasoningText"), key, piece[key]) or has_content
+                )
         if isinstance(piece.get("redactedContent"), str):
             self._redacted.setdefault(index, []).append(piece["redactedContent"])
-            said = True
-        return said
+            has_content = True
+        return has_content
 
     def body(self) -> dict[str, Any] | None:
         """Return the answer."""
@@ -305,23 +307,23 @@ def stream_events(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _begun_block(block: dict[str, Any]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return a block as it begins, if that is said, and what is added to it."""
+    """Return a block as it begins, if an event tells it, and what is added to it."""
     for key, value in block.items():
-        told = mapping(value)
+        content = mapping(value)
         if key == "text":
             return None, _texts(value)
         if key == "toolUse":
-            given = pieces_of(json.dumps(told.get("input", {})))
-            begun = {name: value for name, value in told.items() if name != "input"}
-            return {key: begun}, [{key: {"input": piece}} for piece in given]
+            pieces = pieces_of(json.dumps(content.get("input", {})))
+            begun = {name: value for name, value in content.items() if name != "input"}
+            return {key: begun}, [{key: {"input": piece}} for piece in pieces]
         if key == "toolResult":
-            begun = {name: value for name, value in told.items() if name != "content"}
-            return {key: begun}, [{key: mappings(told.get("content"))}]
+            begun = {name: value for name, value in content.items() if name != "content"}
+            return {key: begun}, [{key: mappings(content.get("content"))}]
         if key == "reasoningContent":
-            return None, [{key: delta} for delta in _reasoning(told)]
+            return None, [{key: delta} for delta in _reasoning(content)]
         if key == "citationsContent":
-            cited = [{"citation": each} for each in mappings(told.get("citations"))]
-            return None, _texts(words(told.get("content"))) + cited
+            cited = [{"citation": each} for each in mappings(content.get("citations"))]
+            return None, _texts(words(content.get("content"))) + cited
     return None, [block]
 
 
@@ -329,14 +331,14 @@ def _texts(text: object) -> list[dict[str, Any]]:
     return [{"text": piece} for piece in pieces_of(text) or [""]]
 
 
-def _reasoning(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    said = mapping(told.get("reasoningText"))
-    for piece in pieces_of(said.get("text")):
+def _reasoning(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    text = mapping(block.get("reasoningText"))
+    for piece in pieces_of(text.get("text")):
         yield {"text": piece}
-    if string(said.get("signature")):
-        yield {"signature": said["signature"]}
-    if "redactedContent" in told:
-        yield {"redactedContent": told["redactedContent"]}
+    if string(text.get("signature")):
+        yield {"signature": text["signature"]}
+    if "redactedContent" in block:
+        yield {"redactedContent": block["redactedContent"]}
 
 
 def restream(body: dict[str, Any], url: str | None) -> list[bytes]:

@@ -22,7 +22,7 @@ from ..neutral import (
 from . import openai_chat
 
 NAME = "cohere"
-ENDPOINTS: tuple[str, ...] = ("/v2/chat",)
+ENDPOINTS: tuple[str, ...] = ("/v2/chat", "/v1/chat")
 SYSTEM_KEY: str | None = None
 JOINS_MESSAGES = False
 OPTIONS = {
@@ -112,7 +112,7 @@ class StreamAssembler(Assembler):
         self._lists: dict[str, dict[int, dict[str, Any]]] = {"content": {}, "tool_calls": {}, "citations": {}}
 
     def add(self, event: dict[str, Any]) -> bool:
-        """Take in one event; True if the model said something in it."""
+        """Take in one event; True if the model adds content in it."""
         self._begun = True
         kind = string(event.get("type")) or ""
         delta = mapping(event.get("delta"))
@@ -135,8 +135,8 @@ class StreamAssembler(Assembler):
         elif kind == "content-delta":
             piece = mapping(message.get("content"))
             block = self._lists["content"].setdefault(index, {"type": "text"})
-            said = [self.texts.add(block, key, piece.get(key)) for key in ("text", "thinking")]
-            return any(said)
+            added = [self.texts.add(block, key, piece.get(key)) for key in ("text", "thinking")]
+            return any(added)
         elif kind == "tool-call-delta":
             piece = mapping(mapping(message.get("tool_calls")).get("function"))
             call = self._lists["tool_calls"].setdefault(index, {"type": "function"})
@@ -170,13 +170,13 @@ def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": piece}}}
     for index, block in enumerate(mappings(message.get("content"))):
         texts = [key for key in ("text", "thinking") if type(block.get(key)) is str]
-        said = [{key: piece} for key in texts for piece in pieces_of(block[key])]
-        yield from _list("content", index, {**block, **dict.fromkeys(texts, "")}, said)
+        pieces = [{key: piece} for key in texts for piece in pieces_of(block[key])]
+        yield from _list("content", index, {**block, **dict.fromkeys(texts, "")}, pieces)
     for index, call in enumerate(mappings(message.get("tool_calls"))):
         function = mapping(call.get("function"))
-        given = [{"function": {"arguments": piece}} for piece in pieces_of(function.get("arguments"))]
+        arguments = [{"function": {"arguments": piece}} for piece in pieces_of(function.get("arguments"))]
         empty = {**call, "function": {**function, "arguments": ""}}
-        yield from _list("tool_calls", index, empty, given)
+        yield from _list("tool_calls", index, empty, arguments)
     for index, citation in enumerate(mappings(message.get("citations"))):
         yield from _list("citations", index, citation, [])
     ended = {key: value for key, value in body.items() if key not in ("id", "message")}

@@ -169,9 +169,9 @@ def part(part: dict[str, Any]) -> Part | None:
         failed = isinstance(value, dict) and value.get("error") is not None
         return ToolResult(string(response.get("id")), string(response.get("name")), value, failed)
     if "text" in part:
-        said = words(part["text"])
+        text = words(part["text"])
         is_thought = part.get("thought") is True
-        return Reasoning(said, "a thinking block with its signature") if is_thought else Text(said)
+        return Reasoning(text, "a thinking block with its signature") if is_thought else Text(text)
     return _other_part(part)
 
 
@@ -230,16 +230,16 @@ class StreamAssembler(Assembler):
         self._open: dict[int, dict[str, Any]] = {}
 
     def add(self, event: dict[str, Any]) -> bool:
-        """Take in one fragment; True if the model said something in it."""
+        """Take in one fragment; True if the model adds content in it."""
         if "error" in event:
             self.fail(error_of(event), event)
             return False
         fill(self._usage, mapping(event.get("usageMetadata")))
         fill(self._body, event, "candidates", "usageMetadata")
-        said = [
+        has_content = [
             self._candidate(piece, number) for number, piece in enumerate(mappings(event.get("candidates")))
         ]
-        return any(said)
+        return any(has_content)
 
     def _candidate(self, piece: dict[str, Any], number: int) -> bool:
         index = index_of(piece.get("index"))
@@ -251,8 +251,8 @@ class StreamAssembler(Assembler):
             return False  # blocked, or only the reason why it ended
         known = candidate.setdefault("content", {"parts": [], "role": "model"})
         fill(known, content, "parts")
-        said = [self._part(index, known["parts"], part) for part in mappings(content.get("parts"))]
-        return any(said)
+        has_content = [self._part(index, known["parts"], part) for part in mappings(content.get("parts"))]
+        return any(has_content)
 
     def _part(self, index: int, parts: list[dict[str, Any]], part: dict[str, Any]) -> bool:
         if isinstance(part.get("functionCall"), dict):

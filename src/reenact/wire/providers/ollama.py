@@ -123,28 +123,28 @@ class StreamAssembler(Assembler):
         self._message: dict[str, Any] = {}
 
     def add(self, event: dict[str, Any]) -> bool:
-        """Take in one line; True if the model said something in it."""
+        """Take in one line; True if the model adds content in it."""
         if "error" in event:
             self.fail(error_of(event), event)
             return False
-        said = self._merge(self._message, mapping(event.get("message")))
+        has_content = self._merge(self._message, mapping(event.get("message")))
         event.pop("message", None)
-        said = self._merge(self._body, event) or said
+        has_content = self._merge(self._body, event) or has_content
         self.complete = event.get("done") is True or self.complete
-        return said
+        return has_content
 
     def _merge(self, known: dict[str, Any], new: dict[str, Any]) -> bool:
-        said = False
+        has_content = False
         for key, value in new.items():
             if key in _TEXTS:
-                said = self.texts.add(known, key, value) or said
+                has_content = self.texts.add(known, key, value) or has_content
             elif isinstance(value, list) and isinstance(known.get(key), list):
                 known[key] += value
-                said = said or key == "tool_calls"
+                has_content = has_content or key == "tool_calls"
             else:
                 fill(known, {key: value})
-                said = said or key == "tool_calls"
-        return said
+                has_content = has_content or key == "tool_calls"
+        return has_content
 
     def body(self) -> dict[str, Any] | None:
         """Return the answer; ``done`` is false if it broke off."""

@@ -42,7 +42,7 @@ from ..neutral import (
 )
 
 NAME = "openai"
-ENDPOINTS: tuple[str, ...] = ("/chat/completions",)
+ENDPOINTS: tuple[str, ...] = ("/chat/completions", "/completions")
 SYSTEM_KEY: str | None = None
 JOINS_MESSAGES = False
 OPTIONS = {
@@ -330,15 +330,15 @@ class StreamAssembler(Assembler):
         self._choices: dict[int, dict[str, Any]] = {}
         self._calls: dict[int, ToolCalls] = {}
         self._about: dict[str, Any] = {}
-        """What the latest chunk said besides its choices."""
+        """What the latest chunk has besides its choices."""
 
     def add(self, event: dict[str, Any]) -> bool:
-        """Take in one chunk; True if the model said something in it."""
-        message = self._only_says_more(event)
+        """Take in one chunk; True if the model adds content in it."""
+        message = self._message_of_text_delta(event)
         if message is not None:
-            said = self.texts.add(message, "content", event["choices"][0]["delta"]["content"])
-            self.only_said = "content", self.texts.of(message, "content")
-            return said
+            has_content = self.texts.add(message, "content", event["choices"][0]["delta"]["content"])
+            self.only_added = "content", self.texts.of(message, "content")
+            return has_content
         self._about = {key: value for key, value in event.items() if key not in _EACH}
         self.fail(error_of(event), event)
         if not isinstance(event.get("choices"), list) and event is self.failure:
@@ -350,12 +350,10 @@ class StreamAssembler(Assembler):
         fill(self._body, event, "choices", "obfuscation", "x_groq", *_IDENTITY)
         if groq:
             self._body["x_groq"] = groq
-        said_by = [
-            self._choice(choice, number) for number, choice in enumerate(mappings(event.get("choices")))
-        ]
-        return any(said_by)
+        added = [self._choice(choice, number) for number, choice in enumerate(mappings(event.get("choices")))]
+        return any(added)
 
-    def _only_says_more(self, event: dict[str, Any]) -> dict[str, Any] | None:
+    def _message_of_text_delta(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """Return the message that a chunk has a few letters for, if it has nothing else: nearly all do."""
         choices = event.get("choices")
         if type(choices) is not list or len(choices) != 1 or type(choices[0]) is not dict:
@@ -415,23 +413,23 @@ class StreamAssembler(Assembler):
 
     def _delta(self, choice: dict[str, Any], delta: dict[str, Any]) -> bool:
         message = choice.setdefault("message", {"role": "assistant", "content": None})
-        said = self._content(message, delta.get("content"))
+        has_content = self._content(message, delta.get("content"))
         if string(delta.get("role")):
             message["role"] = delta["role"]
         for key, value in delta.items():
             if key not in _SPECIAL:
-                said = self._field(message, key, value) or said
+                has_content = self._field(message, key, value) or has_content
         if mappings(delta.get("tool_calls")):
             calls = message["tool_calls"] = message.get("tool_calls") or []
             known = self._calls.setdefault(choice["index"], ToolCalls(calls, self.texts))
             known.add(mappings(delta["tool_calls"]))
-            said = True
+            has_content = True
         for piece in mappings(delta.get("reasoning_details")):
-            said = self._detail(message.setdefault("reasoning_details", []), piece) or said
+            has_content = self._detail(message.setdefault("reasoning_details", []), piece) or has_content
         for key in ("function_call", "audio"):
             for name, value in mapping(delta.get(key)).items():
-                said = self._field(message.setdefault(key, {}), name, value) or said
-        return said
+                has_content = self._field(message.setdefault(key, {}), name, value) or has_content
+        return has_content
 
     def _field(self, owner: dict[str, Any], key: str, value: object) -> bool:
         """Take in one field: reasoning, a refusal, or what a server invented."""
@@ -458,8 +456,8 @@ class StreamAssembler(Assembler):
         return self._join(parts, piece)
 
     def _join(self, parts: list[dict[str, Any]], pieces: list[Any]) -> bool:
-        said = [self._part(parts, piece) for piece in mappings(pieces)]
-        return any(said)
+        has_content = [self._part(parts, piece) for piece in mappings(pieces)]
+        return any(has_content)
 
     def _part(self, parts: list[dict[str, Any]], part: dict[str, Any]) -> bool:
         last = parts[-1] if parts and parts[-1].get("type") == part.get("type") else None
@@ -530,17 +528,17 @@ def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _choice(choice: dict[str, Any]) -> Iterator[dict[str, Any]]:
     ended = {key: value for key, value in choice.items() if key not in ("index", "message", "text")}
     logprobs = ended.pop("logprobs", None)
-    told = {"logprobs": logprobs} if logprobs is not None else {}
-    going_on = {"finish_reason": None}
+    logged = {"logprobs": logprobs} if logprobs is not None else {}
+    unfinished = {"finish_reason": None}
     if "message" not in choice:  # old completions
         for piece in pieces_of(choice.get("text")):
-            yield {"text": piece, **going_on, **told}
-            told = {}
+            yield {"text": piece, **unfinished, **logged}
+            logged = {}
         yield {"text": "", "finish_reason": None, **ended}
         return
     for delta in _deltas(mapping(choice.get("message"))):
-        yield {"delta": delta, **going_on, **told}
-        told = {}
+        yield {"delta": delta, **unfinished, **logged}
+        logged = {}
     yield {"delta": {}, "finish_reason": None, **ended}
 
 

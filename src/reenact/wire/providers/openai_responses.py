@@ -36,7 +36,7 @@ from ..neutral import (
 from . import openai_chat
 
 NAME = "openai-responses"
-ENDPOINTS: tuple[str, ...] = ("/responses",)
+ENDPOINTS: tuple[str, ...] = ("/responses", "/realtime")
 SYSTEM_KEY: str | None = "instructions"
 JOINS_MESSAGES = False
 OPTIONS = {
@@ -56,7 +56,7 @@ _OWN_ARGUMENTS = {
 
 
 def is_request(body: dict[str, Any]) -> bool:
-    """True for an input without messages; an embedding request, which looks alike, is told apart."""
+    """True for an input without messages; an embedding request, which looks the same, is not one."""
     if "messages" in body or not isinstance(body.get("input"), str | list):
         return "previous_response_id" in body and "messages" not in body
     return "encoding_format" not in body and "embed" not in (string(body.get("model")) or "")
@@ -221,7 +221,7 @@ class StreamAssembler(Assembler):
         self.texts = Texts()
 
     def add(self, event: dict[str, Any]) -> bool:
-        """Take in one event; True if the model said something in it."""
+        """Take in one event; True if the model adds content in it."""
         kind = string(event.get("type")) or ""
         if kind in _FIRST_EVENTS:
             self._respond(kind, mapping(event.get("response")))
@@ -302,8 +302,8 @@ class StreamAssembler(Assembler):
             self._by_id[item["id"]] = index
         if verb == "done":
             self._finished.add(index)
-        said = item.get("content") or item.get("summary")
-        return item.get("type") not in ("message", "reasoning") or bool(said)
+        content = item.get("content") or item.get("summary")
+        return item.get("type") not in ("message", "reasoning") or bool(content)
 
     def _index(self, event: dict[str, Any], id: str | None) -> int | None:
         index = index_of(event.get("output_index"))
@@ -345,7 +345,7 @@ class StreamAssembler(Assembler):
         output = [self._items[index] for index in sorted(self._items)]
         if self._final:
             if output and not self._final.get("output"):
-                self._final["output"] = output  # left out by gateways that think it was said before
+                self._final["output"] = output  # left out by gateways that sent it before
             return self._final
         if self._response is None and not output:
             return None
@@ -396,7 +396,7 @@ def _events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _started(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item as it is before anything is said in it."""
+    """Return an item as it is before it has content."""
     started = dict(item)
     kind = string(item.get("type")) or ""
     if "status" in item:
@@ -426,8 +426,8 @@ def _part(part: dict[str, Any], added: str) -> Iterator[dict[str, Any]]:
     empty = {**part, field: "", **({"annotations": []} if noted else {})} if name else part
     yield {"type": f"{added}.added", "part": empty}
     if name:
-        told: dict[str, Any] = {"logprobs": []} if name == "response.output_text" else {}
-        yield from _text(name, field, part.get(field), told, told)
+        extra: dict[str, Any] = {"logprobs": []} if name == "response.output_text" else {}
+        yield from _text(name, field, part.get(field), extra, extra)
     for number, each in enumerate(noted):
         kind = "response.output_text.annotation.added"
         yield {"type": kind, "annotation_index": number, "annotation": each}
