@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from reenact.capture import announce, files
+from reenact.capture import announce, death, files
 from support.examples import LONG
 from support.provider import Provider
 
@@ -69,9 +69,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture(autouse=True)
-def a_young_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker of the suite begins more runs than a process may announce to its children."""
+def a_young_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A worker of the suite begins more runs than a process may announce to its children.
+
+    Hooks that a test set are taken out before its patches are undone, or they would never be set again.
+    """
     monkeypatch.setattr(announce, "_count_of_runs", 0)
+    yield
+    death.remove()
+    death._previous.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -111,6 +111,13 @@ class Spill:
             self._let_go()
             os.close(fd)
 
+    def __del__(self) -> None:
+        """An answer that nobody ended, after a fault of ours: the agent gets the descriptor back."""
+        try:
+            self.close()
+        except Exception:  # half made, or the interpreter ends
+            pass
+
     def remove(self) -> None:
         """The answer is recorded: this is no longer needed."""
         try:

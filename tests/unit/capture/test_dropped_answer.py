@@ -154,6 +154,17 @@ def test_a_forked_child_gives_the_descriptor_of_its_parents_answer_back(tap: Tap
     assert len(spill._may_stay_open) == free + 1
 
 
+def test_an_answer_that_nobody_ends_gives_its_descriptor_back(tmp_path: Path) -> None:
+    free = len(spill._may_stay_open)
+    part = spill.Spill(str(tmp_path), "call", None)
+    held, path = part._fd, part.path
+    del part
+    gc.collect()
+    with pytest.raises(OSError):
+        os.fstat(held)
+    assert len(spill._may_stay_open) == free and os.path.exists(path)
+
+
 def test_an_answer_longer_than_is_kept_still_says_what_else_was_wrong(
     tap: Tap, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,7 +59,6 @@ def test_an_error_that_got_the_id_of_a_dead_one_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REENACT_DIR", str(tmp_path / "runs"))
-    reenact.capture.death.remove()  # so that the hooks below are the ones ours are put before
     monkeypatch.setattr(threading, "excepthook", lambda args: None)
 
     def die() -> None:
@@ -72,7 +71,6 @@ def test_an_error_that_got_the_id_of_a_dead_one_is_recorded(
             thread = threading.Thread(target=die)
             thread.start()
             thread.join()
-    reenact.capture.death.remove()
     found = [json.loads(line) for line in (tmp_path / "own.jsonl").read_bytes().splitlines()]
     assert [event["error"]["message"] for event in found if event["kind"] == "error"] == ["in a thread"] * 20
 
