@@ -13,10 +13,11 @@ from ..summary import number, used
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
 from ..wire import reading
+from ..wire.messages import tool_results
 from ..wire.reading import SYSTEM, TOOLS, system_text, tool_names
 from .heads import base_kind, links_of
 from .lanes import Lanes
-from .origins import Origin, Origins, common_prefix, tool_ids
+from .origins import Origin, Origins, common_prefix
 
 _NEAR = 2000
 """Events after a request among which its answer is sought."""
@@ -117,15 +118,11 @@ def role_of(message: Any) -> str:
     if kind in ("function_call", "reasoning"):
         return "assistant"
     parts = message.get("content")
-    if type(parts) is list and parts and all(tool_ids(part) or _is_response(part) for part in parts):
+    if type(parts) is list and parts and all(tool_results(part) for part in parts):
         return "tool"
-    if type(message.get("parts")) is list and any(_is_response(part) for part in message["parts"]):
+    if type(message.get("parts")) is list and any(tool_results(part) for part in message["parts"]):
         return "tool"
     return role if type(role) is str else str(kind or "?")
-
-
-def _is_response(part: Any) -> bool:
-    return type(part) is dict and ("functionResponse" in part or "toolResult" in part)
 
 
 def _tools_text(value: Any) -> str:

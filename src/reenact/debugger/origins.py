@@ -13,7 +13,7 @@ from .. import schema
 from ..tracefile.event import Event
 from ..tracefile.recording import Recording
 from ..wire import reading
-from ..wire.json_values import mappings
+from ..wire.messages import tool_results
 from .heads import base_kind, is_turn_begin, links_of
 from .lanes import Lanes
 
@@ -27,8 +27,6 @@ _LOOKS = 50_000
 """Looks for all messages of one request, beside one through the run; what is not found then is its own."""
 
 _CHASES = 20
-
-_ID_KEYS = ("tool_use_id", "tool_call_id", "call_id", "toolUseId")
 
 
 class Origin(NamedTuple):
@@ -170,12 +168,7 @@ def common_prefix(some: list[Any], others: list[Any]) -> int:
 
 def tool_ids(message: Any) -> set[str]:
     """Return the ids of the tool uses that a message answers."""
-    if type(message) is not dict:
-        return set()
-    parts = [message, *mappings(message.get("content"))]
-    parts += [part["toolResult"] for part in parts if type(part.get("toolResult")) is dict]
-    found = [part.get(key) for part in parts for key in _ID_KEYS]
-    return {each for each in found if type(each) is str}
+    return {result.id for result in tool_results(message) if result.id}
 
 
 def _has(name: str, keep: Any, body: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .json_values import call_text, mapping, string, words
+from .json_values import call_text, mapping, mappings, string, words
 from .neutral import (
     OTHER,
     REASONING,
@@ -110,3 +110,61 @@ def readable(part: Part) -> tuple[str, str]:
     if isinstance(part, ToolResult):
         return RESULT, words(part.value)
     return (OTHER, "[image]") if isinstance(part, Image) else (part.kind, part.text)
+
+
+def with_result(message: dict[str, Any], order: int, text: str) -> dict[str, Any]:
+    """Return a message with another text as one of its results, which is no error any more."""
+    if role_of(message) == "tool":
+        provider: Provider = openai_chat if "role" in message else openai_responses
+        return provider.with_result(message, text)
+    key = "parts" if isinstance(message.get("parts"), list) else "content"
+    parts, count = [], 0
+    for part in message[key]:
+        owner = _owner_of_result(part) if isinstance(part, dict) else None
+        parts.append(owner.with_result(part, text) if owner is not None and count == order else part)
+        count += owner is not None
+    return {**message, key: parts}
+
+
+def _owner_of_result(part: dict[str, Any]) -> Provider | None:
+    providers = _TYPED if string(part.get("type")) else _UNTYPED
+    return next((each for each in providers if isinstance(each.part(part), ToolResult)), None)
+
+
+_SIGNED_FIELDS = ("reasoning_details", "thinking_blocks")
+"""Where gateways of OpenAI's shape keep what other providers signed."""
+_SIGNATURES = ("thoughtSignature", "thought_signature")
+
+
+def unsigned(message: Any) -> Any:
+    """Return a message without signed thinking: the very same if it has none, None if nothing is left.
+
+    Signed thinking is bound to the model and to what it saw; elsewhere a provider may refuse it.
+    """
+    item = mapping(message)
+    if item.get("type") == "reasoning" and "role" not in item:
+        return None
+    key = next((key for key in ("parts", "content") if isinstance(item.get(key), list)), None)
+    if key is not None:
+        parts = [(part, _unsigned_part(part)) for part in item[key]]
+        rest = [bare for part, bare in parts if bare is not None or part is None]
+        if rest != item[key]:
+            return {**item, key: rest} if rest else None
+    if any(item.get(key) for key in _SIGNED_FIELDS):
+        return {key: value for key, value in item.items() if key not in _SIGNED_FIELDS}
+    calls = mappings(item.get("tool_calls"))
+    if any("extra_content" in call for call in calls):  # Gemini's signatures in OpenAI's shape
+        return {**item, "tool_calls": [_without(call, "extra_content") for call in calls]}
+    return message
+
+
+def _unsigned_part(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") in ("thinking", "redacted_thinking") or "reasoningContent" in part:
+        return None
+    return (_without(part, *_SIGNATURES) or None) if any(key in part for key in _SIGNATURES) else part
+
+
+def _without(item: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key not in names}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .json_values import mapping, string
+from .json_values import mapping, mappings, string
 
 Usage = dict[str, int]
 """Token counts: ``input`` (uncached), ``output`` (with reasoning), ``cache_read``, ``cache_write``,
@@ -179,6 +179,14 @@ def described(tool: Tool, schema: str) -> dict[str, Any]:
     """Return a tool's declaration with its schema under the key that the provider wants."""
     description = {"description": tool.description} if tool.description else {}
     return {"name": tool.name, **description, schema: tool.schema}
+
+
+def text_blocks(old: list[Any], text: str) -> list[dict[str, Any]]:
+    """Return a text as one block that keeps the type and the cache mark of the last one."""
+    last = mappings(old)[-1:]
+    mark = {"cache_control": last[0]["cache_control"]} if last and "cache_control" in last[0] else {}
+    kind = string(last[0].get("type")) if last else None
+    return [{"type": kind if kind == "input_text" else "text", "text": text, **mark}]
 
 
 def text_of(parts: tuple[Text | Image, ...]) -> str:

@@ -110,7 +110,7 @@ def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: boo
     was_models = False
     for position, message in enumerate(messages):
         models = is_models(message)
-        goes_on = models and was_models and named(provider).JOINS_MESSAGES
+        goes_on = models and was_models and named(provider).JOINS_ROLES
         if models and not was_models:
             block = position
         was_models = models

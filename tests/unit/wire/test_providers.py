@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from reenact.capture import redact as redaction
+from reenact.playback.matching import rules
 from reenact.wire import messages, pairing, providers, reading
 from reenact.wire.convert import conversation_of
 from reenact.wire.neutral import Outcome, ToolResult, ToolUse
@@ -158,3 +160,36 @@ def test_its_messages_are_read_into_the_neutral_model(provider: Provider) -> Non
     [result] = [part for part in found.messages[1].parts if isinstance(part, ToolResult)]
     assert (result.id, [part[0] for part in result.parts]) == ("t1", ["21 degrees"])
     assert not found.lost
+
+
+@each_provider
+def test_its_ids_are_known_where_requests_are_compared_and_cleaned(provider: Provider) -> None:
+    assert rules.IDS.issuperset(provider.ID_KEYS)
+    assert redaction._ID_KEYS.issuperset(provider.ID_KEYS)
+
+
+@each_provider
+def test_a_text_becomes_an_answer_a_message_and_a_result(provider: Provider) -> None:
+    answer = provider.text_answer("Hello", {}, "a-model", None)
+    assert reading.provider_of_answer(answer, provider.NAME) == provider.NAME
+    assert (reading.text(answer), reading.stop_reason(answer)) == ("Hello", "end_turn")
+    assert (messages.role_of(provider.user_message("Hi")), reading.text(provider.user_message("Hi"))) == (
+        "user",
+        "Hi",
+    )
+    [use] = reading.tool_uses(ANSWERS[provider.NAME])
+    made = provider.result_messages([(use, Outcome("21 degrees", failed=True))])
+    assert made is not None
+    [result] = messages.tool_results(messages.with_result(made[0], 0, "22 degrees"))
+    assert (result.id, result.failed) == ("t1", False)
+    assert "22 degrees" in str(result.value)
+
+
+@each_provider
+def test_options_are_read_from_where_they_are_put(provider: Provider) -> None:
+    for name in ("max_tokens", "temperature", "top_p"):
+        *outer, key = providers.option_place(provider, name)
+        body: dict[str, Any] = {key: 1}
+        for each in outer:
+            body = {each: body}
+        assert conversation_of([], [], body, provider.NAME).options == {name: 1}

@@ -8,7 +8,8 @@ from typing import Any
 
 from ...errors import UsageError
 from ...wire import reading
-from ...wire.json_values import as_text, mapping, mappings, string
+from ...wire.json_values import as_text, mapping, string
+from ...wire.providers import named
 from ...wire.streams import stream_of, stream_type
 from ..matching.answers import OK, Answer
 
@@ -39,7 +40,7 @@ def response_body(given: str, recorded: Any, provider: str | None, url: str | No
     """Return the answer that was given, in the provider's shape; UsageError if it has another."""
     value, old = parsed(given), mapping(recorded)
     if type(value) is not dict:
-        return _spoken(value if type(value) is str else given, old, provider, url)
+        return _text_answer(value if type(value) is str else given, old, provider, url)
     whose = reading.provider_of_answer(value, provider)
     if whose is None or not reading.answers(value, whose) or reading.error_of(value, whose) is not None:
         raise UsageError(
@@ -56,59 +57,12 @@ def response_body(given: str, recorded: Any, provider: str | None, url: str | No
     return {**value, **about}
 
 
-def _spoken(text: str, old: dict[str, Any], provider: str | None, url: str | None) -> dict[str, Any]:
+def _text_answer(text: str, old: dict[str, Any], provider: str | None, url: str | None) -> dict[str, Any]:
     """Return an answer that says just this text, and otherwise is the recorded one."""
-    model = {"model": reading.model_of(old, url) or "unknown"}
+    model = reading.model_of(old, url) or "unknown"
     if old.get("error") is not None or reading.error_of(old, provider) is not None:
         old = {}
-    if provider == "anthropic":
-        made = {"id": "msg_reenact", "type": "message", "role": "assistant", **model, **_no_usage(), **old}
-        said: dict[str, Any] = {
-            "content": [{"type": "text", "text": text}],
-            "stop_reason": "end_turn",
-            "stop_sequence": None,
-        }
-        return {**made, **said}
-    if provider == "openai-responses":
-        return _responses(text, old, model)
-    if provider == "gemini":
-        content = {"parts": [{"text": text}], "role": "model"}
-        return {**old, "candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
-    if provider == "bedrock":
-        message = {"role": "assistant", "content": [{"text": text}]}
-        counts = {
-            "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0},
-            "metrics": {"latencyMs": 0},
-        }
-        return {**counts, **old, "output": {"message": message}, "stopReason": "end_turn"}
-    if provider == "ollama":
-        made = {**model, "created_at": "1970-01-01T00:00:00Z", **old, "done": True, "done_reason": "stop"}
-        if (url or "").endswith("/api/generate"):
-            return {**made, "response": text}
-        return {**made, "message": {"role": "assistant", "content": text}}
-    if provider == "cohere":
-        message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
-        return {"id": "reenact", **old, "message": message, "finish_reason": "COMPLETE"}
-    spoken: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-    choice = {"index": 0, "message": spoken, "logprobs": None, "finish_reason": "stop"}
-    made = {"id": "chatcmpl-reenact", "object": "chat.completion", "created": 0, **model, **old}
-    return {**made, "choices": [choice]}
-
-
-def _no_usage() -> dict[str, Any]:
-    return {"usage": {"input_tokens": 0, "output_tokens": 0}}
-
-
-def _responses(text: str, old: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
-    ids = [each.get("id") for each in mappings(old.get("output")) if each.get("type") == "message"]
-    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-    item = {"id": next(filter(string, ids), "msg_reenact"), "type": "message", "role": "assistant"}
-    made = {
-        "id": "resp_reenact", "object": "response", "created_at": 0, **model, "parallel_tool_calls": True,
-        "tool_choice": "auto", "tools": [], **old,
-    }  # fmt: skip
-    ended = {"status": "completed", "error": None, "incomplete_details": None}
-    return {**made, **ended, "output": [{**item, "status": "completed", "content": [part]}]}
+    return named(provider).text_answer(text, old, model, url)
 
 
 def answered(given: str, answer: Answer, provider: str | None, url: str | None, *, is_stream: bool) -> Answer:

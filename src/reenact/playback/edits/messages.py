@@ -14,12 +14,11 @@ from ...errors import UsageError
 from ...wire.json_values import mapping
 from ...wire.messages import tool_results
 from ...wire.pairing import is_models, pairs
+from ...wire.providers import named
 from .cut import CutRequest, common_start, is_same, own_words, without_own_words
 from .paths import with_path
 
 DROP, REPLACE, AFTER = "drop", "replace", "after"
-_USER_FIRST = ("anthropic", "bedrock", "gemini")
-_ALTERNATING = "bedrock"
 
 
 class Change(NamedTuple):
@@ -52,7 +51,7 @@ def drops(numbers: list[int], cut: CutRequest, *, is_spoken_to: bool) -> list[Ch
             hint="only what the request itself brings can be changed: --tool-result, --inject-user, --set",
         )
     _check_pairs(places, cut)
-    if cut.provider in _USER_FIRST:
+    if named(cut.provider).USER_FIRST:
         _check_turns(places, cut, is_spoken_to)
     return [Change(DROP, place) for place in sorted(places)]
 
@@ -77,7 +76,7 @@ def _check_turns(places: set[int], cut: CutRequest, is_spoken_to: bool) -> None:
     kept = [place for place in range(len(models)) if place not in places]
     wrong = [kept[0]] if models[kept[0]] else []
     wrong += [kept[-1]] if models[kept[-1]] and not models[-1] and not is_spoken_to else []
-    if cut.provider == _ALTERNATING:
+    if named(cut.provider).ALTERNATES:
         wrong += [now for before, now in pairwise(kept) if models[before] and models[now]]
     if wrong:
         raise UsageError(
@@ -97,18 +96,12 @@ def injection(text: str, cut: CutRequest, dropped: set[int]) -> Change:
     last = cut.messages[kept[-1]]
     if cut.provider == "anthropic" and mapping(last).get("role") == "user" and tool_results(last):
         return Change(REPLACE, kept[-1], lambda message: _with_block(message, {"type": "text", "text": text}))
-    return Change(AFTER, len(cut.messages) - 1, lambda message: _said(text, cut.provider))
+    return Change(AFTER, len(cut.messages) - 1, lambda message: named(cut.provider).user_message(text))
 
 
 def _with_block(message: Any, block: Any) -> Any:
     content = message["content"]
     return {**message, "content": content if content[-1:] == [block] else [*content, block]}
-
-
-def _said(text: str, provider: str | None) -> dict[str, Any]:
-    if provider == "gemini":
-        return {"role": "user", "parts": [{"text": text}]}
-    return {"role": "user", "content": [{"text": text}] if provider == "bedrock" else text}
 
 
 def field_change(steps: list[str], value: Any, cut: CutRequest) -> Change:
@@ -143,7 +136,7 @@ def changed(messages: list[Any], changes: list[Change], places: list[int], provi
         if not any(change.what == DROP for change in here):
             found.append(message)
         found += [change.made(message) for change in here if change.what == AFTER and change.made]
-    return _alternating(found) if provider == _ALTERNATING else found
+    return _alternating(found) if named(provider).ALTERNATES else found
 
 
 def _alternating(messages: list[Any]) -> list[Any]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import UsageError
-from ...wire.json_values import decoded, mapping
-from ...wire.messages import tool_results
+from ...wire.messages import tool_results, with_result
 from ...wire.pairing import pairs
 from .cut import CutRequest
 from .messages import REPLACE, Change
-
-_WRAPPING = ("result", "output", "content")
-"""Keys under which a text is given to Gemini, which wants an object."""
 
 
 class Brought(NamedTuple):
@@ -62,45 +58,3 @@ def result_change(text: str, tool: str | None, cut: CutRequest) -> Change:
         )
     [one] = new
     return Change(REPLACE, one.at, lambda message: with_result(message, one.order, text))
-
-
-def with_result(message: Any, order: int, text: str) -> Any:
-    """Return a message with another text as one of its results, which is no error any more."""
-    kind = message.get("type")
-    if type(kind) is str and kind.endswith("_output") and "role" not in message:
-        kept = {key: value for key, value in message.items() if key != "status"}
-        status = {"status": "completed"} if "status" in message else {}
-        return {**kept, "output": _like(message.get("output"), text, "input_text"), **status}
-    if message.get("role") in ("tool", "function"):
-        return {**message, "content": _like(message.get("content"), text, "text")}
-    key = "parts" if type(message.get("parts")) is list else "content"
-    parts, count = [], 0
-    for part in message[key]:
-        is_result = bool(tool_results({"content": [part]}))
-        parts.append(_part(part, text) if is_result and count == order else part)
-        count += is_result
-    return {**message, key: parts}
-
-
-def _like(old: Any, text: str, kind: str) -> Any:
-    """Return a text as a result: alone, or as the one part of a list where there was one."""
-    return [{"type": kind, "text": text}] if type(old) is list else text
-
-
-def _part(part: dict[str, Any], text: str) -> dict[str, Any]:
-    if part.get("type") == "tool_result":
-        kept = {key: value for key, value in part.items() if key != "is_error"}
-        return {**kept, "content": _like(part.get("content"), text, "text")}
-    value = decoded(text) if text.strip() else text
-    if "toolResult" in part:
-        old = part["toolResult"]
-        status = {"status": "success"} if "status" in old else {}
-        as_json = type(value) is dict and any("json" in mapping(block) for block in old.get("content") or ())
-        return {
-            **part,
-            "toolResult": {**old, "content": [{"json": value} if as_json else {"text": text}], **status},
-        }
-    key = "functionResponse" if "functionResponse" in part else "function_response"
-    old = part[key]
-    wrapping = next((name for name in mapping(old.get("response")) if name in _WRAPPING), "result")
-    return {**part, key: {**old, "response": value if type(value) is dict else {wrapping: text}}}

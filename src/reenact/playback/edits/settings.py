@@ -7,32 +7,15 @@ from urllib.parse import quote
 
 from ...errors import UsageError
 from ...wire import reading
-from ...wire.json_values import mapping, mappings, string
+from ...wire.json_values import mapping, string
+from ...wire.neutral import text_blocks
+from ...wire.providers import named, option_place
 from .cut import CutRequest, conversation_of, own_words
 from .paths import at_path, steps_of, with_path
 
 SYSTEM, MODEL, TOOLS = "system", "model", "tools"
 NEUTRAL = (SYSTEM, MODEL, TOOLS)
 """Names that mean the same for every provider."""
-_PLACES: dict[str, dict[str, tuple[str, ...]]] = {
-    "gemini": {
-        "temperature": ("generationConfig", "temperature"),
-        "top_p": ("generationConfig", "topP"),
-        "max_tokens": ("generationConfig", "maxOutputTokens"),
-    },
-    "bedrock": {
-        "temperature": ("inferenceConfig", "temperature"),
-        "top_p": ("inferenceConfig", "topP"),
-        "max_tokens": ("inferenceConfig", "maxTokens"),
-    },
-    "ollama": {
-        "temperature": ("options", "temperature"),
-        "top_p": ("options", "top_p"),
-        "max_tokens": ("options", "num_predict"),
-    },
-    "openai-responses": {"max_tokens": ("max_output_tokens",)},
-}
-"""Parameters that go by one name here and stand elsewhere in some providers' requests."""
 
 _IN_URL = (("/models/", ":"), ("/model/", "/"), ("/deployments/", "/"))
 """Between which a URL names the model: Google's, Amazon's and Azure's."""
@@ -64,10 +47,10 @@ def with_setting(
         return _with_tools(body, setting, cut.provider), url
     steps = setting.steps
     if len(steps) == 1 and steps[0] not in body:
-        place = _PLACES.get(cut.provider or "", {}).get(steps[0])
+        place = option_place(named(cut.provider), steps[0])
         if steps[0] == "max_tokens" and "max_completion_tokens" in body:
             place = ("max_completion_tokens",)
-        if place is not None:
+        if place != (steps[0],):
             return _with_place(body, place, setting.value), url
     new = _appended(setting, _there(body, steps), _there(cut.body, steps))
     changed: dict[str, Any] = with_path(body, steps, new)
@@ -138,36 +121,14 @@ def _with_system(body: dict[str, Any], setting: Setting, cut: CutRequest) -> dic
     """Return the body with another system prompt, where the request has its own, else its provider's way."""
     value = None if setting.value == "" else setting.value
     key = _system_key(body)
-    if key is None and (own_words(conversation_of(body)[1]) or _is_among_messages(cut)):
+    provider = named(cut.provider)
+    is_message = cut.provider is not None and provider.SYSTEM_KEY is None and "messages" in cut.body
+    if key is None and (own_words(conversation_of(body)[1]) or is_message):
         return _with_system_message(body, value)
-    usual = {"openai-responses": "instructions", "gemini": "systemInstruction"}
-    key = key or usual.get(cut.provider or "", "system")
+    key = key or provider.SYSTEM_KEY or "system"
     if value is None:
         return _without(body, key)
-    return {**body, key: _system_as(body.get(key), value, cut.provider)}
-
-
-def _is_among_messages(cut: CutRequest) -> bool:
-    return cut.provider in ("openai", "cohere", "ollama") and "messages" in cut.body
-
-
-def _system_as(old: Any, value: Any, provider: str | None) -> Any:
-    if type(value) is not str:
-        return value
-    if provider == "gemini":
-        return {**mapping(old), "parts": [{"text": value}]}
-    if provider == "bedrock":
-        marks = [block for block in mappings(old) if "cachePoint" in block]
-        return [{"text": value}, *marks[-1:]]
-    return _text_blocks(old, value) if type(old) is list else value
-
-
-def _text_blocks(old: Any, value: str) -> list[dict[str, Any]]:
-    """Return a text as one block that keeps the cache mark of the last one."""
-    last = mappings(old)[-1:]
-    mark = {"cache_control": last[0]["cache_control"]} if last and "cache_control" in last[0] else {}
-    kind = string(last[0].get("type")) if last else None
-    return [{"type": kind if kind == "input_text" else "text", "text": value, **mark}]
+    return {**body, key: provider.system_value(body.get(key), value) if type(value) is str else value}
 
 
 def _with_system_message(body: dict[str, Any], value: Any) -> dict[str, Any]:
@@ -178,7 +139,7 @@ def _with_system_message(body: dict[str, Any], value: Any) -> dict[str, Any]:
     rest = messages[count:]
     if value is not None:
         old = first.get("content")
-        content = _text_blocks(old, value) if type(old) is list and type(value) is str else value
+        content = text_blocks(old, value) if type(old) is list and type(value) is str else value
         rest = [{**first, "content": content}, *rest]
     return {**body, key or "messages": rest}
 
@@ -215,9 +176,10 @@ def _with_tools(body: dict[str, Any], setting: Setting, provider: str | None) ->
             "tools are a JSON list, each as the provider spells it",
             hint="--set tools=@tools.json; one of them: --set tools.0.description=…",
         )
-    if provider == "bedrock":
-        config = {**mapping(body.get("toolConfig")), "tools": value}
-        return {**body, "toolConfig": config} if value else _without(body, "toolConfig")
+    key, *inner = named(provider).TOOLS_PATH
+    if inner:
+        config = {**mapping(body.get(key)), inner[0]: value}
+        return {**body, key: config} if value else _without(body, key)
     return {**body, "tools": value} if value else _without(body, "tools", *_ONLY_WITH_TOOLS)
 
 

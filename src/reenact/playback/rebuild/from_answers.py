@@ -14,6 +14,7 @@ from ...tracefile.event import Event
 from ...wire import pairing, reading
 from ...wire.messages import tool_results
 from ...wire.neutral import Outcome, ToolUse
+from ...wire.providers import named
 from .asked import Answer, answer_messages, read_answer, sendable
 from .from_requests import Say, outcome_of, tool_id, why_cut
 from .whole import Whole
@@ -110,7 +111,7 @@ class Answers:
     def _finish(self) -> list[Any]:
         self._flush()
         if self._prompt is not None:
-            self.messages.insert(0, _user(self._prompt, self.provider))
+            self.messages.insert(0, named(self.provider).user_message(self._prompt))
         prefix = pairing.consistent(self.messages, self.provider)
         if prefix.length < len(self.messages):
             self._say("cut", why_cut(prefix, len(self.messages)))
@@ -127,11 +128,3 @@ def _provider_of(message: dict[str, Any]) -> str | None:
     if "parts" in message:
         return "gemini"
     return reading.provider_of_request({"messages": [message]})
-
-
-def _user(text: str, provider: str | None) -> dict[str, Any]:
-    if provider == "gemini":
-        return {"role": "user", "parts": [{"text": text}]}
-    if provider == "bedrock":
-        return {"role": "user", "content": [{"text": text}]}
-    return {"role": "user", "content": text}

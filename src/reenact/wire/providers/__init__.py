@@ -21,7 +21,17 @@ class Provider(Protocol):
     """Ends of URL paths at which models are asked in this shape, longer ones first."""
     SYSTEM_KEY: str | None
     """Where a request keeps its system prompt; None if that is a message."""
-    JOINS_MESSAGES: bool
+    ID_KEYS: tuple[str, ...]
+    """Fields of ids that are made up and pair tool uses with results."""
+    MESSAGES_KEY: str
+    """Where a request keeps its conversation."""
+    TOOLS_PATH: tuple[str, ...]
+    """The keys that lead to the tools a request offers."""
+    USER_FIRST: bool
+    """True if the model may not speak first."""
+    ALTERNATES: bool
+    """True if two messages of one role side by side are refused."""
+    JOINS_ROLES: bool
     """True if neighbouring messages of one role count as one."""
     OPTIONS: dict[str, str]
     """The names of options at the top of a request, each with its neutral name."""
@@ -44,6 +54,14 @@ class Provider(Protocol):
     # Read and write messages of a request.
     def part(self, part: dict[str, Any], /) -> Part | None: ...
     def result_messages(self, answered: list[tuple[ToolUse, Outcome]], /) -> list[dict[str, Any]] | None: ...
+    def user_message(self, text: str, /) -> dict[str, Any]: ...
+    def system_value(self, old: Any, text: str, /) -> Any: ...
+
+    # Replace what was recorded by a text.
+    def with_result(self, item: dict[str, Any], text: str, /) -> dict[str, Any]: ...
+    def text_answer(
+        self, text: str, old: dict[str, Any], model: str, url: str | None, /
+    ) -> dict[str, Any]: ...
 
     # Put a stream together, and make one.
     def StreamAssembler(self, problems: Problems, /) -> Assembler: ...
@@ -78,6 +96,15 @@ BY_NAME: dict[str, Provider] = {provider.NAME: provider for provider in PROVIDER
 
 TARGETS: dict[str, Target] = {"anthropic": anthropic, "openai": openai_chat, "gemini": gemini}
 """Shapes that requests can be converted to."""
+
+
+def option_place(provider: Provider, name: str) -> tuple[str, ...]:
+    """Return the keys that lead to an option of a neutral name in a request; else the name itself."""
+    nested, names = provider.NESTED_OPTIONS
+    within = [(nested, key) for key, neutral in names.items() if neutral == name]
+    at_top = [(key,) for key, neutral in provider.OPTIONS.items() if neutral == name]
+    places: list[tuple[str, ...]] = [*within, *at_top]
+    return (name,) if (name,) in places or not places else places[0]
 
 
 def named(name: str | None) -> Provider:

@@ -43,11 +43,17 @@ from ..neutral import (
     text_of,
     token_usage,
 )
+from . import openai_chat
 
 NAME = "anthropic"
 ENDPOINTS: tuple[str, ...] = ("/v1/messages",)
 SYSTEM_KEY: str | None = "system"
-JOINS_MESSAGES = True
+ID_KEYS: tuple[str, ...] = ("id", "tool_use_id")
+MESSAGES_KEY = "messages"
+TOOLS_PATH: tuple[str, ...] = ("tools",)
+USER_FIRST = True
+ALTERNATES = False
+JOINS_ROLES = True
 OPTIONS = {
     "model": "model", "max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p",
     "top_k": "top_k", "stop_sequences": "stop", "stream": "stream",
@@ -173,6 +179,21 @@ def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, A
 def _result_block(use: ToolUse, outcome: Outcome) -> dict[str, Any]:
     block = {"type": "tool_result", "tool_use_id": use.id, "content": as_text(outcome.value)}
     return {**block, "is_error": True} if outcome.failed else block
+
+
+def with_result(block: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return the block that is a result with another text, which is no error any more."""
+    kept = {key: value for key, value in block.items() if key != "is_error"}
+    is_list = isinstance(block.get("content"), list)
+    return {**kept, "content": [{"type": "text", "text": text}] if is_list else text}
+
+
+def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:
+    """Return an answer that says just this, and otherwise is the old one."""
+    begun = {"id": "msg_reenact", "type": "message", "role": "assistant", "model": model}
+    counts = {"usage": {"input_tokens": 0, "output_tokens": 0}}
+    ended = {"stop_reason": "end_turn", "stop_sequence": None}
+    return {**begun, **counts, **old, "content": [{"type": "text", "text": text}], **ended}
 
 
 # A stream put together.
@@ -445,3 +466,8 @@ def write_system(text: str) -> dict[str, Any]:
 def write_tools(tools: list[Tool]) -> list[dict[str, Any]]:
     """Return the declarations of tools."""
     return [described(tool, "input_schema") for tool in tools]
+
+
+# The same as in Chat Completions.
+user_message = openai_chat.user_message
+system_value = openai_chat.system_value

@@ -38,7 +38,12 @@ from ..neutral import (
 NAME = "bedrock"
 ENDPOINTS: tuple[str, ...] = ("/converse", "/converse-stream")
 SYSTEM_KEY: str | None = "system"
-JOINS_MESSAGES = True
+ID_KEYS: tuple[str, ...] = ("toolUseId",)
+MESSAGES_KEY = "messages"
+TOOLS_PATH: tuple[str, ...] = ("toolConfig", "tools")
+USER_FIRST = True
+ALTERNATES = True
+JOINS_ROLES = True
 OPTIONS = {"modelId": "model"}
 NESTED_OPTIONS: tuple[str, dict[str, str]] = ("inferenceConfig", {
     "maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop",
@@ -173,6 +178,38 @@ def _result_block(use: ToolUse, outcome: Outcome) -> dict[str, Any]:
     content = [{"json": outcome.value} if is_object else {"text": as_text(outcome.value)}]
     status = "error" if outcome.failed else "success"
     return {"toolResult": {"toolUseId": use.id, "content": content, "status": status}}
+
+
+def user_message(text: str) -> dict[str, Any]:
+    """Return a message in which a user says this."""
+    return {"role": "user", "content": [{"text": text}]}
+
+
+def system_value(old: Any, text: str) -> Any:
+    """Return a system prompt that says this, with the cache mark of the old one."""
+    marks = [block for block in mappings(old) if "cachePoint" in block]
+    return [{"text": text}, *marks[-1:]]
+
+
+def with_result(block: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return the block that is a result with another text, which is no error any more."""
+    old, value = block["toolResult"], decoded(text) if text.strip() else text
+    status = {"status": "success"} if "status" in old else {}
+    as_object = isinstance(value, dict) and any("json" in each for each in mappings(old.get("content")))
+    return {
+        **block,
+        "toolResult": {**old, "content": [{"json": value} if as_object else {"text": text}], **status},
+    }
+
+
+def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:
+    """Return an answer that says just this, and otherwise is the old one."""
+    counts = {
+        "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0},
+        "metrics": {"latencyMs": 0},
+    }
+    message = {"role": "assistant", "content": [{"text": text}]}
+    return {**counts, **old, "output": {"message": message}, "stopReason": "end_turn"}
 
 
 # A stream put together.

@@ -24,7 +24,12 @@ from . import openai_chat
 NAME = "cohere"
 ENDPOINTS: tuple[str, ...] = ("/v2/chat", "/v1/chat")
 SYSTEM_KEY: str | None = None
-JOINS_MESSAGES = False
+ID_KEYS: tuple[str, ...] = ("id", "tool_call_id")
+MESSAGES_KEY = "messages"
+TOOLS_PATH: tuple[str, ...] = ("tools",)
+USER_FIRST = False
+ALTERNATES = False
+JOINS_ROLES = False
 OPTIONS = {
     "model": "model", "max_tokens": "max_tokens", "temperature": "temperature", "p": "top_p", "k": "top_k",
     "stop_sequences": "stop", "stream": "stream",
@@ -96,6 +101,12 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
         {**message, "content": message.get("content") or message.get("tool_plan")}
         for _, message in answers(body)
     ]
+
+
+def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:
+    """Return an answer that says just this, and otherwise is the old one."""
+    message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+    return {"id": "reenact", **old, "message": message, "finish_reason": "COMPLETE"}
 
 
 # A stream put together.
@@ -204,3 +215,6 @@ def read_tool_choice(params: dict[str, Any]) -> str | None:
 # The same as in Chat Completions.
 result_messages = openai_chat.result_messages
 part = openai_chat.part
+user_message = openai_chat.user_message
+system_value = openai_chat.system_value
+with_result = openai_chat.with_result

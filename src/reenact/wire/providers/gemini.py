@@ -46,7 +46,12 @@ from ..neutral import (
 NAME = "gemini"
 ENDPOINTS: tuple[str, ...] = (":generateContent", ":streamGenerateContent")
 SYSTEM_KEY: str | None = "systemInstruction"
-JOINS_MESSAGES = True
+ID_KEYS: tuple[str, ...] = ("id",)
+MESSAGES_KEY = "contents"
+TOOLS_PATH: tuple[str, ...] = ("tools",)
+USER_FIRST = True
+ALTERNATES = False
+JOINS_ROLES = True
 OPTIONS = {"model": "model"}
 NESTED_OPTIONS: tuple[str, dict[str, str]] = ("generationConfig", {
     "maxOutputTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "topK": "top_k",
@@ -209,6 +214,31 @@ def _result_part(use: ToolUse, outcome: Outcome) -> dict[str, Any]:
     value = outcome.value if is_object else {"error" if outcome.failed else "result": outcome.value}
     response = {"name": use.name, "response": value}
     return {"functionResponse": {"id": use.id, **response} if use.id else response}
+
+
+def user_message(text: str) -> dict[str, Any]:
+    """Return a content in which a user says this."""
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+def system_value(old: Any, text: str) -> Any:
+    """Return a system instruction that says this in the place of the old one."""
+    return {**mapping(old), "parts": [{"text": text}]}
+
+
+def with_result(part: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return the part that is a result with another text, under the key that the old one is under."""
+    key = "functionResponse" if "functionResponse" in part else "function_response"
+    old, value = part[key], decoded(text) if text.strip() else text
+    keys = ("result", "output", "content")
+    wrapping = next((name for name in mapping(old.get("response")) if name in keys), "result")
+    return {**part, key: {**old, "response": value if isinstance(value, dict) else {wrapping: text}}}
+
+
+def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:
+    """Return an answer that says just this, and otherwise is the old one."""
+    content = {"parts": [{"text": text}], "role": "model"}
+    return {**old, "candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
 
 
 # A stream put together.

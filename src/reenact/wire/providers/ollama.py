@@ -26,7 +26,12 @@ from . import openai_chat
 NAME = "ollama"
 ENDPOINTS: tuple[str, ...] = ("/api/chat", "/api/generate")
 SYSTEM_KEY: str | None = None
-JOINS_MESSAGES = False
+ID_KEYS: tuple[str, ...] = ("id", "tool_call_id")
+MESSAGES_KEY = "messages"
+TOOLS_PATH: tuple[str, ...] = ("tools",)
+USER_FIRST = False
+ALTERNATES = False
+JOINS_ROLES = False
 OPTIONS = {"model": "model", "stream": "stream"}
 NESTED_OPTIONS: tuple[str, dict[str, str]] = ("options", {
     "num_predict": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k",
@@ -107,6 +112,15 @@ def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, A
         | ({"tool_call_id": use.id} if use.id else {})
         for use, outcome in answered
     ]
+
+
+def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:
+    """Return an answer that says just this, and otherwise is the old one."""
+    begun = {"model": model, "created_at": "1970-01-01T00:00:00Z"}
+    answer = {**begun, **old, "done": True, "done_reason": "stop"}
+    if (url or "").endswith("/api/generate"):
+        return {**answer, "response": text}
+    return {**answer, "message": {"role": "assistant", "content": text}}
 
 
 # A stream put together.
@@ -199,3 +213,6 @@ def read_tool_choice(params: dict[str, Any]) -> str | None:
 
 # The same as in Chat Completions.
 part = openai_chat.part
+user_message = openai_chat.user_message
+system_value = openai_chat.system_value
+with_result = openai_chat.with_result

@@ -36,6 +36,7 @@ from ..neutral import (
     image_at,
     media_type_of,
     named_choice,
+    text_blocks,
     text_of,
     token_usage,
     uncached,
@@ -44,7 +45,12 @@ from ..neutral import (
 NAME = "openai"
 ENDPOINTS: tuple[str, ...] = ("/chat/completions", "/completions")
 SYSTEM_KEY: str | None = None
-JOINS_MESSAGES = False
+ID_KEYS: tuple[str, ...] = ("id", "tool_call_id")
+MESSAGES_KEY = "messages"
+TOOLS_PATH: tuple[str, ...] = ("tools",)
+USER_FIRST = False
+ALTERNATES = False
+JOINS_ROLES = False
 OPTIONS = {
     "model": "model", "max_completion_tokens": "max_tokens", "max_tokens": "max_tokens",
     "temperature": "temperature", "top_p": "top_p", "stop": "stop", "stream": "stream",
@@ -251,6 +257,30 @@ def _result_message(use: ToolUse, outcome: Outcome) -> dict[str, Any]:
     if use.id is None:
         return {"role": "function", "name": use.name, "content": as_text(outcome.value)}
     return {"role": "tool", "tool_call_id": use.id, "content": as_text(outcome.value)}
+
+
+def user_message(text: str) -> dict[str, Any]:
+    """Return a message in which a user says this."""
+    return {"role": "user", "content": text}
+
+
+def system_value(old: Any, text: str) -> Any:
+    """Return a system prompt that says this in the place of the old one."""
+    return text_blocks(old, text) if isinstance(old, list) else text
+
+
+def with_result(message: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return the message that is a result with another text."""
+    old = message.get("content")
+    return {**message, "content": [{"type": "text", "text": text}] if isinstance(old, list) else text}
+
+
+def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:
+    """Return an answer that says just this, and otherwise is the old one."""
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    begun = {"id": "chatcmpl-reenact", "object": "chat.completion", "created": 0, "model": model}
+    return {**begun, **old, "choices": [choice]}
 
 
 # A stream put together.

@@ -38,7 +38,12 @@ from . import openai_chat
 NAME = "openai-responses"
 ENDPOINTS: tuple[str, ...] = ("/responses", "/realtime")
 SYSTEM_KEY: str | None = "instructions"
-JOINS_MESSAGES = False
+ID_KEYS: tuple[str, ...] = ("id", "call_id", "item_id")
+MESSAGES_KEY = "input"
+TOOLS_PATH: tuple[str, ...] = ("tools",)
+USER_FIRST = False
+ALTERNATES = False
+JOINS_ROLES = False
 OPTIONS = {
     "model": "model", "max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p",
     "stream": "stream",
@@ -178,6 +183,27 @@ def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, A
         {"type": _OUTPUTS[use.form or ""], "call_id": use.id, "output": as_text(outcome.value)}
         for use, outcome in answered
     ]
+
+
+def with_result(item: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return the item that is a result with another text, which is no error any more."""
+    kept = {key: value for key, value in item.items() if key != "status"}
+    status = {"status": "completed"} if "status" in item else {}
+    is_list = isinstance(item.get("output"), list)
+    return {**kept, "output": [{"type": "input_text", "text": text}] if is_list else text, **status}
+
+
+def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:
+    """Return an answer that says just this, and otherwise is the old one."""
+    ids = [item.get("id") for item in mappings(old.get("output")) if item.get("type") == "message"]
+    content = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
+    item = {"id": next(filter(string, ids), "msg_reenact"), "type": "message", "role": "assistant"}
+    begun = {
+        "id": "resp_reenact", "object": "response", "created_at": 0, "model": model,
+        "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+    }  # fmt: skip
+    ended = {"status": "completed", "error": None, "incomplete_details": None}
+    return {**begun, **old, **ended, "output": [{**item, "status": "completed", "content": content}]}
 
 
 # A stream put together.
@@ -452,3 +478,5 @@ def restream(body: dict[str, Any], url: str | None) -> list[bytes]:
 
 # The same as in Chat Completions.
 read_tool_choice = openai_chat.read_tool_choice
+user_message = openai_chat.user_message
+system_value = openai_chat.system_value
