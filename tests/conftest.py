@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from reenact.capture import announce, death, files
+from reenact.capture.recorder import file
+from reenact.capture.runs import children, crashes
 from support.examples import LONG
 from support.provider import Provider
 
@@ -74,10 +75,10 @@ def a_young_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     Hooks that a test set are taken out before its patches are undone, or they would never be set again.
     """
-    monkeypatch.setattr(announce, "_count_of_runs", 0)
+    monkeypatch.setattr(children, "_count_of_runs", 0)
     yield
-    death.remove()
-    death._previous.clear()
+    crashes.remove()
+    crashes._previous.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +87,7 @@ def a_device_that_never_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
 
     Devices that do stall are tried in processes of their own, by tests/crash.
     """
-    monkeypatch.setattr(files, "STALL_S", 60.0)
+    monkeypatch.setattr(file, "STALL_S", 60.0)
 
 
 @pytest.fixture(scope="session")

@@ -14,46 +14,33 @@ import reenact
 
 ROOT = Path(reenact.__file__).parent
 ROOT_MODULES = {
-    "schema",
-    "lines",
-    "errors",
-    "summary",
-    "protocols",
-    "_extras",
-    "_version",
-    "__init__",
-    "__main__",
-}
+    "schema", "lines", "errors", "totals", "protocols", "extras", "_version", "__init__", "__main__"
+}  # fmt: skip
+READING = {"recording", "tracefile", "wire", *ROOT_MODULES}
 MAY_IMPORT = {
-    "capture": {"capture", "wire", *ROOT_MODULES},
     "wire": {"wire", *ROOT_MODULES},
+    "capture": {"capture", "wire", *ROOT_MODULES},
+    "supervise": {"supervise", "capture", "playback", *ROOT_MODULES},
     "tracefile": {"tracefile", "wire", *ROOT_MODULES},
-    "money": {"money", "tracefile", "wire", "settings", *ROOT_MODULES},
+    "money": {"money", "settings", *READING},
     "prices": {"money"},  # the public door of money
-    "figures": {"figures", "tracefile", "wire", "money", *ROOT_MODULES},
-    "debugger": {"debugger", "figures", "tracefile", "wire", "money", *ROOT_MODULES},
-    "playback": {"playback", "debugger", "tracefile", "capture", "wire", "money", *ROOT_MODULES},
-    "fleet": {"fleet", "debugger", "figures", "tracefile", "wire", "money", *ROOT_MODULES},
+    "recording": READING,
+    "stats": {"stats", "money", *READING},
+    "debugger": {"debugger", "stats", "money", *READING},
+    "messages": {"messages", *READING},
+    "playback": {"playback", "messages", "money", "capture", "supervise", *READING},
+    "testing": {"testing", "debugger", "money", "playback", "messages", "capture", "supervise", "stats", *READING},
+    "pytest_plugin": {"testing", "playback", *ROOT_MODULES},
+    "testgen": {"testgen", "money", "testing", "debugger", "playback", "messages", "capture", *READING},
     "demo": {"demo", *ROOT_MODULES},
     "cli": {
-        "cli",
-        "demo",
-        "debugger",
-        "playback",
-        "fleet",
-        "figures",
-        "tracefile",
-        "capture",
-        "wire",
-        "money",
-        "settings",
-        *ROOT_MODULES,
+        "cli", "demo", "testgen", "testing", "playback", "messages", "debugger", "stats", "capture", "supervise",
+        "money", "settings", *READING,
     },
-    "testing": {"capture", "debugger", "playback", *ROOT_MODULES},
-    "pytest_plugin": {"playback", *ROOT_MODULES},
-    "summary": {"wire", *ROOT_MODULES},  # for usage objects in a provider's own spelling, on demand
+    "totals": {"wire", *ROOT_MODULES},  # for usage objects in a provider's own spelling, on demand
     "root": ROOT_MODULES,
-}
+}  # fmt: skip
+"""What each room may import, at the top of a file or inside a function."""
 LAZY_EXPORTS = "__init__.py"
 FILES = sorted(path for path in ROOT.rglob("*.py"))
 

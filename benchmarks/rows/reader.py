@@ -67,7 +67,7 @@ def _offsets(table: Table, home: Path, events: int) -> None:
 
 
 def _scan(path: Path) -> int:
-    from reenact.tracefile.offsets import line_offsets
+    from reenact.tracefile.columns import line_offsets
 
     begin = time.perf_counter_ns()
     line_offsets(str(path), keep_from=sys.maxsize)  # never from an index kept beside the file

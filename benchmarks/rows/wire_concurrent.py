@@ -118,8 +118,8 @@ def _limits(sdk: Any) -> Any:
 
 def _time_recording(spent: dict[int, int]) -> None:
     """Have every call's time inside the recorder added up, by its exchange."""
-    from reenact.capture.exchange import Exchange
-    from reenact.capture.watch import Watch
+    from reenact.capture.http.exchange import Exchange
+    from reenact.capture.http.watch import Watch
 
     clock = time.thread_time_ns
     keep: list[Any] = []  # an exchange that is gone would give its id to another

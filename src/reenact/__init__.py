@@ -4,68 +4,71 @@ Importing this loads nothing: every public name is fetched on first use. (PYTEST
 installed, pytest would warn below ``reenact run`` that we were here first.)
 """
 
-# The rooms, from the agent to the desk (imports only ever point down this list's arrows):
-#   capture/    inside the agent, stdlib only: Recorder and its front ends Trace, StepLog, Tap
+# The rooms, from the agent to the desk; each says in its __init__ what it holds and what it may import:
 #   wire/       provider wire formats, pure functions
-#   tracefile/  bytes -> events: reader, recording, dialects, repair
-#   money/      what model calls cost
-#   figures/    one run in figures: sums, money, durations
+#   capture/    inside the agent, standard library only: Trace, StepLog, Tap, seams, the recorder
+#   supervise/  the parent process of `reenact run`
+#   tracefile/  bytes -> events
+#   recording/  one run understood: calls, turns, lanes
+#   money/      usage -> prices
+#   stats/      sums over one run or many
 #   debugger/   questions to a recording, and stepping through it
-#   playback/   a run re-enacted: messages, replay, fork, tests
-#   fleet/      many runs in figures
+#   messages/   message lists rebuilt from a recording
+#   playback/   a run executed again: matching, replay, fork, edits
+#   testing/    replay inside a test; testgen/ writes such tests
 #   cli/        the commands
-# capture and tracefile meet only in schema.py, lines.py and summary.py.
+# capture and tracefile meet only in schema.py, lines.py and totals.py.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._version import __version__ as __version__
-    from .capture.ambient import now as now
-    from .capture.ambient import random as random
-    from .capture.ambient import uuid as uuid
-    from .capture.bus import EventBus as EventBus
-    from .capture.install import install as install
-    from .capture.install import uninstall as uninstall
-    from .capture.policy import private as private
-    from .capture.registry import flush as flush
-    from .capture.run import RunContext as RunContext
-    from .capture.run import carry as carry
-    from .capture.run import run as run
-    from .capture.step_log import StepLog as StepLog
-    from .capture.tap import Tap as Tap
-    from .capture.trace import Trace as Trace
+    from .capture.ambient.values import now as now
+    from .capture.ambient.values import random as random
+    from .capture.ambient.values import uuid as uuid
+    from .capture.front.step_log import StepLog as StepLog
+    from .capture.front.tap import Tap as Tap
+    from .capture.front.trace import Trace as Trace
+    from .capture.recorder.event_bus import EventBus as EventBus
+    from .capture.redact.policy import private as private
+    from .capture.runs.open_recorders import flush as flush
+    from .capture.runs.run import RunContext as RunContext
+    from .capture.runs.run import carry as carry
+    from .capture.runs.run import run as run
+    from .capture.seams.install import install as install
+    from .capture.seams.install import uninstall as uninstall
     from .debugger.debugger import Debugger as Debugger
     from .errors import UsageError as UsageError
-    from .fleet.runs import runs as runs
-    from .playback.rebuild.messages import replay as replay
+    from .messages.rebuild import replay as replay
+    from .recording.recording import Recording as Recording
+    from .stats.many_runs import runs as runs
     from .tracefile.reader import read_events as read_events
-    from .tracefile.recording import Recording as Recording
 
 _HOME = {
     "__version__": "_version",
     "Debugger": "debugger.debugger",
-    "EventBus": "capture.bus",
-    "Recording": "tracefile.recording",
-    "RunContext": "capture.run",
-    "StepLog": "capture.step_log",
-    "Tap": "capture.tap",
-    "Trace": "capture.trace",
+    "EventBus": "capture.recorder.event_bus",
+    "Recording": "recording.recording",
+    "RunContext": "capture.runs.run",
+    "StepLog": "capture.front.step_log",
+    "Tap": "capture.front.tap",
+    "Trace": "capture.front.trace",
     "UsageError": "errors",
-    "carry": "capture.run",
-    "flush": "capture.registry",
-    "install": "capture.install",
-    "now": "capture.ambient",
-    "private": "capture.policy",
-    "random": "capture.ambient",
+    "carry": "capture.runs.run",
+    "flush": "capture.runs.open_recorders",
+    "install": "capture.seams.install",
+    "now": "capture.ambient.values",
+    "private": "capture.redact.policy",
+    "random": "capture.ambient.values",
     "read_events": "tracefile.reader",
-    "replay": "playback.rebuild.messages",
-    "run": "capture.run",
-    "runs": "fleet.runs",
-    "uninstall": "capture.install",
-    "uuid": "capture.ambient",
+    "replay": "messages.rebuild",
+    "run": "capture.runs.run",
+    "runs": "stats.many_runs",
+    "uninstall": "capture.seams.install",
+    "uuid": "capture.ambient.values",
 }
 _NOTEBOOK = {
-    "load_ipython_extension": "capture.notebook",
-    "unload_ipython_extension": "capture.notebook",
+    "load_ipython_extension": "capture.front.notebook",
+    "unload_ipython_extension": "capture.front.notebook",
 }
 """What ``%load_ext reenact`` looks for; nothing for anybody else."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .playback.fixtures.inprocess import Reenactment
+    from .testing.reenactment import Reenactment
 
 MODE_VARIABLE = "REENACT_MODE"
 MODES = ("replay", "record-missing", "rerecord", "live")
@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if mode not in MODES:
         raise pytest.UsageError(f"{source}={mode}: the mode of reenact is one of: {', '.join(MODES)}")
     if mode == "record-missing":
-        from .playback.fixtures.stage import in_ci
+        from .testing.reenactment import in_ci
 
         if in_ci():
             raise pytest.UsageError(
@@ -102,7 +102,7 @@ def reenact_live(request: pytest.FixtureRequest) -> Any:
     """A function that runs a test's work several times with the model live; skips without --reenact=live."""
     if request.config.stash[_mode] != "live":
         pytest.skip("it asks a model: --reenact=live")
-    from .playback.fixtures.driving import passes
+    from .testing.drive import passes
 
     def several(path: str, once: Any, *, samples: int = 5, at_least: int = 4) -> None:
         passes(request.path.parent / path, once, samples=samples, at_least=at_least)
@@ -170,7 +170,7 @@ def pytest_runtest_makereport(
 
 def _reenactment(item: pytest.Item, folder: str) -> Reenactment:
     from .errors import UsageError
-    from .playback.fixtures.inprocess import Reenactment
+    from .testing.reenactment import Reenactment
 
     marker = item.get_closest_marker("reenact")
     if sum(each.name == "reenact" for each in item.own_markers) > 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reenact.playback.edits.cut import system_of
+from reenact.playback.edits.cut_request import system_of
 from reenact.wire.messages import tool_results
 from reenact.wire.reading import model_of
 from support.examples import LONG

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from reenact.tracefile.recording import Recording
+from reenact.recording.recording import Recording
 from reenact.wire.reading import model_of
 from support.examples import LONG
 from support.forked import type_in

@@ -235,9 +235,9 @@ def test_a_recorder_that_fails_disturbs_no_session(tmp_path: Path) -> None:
     program = """
 import asyncio, sys
 from reenact import Tap
-from reenact.capture.recorder import Recorder
-from reenact.capture.seams.table import Installed
-from reenact.capture.watch import Watch
+from reenact.capture.recorder.recorder import Recorder
+from reenact.capture.seams.libraries import Installed
+from reenact.capture.http.watch import Watch
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 

@@ -10,7 +10,7 @@ import pytest
 
 import reenact
 from reenact.cli.forks.outcome import Spent
-from reenact.playback.fork.caps import Caps
+from reenact.playback.fork.policy import Caps
 from reenact.testing import write_trace
 from support.typed import typed_many
 

@@ -13,8 +13,8 @@ import pytest
 
 from reenact import Recording
 from reenact.errors import UsageError
-from reenact.playback.replay.asgi import call_asgi
 from reenact.playback.replay.entry import Entry, call_entry, call_of
+from reenact.playback.replay.web_app import call_asgi
 from support.entries import PLANNER, RECORD, SHOP
 from support.forked import type_in
 from support.provider import Provider

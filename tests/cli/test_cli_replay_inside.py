@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reenact import Recording, schema
-from reenact.tracefile.inside import with_inside
+from reenact.recording.runs_inside import with_inside
 from support.provider import Provider
 
 AGENT = """

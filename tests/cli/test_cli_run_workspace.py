@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reenact import Recording
-from reenact.playback.fork.workspace import Snapshots
+from reenact.playback.fork.world import Snapshots
 from reenact.playback.matching.tape import Tape
 from support.folders import state
 from support.forked import type_in

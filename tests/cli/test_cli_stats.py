@@ -196,8 +196,7 @@ def test_ls_says_who_knows_what_it_does_not(folder):
 
 
 def test_progress_is_shown_on_a_terminal_only_and_taken_away():
-    from reenact.cli.output import Output
-    from reenact.cli.progress import Progress
+    from reenact.cli.output import Output, Progress
 
     class Terminal(io.StringIO):
         def isatty(self):

@@ -14,8 +14,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from reenact.errors import ReenactError  # noqa: E402
+from reenact.recording.recording import Recording  # noqa: E402
 from reenact.tracefile.reader import read_events  # noqa: E402
-from reenact.tracefile.recording import Recording  # noqa: E402
 from support import written  # noqa: E402
 from support.written import Pen, chain_of, store_blob  # noqa: E402
 

@@ -14,8 +14,8 @@ from support.harness import Finished, Lines, lines, only_file, run_script
 RECORD = """
 import os, sys
 from reenact import StepLog, Tap, Trace
-import reenact.capture.files
-reenact.capture.files.STALL_S = 60.0  # other tests have a device that stalls
+import reenact.capture.recorder.file
+reenact.capture.recorder.file.STALL_S = 60.0  # other tests have a device that stalls
 {before}
 trace = Trace({path!r}, redact=False{options})
 for seq in range({count}):
@@ -115,7 +115,7 @@ def test_max_bytes_degrades_to_metadata_and_says_so_in_the_trace(tmp_path: Path)
     finished, lost = record(
         tmp_path,
         tmp_path / "t" / "run.jsonl",
-        before="import reenact.capture.writer as w; w.CHECK_EVERY_BYTES = 5_000",
+        before="import reenact.capture.recorder.recorder as w; w.CHECK_EVERY_BYTES = 5_000",
         count=300,
         options=", max_bytes=20_000",
     )
@@ -202,7 +202,7 @@ def test_a_file_that_goes_away_is_begun_anew(how: str, tmp_path: Path) -> None:
     finished, lost = record(
         tmp_path,
         folder / "run.jsonl",
-        before="import reenact.capture.files as files; files.LOOK_EVERY_S = -1.0",
+        before="import reenact.capture.recorder.file as files; files.LOOK_EVERY_S = -1.0",
         during=f"if seq == 50: {act}",
     )
     found = lines(folder / "run.jsonl")
@@ -219,7 +219,7 @@ def test_after_a_rename_the_next_request_is_written_in_full(tmp_path: Path) -> N
     run_script(
         """
 import os
-import reenact.capture.files as files
+import reenact.capture.recorder.file as files
 files.LOOK_EVERY_S = -1.0
 from reenact import Tap
 tap = Tap("run.jsonl", redact=False)
@@ -373,7 +373,7 @@ def slow_write(fd, data):
     return real_write(fd, data)
 os.write = slow_write
 from reenact import Trace
-import reenact.capture.stall as stall
+import reenact.capture.recorder.stall as stall
 stall.PATIENCE_S = 0.0
 trace = Trace("run.jsonl", redact=False)
 stalled = True
@@ -414,7 +414,7 @@ def written():
     while not trace._own.sink.queue.idle:
         time.sleep(0.01)
 from reenact import Trace
-import reenact.capture.stall as stall
+import reenact.capture.recorder.stall as stall
 stall.PATIENCE_S, stall.MAX_QUEUED_EVENTS = 0.0, 10
 trace = Trace("run.jsonl", redact=False)
 mode = "slow"

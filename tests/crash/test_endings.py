@@ -233,7 +233,7 @@ def test_the_hooks_can_be_taken_out_again(tmp_path: Path) -> None:
 import sys, threading, asyncio, logging
 before = (sys.excepthook, sys.unraisablehook, threading.excepthook, list(logging.getLogger("asyncio").filters))
 from reenact import Trace
-from reenact.capture import death
+from reenact.capture.runs import crashes as death
 trace = Trace("run.jsonl", redact=False)
 death.remove()
 print(before == (sys.excepthook, sys.unraisablehook, threading.excepthook, logging.getLogger("asyncio").filters))

@@ -381,7 +381,7 @@ def test_fork_while_another_thread_begins_the_processs_own_run(tmp_path: Path) -
         """
 import os, threading
 import reenact
-from reenact.capture import current
+from reenact.capture.runs import current
 codes = []
 for _ in range(10):
     held, free = threading.Event(), threading.Event()

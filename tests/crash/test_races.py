@@ -17,7 +17,7 @@ import pytest
 
 import reenact
 from reenact import RunContext, Tap, Trace
-from reenact.capture.current import current_run
+from reenact.capture.runs.current import current_run
 
 
 @pytest.fixture(autouse=True)

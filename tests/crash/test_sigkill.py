@@ -112,8 +112,8 @@ def test_no_acknowledged_event_of_four_processes_on_one_file_is_lost(
 FORKS = """
 import mmap, os, sys
 from reenact import Trace
-import reenact.capture.files
-reenact.capture.files.STALL_S = 60.0  # other tests have a device that stalls
+import reenact.capture.recorder.file
+reenact.capture.recorder.file.STALL_S = 60.0  # other tests have a device that stalls
 
 path, counters, processes = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with open(counters, "r+b") as file:
@@ -173,8 +173,8 @@ def test_no_acknowledged_event_of_a_parent_and_its_forks_is_lost(
 BIG = """
 import mmap, sys
 from reenact import Trace
-import reenact.capture.files
-reenact.capture.files.STALL_S = 60.0  # other tests have a device that stalls
+import reenact.capture.recorder.file
+reenact.capture.recorder.file.STALL_S = 60.0  # other tests have a device that stalls
 
 path, counters, form = sys.argv[1:4]
 with open(counters, "r+b") as file:

@@ -335,7 +335,7 @@ def test_a_run_block_inside_is_a_run_of_its_own(tmp_path: Path, provider: Provid
 
 def test_a_large_run_is_continued_in_segments_and_ended_in_the_last(tmp_path: Path) -> None:
     source = """
-    from reenact.capture import options
+    from reenact.capture.front import options
     options.Options.segment_bytes = 20_000
     from reenact import Trace
     for n in range(1000): Trace().step("n", text="x" * 100)

@@ -70,8 +70,8 @@ def write(fd, data):
     return real(fd, data)
 os.write = write
 from reenact import Tap
-import reenact.capture.files
-reenact.capture.files.STALL_S = 60.0  # other tests have a device that stalls
+import reenact.capture.recorder.file
+reenact.capture.recorder.file.STALL_S = 60.0  # other tests have a device that stalls
 acknowledged = []
 tap = Tap("run.jsonl", redact=False)
 messages = []

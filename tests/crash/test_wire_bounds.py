@@ -99,7 +99,7 @@ AGENT = """
 import asyncio, hashlib, json, resource, sys, time
 URL, WAY, LIBRARY, WHAT, NUMBER, KEPT = sys.argv[1:7]
 NUMBER = int(NUMBER)
-from reenact.capture import arrived
+from reenact.capture.http import response_body as arrived
 arrived.MAX_HELD = int(KEPT)
 if arrived.MAX_HELD < 32 << 20:
     arrived.MAX_PIECES = 5_000

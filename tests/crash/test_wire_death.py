@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from reenact import Debugger
-from reenact.capture.oom import oom_kills
+from reenact.supervise.supervisor import oom_kills
 from support.forked import type_in
 from support.harness import Finished, Lines, environment, finish, only_file, run_script, wait_until
 from support.provider import Provider
@@ -205,8 +205,8 @@ def test_no_memory_left_to_record_with(tmp_path: Path, provider: Provider) -> No
     BODY = {"model": "c", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
     ask = lambda: httpx.post(sys.argv[1] + "/v1/messages", json=BODY, timeout=60).json()["content"][0]["text"]
     ask()
-    from reenact.capture.recorder import Recorder
-    from reenact.capture.arrived import Arrived
+    from reenact.capture.recorder.recorder import Recorder
+    from reenact.capture.http.response_body import Arrived
     grab = lambda *args, **given: bytearray(1 << 40)
     used = int(open("/proc/self/statm").read().split()[0]) * 4096
     resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), resource.RLIM_INFINITY))

@@ -12,7 +12,7 @@ import pytest
 
 import reenact
 from reenact import errors, schema
-from reenact.capture.options import OPTION_NAMES, Options
+from reenact.capture.front.options import OPTION_NAMES, Options
 from reenact.cli.main import COMMANDS, Parser
 from reenact.debugger.session import StepSession
 from support.pages import DOCS, PAGES, ROOT, blocks, name_of

@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
-from reenact.capture.coverage import SDKS
-from reenact.capture.seams.table import SEAMS
+from reenact.capture.seams.coverage import SDKS
+from reenact.capture.seams.libraries import SEAMS
 from support.pages import DOCS, ROOT
 
 PAGE = (DOCS / "support.md").read_text(encoding="utf-8")

@@ -11,7 +11,8 @@ import pytest
 
 import reenact
 from reenact import protocols
-from reenact.capture import current, install, places
+from reenact.capture.runs import current, location
+from reenact.capture.seams import install
 from reenact.playback.replay import guard
 from support.project import QUICK
 
@@ -140,7 +141,7 @@ def test_nothing_is_left_of_it(project) -> None:
     environment = dict(os.environ)
     assert project() == {"passed": 2}
     assert protocols.responder is None and current.only is None and install.seams is None
-    assert guard._on_watch is None and not places.replaying
+    assert guard._on_watch is None and not location.replaying
     assert dict(os.environ) == environment
 
 
@@ -190,10 +191,10 @@ def test_loading_the_plugin_loads_nothing_else() -> None:
 
 
 def test_the_modes_are_those_there_are() -> None:
-    from reenact.playback.fixtures import inprocess
     from reenact.pytest_plugin import MODES
+    from reenact.testing import reenactment
 
-    assert MODES == inprocess.MODES
+    assert MODES == reenactment.MODES
 
 
 @pytest.mark.parametrize("name", ["guard", "hosts", "record_http", "live_tools", "allow_unused"])

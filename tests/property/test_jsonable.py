@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact import Tap, Trace, lines, read_events, schema
-from reenact.capture.jsonable import jsonable, to_json
+from reenact.capture.recorder.jsonable import jsonable, to_json
 from support.examples import up_to
 
 numbers = st.one_of(

@@ -10,7 +10,7 @@ import urllib.parse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.capture.redact import Redactor
+from reenact.capture.redact.redactor import Redactor
 from reenact.lines import dumps
 from support.examples import up_to
 

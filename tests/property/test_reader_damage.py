@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reenact import Recording, read_events
 from reenact.errors import NewerSchema, NotATrace
-from reenact.tracefile.listing import head_and_tail
+from reenact.recording.listing import head_and_tail
 from reenact.tracefile.repair import repair
 from support.written import Pen, worked_example
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from reenact.tracefile.calls import Call
-from reenact.tracefile.recording import Recording
+from reenact.recording.calls import Call
+from reenact.recording.recording import Recording
 from reenact.wire import reading
 from reenact.wire.messages import tool_results
 from support.provider import Received, script

@@ -16,7 +16,7 @@ import requests
 
 from reenact.errors import Diverged
 from reenact.playback.matching.frontier import WRONG_KIND
-from reenact.playback.matching.modes import KEEP_GOING
+from reenact.playback.matching.rules import KEEP_GOING
 from support.provider import Provider
 
 from .test_replayed_connections import recording

@@ -18,11 +18,11 @@ import requests
 import urllib3
 
 from reenact import Tap, protocols
-from reenact.capture.seams.table import Installed
-from reenact.capture.watch import Watch
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams.libraries import Installed
 from reenact.errors import Diverged
-from reenact.playback.matching.modes import STRICT
 from reenact.playback.matching.player import Player
+from reenact.playback.matching.rules import STRICT
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.responder import TapeResponder
 from support.provider import Provider

@@ -11,12 +11,11 @@ import pytest
 
 from reenact import Tap
 from reenact.capture import guard
-from reenact.capture.arrived import Arrived
-from reenact.capture.exchange import Exchange
-from reenact.capture.lanes import Lanes
-from reenact.capture.recorder import Recorder
-from reenact.capture.spill import Spill
-from reenact.capture.watch import Watch
+from reenact.capture.calls.lanes import Lanes
+from reenact.capture.http.exchange import Exchange
+from reenact.capture.http.response_body import Arrived, Spill
+from reenact.capture.http.watch import Watch
+from reenact.capture.recorder.recorder import Recorder
 from reenact.wire import routes, streams
 from support.examples import LONG
 from support.provider import Provider

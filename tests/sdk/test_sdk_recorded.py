@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from reenact import Tap
-from reenact.capture.seams.table import Installed
-from reenact.capture.watch import Watch
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams.libraries import Installed
 from reenact.wire.routes import route_of
 from support.examples import long
 from support.provider import Provider, Received

@@ -14,8 +14,8 @@ import pytest
 
 from reenact import Tap
 from reenact.capture import guard
-from reenact.capture.seams.httpx_like import is_tapped
-from reenact.capture.seams.instance import Override
+from reenact.capture.seams.httpx import is_tapped
+from reenact.capture.seams.patching import Override
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 URL = "http://127.0.0.1:9"
@@ -77,8 +77,7 @@ CLIENTS: dict[str, Callable[[], Any]] = {
 
 
 def carriers(client: Any) -> list[Any]:
-    from reenact.capture.locate import carriers
-    from reenact.capture.wrap import _SEAMS, aiohttp_client
+    from reenact.capture.seams.wrap import _SEAMS, aiohttp_client, carriers
 
     kinds = tuple(kind for seam in _SEAMS for kind in seam.kinds())
     return carriers(client, kinds, aiohttp_client.holders())

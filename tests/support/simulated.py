@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from reenact import Tap
-from reenact.playback.matching.fingerprint import MODEL, Request
 from reenact.playback.matching.frontier import Miss, Served
 from reenact.playback.matching.player import Player
+from reenact.playback.matching.request import MODEL, Request
 from reenact.playback.matching.tape import Tape
 
 URL = "https://api.anthropic.com/v1/messages"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reenact
 from reenact.debugger.stepper import Stepper
-from reenact.tracefile.recording import Recording
+from reenact.recording.recording import Recording
 
 
 def stepper_of(path, run=None):

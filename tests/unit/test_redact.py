@@ -11,8 +11,8 @@ import urllib.parse
 
 import pytest
 
-from reenact.capture.redact import Redactor
-from reenact.capture.redact_names import secret_name
+from reenact.capture.redact.names import secret_name
+from reenact.capture.redact.redactor import Redactor
 from reenact.lines import dumps
 
 # Put together at run time, so that no scanner takes them for real ones.
@@ -375,7 +375,7 @@ def test_threads_never_share_a_placeholder_for_different_secrets() -> None:
 
 def test_import_and_a_look_at_harmless_text_load_nothing_heavy() -> None:
     code = (
-        "import sys; from reenact.capture.redact import Redactor; r = Redactor({'A_TOKEN': 'x9Kq27LmZpTt4'});"
+        "import sys; from reenact.capture.redact.redactor import Redactor; r = Redactor({'A_TOKEN': 'x9Kq27LmZpTt4'});"
         'assert not r.suspicious(\'{"content":"hello there, the key to it all"}\');'
         "print([m for m in ('re', 'json', 'hashlib', 'threading', 'base64', 'urllib') if m in sys.modules])"
     )

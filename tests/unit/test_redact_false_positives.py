@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reenact.capture.redact import Redactor
+from reenact.capture.redact.redactor import Redactor
 from reenact.lines import dumps
 
 SAMPLES = Path(__file__).parents[2] / ".." / "shared" / "samples"

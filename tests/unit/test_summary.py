@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reenact.summary import Totals
+from reenact.totals import Totals
 from reenact.wire.reading import usage_from_raw
 
 

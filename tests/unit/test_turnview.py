@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.cli.text import width_of
-from reenact.cli.turns import layout
-from reenact.cli.turns.facts import time_spent
-from reenact.cli.turns.layout import wrap
-from reenact.cli.turns.pieces import pieces_of
-from reenact.cli.turns.prompt import system_text, tool_names
-from reenact.cli.turns.uses import canonical
-from reenact.tracefile.recording import Recording
+from reenact.cli.view import page
+from reenact.cli.view.page import wrap
+from reenact.cli.view.prompt import pieces_of, system_text, tool_names
+from reenact.cli.view.totals import time_spent
+from reenact.cli.view.turns import canonical
+from reenact.recording.recording import Recording
+from reenact.tracefile.text import width_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -111,7 +110,7 @@ def test_wrapped_lines_fit_and_nothing_is_lost_unsaid(text, first, room, lines):
 
 
 def test_the_examples_of_the_layout_hold():
-    assert doctest.testmod(layout).failed == 0
+    assert doctest.testmod(page).failed == 0
 
 
 def test_results_compare_by_what_they_say():

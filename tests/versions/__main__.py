@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from reenact.tracefile.recording import Recording
+from reenact.recording.recording import Recording
 from sdk import offline
 from sdk.observe import Plain
 from sdk.recorded import check_calls

@@ -1,1 +1,5 @@
-"""LAYER 1, inside the agent: stdlib only, never raises into it, never holds it up."""
+"""Recording, inside the agent.
+
+Standard library only, never raises into the agent, never waits for anything; imports `wire` and the root
+modules.
+"""

@@ -10,11 +10,11 @@ import os
 
 from . import guard
 from .import_lock import import_lock
-from .places import variable
+from .runs.location import variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .recorder import Recorder
+    from .recorder.recorder import Recorder
 
 VARIABLE = "REENACT_WORKSPACE"
 """The socket of the keeper (``keeper``); set by ``reenact run --workspace``."""

@@ -1,1 +1,1 @@
-"""LAYER 4: the commands."""
+"""The commands: they parse arguments, call the library and print. Nothing imports this room."""

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ..errors import ReenactError
+from ..tracefile.text import clean
 from .output import Output
-from .text import clean
 
 COMMANDS = {
     "demo": "a ten-second tour: an agent that fails, recorded and explained (offline, no key)",

@@ -10,13 +10,13 @@ import os
 from collections.abc import Sequence
 
 from ..errors import NoSuchRun, NotATrace, TraceFileError
-from ..tracefile.addresses import default_folder, find_run
-from ..tracefile.family import is_special, trace_files
+from ..recording.addresses import default_folder, find_run
+from ..recording.recording import Recording
 from ..tracefile.findings import Finding
 from ..tracefile.reader import require_file
-from ..tracefile.recording import Recording
+from ..tracefile.run_files import is_special, trace_files
+from ..tracefile.text import clean, count
 from .output import Output
-from .text import clean, count
 
 MAX_TOLD = 8
 """Findings told by a command that was asked for something else."""
@@ -96,3 +96,18 @@ def tell(findings: Sequence[Finding], out: Output) -> None:
     more = len(findings) - MAX_TOLD
     if more > 0:
         out.say(f"{count(more, 'more finding')}; `reenact doctor` has them all", "yellow")
+
+
+# ``--limit N``, for the commands that list things.
+
+
+def add_limit(parser: argparse.ArgumentParser, things: str) -> None:
+    """Add the option that shows no more than so many."""
+    parser.add_argument("--limit", type=_positive, metavar="N", help=f"at most N {things}")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("it must be 1 or more")
+    return number

@@ -1,1 +1,4 @@
-"""Asking a recording: filters, causes, context, state, and stepping through it both ways."""
+"""Questions to a recording, and the engine that steps through it in both directions.
+
+Imports `recording` and `stats`.
+"""

@@ -9,8 +9,7 @@ from typing import Any
 from .. import schema
 from ..errors import UsageError
 from ..tracefile.event import Event
-from .expr import Expr
-from .operations import field, truth
+from .expressions import Expr, field, truth
 
 Where = Callable[[Event], Any] | str | None
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..tracefile.event import Event
-from .operations import regex
+from .expressions import regex
 
 _SKIPPED = frozenset(("ts", "run", "w", "step", "v", "chain", "base", "keep", "n", "tot"))
 """Fields about storage, in which nobody looks for words."""

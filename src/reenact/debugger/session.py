@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..errors import ReenactError
+from ..recording.recording import Recording
 from ..tracefile.event import Event
-from ..tracefile.recording import Recording
+from .expressions import as_text, regex
 from .filters import Filter, Where
-from .operations import as_text, regex
 
 
 class StepSession:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .. import schema
-from ..figures.gather import Gatherer
-from ..figures.rows import RunStats
-from ..tracefile.recording import Recording
-from .heads import base_kind
-from .watches import Progress
+from ..recording.recording import Recording
+from ..stats.rows import RunStats
+from ..stats.sums import Gatherer
+from ..tracefile.line_heads import base_kind
+from .breakpoints import Progress
 
 _MODEL = frozenset((schema.MODEL_REQUEST, schema.MODEL_RESPONSE, schema.LLM_CALL))
 

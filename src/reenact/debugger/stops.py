@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import UsageError
-from .breakpoints import Breakpoint, test_of
-from .expr import Expr
-from .watches import Change, Watch
+from .breakpoints import Breakpoint, Change, Watch, test_of
+from .expressions import Expr
 
 if TYPE_CHECKING:
     from .stepper import Stepper

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..tracefile.calls import MODEL, Call
+from ..recording.calls import MODEL, Call
 from ..tracefile.models import requested_model
-from ..tracefile.shelf import Shelf
+from ..tracefile.source import Shelf
 from ..wire import reading
 from ..wire.json_values import string
 

@@ -1,1 +1,4 @@
-"""A recording put to use again: message lists, replay, forks, tests."""
+"""A recorded run executed again: matching, replay, fork, edits.
+
+Imports `capture`, `recording` and `messages`.
+"""

@@ -1,1 +1,4 @@
-"""Layer 2: bytes -> events. Reads trace files, whole or damaged, ours or a dialect; never changes them."""
+"""Bytes to events: reads trace files, whole or damaged, ours or another dialect; never changes them.
+
+Imports `wire` and the root modules.
+"""

@@ -12,8 +12,8 @@ from typing import Any
 from .. import schema
 from . import dialects
 from .dialects import Envelope
-from .shelf import Shelf
-from .values import fresh, restore
+from .source import Shelf
+from .stored_values import fresh, restore
 
 _RAW = "raw"
 """A reference to the bytes of a stream, which are no text to put in its place."""
@@ -180,7 +180,7 @@ class Event:
 
     def summary(self) -> str:
         """Return one short line of plain printable text."""
-        from .summary_line import summary_line
+        from .text import summary_line
 
         return summary_line(self)
 

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 
 from .. import schema
-from . import dialects, family
+from . import dialects, run_files
 from .event import Event
 from .findings import Note, OnFinding
-from .rawlines import blocks, raw_lines
+from .raw_lines import blocks, raw_lines
 from .reader import Placed, check_version, is_bookkeeping, placed_time
 from .records import LineReader
-from .shelf import Shelf
+from .source import Shelf
 
 _HEAD = 256
 """Bytes by which a file is known to be still the same."""
@@ -56,7 +56,7 @@ def _mains(path: str) -> list[str]:
     if not os.path.isdir(path):
         return [path] if os.path.exists(path) else []
     try:
-        return family.trace_files(path)
+        return run_files.trace_files(path)
     except OSError:
         return []
 
@@ -73,7 +73,7 @@ class _Run:
 
     def news(self, *, skip: bool) -> Iterator[Event]:
         """Yield what was written since the last time; or only take note that it is there."""
-        for chain in family.streams(self._path):
+        for chain in run_files.streams(self._path):
             for path in chain:
                 if path not in self._files:
                     self._files[path] = _Growing(path, self._shelf, self._on_finding)

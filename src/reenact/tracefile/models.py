@@ -6,7 +6,7 @@ from typing import Any
 
 from ..wire import reading
 from ..wire.json_values import string
-from .shelf import Shelf
+from .source import Shelf
 
 MAX_LINKS = 10_000
 """Requests followed from base to base; a hostile file must not hold us up."""

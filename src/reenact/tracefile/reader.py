@@ -14,12 +14,12 @@ from typing import Any
 
 from .. import schema
 from ..errors import NewerSchema, NoSuchRun, NotATrace, TraceFileError
-from . import dialects, family
+from . import dialects, run_files
 from .dialects import Envelope
 from .event import Event
 from .findings import Finding, Note, OnFinding
 from .records import Read, records
-from .shelf import Shelf
+from .source import Shelf
 
 Placed = tuple[Envelope, "dict[str, Any] | None", int]
 """An event's envelope, fields and place."""
@@ -58,7 +58,7 @@ def read_events(
 def _read_folder(
     folder: str, on_finding: OnFinding | None, run: str | None, blobs: str | None
 ) -> Iterator[Event]:
-    files = family.trace_files(folder)
+    files = run_files.trace_files(folder)
     if not files:
         raise NotATrace(f"{folder} holds no trace file", path=folder, hint="trace files end in .jsonl")
     found = run is None
@@ -87,7 +87,7 @@ def placed(
 
     ``names`` are the files beside it that may belong to it; they spare a directory listing.
     """
-    chains = [_chain(files, shelf, on_finding, read) for files in family.streams(path, names)]
+    chains = [_chain(files, shelf, on_finding, read) for files in run_files.streams(path, names)]
     merged = chains[0] if len(chains) == 1 else heapq.merge(*chains, key=placed_time)
     checks = Checks(shelf.note)
     count = 0
@@ -213,7 +213,7 @@ def run_ids(path: str) -> list[str]:
     """Return the ids of the runs in a family of files, in order of first appearance."""
     shelf = Shelf(path)
     ids: dict[str, None] = {}
-    for files in family.streams(path):
+    for files in run_files.streams(path):
         for envelope, _, _ in _chain(files, shelf, None):
             if envelope.run is not None:
                 ids.setdefault(envelope.run)
@@ -274,7 +274,7 @@ def require_file(path: str) -> None:
 def _near(path: str) -> str | None:
     folder, name = os.path.split(path)
     try:
-        names = family.heads([name for name in os.listdir(folder or ".") if name.endswith(".jsonl")])
+        names = run_files.heads([name for name in os.listdir(folder or ".") if name.endswith(".jsonl")])
     except OSError:
         return None
     import difflib

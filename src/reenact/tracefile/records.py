@@ -15,7 +15,7 @@ from .. import lines
 from . import dialects
 from .dialects import Envelope, Unwrapper
 from .findings import Note
-from .rawlines import RawLine, raw_lines
+from .raw_lines import RawLine, raw_lines
 
 _OUR_HEAD = b'{"ts": '
 _RESTART = re.compile(rb'\{"(?:ts|run_id)": ')

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import lines, schema
 from ..errors import UsageError
-from . import family
+from . import run_files
 from .dialects import OURS
 from .findings import Finding, Findings, Note
 from .reader import require_file
@@ -31,7 +31,7 @@ def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Fi
     require_file(source)
     if os.path.isdir(target) or target.endswith("/"):
         target = os.path.join(target, os.path.basename(source))
-    files = [file for chain in family.streams(source) for file in chain]
+    files = [file for chain in run_files.streams(source) for file in chain]
     stem, new_stem = os.path.splitext(source)[0], os.path.splitext(target)[0]
     targets = [target, *(new_stem + file[len(stem) :] for file in files[1:])] if files else []
     for file in targets:
@@ -41,7 +41,7 @@ def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Fi
     os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
     for file, copy in zip(files, targets, strict=True):
         _copy(file, copy, findings)
-    for folder in family.blob_folders(source):
+    for folder in run_files.blob_folders(source):
         if os.path.isdir(folder):
             _copy_blobs(folder, new_stem + ".blobs")
     return findings

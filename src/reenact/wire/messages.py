@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .json_values import call_text, mapping, mappings, string, words
-from .neutral import (
+from .neutral import (  # fmt: skip
     OTHER,
     REASONING,
     RESULT,
@@ -23,7 +23,7 @@ from .neutral import (
     Text,
     ToolResult,
     ToolUse,
-)  # fmt: skip
+)
 from .providers import Provider, anthropic, bedrock, gemini, openai_chat, openai_responses
 
 _TYPED: tuple[Provider, ...] = (anthropic, openai_responses, openai_chat)

@@ -10,6 +10,7 @@ import sys
 import threading
 
 import reenact.capture.files
+
 from reenact import StepLog, Tap, Trace
 
 reenact.capture.files.STALL_S = 60.0  # what waits for a device that stalls may be lost: tried elsewhere

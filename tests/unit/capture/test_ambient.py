@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import reenact
-from reenact.capture import ambient
-from reenact.capture.ambient_modules import _Builtins
+from reenact.capture.ambient import values
+from reenact.capture.ambient.modules import _Builtins
 
 
 def recorded(path: Path) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def test_outside_of_a_run_they_are_plain_and_begin_none(
     monkeypatch.chdir(tmp_path)
     for name in ("REENACT_RUN", "REENACT_DIR"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("reenact.capture.current._process_run", None)
+    monkeypatch.setattr("reenact.capture.runs.current._process_run", None)
     assert abs(reenact.now().timestamp() - real_datetime.datetime.now().timestamp()) < 60
     assert reenact.uuid().version == 4 and 0 <= reenact.random() < 1
     assert reenact.now(real_datetime.timezone(real_datetime.timedelta(hours=2))).utcoffset()
@@ -49,7 +49,7 @@ def test_in_a_run_they_are_recorded_as_given(tmp_path: Path) -> None:
 def test_a_clock_read_in_a_loop_does_not_fill_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(ambient, "MOST", 5)
+    monkeypatch.setattr(values, "MOST", 5)
     path = tmp_path / "run.jsonl"
     with reenact.run("r", path=path):
         assert len({reenact.uuid() for _ in range(9)}) == 9

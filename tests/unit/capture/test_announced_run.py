@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from reenact.capture.places import RUN_VARIABLE, announcement, parent_run
+from reenact.capture.runs.location import RUN_VARIABLE, announcement, parent_run
 
 
 @pytest.mark.parametrize(

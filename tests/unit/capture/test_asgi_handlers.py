@@ -21,8 +21,8 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 
 import reenact
-from reenact.capture import install as installing
-from reenact.capture.seams.table import wanted_modules
+from reenact.capture.seams import install as installing
+from reenact.capture.seams.libraries import wanted_modules
 from support.provider import Provider
 
 SHOP = """

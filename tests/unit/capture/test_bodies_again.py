@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reenact.capture import again
-from reenact.capture.arrived import as_json
+from reenact.capture.http import parsed_requests
+from reenact.capture.http.response_body import as_json
 
 LONG = "The tide came in — slowly, “and” \\ the boats rose\n" * 300
 Dump = Callable[[Any], bytes]
@@ -22,7 +22,7 @@ SPELLINGS: dict[str, Dump] = {
 
 
 def same(data: bytes) -> Any:
-    found = again.parsed(data)
+    found = parsed_requests.parsed(data)
     assert json.dumps(found) == json.dumps(as_json(data))
     return found
 
@@ -34,7 +34,7 @@ def message(number: int) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def forgetful() -> None:
-    again._latest = ()
+    parsed_requests._latest = ()
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -85,11 +85,11 @@ def test_odd_ends_are_left_to_the_parser(end: bytes) -> None:
 
 
 def test_what_is_too_large_to_keep_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(again, "_LARGE", 20_000)
+    monkeypatch.setattr(parsed_requests, "_LARGE", 20_000)
     body = {"system": LONG, "messages": [message(0)]}
     same(SPELLINGS["compact"](body))
-    assert len(again._latest) == 1
-    kept = again._latest
+    assert len(parsed_requests._latest) == 1
+    kept = parsed_requests._latest
     body["system"] = LONG * 2
     same(SPELLINGS["compact"](body))
-    assert again._latest is kept
+    assert parsed_requests._latest is kept

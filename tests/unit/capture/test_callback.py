@@ -8,7 +8,7 @@ from typing import Any
 
 from reenact import Tap, Trace
 from reenact.capture import guard
-from reenact.capture.sinks import CallbackSink, MemorySink, TeeSink
+from reenact.capture.front.base import CallbackSink, MemorySink, TeeSink
 from support.capture_files import events, one
 
 

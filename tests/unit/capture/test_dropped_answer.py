@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from reenact import Debugger, Tap
-from reenact.capture import arrived, spill
-from reenact.capture.exchange import CLOSED, Exchange
-from reenact.capture.watch import Watch
+from reenact.capture.http import response_body
+from reenact.capture.http.exchange import CLOSED, Exchange
+from reenact.capture.http.watch import Watch
 
 URL = "https://api.openai.com/v1/chat/completions"
 EVENT = b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c%d","function":{"name":"dig",'
@@ -149,27 +149,27 @@ def test_a_forked_child_gives_the_descriptor_of_its_parents_answer_back(tap: Tap
             os._exit(0 if os.path.exists(part.path) else 2)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    free = len(spill._may_stay_open)
+    free = len(response_body._may_stay_open)
     exchange.end()
-    assert len(spill._may_stay_open) == free + 1
+    assert len(response_body._may_stay_open) == free + 1
 
 
 def test_an_answer_that_nobody_ends_gives_its_descriptor_back(tmp_path: Path) -> None:
-    free = len(spill._may_stay_open)
-    part = spill.Spill(str(tmp_path), "call", None)
+    free = len(response_body._may_stay_open)
+    part = response_body.Spill(str(tmp_path), "call", None)
     held, path = part._fd, part.path
     del part
     gc.collect()
     with pytest.raises(OSError):
         os.fstat(held)
-    assert len(spill._may_stay_open) == free and os.path.exists(path)
+    assert len(response_body._may_stay_open) == free and os.path.exists(path)
 
 
 def test_an_answer_longer_than_is_kept_still_says_what_else_was_wrong(
     tap: Tap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exchange = begun(tap)
-    monkeypatch.setattr(arrived, "MAX_HELD", len(EVENT) + 20)
+    monkeypatch.setattr(response_body, "MAX_HELD", len(EVENT) + 20)
     exchange.chunk(b"no event at all\n\n" + EVENT % 2)
     exchange.end()
     (call,) = calls(tap)

@@ -16,9 +16,9 @@ import pytest
 import requests
 
 from reenact import Tap
-from reenact.capture import inside
-from reenact.capture.seams.table import Installed
-from reenact.capture.watch import Watch
+from reenact.capture.http import recorded_once
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams.libraries import Installed
 from support.provider import Provider
 
 ASK = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}
@@ -131,7 +131,7 @@ def test_a_transport_that_is_let_go_of_while_it_opens_ends_as_it_would() -> None
 
     async def opens() -> None:
         try:
-            with inside.Carried():
+            with recorded_once.Carried():
                 await asyncio.sleep(0)
         except BaseException as exc:
             ended.append(exc)

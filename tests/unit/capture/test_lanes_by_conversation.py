@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from reenact import Debugger, Tap
-from reenact.capture.lanes import MAX_LANES, Lanes
+from reenact.capture.calls.lanes import MAX_LANES, Lanes
 from support.provider import Provider
 
 PLAN = 'PLAN [[["lookup", {"question": "high?"}]], [["lookup", {"question": "far?"}]]]'

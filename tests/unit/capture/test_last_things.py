@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from reenact import StepLog, Tap, Trace, flush
-from reenact.capture import guard, quota
-from reenact.capture.options import Options
+from reenact.capture import guard
+from reenact.capture.front.options import Options
+from reenact.capture.recorder import quota
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,8 @@ import pytest
 
 import reenact
 from reenact import Tap, Trace
-from reenact.capture import coverage, guard
+from reenact.capture import guard
+from reenact.capture.seams import coverage
 
 
 class Unbound:

@@ -17,8 +17,8 @@ import pytest
 
 from reenact import Debugger, Tap
 from reenact.capture import guard
-from reenact.capture.seams.table import Installed
-from reenact.capture.watch import Watch
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams.libraries import Installed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 BODY = {"model": "c", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}

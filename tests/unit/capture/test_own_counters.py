@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reenact import Trace
-from reenact.capture import files
+from reenact.capture.recorder import file as files
 
 
 def test_a_forked_child_does_not_report_its_parents_losses(tmp_path: Path) -> None:

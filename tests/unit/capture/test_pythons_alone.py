@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from reenact.capture.coverage import says_to_ignore_us
+from reenact.capture.seams.coverage import says_to_ignore_us
 
 PRINTS = "import os, sys; print(sys.flags.ignore_environment or sys.flags.no_site)"
 ALONE = [

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from reenact.capture import quota, workspace
-from reenact.capture.keeper import Keeper
-from reenact.capture.options import Options
-from reenact.capture.shadow import Shadow, repository_of
+from reenact.capture import workspace
+from reenact.capture.front.options import Options
+from reenact.capture.recorder import quota
+from reenact.supervise.workspace.keeper import Keeper
+from reenact.supervise.workspace.snapshots import Shadow, repository_of
 
 
 @pytest.fixture

@@ -19,10 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact import Tap
-from reenact.capture.seams.readalong import ReadAlong
-from reenact.capture.seams.table import Installed
-from reenact.capture.seams.transfer import Transfer
-from reenact.capture.watch import Watch
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams.http_client_bodies import ReadAlong, Transfer
+from reenact.capture.seams.libraries import Installed
 from support.provider import Provider
 
 ASK = json.dumps(
@@ -169,7 +168,7 @@ def test_a_library_that_has_changed_is_told_of_and_left_alone(
 
 
 def test_leaving_a_seam_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reenact.capture.seams.table import wanted_modules
+    from reenact.capture.seams.libraries import wanted_modules
 
     monkeypatch.setenv("REENACT_SEAMS", "-urllib3, -websockets,-httpx")
     found = wanted_modules()
@@ -194,8 +193,8 @@ def test_requests_through_a_session_with_adapters_made_later(
 LATER = """
 import json, sys
 from reenact import Tap
-from reenact.capture.watch import Watch
-from reenact.capture.seams.table import Installed
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams.libraries import Installed
 
 path, url = sys.argv[1:]
 with Tap(path) as tap:

@@ -15,8 +15,8 @@ import pytest
 
 from reenact import Debugger, Tap
 from reenact.capture import guard
-from reenact.capture.seams.table import Installed
-from reenact.capture.watch import Watch
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams.libraries import Installed
 from support.provider import Provider
 
 ASK = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hills?"}]}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from reenact import Tap, Trace
-from reenact.capture import redact
-from reenact.capture.rawstream import cleaned_bytes
+from reenact.capture.http.response_body import cleaned_bytes
+from reenact.capture.redact import redactor as redact
 
 KEY = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUv0123456789xyzXYZ"
 PASSWORD = "hunter2-Hunter2"

@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 from reenact import Tap
-from reenact.capture.seams import httpx_like
-from reenact.capture.seams.table import Installed
-from reenact.capture.spill import Spill
-from reenact.capture.watch import Watch
+from reenact.capture.http.response_body import Spill
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams import httpx as httpx_like
+from reenact.capture.seams.libraries import Installed
 from reenact.wire.streams import assemble
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -354,7 +354,7 @@ def test_a_kill_in_the_middle_of_a_stream(letters: int, way: str, leaky: str, tm
 
 def test_cut_at_every_place(tmp_path: Path) -> None:
     """A line of a stream that arrives in two pieces, wherever it is cut, kept only as far as it came."""
-    from reenact.capture.redact import Redactor
+    from reenact.capture.redact.redactor import Redactor
 
     redactor = Redactor({"SERVICE_TOKEN": SECRETS["environment"]})
     number = 0
@@ -375,7 +375,7 @@ def test_cut_at_every_place(tmp_path: Path) -> None:
 def test_said_by_the_letter_in_every_dialect(tmp_path: Path) -> None:
     from base64 import b64encode
 
-    from reenact.capture.redact import Redactor
+    from reenact.capture.redact.redactor import Redactor
 
     def event(**told: Any) -> bytes:
         return b"data: " + json.dumps(told).encode() + b"\n\n"
@@ -414,7 +414,7 @@ def test_said_by_the_letter_in_every_dialect(tmp_path: Path) -> None:
 
 
 def _told(data: bytes) -> Iterator[bytes]:
-    from reenact.capture.said import _PACKED, _TEXT, _unpacked
+    from reenact.capture.http.response_body import _PACKED, _TEXT, _unpacked
 
     for packed in _PACKED.findall(data):
         yield from _unpacked(packed)

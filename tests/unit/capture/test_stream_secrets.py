@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from reenact import Debugger, Tap
-from reenact.capture.exchange import Exchange
-from reenact.capture.watch import Watch
+from reenact.capture.http.exchange import Exchange
+from reenact.capture.http.watch import Watch
 
 URL = "https://api.anthropic.com/v1/messages"
 SECRET = "sk-ant-api03-" + "Ab3dEf9hIjKl" * 6

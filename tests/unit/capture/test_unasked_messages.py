@@ -16,10 +16,10 @@ from websockets.sync.client import connect
 from websockets.sync.server import ServerConnection, serve
 
 from reenact import Tap
-from reenact.capture.recorder import Recorder
-from reenact.capture.seams import websockets_unasked
-from reenact.capture.seams.table import Installed
-from reenact.capture.watch import Watch
+from reenact.capture.http.watch import Watch
+from reenact.capture.recorder.recorder import Recorder
+from reenact.capture.seams import websockets
+from reenact.capture.seams.libraries import Installed
 
 
 def greet(socket: ServerConnection) -> None:
@@ -79,7 +79,7 @@ def test_what_is_said_unasked_stands_where_it_was_said(place: str, tmp_path: Pat
 def test_only_so_many_are_recorded_of_one_connection(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(websockets_unasked, "MOST", 5)
+    monkeypatch.setattr(websockets, "MOST", 5)
     with listening(tmp_path / "run.jsonl"):
         assert len(talk(f"{place}/v1/realtime?n", 40)) == 44
     events = told(tmp_path / "run.jsonl")
@@ -102,8 +102,8 @@ def test_a_recorder_that_fails_keeps_no_message_back(
 
     for owner, name in (
         (Recorder, "emit"),
-        (websockets_unasked, "is_models"),
-        (websockets_unasked, "so_far"),
+        (websockets, "is_models"),
+        (websockets, "so_far"),
     ):
         with monkeypatch.context() as patched, listening(tmp_path / f"{name}.jsonl"):
             patched.setattr(owner, name, fails)

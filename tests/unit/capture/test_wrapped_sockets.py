@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from reenact import Debugger, Tap
-from reenact.capture.seams.table import Installed
-from reenact.capture.watch import Watch
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams.libraries import Installed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 USAGE = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
@@ -157,7 +157,7 @@ def test_a_socket_that_breaks_while_two_threads_use_it_raises_its_own_error(tmp_
 
     from websockets.exceptions import ConnectionClosedError
 
-    from reenact.capture.seams.websockets_client import _OPEN, _broken, tap
+    from reenact.capture.seams.websockets import _OPEN, _broken, tap
 
     with Tap(str(tmp_path / "run.jsonl")) as recorded, server() as url:
         from websockets.sync.client import connect

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from reenact import Debugger
-from reenact.debugger import calltree
-from reenact.debugger.context import context_of, delta_of
-from reenact.debugger.origins import Origin
 from reenact.debugger.spending import Spending
 from reenact.debugger.stepper import Stepper
 from reenact.errors import UsageError
+from reenact.recording import call_tree
+from reenact.recording.calls import Call
+from reenact.recording.context import context_of, delta_of
+from reenact.recording.origins import Origin
+from reenact.recording.recording import Recording
 from reenact.testing import write_trace
-from reenact.tracefile.calls import Call
-from reenact.tracefile.recording import Recording
 
 
 def opened(tmp_path: Path, events: list[tuple[str, dict[str, Any]]]) -> Stepper:
@@ -90,7 +90,7 @@ def test_money_so_far_is_that_of_the_summary_also_where_a_request_keeps_its_mode
 def test_many_messages_of_unknown_origin_are_not_sought_for_ever(
     tmp_path: Path, reference: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reenact.debugger.origins._LOOKS", 500)
+    monkeypatch.setattr("reenact.recording.origins._LOOKS", 500)
     stepper = opened(tmp_path, [*[("note", {})] * 200, asked("a1", *[reference] * 1000)])
     looked = 0
     fetch = stepper.recording._event
@@ -111,16 +111,16 @@ def test_many_messages_of_unknown_origin_are_not_sought_for_ever(
 def test_each_of_many_tools_without_an_end_is_looked_at_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reenact.debugger.calltree._MOST_OPEN", 10)
+    monkeypatch.setattr("reenact.recording.call_tree._MOST_OPEN", 10)
     looked = 0
-    is_open_at = calltree._is_open_at
+    is_open_at = call_tree._is_open_at
 
     def counting(call: Call, index: int) -> bool:
         nonlocal looked
         looked += 1
         return is_open_at(call, index)
 
-    monkeypatch.setattr(calltree, "_is_open_at", counting)
+    monkeypatch.setattr(call_tree, "_is_open_at", counting)
     stepper = opened(tmp_path, [("tool.called", {"call": f"c{n}", "tool": "t"}) for n in range(1000)])
     assert len(stepper.tree.lane_calls["main"]) == 1000
     assert looked < 3000

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reenact import Debugger, Tap, UsageError
-from reenact.debugger.expr import Expr
+from reenact.debugger.expressions import Expr
 from reenact.tracefile.event import Event
 
 

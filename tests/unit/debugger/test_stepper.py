@@ -7,11 +7,11 @@ import json
 import pytest
 
 import reenact
-from reenact.debugger.context import context_of, delta_of
-from reenact.debugger.expr import Expr
-from reenact.debugger.failure import failure_of
+from reenact.debugger.expressions import Expr
 from reenact.errors import NoSuchEvent, UsageError
-from reenact.tracefile.recording import Recording
+from reenact.recording.context import context_of, delta_of
+from reenact.recording.failure import failure_of
+from reenact.recording.recording import Recording
 from support.stepped import Writer, record_team, stepper_of
 
 

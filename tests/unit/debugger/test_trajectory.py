@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact import UsageError
-from reenact.debugger.trajectory import Expected, difference, expected_of
 from reenact.testing import assert_trajectory, write_trace
+from reenact.testing.trajectory import Expected, difference, expected_of
 
 MADE = [
     ("search", {"q": "Rome", "max": 3}),

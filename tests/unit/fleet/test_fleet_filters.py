@@ -8,10 +8,9 @@ import pytest
 
 from reenact import runs
 from reenact.errors import UsageError
-from reenact.figures.percentiles import nearest_rank
-from reenact.figures.rows import RunStats
-from reenact.fleet.filters import DEEP, moment, parse_filter
-from reenact.tracefile.listing import head_and_tail
+from reenact.recording.listing import head_and_tail
+from reenact.stats.filters import DEEP, moment, parse_filter
+from reenact.stats.rows import RunStats, nearest_rank
 from support.many import agent
 
 
@@ -130,7 +129,7 @@ def test_nearest_rank_by_hand():
 
 def test_every_key_is_an_attribute_of_a_run():
     row = RunStats("x")
-    from reenact.fleet import filters
+    from reenact.stats import filters
 
     for key in (*filters.TEXTS, *filters.NUMBERS, *filters.LISTS.values()):
         assert hasattr(row, key)

@@ -17,9 +17,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from reenact.playback.matching.fingerprint import Request
 from reenact.playback.matching.frontier import Frontier, Miss
-from reenact.playback.matching.release import Release
+from reenact.playback.matching.request import Request
+from reenact.playback.matching.schedule import Release
 from reenact.playback.matching.tape import RecordedCall, Tape
 from support import simulated
 from support.simulated import SHAPES, Diverged, Ours, record, replay, user

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.playback.matching.fingerprint import HTTP, MODEL, Request, fingerprint, shape
+from reenact.playback.matching.request import HTTP, MODEL, Request, fingerprint, shape
 
 ANTHROPIC = "https://api.anthropic.com/v1/messages"
 OPENAI = "https://api.openai.com/v1/chat/completions"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from reenact import Debugger, Tap
-from reenact.playback.fixtures.keeping import take_place
 from reenact.testing import write_trace
+from reenact.testing.traces import take_place
 
 
 def record(folder: Path, text: str) -> Path:

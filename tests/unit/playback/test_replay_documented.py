@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import reenact
-from reenact.playback.rebuild.messages import HOLES
+from reenact.messages.rebuild import HOLES
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "messages.md").read_text(encoding="utf-8")
 

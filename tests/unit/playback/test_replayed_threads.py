@@ -14,7 +14,7 @@ import pytest
 
 from reenact import Tap
 from reenact.playback.matching import frontier as f
-from reenact.playback.matching.fingerprint import MODEL, Request
+from reenact.playback.matching.request import MODEL, Request
 from reenact.playback.matching.tape import Tape
 from support.simulated import URL, Again, Diverged, Ours, Recorded, body, said, user
 

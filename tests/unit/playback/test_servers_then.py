@@ -11,10 +11,10 @@ import pytest
 from mcp import ClientSession, MCPError
 
 from reenact import Recording, Tap, schema
-from reenact.capture.seams.mcp_serve import StandIn
+from reenact.capture.answers.mcp import StandIn
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.mcp import Servers
-from reenact.playback.replay.sockets import Sockets
+from reenact.playback.replay.responder import Sockets
 from reenact.protocols import AskedServer, ServerReply
 
 

@@ -12,10 +12,10 @@ import openai
 import pytest
 
 from reenact import Tap
-from reenact.capture.watch import Watch
-from reenact.playback.matching.fingerprint import HTTP, MODEL, Request
+from reenact.capture.http.watch import Watch
 from reenact.playback.matching.frontier import Miss, Served
 from reenact.playback.matching.player import Player
+from reenact.playback.matching.request import HTTP, MODEL, Request
 from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
 from reenact.wire.streams import assemble
 from support.provider import Provider

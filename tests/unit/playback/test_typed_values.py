@@ -15,10 +15,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import pydantic
 import pytest
 
-from reenact.capture.jsonable import jsonable
-from reenact.playback.replay.standin import StandIn
-from reenact.playback.replay.typed import as_annotated, hints_of, yielded
-from reenact.tracefile.values import restore
+from reenact.capture.recorder.jsonable import jsonable
+from reenact.playback.replay.typed_values import StandIn, as_annotated, hints_of, yielded
+from reenact.tracefile.stored_values import restore
 
 if typing.TYPE_CHECKING:
     from somewhere import Unknown

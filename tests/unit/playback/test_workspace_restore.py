@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from reenact import Recording
-from reenact.capture.git import SnapshotError
-from reenact.capture.shadow import Shadow, repository_of
 from reenact.errors import UsageError
-from reenact.playback.fork.workspace import Snapshots
+from reenact.playback.fork.world import Snapshots
 from reenact.playback.matching.tape import Tape
+from reenact.supervise.workspace.git import SnapshotError
+from reenact.supervise.workspace.snapshots import Shadow, repository_of
 from support.folders import state
 
 ODD_NAMES = ("new\nline", "ünï ✓", "-rf", " space ", ":(top)x", "a*b?[c]", 'q"uo\\te', "\udcff\udcfe")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from reenact import Recording, Tap
-from reenact.capture.seams.table import Installed
-from reenact.capture.watch import Watch
+from reenact.capture.http.watch import Watch
+from reenact.capture.seams.libraries import Installed
 from reenact.errors import UsageError
 from reenact.playback.fork.world import acts_before, effect_of, must_choose, run_restore_command
 from reenact.playback.matching.tape import RecordedCall, Tape

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import reenact
-from reenact.tracefile import table
-from reenact.tracefile.recording import Recording
+from reenact.recording.recording import Recording
+from reenact.tracefile import columns
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def segments(tmp_path):
 
 
 def opened(path, monkeypatch, *, quick):
-    monkeypatch.setattr(table, "LARGE", 0 if quick else 1 << 60)
+    monkeypatch.setattr(columns, "LARGE", 0 if quick else 1 << 60)
     recording = Recording.load(path)
     assert (recording._execution.totals is None) is quick
     return recording
@@ -50,7 +50,7 @@ def test_both_ways_say_the_same(segments, monkeypatch):
 
 def test_a_lost_segment_is_not_overlooked(segments, monkeypatch):
     segments.with_name("a.s0002.jsonl").unlink()
-    monkeypatch.setattr(table, "LARGE", 0)
+    monkeypatch.setattr(columns, "LARGE", 0)
     recording = Recording.load(segments)
     assert recording.findings and recording.events[-1].kind == "model.response"
     assert recording.tot["turns"] < 60

@@ -7,9 +7,9 @@ import pytest
 
 from reenact import Recording
 from reenact.errors import NoSuchRun
-from reenact.tracefile import table, tail
-from reenact.tracefile.addresses import default_folder, find_run
-from reenact.tracefile.listing import head_and_tail, list_runs
+from reenact.recording.addresses import default_folder, find_run
+from reenact.recording.listing import head_and_tail, list_runs
+from reenact.tracefile import columns, file_ends
 from support.written import RUN, TS, Pen, W, worked_example
 
 
@@ -251,8 +251,8 @@ def test_a_last_segment_without_sums_takes_those_of_the_segments_before_it(tmp_p
 
 
 def test_sums_out_of_sight_of_a_large_file_s_end_are_counted_instead(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "LARGE", 1)
-    monkeypatch.setattr(tail, "_FAR", 1)
+    monkeypatch.setattr(columns, "LARGE", 1)
+    monkeypatch.setattr(file_ends, "_FAR", 1)
     pen = Pen()
     path = write(tmp_path, "t.jsonl", *long_run(pen, 2), *(pen("note", x="y" * 5000) for _ in range(40)))
     assert Recording.load(path).tot == tot(2)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reenact.tracefile.offsets import line_offsets
+from reenact.tracefile.columns import line_offsets
 from support.written import Pen
 
 

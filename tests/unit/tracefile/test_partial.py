@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from reenact import Debugger
-from reenact.tracefile.partial import partial_answer
+from reenact.recording.partial_answer import partial_answer
 from support.provider import Provider
 
 AGENT = """

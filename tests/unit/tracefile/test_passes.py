@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from reenact import Recording
 from reenact.errors import ReenactError
-from reenact.tracefile import passes, table
+from reenact.recording import full_pass
+from reenact.tracefile import columns
 from reenact.tracefile.records import parse
 from support.written import Pen
 
@@ -62,7 +63,7 @@ def readable():
 @pytest.mark.parametrize("path", list(readable()), ids=lambda path: path.name)
 def test_every_file_of_the_corpus_tells_the_same(path, monkeypatch):
     parsed = Recording.load(path)
-    monkeypatch.setattr(table, "LARGE", 1)
+    monkeypatch.setattr(columns, "LARGE", 1)
     assert facts(Recording.load(path)) == facts(parsed)
 
 
@@ -96,7 +97,7 @@ def test_any_lines_tell_the_same(tmp_path, monkeypatch, seed):
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"".join(lines(seed, 60)))
     parsed = facts(Recording.load(path))
-    monkeypatch.setattr(table, "LARGE", 1)
+    monkeypatch.setattr(columns, "LARGE", 1)
     quick = Recording.load(path)
     assert quick._execution.is_gapless
     assert facts(quick) == parsed
@@ -108,7 +109,7 @@ def test_lines_spelled_by_another_tool_tell_the_same(tmp_path, monkeypatch, spel
     text = "".join(json.dumps(json.loads(line), **spelling) + "\n" for line in lines(3, 80))
     path.write_text(text, "utf-8")
     parsed = facts(Recording.load(path))
-    monkeypatch.setattr(table, "LARGE", 1)
+    monkeypatch.setattr(columns, "LARGE", 1)
     assert facts(Recording.load(path)) == parsed
 
 
@@ -126,15 +127,15 @@ json_values = st.recursive(
 def test_light_fields_are_those_of_the_line(kind, fields):
     line = Pen()(kind, **fields).rstrip(b"\n")
     head = line.index(b'"kind": "') + len(kind) + 10
-    whole, got = parse(line), passes.light(line, kind, head)
-    wanted = NEEDED if kind in passes._LARGEST or kind in passes._WHOLE else ("error", "err")
+    whole, got = parse(line), full_pass.light(line, kind, head)
+    wanted = NEEDED if kind in full_pass._LARGEST or kind in full_pass._WHOLE else ("error", "err")
     assert {name: got[name] for name in wanted if name in got} == {
         name: whole[name] for name in wanted if name in whole
     }
 
 
 def test_a_line_that_cannot_be_parsed_is_asked_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "LARGE", 1)
+    monkeypatch.setattr(columns, "LARGE", 1)
     pen = Pen()
     start = pen("run.start", v="1.0")
     deep = b"[" * 100_000 + b"]" * 100_000

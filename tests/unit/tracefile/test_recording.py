@@ -8,7 +8,7 @@ import pytest
 
 from reenact import Recording
 from reenact.errors import NoSuchEvent, NoSuchRun, TraceFileError
-from reenact.tracefile import table
+from reenact.tracefile import columns
 from support.written import RUN, TS, A, B, Pen, W, worked_example
 
 
@@ -246,7 +246,7 @@ def big_run(pen, count=300):
 def test_a_large_gapless_file_reads_the_same_without_being_parsed(tmp_path, monkeypatch):
     lines = list(big_run(Pen()))
     parsed = load(tmp_path, *lines)
-    monkeypatch.setattr(table, "LARGE", 1)
+    monkeypatch.setattr(columns, "LARGE", 1)
     quick = load(tmp_path, *lines)
     assert quick._execution.totals is None
     assert quick.count() == parsed.count() == 600
@@ -260,7 +260,7 @@ def test_a_large_gapless_file_reads_the_same_without_being_parsed(tmp_path, monk
 
 
 def test_a_large_file_with_any_irregularity_is_read_through(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "LARGE", 1)
+    monkeypatch.setattr(columns, "LARGE", 1)
     lines = list(big_run(Pen()))
     run = load(tmp_path, *lines[:50], *lines[51:])
     assert run.count() == 599
@@ -270,7 +270,7 @@ def test_a_large_file_with_any_irregularity_is_read_through(tmp_path, monkeypatc
 
 
 def test_an_event_that_breaks_after_opening_is_a_finding(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "LARGE", 1)
+    monkeypatch.setattr(columns, "LARGE", 1)
     lines = list(big_run(Pen()))
     lines[10] = lines[10][:-4] + b"\xff\xff}\n"
     run = load(tmp_path, *lines)
@@ -282,7 +282,7 @@ def test_an_event_that_breaks_after_opening_is_a_finding(tmp_path, monkeypatch):
 
 
 def test_a_step_is_found_by_its_number_where_lines_of_a_large_file_changed_places(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "LARGE", 1)
+    monkeypatch.setattr(columns, "LARGE", 1)
     lines = list(big_run(Pen()))
     lines[100], lines[101] = lines[101], lines[100]
     run = load(tmp_path, *lines)

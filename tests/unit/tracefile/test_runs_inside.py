@@ -9,7 +9,7 @@ import pytest
 
 from reenact import Recording
 from reenact.playback.matching.tape import Tape
-from reenact.tracefile.inside import with_inside
+from reenact.recording.runs_inside import with_inside
 from support.written import RUN, TS, Pen
 
 INNER = "11112222333344445555666677778888"

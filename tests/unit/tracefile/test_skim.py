@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from reenact.tracefile.light_lines import skimmer
 from reenact.tracefile.records import parse
-from reenact.tracefile.skim import skimmer
 from support.written import Pen
 
 LONG = 'a, "tool": "x", "error": 1 } {"ts": 5, \\ é ' * 300

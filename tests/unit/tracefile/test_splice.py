@@ -9,7 +9,7 @@ import random
 import pytest
 
 from reenact import Recording, Tap
-from reenact.tracefile.splice import splice
+from reenact.tracefile.request_bytes import splice
 
 MARKER = {"type": "ephemeral"}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reenact.capture import redact as redaction
+from reenact.capture.redact import redactor as redaction
 from reenact.playback.matching import rules
 from reenact.wire import messages, pairing, providers, reading
 from reenact.wire.convert import conversation_of

@@ -1,1 +1,4 @@
-"""Where we listen: one file per library that carries model calls. Nothing here is imported before it is."""
+"""One file per library that carries model calls, and how they are found and patched.
+
+A library is never imported before the agent imports it.
+"""

@@ -12,23 +12,18 @@ from weakref import ref
 
 from ... import protocols
 from .. import guard
-from ..exchange import CLOSED, how_raised
-from . import connecting, http_sending
-from .http_sending import Outgoing, as_bytes, outgoing, put
-from .instance import override, restore
-from .methods import replace
-from .readalong import ReadAlong
-from .selftest import need, need_asked
-from .standin import genuine
-from .transfer import Transfer
+from ..http.exchange import CLOSED, how_raised
+from . import http_client_bodies, urllib3
+from .http_client_bodies import Outgoing, ReadAlong, Transfer, as_bytes, outgoing, put
+from .patching import genuine, need, need_asked, override, replace, restore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..exchange import Exchange
-    from ..watch import Watch
+    from ..http.exchange import Exchange
+    from ..http.watch import Watch
 
 
 _checked: set[type] = set()
@@ -41,9 +36,9 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     taps = {name: tap for name, tap in _taps(watch).items() if name in vars(owner)}
     undo = replace(owner, {name: _as_method(tap, vars(owner)[name]) for name, tap in taps.items()})
     if protocols.responder is not None:
-        from . import http_serve
+        from ..answers import http_client
 
-        undo_connecting = http_serve.patch(module)
+        undo_connecting = http_client.patch(module)
     elif _is_of_urllib3(owner):
         secure = genuine(module.HTTPSConnection)
         undo_connecting = replace(secure, {"connect": _as_method(_connecting(watch), secure.connect)})
@@ -73,12 +68,12 @@ def _taps(watch: Watch) -> dict[str, Any]:
     def endheaders(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
         return _endheaders(watch, owner, original, args, given)
 
-    return {"request": request, "endheaders": endheaders, "send": http_sending.send}
+    return {"request": request, "endheaders": endheaders, "send": http_client_bodies.send}
 
 
 def _connecting(watch: Watch) -> Any:
     def connect(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
-        return connecting.connect(owner, partial(original, owner, *args, **given), partial(_begin, watch))
+        return urllib3.connect(owner, partial(original, owner, *args, **given), partial(_begin, watch))
 
     return connect
 
@@ -112,19 +107,19 @@ def _request(
     out = outgoing(connection)
     if out is not None and not out.has_head:  # urllib3's, upon http.client's
         return original(connection, method, url, *args, **given)
-    asked = connecting.taken()
+    asked = urllib3.taken()
     exchange = asked.exchange if asked is not None else _begin(watch, connection, method, url, args, given)
     put(connection, Outgoing(exchange))
     try:
         if protocols.responder is not None:
-            from . import http_serve
+            from ..answers import http_client
 
-            http_serve.lead(connection, nowhere=exchange is not None and exchange.live is None)
+            http_client.lead(connection, nowhere=exchange is not None and exchange.live is None)
             if exchange is not None and exchange.live is not None:
-                url, args, given = http_serve.changed(exchange.live, url, args, given)
+                url, args, given = http_client.changed(exchange.live, url, args, given)
         done = original(connection, method, url, *args, **given)
         if protocols.responder is not None and exchange is not None and exchange.live is None:
-            http_serve.ask(connection, exchange)
+            http_client.ask(connection, exchange)
     except BaseException as exc:
         if exchange is None:
             raise
@@ -158,9 +153,9 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, given: 
         guard.swallow("look at a request", exc)
     try:
         if by_hand and protocols.responder is not None:
-            from . import http_serve
+            from ..answers import http_client
 
-            http_serve.lead_by_hand(connection, out)
+            http_client.lead_by_hand(connection, out)
         return original(connection, *args, **given)
     except BaseException as exc:
         if by_hand and out is not None:
@@ -241,7 +236,7 @@ class _NextResponse:
 
     def __call__(self, *args: Any, **given: Any) -> Any:
         if protocols.responder is not None and self.exchange.live is None:
-            from .http_serve import answering
+            from ..answers.http_client import answering
 
             args = (answering(self._connection(), self.exchange), *args[1:])
         response = self.make(*args, **given)

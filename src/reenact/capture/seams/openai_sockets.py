@@ -10,14 +10,14 @@ import sys
 
 from .. import guard
 from ..import_lock import import_lock
-from . import websockets_client
+from . import websockets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from ..watch import Watch
+    from ..http.watch import Watch
 
 MODULES = ("openai.resources.responses.responses", "openai.resources.realtime.realtime")
 _OPENERS = (
@@ -34,7 +34,7 @@ def expect() -> None:
         return
     _waits = True
     with import_lock:
-        from .table import AfterImport
+        from .libraries import AfterImport
 
     missing = [name for name in MODULES if name not in sys.modules]
     sys.meta_path.insert(0, AfterImport(missing, lambda _, module: _prepare(module)))
@@ -70,7 +70,7 @@ def _listen(opener: Any, socket: Any) -> Any:
     try:
         watch = _watch_of(opener)
         if watch is not None:
-            websockets_client.tap(socket, watch)
+            websockets.tap(socket, watch)
     except Exception as exc:
         guard.swallow("listen to a socket", exc)
     return socket

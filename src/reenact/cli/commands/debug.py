@@ -7,19 +7,18 @@ import shutil
 import sys
 from collections.abc import Iterable
 
-from ...debugger.failure import failure_of
 from ...debugger.stepper import Stepper
-from ...tracefile.recording import Recording
+from ...recording.failure import failure_of
+from ...recording.recording import Recording
+from ...tracefile.text import clean, count, cut, plain, width_of
 from .. import runs
-from ..ending import status_mark
-from ..eventline import error_text
 from ..output import Output
-from ..prompt import moves, places, points, values
-from ..prompt.complete import completions
-from ..prompt.keyboard import PROMPT, typed_lines
-from ..prompt.session import Session
-from ..prompt.verb import Verbs
-from ..text import clean, count, cut, plain, width_of
+from ..repl import moves, places, points, values
+from ..repl.keyboard import PROMPT, completions, typed_lines
+from ..repl.session import Session
+from ..repl.verb import Verbs
+from ..view.ending import status_mark
+from ..view.event_line import error_text
 
 DESCRIPTION = """\
 Step through a recorded run, forwards and backwards. It opens at the failure, or at the first event of a run

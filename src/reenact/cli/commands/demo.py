@@ -16,12 +16,12 @@ from typing import Any
 
 from ...demo.model_server import scripted_model, variables
 from ...errors import TraceFileError, UsageError
+from ...recording.recording import Recording
 from ...tracefile.event import Event
-from ...tracefile.recording import Recording
+from ...tracefile.text import clean, cut, plain, seconds
 from ...wire import reading
-from ..eventline import error_text
 from ..output import Output
-from ..text import clean, cut, plain, seconds
+from ..view.event_line import error_text
 
 DESCRIPTION = """\
 Run a small agent with three tools against a scripted model on this machine. It fails; the demo lists
@@ -218,7 +218,7 @@ def _typed() -> list[str]:
 
 
 def _as_dict(recording: Recording, folder: str) -> dict[str, Any]:
-    from ..ending import ending
+    from ..view.ending import ending
 
     failure = recording.event("@error")
     return {

@@ -10,16 +10,16 @@ from typing import Any
 
 from ... import schema
 from ...errors import ReenactError, TraceFileError, UsageError
-from ...summary import Totals
+from ...totals import Totals
 from ...tracefile import dialects
 from ...tracefile.event import Event
 from ...tracefile.findings import Finding, Findings
 from ...tracefile.reader import read_events
 from ...tracefile.repair import repair
+from ...tracefile.text import clean, count
 from .. import runs
 from ..main import complain
 from ..output import Output
-from ..text import clean, count
 
 DESCRIPTION = """\
 Read a whole trace and report what is damaged, with line and byte, and what is still readable: every request

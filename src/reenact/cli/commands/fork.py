@@ -7,13 +7,12 @@ import math
 import os
 
 from ...errors import UsageError
-from ...playback.fork.acting import ASK, RECORDED
-from ...playback.fork.caps import CALLS, STEPS, USD
-from ...playback.matching.modes import REBASE, STRICT
+from ...playback.fork.policy import ASK, CALLS, RECORDED, STEPS, USD
+from ...playback.matching.rules import REBASE, STRICT
 from .. import runs
-from ..forks import many, one_call, single
+from ..forks import many, one_call, one_fork
 from ..output import Output
-from ..starting import add_live_tools
+from ..rerun.start import add_live_tools
 from . import replay
 
 DESCRIPTION = """\
@@ -153,4 +152,4 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if is_table or len(addresses) > 1 or any("*" in each or os.path.isdir(each) for each in addresses):
         return many.run(args, out)
     recording = runs.load(addresses[0] if addresses else None, run=args.run, blobs=args.blobs)
-    return one_call.run(args, recording, out) if args.one_call else single.run(args, recording, out)
+    return one_call.run(args, recording, out) if args.one_call else one_fork.run(args, recording, out)

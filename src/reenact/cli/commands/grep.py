@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 
 from ... import lines, schema
 from ...errors import TraceFileError, UsageError
-from ...tracefile import family
+from ...tracefile import run_files
 from ...tracefile.dialects import OURS
 from ...tracefile.event import Event
 from ...tracefile.findings import Findings, Note
-from ...tracefile.rawlines import RawLine, raw_lines
+from ...tracefile.raw_lines import RawLine, raw_lines
 from ...tracefile.reader import check_version, refuse_if_foreign
 from ...tracefile.records import LineReader
-from ...tracefile.shelf import Shelf
+from ...tracefile.source import Shelf
+from ...tracefile.text import clean, cut, plain, width_of
 from .. import runs
-from ..eventline import address
 from ..main import complain, sentence
 from ..output import Output
-from ..text import clean, cut, plain, width_of
+from ..view.event_line import address
 
 DESCRIPTION = """\
 Search runs, files and folders (default: all runs in the default folder) for a regular expression. Searches
@@ -134,7 +134,7 @@ class _Search:
         shelf = Shelf(path, findings.add, blobs)
         seen: set[str] = set()
         empty = True
-        for file in (file for chain in family.streams(path) for file in chain):
+        for file in (file for chain in run_files.streams(path) for file in chain):
             base = shelf.add(file)
             note = Note(file, findings.add)
             reader = LineReader(note)

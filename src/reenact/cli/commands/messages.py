@@ -6,13 +6,13 @@ import argparse
 import base64
 from typing import Any
 
-from ...playback.edits.text import read_text
-from ...playback.rebuild.messages import Messages, check, messages_of
+from ...messages.rebuild import Messages, check, messages_of
+from ...playback.edits.edits import read_text
+from ...tracefile.text import arguments, clean, count, plain
 from ...wire import convert
 from ...wire.neutral import Image, Spoken, Text, ToolResult, ToolUse
 from .. import runs
 from ..output import Output
-from ..text import arguments, clean, count, plain
 
 DESCRIPTION = """\
 Show the messages of a run as the model saw them in a turn or call, or after N events (default: the end of

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from ...capture.supervise import end_like
-from ...playback.matching.modes import KEEP_GOING, REBASE, STRICT
+from ...playback.matching.rules import KEEP_GOING, REBASE, STRICT
 from ...playback.replay import preflight
-from ...tracefile.inside import with_inside
+from ...recording.runs_inside import with_inside
+from ...supervise.supervisor import end_like
+from ...tracefile.text import clean, dump
 from .. import runs
 from ..output import Output
-from ..reenacted import Reenacted
-from ..starting import add_live_tools, start_of
-from ..text import clean, dump
+from ..rerun.launch import Reenacted
+from ..rerun.start import add_live_tools, start_of
 
 DESCRIPTION = """\
 Run the recorded command again, call the recorded function, or send the recorded request to its web

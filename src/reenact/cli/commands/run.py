@@ -8,18 +8,18 @@ import shutil
 import sys
 from typing import Any
 
-from ...capture.ambient_modules import AMBIENT_VARIABLE
-from ...capture.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
-from ...capture.options import CONTENT_VARIABLE
-from ...capture.places import default_folder
-from ...capture.seams.table import SEAMS, SEAMS_VARIABLE
-from ...capture.shadow import named_folder
-from ...capture.supervise import Supervised, end_like
+from ...capture.ambient.modules import AMBIENT_VARIABLE
+from ...capture.front.options import CONTENT_VARIABLE
+from ...capture.runs.location import default_folder
+from ...capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
+from ...capture.seams.libraries import SEAMS, SEAMS_VARIABLE
 from ...errors import UsageError
+from ...recording.runs_inside import a_look_inside
 from ...settings import run_settings
-from ...tracefile.inside import a_look_inside
+from ...supervise.supervisor import Supervised, end_like
+from ...supervise.workspace.snapshots import named_folder
+from ...tracefile.text import clean, compact, count, dump
 from ..output import Output
-from ..text import clean, compact, count, dump
 
 DESCRIPTION = """\
 Run a program and record its model calls, without changing it. COMMAND is a script, `-m module`, `-c code`

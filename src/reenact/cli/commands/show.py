@@ -8,20 +8,20 @@ import time
 from collections.abc import Sequence
 
 from ...money.ledger import Ledger
+from ...recording.listing import RunRow
+from ...recording.recording import Recording
+from ...recording.runs_inside import a_look_inside
 from ...tracefile.event import Event
-from ...tracefile.inside import a_look_inside
-from ...tracefile.listing import RunRow
-from ...tracefile.recording import Recording
+from ...tracefile.text import age, arguments, count, moment, plain, short_json
 from ...wire.json_values import mapping, mappings
 from .. import runs
-from ..ending import ending, failed_at, first_writer, open_calls, show_ending, show_pointers
-from ..eventline import event_dict, event_lines
 from ..output import Output
-from ..text import age, arguments, count, moment, plain, short_json
-from ..turns.draw import Turns
-from ..turns.flat import TurnNumbers, events_of, print_events, show_events
-from ..turns.story import Block, Story, abridged, is_small, only, tell
-from ..turns.totals import bill_of, show_totals, totals_dict
+from ..view.ending import ending, failed_at, first_writer, open_calls, show_ending, show_pointers
+from ..view.event_line import event_dict, event_lines
+from ..view.events import TurnNumbers, events_of, print_events, show_events
+from ..view.selection import Block, Story, abridged, is_small, only, tell
+from ..view.totals import bill_of, show_totals, totals_dict
+from ..view.turns import Turns
 
 DESCRIPTION = """\
 Show how a run ended, with its exception or what it was doing when it died. Then show it turn by turn: what
@@ -198,7 +198,7 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
     )
     chosen = only(story, args.turn, recording.name) if story is not None and args.turn is not None else None
     if args.turns and story is not None:
-        from ..turns.asjson import turn_dict
+        from ..view.turns_json import turn_dict
 
         for block in story.blocks if chosen is None else [chosen]:
             if block.turn is not None:

@@ -7,15 +7,14 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
-from ...fleet.runs import Runs, collect
-from ..limits import add_limit
-from ..output import Output
-from ..progress import Progress
-from ..statsview import overview, show_groups, show_overview
-from ..text import clean, count, plain
+from ...stats.many_runs import Runs, collect
+from ...tracefile.text import clean, count, plain
+from ..output import Output, Progress
+from ..runs import add_limit
+from ..view.stats import overview, show_groups, show_overview
 
 if TYPE_CHECKING:
-    from ...fleet.groups import Group
+    from ...stats.groups import Group
 
 DESCRIPTION = """\
 Summarize runs: how they ended, model and tool calls, tokens, money, percentiles of durations (nearest rank),
@@ -133,7 +132,7 @@ def _cell(value: Any) -> Any:
 
 def _say_what_was_met(runs: Runs, args: argparse.Namespace, out: Output) -> None:
     if not len(runs):
-        from ...tracefile.addresses import default_folder
+        from ...recording.addresses import default_folder
 
         places = clean(", ".join(args.paths or [default_folder()]))
         chosen = args.where or args.since or args.failed

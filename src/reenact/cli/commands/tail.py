@@ -7,15 +7,15 @@ import time
 from typing import Any
 
 from ... import schema
+from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.event import Event
 from ...tracefile.findings import Findings
 from ...tracefile.follow import follow
-from ...tracefile.recording import Recording
+from ...tracefile.text import plain
 from .. import runs
-from ..eventline import event_dict, event_lines
 from ..output import Output
-from ..text import plain
+from ..view.event_line import event_dict, event_lines
 
 DESCRIPTION = """\
 Print the last events of a run, then each new one as it is written, across rotated files and child processes.

@@ -6,17 +6,17 @@ import argparse
 import os
 
 from ...errors import NotATrace, ReenactError, UsageError
-from ...playback.generate.case import CODE, KINDS, PROMPT, TOOL_KIND, Case, case_of
 from ...playback.replay.preflight import ALL, check_names, known_tools, unanswered
-from ...tracefile.addresses import default_folder
-from ...tracefile.inside import with_inside
-from ...tracefile.listing import list_runs
-from ...tracefile.recording import Recording
+from ...recording.addresses import default_folder
+from ...recording.listing import list_runs
+from ...recording.recording import Recording
+from ...recording.runs_inside import with_inside
+from ...testgen.case import CODE, KINDS, PROMPT, TOOL_KIND, Case, case_of
+from ...testgen.generate import Generated, Generator
+from ...tracefile.text import clean, count
 from .. import runs
-from ..generating import Generated, Generator
 from ..output import Output
-from ..starting import add_live_tools
-from ..text import clean, count
+from ..rerun.start import add_live_tools
 
 DESCRIPTION = """\
 Write a pytest test from a run: a small test file, and a recording beside it that answers the test. Each

@@ -1,1 +1,1 @@
-"""``reenact fork`` in its parts: one fork, one call, and many forks in a table."""
+"""The parts of `reenact fork`: one fork, one call, tables of many forks."""

@@ -13,11 +13,11 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ...errors import UsageError
-from ...tracefile.calls import MODEL, TOOL
-from ...tracefile.inside import with_inside
-from ...tracefile.recording import Recording
+from ...recording.calls import MODEL, TOOL
+from ...recording.recording import Recording
+from ...recording.runs_inside import with_inside
+from ...tracefile.text import dump
 from ...wire import reading
-from ..text import dump
 
 CONTROL, EDITED = "control", "edited"
 _PATIENCE = 5.0

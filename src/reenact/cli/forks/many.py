@@ -13,11 +13,11 @@ from typing import Any
 
 from ...errors import NoSuchRun, UsageError
 from ...money.prices import money
-from ...tracefile.recording import Recording
+from ...recording.recording import Recording
+from ...tracefile.text import clean, compact, count
 from .. import runs
 from ..output import Cell, Output
-from ..starting import is_part
-from ..text import clean, compact, count
+from ..rerun.start import is_part
 from .arms import CONTROL, Arm, Sample, arms_of, flags_for_all, fork, recorded_sample
 from .verdict import BROKEN, WELL, Verdict, expected_of, judge
 

@@ -6,21 +6,21 @@ import argparse
 import os
 from typing import Any
 
-from ...capture.install import install
-from ...capture.run import RunContext
+from ...capture.runs.run import RunContext
+from ...capture.seams.install import install
 from ...errors import UsageError
 from ...playback.edits.edits import CutRequest
-from ...playback.fork.sending import plain_request, send
-from ...playback.matching.fingerprint import Request
+from ...playback.fork.send_request import plain_request, send
+from ...playback.matching.request import Request
 from ...playback.matching.tape import Tape
-from ...tracefile.recording import Recording
+from ...recording.recording import Recording
+from ...tracefile.text import clean
 from ...wire import reading
 from ...wire.routes import host_of
 from ..output import Output
-from ..reenacted import TRY_ELSEWHERE
-from ..text import clean
+from ..rerun.launch import TRY_ELSEWHERE
+from .one_fork import call_at, edits_of
 from .outcome import Spent
-from .single import call_at, edits_of
 
 FAILED = 1
 _SHOWN = 2_000

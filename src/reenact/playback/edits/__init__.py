@@ -1,1 +1,1 @@
-"""What a fork changes: requests, answers, results, for every provider."""
+"""What a fork changes: requests, responses and tool results, for every provider."""

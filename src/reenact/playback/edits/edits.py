@@ -12,16 +12,36 @@ from typing import Any, NamedTuple
 
 from ...errors import UsageError
 from ...wire import reading
-from ..matching.answers import Answer
-from ..matching.fingerprint import HTTP, TOOL
+from ..matching.recorded_answers import Answer
+from ..matching.request import HTTP, TOOL
 from ..matching.tape import RecordedCall, Tape
-from .answer import answered, parsed, response_body, tool_answered
-from .cut import CutRequest, conversation_of, digest, endpoint_of
-from .messages import DROP, Change, changed, drops, field_change, injection, made_in
-from .results import result_change
+from .cut_request import CutRequest, conversation_of, digest, endpoint_of
+from .messages import DROP, Change, changed, drops, field_change, injection, made_in, result_change
+from .responses import answered, parsed, response_body, tool_answered
 from .settings import MODEL, NEUTRAL, SYSTEM, Setting, with_setting
 from .signatures import is_signed, stripped
-from .text import read_text
+
+# Texts as a person gives them to a command: as they are, or ``@FILE``.
+
+
+def read_text(told: str | None, flag: str) -> str | None:
+    """Return the text; of ``@FILE`` what the file holds, of ``@@…`` all but the first character."""
+    if told is None or not told.startswith("@"):
+        return told
+    if told.startswith("@@"):
+        return told[1:]
+    path = told[1:]
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except UnicodeDecodeError as why:
+        raise UsageError(f"{flag}: {path} is no UTF-8 text", hint="@FILE reads a text file") from why
+    except OSError as why:
+        reason = why.strerror or type(why).__name__
+        raise UsageError(
+            f"{flag}: {path!r} cannot be read: {reason}", hint="a text that begins with @ is written @@…"
+        ) from why
+
 
 __all__ = ["CutRequest", "EditedRequest", "Edits", "needs_signature"]
 

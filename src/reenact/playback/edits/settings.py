@@ -10,7 +10,7 @@ from ...wire import reading
 from ...wire.json_values import mapping, string
 from ...wire.neutral import text_blocks
 from ...wire.providers import named, option_place
-from .cut import CutRequest, conversation_of, own_words
+from .cut_request import CutRequest, conversation_of, own_words
 from .paths import at_path, steps_of, with_path
 
 SYSTEM, MODEL, TOOLS = "system", "model", "tools"

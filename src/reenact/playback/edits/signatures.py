@@ -10,7 +10,7 @@ from typing import Any
 
 from ...wire.messages import unsigned
 from ...wire.pairing import is_models
-from .cut import digest
+from .cut_request import digest
 
 
 def is_signed(message: Any) -> bool:

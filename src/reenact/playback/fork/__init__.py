@@ -1,1 +1,1 @@
-"""A run that is answered up to a cut and live from there: what may act, and what it may cost."""
+"""A replay that continues live from a cut: what may run, what it may cost, what the world looked like."""

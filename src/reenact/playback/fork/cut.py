@@ -12,11 +12,11 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from ..edits.cut import CutRequest
-from ..matching.fingerprint import TOOL, Request
+from ..edits.cut_request import CutRequest
 from ..matching.frontier import Frontier, asks_the_same, same_site
+from ..matching.request import TOOL, Request
 from ..matching.tape import RecordedCall, Tape
-from ..replay.servers_then import server_processes
+from ..replay.mcp_servers import server_processes
 
 ANSWERED, AROUND, AT_CUT, BEYOND = "answered", "around the cut", "at the cut", "beyond"
 """Where a request stands: the recording answers it, or tells that it diverged; it is that of a tool that the

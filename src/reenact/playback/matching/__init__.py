@@ -1,1 +1,1 @@
-"""Which recorded call answers what is asked now, and when its answer may be given."""
+"""Which recorded call answers a request, and when its answer may be returned."""

@@ -10,28 +10,18 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ...debugger.lanes import Lanes
-from ...debugger.origins import Origins
+from ...recording.lanes import Lanes
+from ...recording.origins import Origins
 from ...wire.messages import tool_results
 from ...wire.pairing import pairs
 from ...wire.reading import conversation_key
-from . import suspects
-from .answers import IN_FLIGHT
-from .fingerprint import MODEL, TOOL, Request
-from .frontier import (
-    CHANGED,
-    EXHAUSTED,
-    EXTRA,
-    MISSING_CALL,
-    REORDERED,
-    WRONG_KIND,
-    Frontier,
-    Miss,
-    Served,
-)
-from .leaves import Difference, differences
-from .modes import REBASE, STRICT
-from .normal import canonical
+from . import differences as suspects
+from .differences import Difference, differences
+from .frontier import CHANGED, EXHAUSTED, EXTRA, MISSING_CALL, REORDERED, WRONG_KIND, Frontier, Miss, Served
+from .normal_form import canonical
+from .recorded_answers import IN_FLIGHT
+from .request import MODEL, TOOL, Request
+from .rules import REBASE, STRICT
 from .tape import RecordedCall, Tape
 
 EXIT_CODE = 3

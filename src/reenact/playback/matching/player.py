@@ -11,17 +11,16 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .answers import IN_FLIGHT
 from .divergence import Divergence, explain, is_left_behind, never_made
-from .fingerprint import Request
 from .frontier import Early, Frontier, Miss, Served
-from .modes import STRICT
-from .pauses import pauses
-from .release import PATIENCE, Release
+from .recorded_answers import IN_FLIGHT
+from .request import Request
+from .rules import STRICT
+from .schedule import PATIENCE, Release, pauses
 from .tape import NEVER, RecordedCall, Tape
 
 if TYPE_CHECKING:
-    from .sharing import Shared
+    from .processes import Shared
 
 _FOR_LAST = 1.0
 """Seconds without a request after which nothing more is expected of a run that died."""

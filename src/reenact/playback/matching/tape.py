@@ -12,14 +12,13 @@ from threading import RLock
 from typing import Any
 
 from ... import schema
-from ...tracefile.calls import Call
+from ...messages.whole_values import is_mark
+from ...recording.calls import Call
+from ...recording.recording import Recording
 from ...tracefile.event import Event
-from ...tracefile.recording import Recording
 from ...wire.reading import conversation_key
-from ..rebuild.whole import is_mark
-from .answers import EXCEPTION, HOSTS_OWN, Answer, answer_of, outcome_of
-from .fingerprint import HTTP, MODEL, TOOL, Fingerprint, Request, Shape, of_parts
-from .parts import Part, element_part
+from .recorded_answers import EXCEPTION, HOSTS_OWN, Answer, answer_of, outcome_of
+from .request import HTTP, MODEL, TOOL, Fingerprint, Part, Request, Shape, element_part, of_parts
 from .uploads import is_beginning
 
 NEVER = float("inf")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .normal import exact
+from .normal_form import exact
 
 _PLACEHOLDER = "<redacted:"
 

@@ -1,1 +1,3 @@
-"""In the agent's process: everything it asks is answered by a recording, and nothing is done twice."""
+"""In the agent's process during a replay: recorded answers instead of real calls, and the guard against
+side effects.
+"""

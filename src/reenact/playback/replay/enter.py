@@ -11,15 +11,15 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from ...capture.current import process_recorder
-from ...capture.failure import failure
-from ...capture.jsonable import to_json
+from ...capture.calls.failure import failure
+from ...capture.recorder.jsonable import to_json
+from ...capture.runs.current import process_recorder
 from ...errors import Diverged, UsageError
-from ...tracefile.recording import Recording
-from .asgi import NotStarted, Response
+from ...recording.recording import Recording
 from .entry import Entry, call_of
 from .plan import Plan
-from .reenacting import Report
+from .start import Report
+from .web_app import NotStarted, Response
 
 UNUSABLE = 2
 

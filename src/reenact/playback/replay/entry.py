@@ -18,15 +18,14 @@ from dataclasses import dataclass
 from types import MethodType, ModuleType
 from typing import Any
 
-from ...capture.decorate import BENEATH
-from ...capture.entries import ASGI, MAIN
-from ...capture.failure import frames
+from ...capture.calls.failure import frames
+from ...capture.front.decorators import BENEATH
+from ...capture.runs.entry import ASGI, MAIN
 from ...errors import UsageError
-from ...tracefile.recording import Recording
-from ..rebuild.whole import Whole, placeholders
-from .asgi import call_asgi, not_as_it_was
-from .standin import StandIn, stood_in
-from .typed import as_annotated, hints_of
+from ...messages.whole_values import Whole, placeholders
+from ...recording.recording import Recording
+from .typed_values import StandIn, as_annotated, hints_of, stood_in
+from .web_app import call_asgi, not_as_it_was
 
 _HINT = "say what to run instead: reenact replay RUN -- agent.py"
 

@@ -13,7 +13,7 @@ from ... import schema
 from ...lines import dumps
 from ...protocols import AskedServer, ServerReply
 from ..matching.tape import Tape
-from .servers_then import alike
+from .mcp_servers import alike
 
 _WITHHELD = frozenset({"$hash", "$none", "$cut", "$bytes", "$repr"})
 

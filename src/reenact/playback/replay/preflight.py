@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ...capture.install import ALL as ALL_HTTP
-from ...capture.install import MODELS
+from ...capture.seams.install import ALL as ALL_HTTP
+from ...capture.seams.install import MODELS
 from ...errors import UsageError
-from ...tracefile.calls import MODEL, TOOL, Call
-from ...tracefile.recording import Recording
+from ...recording.calls import MODEL, TOOL, Call
+from ...recording.recording import Recording
 from ...wire.routes import HTTP, host_of, port_of
-from ..matching.fingerprint import shape
+from ..matching.request import shape
 from .guard import is_here
 
 ALL = "all"

@@ -8,30 +8,148 @@ kind of refusal.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Container
 from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from ...capture.sent import body_before
+from ... import schema
+from ...capture.http.request_body import body_before
 from ...errors import Diverged, NotRecorded
-from ...protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN, AskedTool, Reply, ServerReply, ToolReply
+from ...protocols import (
+    BREAKS,
+    COMPLETE,
+    ENDS,
+    RAISES,
+    STAYS_OPEN,
+    AskedTool,
+    Reply,
+    ServerReply,
+    ToolReply,
+    Unasked,
+)
 from ...wire.inflate import packed
-from ..matching.answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
-from ..matching.cleaned import cleaned
 from ..matching.divergence import out_of_turn
-from ..matching.fingerprint import HTTP, MODEL, Request
 from ..matching.frontier import REORDERED, Miss, Served
-from ..matching.modes import KEEP_GOING, STRICT
 from ..matching.player import Player
-from ..matching.secrets_now import SecretsNow
-from .ambient import Ambient
+from ..matching.recorded_answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
+from ..matching.request import HTTP, MODEL, Request
+from ..matching.request_secrets import SecretsNow, cleaned
+from ..matching.rules import KEEP_GOING, STRICT
+from ..matching.tape import Tape
 from .mcp import Servers
-from .sockets import Sockets
 from .tools import asked_of, reply_of_tool
 
 if TYPE_CHECKING:
     from ...protocols import Asked, AskedServer, Leaving, Live, Unasked
     from ..matching.divergence import Divergence
+
+
+# Clock and chance as they were: the values a process drew, given again in their order.
+#
+# Each thread has those of the thread of its name, a pool of threads those of its pool; where the recording
+# knows no such thread, the next value of that name that nobody has taken.
+
+
+class Ambient:
+    """The recorded values of one process; ``writer`` tells, when it matters, which one it is."""
+
+    def __init__(self, tape: Tape, writer: Callable[[], str | None]) -> None:
+        self._tape = tape
+        self._writer = writer
+        self._lock = Lock()
+        self._by_thread: dict[tuple[str, str | None], deque[int]] | None = None
+        self._by_name: dict[str, deque[int]] = {}
+        self._taken: set[int] = set()
+
+    def next(self, name: str, thread: str | None) -> Any:
+        """Return the next value of a name, None if there is none left."""
+        with self._lock:
+            if self._by_thread is None:
+                self._by_thread = self._line_up()
+            for queue in (self._by_thread.get((name, thread)), self._by_name.get(name)):
+                while queue:
+                    at = queue.popleft()
+                    if at not in self._taken:
+                        self._taken.add(at)
+                        return self._value(at)
+            return None
+
+    def _line_up(self) -> dict[tuple[str, str | None], deque[int]]:
+        recording, writer = self._tape.recording, self._writer()
+        found: dict[tuple[str, str | None], deque[int]] = {}
+        with self._tape.lock:
+            for at, kind in enumerate(recording.event_types()):
+                if kind != schema.AMBIENT:
+                    continue
+                event = recording.events[at]
+                name, thread = event._raw().get("name"), event._raw().get("thread")
+                if self._tape.process_of(event.writer) == writer and type(name) is str:
+                    found.setdefault((name, thread), deque()).append(at)
+                    self._by_name.setdefault(name, deque()).append(at)
+                event._forget()
+        return found
+
+    def _value(self, at: int) -> Any:
+        with self._tape.lock:
+            event = self._tape.recording.events[at]
+            try:
+                return event._raw().get("value")
+            finally:
+                event._forget()
+
+
+# What servers said unasked over sockets, connection by connection, in the order they were opened.
+
+
+class Sockets:
+    """The recorded connections of one process; each is given to one that is opened at its address."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._lock = Lock()
+        self._waiting: dict[str, deque[list[Unasked]]] | None = None
+
+    def next(self, url: str, recorder: Any) -> list[Unasked]:
+        """Return what is said over the next connection to a URL."""
+        with self._lock:
+            if self._waiting is None:
+                self._waiting = self._line_up()
+            queue = self._waiting.get(_address(recorder.texts.clean("url", url, "full")))
+            return queue.popleft() if queue else []
+
+    def _line_up(self) -> dict[str, deque[list[Unasked]]]:
+        waiting: dict[str, deque[list[Unasked]]] = {}
+        known: dict[tuple[str, str], list[Unasked]] = {}
+        recording = self._tape.recording
+        with self._tape.lock:
+            for at, kind in enumerate(recording.event_types()):
+                if kind != schema.SOCKET_MESSAGE:
+                    continue
+                event = recording.events[at]
+                told, which = event.payload, (event.writer, str(event._raw().get("socket")))
+                event._forget()
+                url, asked, sent = told.get("url"), told.get("asked"), told.get("sent")
+                if type(url) is not str or type(asked) is not int or type(sent) is not int:
+                    continue
+                if which not in known:
+                    known[which] = []
+                    waiting.setdefault(_address(url), deque()).append(known[which])
+                if "body" in told:
+                    known[which].append(Unasked(asked, sent, told["body"]))
+        return waiting
+
+
+def _address(url: str) -> str:
+    """Return what of a URL is the same where the server is another one."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # no address
+        return url
+    return f"{parts.path}?{parts.query}"
+
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: ENDS}
 _UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")

@@ -15,11 +15,10 @@ from typing import Any
 
 from ...protocols import AskedTool, ToolReply
 from ...tracefile.event import ErrorText
-from ...tracefile.values import restore
-from ..matching.answers import CANCELLED, EXCEPTION, Answer
-from ..matching.fingerprint import Request
-from .standin import stood_in
-from .typed import as_annotated, hints_of, yielded
+from ...tracefile.stored_values import restore
+from ..matching.recorded_answers import CANCELLED, EXCEPTION, Answer
+from ..matching.request import Request
+from .typed_values import as_annotated, hints_of, stood_in, yielded
 
 _LONGEST = 80
 

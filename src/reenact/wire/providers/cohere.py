@@ -7,18 +7,8 @@ from typing import Any
 
 from .. import sse
 from ..assembler import Assembler, Problems, fill, index_of
-from ..json_values import (
-    mapping,
-    mappings,
-    pieces_of,
-    string,
-    words,
-)
-from ..neutral import (
-    count,
-    token_usage,
-    uncached,
-)
+from ..json_values import mapping, mappings, pieces_of, string, words
+from ..neutral import count, token_usage, uncached
 from . import openai_chat
 
 NAME = "cohere"

@@ -10,14 +10,7 @@ from typing import Any
 
 from .. import sse
 from ..assembler import Assembler, Problems, fill, index_of, object_in
-from ..json_values import (
-    decoded,
-    mapping,
-    mappings,
-    pieces_of,
-    string,
-    words,
-)
+from ..json_values import decoded, mapping, mappings, pieces_of, string, words
 from ..neutral import (
     RESULT,
     TEXT,

@@ -7,20 +7,8 @@ from typing import Any
 
 from .. import sse
 from ..assembler import Assembler, Problems, fill
-from ..json_values import (
-    as_text,
-    mapping,
-    mappings,
-    pieces_of,
-    some_messages,
-    string,
-)
-from ..neutral import (
-    Outcome,
-    ToolUse,
-    count,
-    token_usage,
-)
+from ..json_values import as_text, mapping, mappings, pieces_of, some_messages, string
+from ..neutral import Outcome, ToolUse, count, token_usage
 from . import openai_chat
 
 NAME = "ollama"

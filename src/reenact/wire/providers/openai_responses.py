@@ -7,16 +7,7 @@ from typing import Any
 
 from .. import sse
 from ..assembler import Assembler, Problems, Texts, fill, grow, index_of, object_in
-from ..json_values import (
-    as_text,
-    call_text,
-    decoded,
-    mapping,
-    mappings,
-    pieces_of,
-    string,
-    words,
-)
+from ..json_values import as_text, call_text, decoded, mapping, mappings, pieces_of, string, words
 from ..neutral import (
     RESULT,
     TOOL,

@@ -1,0 +1,1 @@
+"""Clock, ids and random numbers of the agent, recorded so that a replay returns the same."""

@@ -1,0 +1,116 @@
+"""Answers of a recording as httpx and httpx2 have them from a server: genuine responses, made per module."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from ... import protocols
+from ...errors import Diverged
+from ...protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN
+from .raw_http import THE_END, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from typing import Any
+
+    from ...protocols import Live, Reply
+    from ..http.exchange import Exchange
+
+_streams: dict[str, tuple[type, type]] = {}
+
+
+def changed(module: Any, live: Live, request: Any) -> Any:
+    """Return the request that leaves in the place of another."""
+    if live.body is None and live.url is None:
+        return request
+    made, headers = {"stream": request.stream}, list(request.headers.raw)
+    if live.body is not None:
+        length = str(len(live.body)).encode()
+        made = {"content": live.body}
+        headers = [
+            (name, length if name.lower() == b"content-length" else value)
+            for name, value in headers
+            if name.lower() != b"transfer-encoding"
+        ]
+    return module.Request(
+        request.method, live.url or request.url, headers=headers, extensions=request.extensions, **made
+    )
+
+
+def answer(module: Any, exchange: Exchange, request: Any) -> Any:
+    """Return the response to a request, whose body is made first if it is made while it is sent."""
+    assert protocols.responder is not None
+    if exchange.sent is not None:
+        for _ in request.stream:
+            pass
+    return _response(module, protocols.responder.reply(exchange), request)
+
+
+async def answer_async(module: Any, exchange: Exchange, request: Any) -> Any:
+    """Return the same."""
+    assert protocols.responder is not None
+    if exchange.sent is not None:
+        async for _ in request.stream:
+            pass
+    return _response(module, await protocols.responder.reply_async(exchange), request, is_async=True)
+
+
+def _response(module: Any, reply: Reply, request: Any, *, is_async: bool = False) -> Any:
+    """Return the response, or raise what the transport raised then."""
+    if reply.then == RAISES:
+        raise _error(module, reply, request)
+    kinds = _streams.get(module.__name__)
+    if kinds is None:
+        kinds = _streams[module.__name__] = _make_streams(module)
+    stream = kinds[is_async](reply, request)
+    return module.Response(reply.status, headers=list(reply.headers), stream=stream, request=request)
+
+
+def _make_streams(module: Any) -> tuple[type, type]:
+    class Stream(module.SyncByteStream):  # type: ignore[misc]
+        """The recorded bytes, cut as they came."""
+
+        def __init__(self, reply: Reply, request: Any) -> None:
+            self._reply = reply
+            self._request = request
+
+        def __iter__(self) -> Iterator[bytes]:
+            for data, pause in self._reply.pieces:
+                if pause:
+                    time.sleep(pause)
+                yield data
+            if self._reply.then == ENDS:
+                raise Diverged(THE_END)
+            if self._reply.then != COMPLETE:
+                raise _error(module, self._reply, self._request)
+
+    class AsyncStream(module.AsyncByteStream):  # type: ignore[misc]
+        """The same."""
+
+        def __init__(self, reply: Reply, request: Any) -> None:
+            self._reply = reply
+            self._request = request
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for data, pause in self._reply.pieces:
+                await asyncio.sleep(pause)  # others have their turn, as while one waits for a socket
+                yield data
+            if self._reply.then == ENDS:
+                raise Diverged(THE_END)
+            if self._reply.then == STAYS_OPEN:
+                await asyncio.Event().wait()  # the agent gave it up, and will again
+            if self._reply.then == BREAKS:
+                raise _error(module, self._reply, self._request)
+
+    return Stream, AsyncStream
+
+
+def _error(module: Any, reply: Reply, request: Any) -> Exception:
+    """Return the exception that a transport of the module raised."""
+    known: Any = getattr(module, getattr(reply.error, "type", None) or "", None)
+    is_one = isinstance(known, type) and issubclass(known, module.TransportError)
+    kind: Any = known if is_one else module.RemoteProtocolError
+    error: Exception = kind(text_of(reply.error), request=request)
+    return error

@@ -1,0 +1,82 @@
+"""What runs in the place of a tool while a run is re-enacted: it asks the recording, and gives what it gave.
+
+Of the same kind as the tool: a function, a coroutine, a generator. A tool that is to run is run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...protocols import AskedTool, Responder, ToolReply
+
+
+def standing_in(function: Callable[..., Any], asked: AskedTool, responder: Responder) -> Callable[..., Any]:
+    """Return what takes the place of a tool for one call."""
+
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        reply = responder.tool(asked)
+        if reply is not None:
+            return given(reply)
+        with responder.running(asked):
+            return function(*args, **kwargs)
+
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        reply = await responder.tool_async(asked)
+        if reply is not None:
+            return await given_async(reply)
+        with responder.running(asked):
+            return await function(*args, **kwargs)
+
+    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        reply = responder.tool(asked)
+        if reply is None:
+            with responder.running(asked):
+                return (yield from function(*args, **kwargs))
+        yield from _items(reply)
+        return _returned(reply)
+
+    async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        reply = await responder.tool_async(asked)
+        if reply is None:
+            with responder.running(asked):
+                async for item in function(*args, **kwargs):
+                    yield item
+            return
+        for item in _items(reply):
+            yield item
+        _returned(reply)
+
+    if inspect.iscoroutinefunction(function):
+        return coroutine
+    if inspect.isasyncgenfunction(function):
+        return async_generator
+    return generator if inspect.isgeneratorfunction(function) else plain
+
+
+def given(reply: ToolReply) -> Any:
+    """Return or raise what a tool returned or raised."""
+    if reply.error is not None:
+        raise reply.error
+    return reply.value
+
+
+async def given_async(reply: ToolReply) -> Any:
+    """Return the same; what the agent gave up then, it will give up again."""
+    if reply.is_given_up:
+        await asyncio.Event().wait()
+    return given(reply)
+
+
+def _items(reply: ToolReply) -> list[Any]:
+    told = reply.value if type(reply.value) is dict else {}
+    return list(told.get("yielded") or ())
+
+
+def _returned(reply: ToolReply) -> Any:
+    if reply.error is not None:
+        raise reply.error
+    return reply.value.get("returned") if type(reply.value) is dict else None

@@ -1,0 +1,397 @@
+"""Answers of a recording for websockets: genuine connections, whose other end is in this process.
+
+``connect`` is given one end of a pair of sockets, so nothing leaves: no look-up, no TLS. At the other end is
+``Played``, which shakes hands and says what was said then; where a fork goes live, it connects for real.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import socket
+import threading
+from collections import Counter, deque
+
+from ... import protocols
+from ...protocols import BREAKS, RAISES
+from ..seams.patching import replace
+from ..seams.websockets import is_models
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from ...protocols import Reply, Unasked
+    from ..http.exchange import Exchange
+    from ..http.watch import Watch
+
+
+# The other end of a socket that a recording answers: in this process, until a fork goes live.
+#
+# It says what was said then, in answer to what is asked and unasked. A request that is to leave has the
+# real
+# server connected through: what the agent had sent before is sent first.
+
+MAX_HELD = 10_000
+_ASK = b"response.create"
+_CLOSED = re.compile(r"received (\d{4}) \([^)]*\)(?: (.*?))?(?:; then sent|; no close frame sent)")
+
+
+class Played:
+    """``reach`` connects to the real server; ``is_live`` has it connected from the beginning."""
+
+    def __init__(
+        self, end: socket.socket, unasked: list[Unasked], reach: Callable[[], Any], *, is_live: bool = False
+    ) -> None:
+        from websockets.server import ServerProtocol
+
+        self._end = end
+        self._unasked = deque(unasked)
+        self._reach = reach
+        self._protocol = ServerProtocol(max_size=None)
+        self._lock = threading.Lock()
+        self._order = threading.Lock()
+        self._latest: threading.Thread | None = None
+        self._sent = self._answered = 0
+        self._verdicts: deque[bool] = deque()
+        """Of each request that is about to come: is it for the real server?"""
+        self._parts: list[bytes] = []
+        self._is_text = True
+        self._held: list[str | bytes] = []
+        """Other messages, for a server that is not there yet."""
+        self._said: Counter[str] = Counter()
+        """What was said unasked, by its type."""
+        self._is_live = is_live
+        self._real: Any = None
+        self.answers = 0
+        """Requests that were not asked of the real server."""
+        self.fault: BaseException | None = None
+        """Why there is no answer."""
+        threading.Thread(target=self._listen, name="reenact-socket", daemon=True).start()
+
+    def expect(self, exchange: Exchange) -> None:
+        """Say where a request goes, before it is sent."""
+        self._verdicts.append(exchange.live is not None)
+
+    def ask(self, exchange: Exchange) -> None:
+        """Have an exchange answered by the recording, after those before it."""
+        self.answers += 1
+        self._then(self._answer, exchange)
+
+    def heard(self) -> None:
+        """The agent has sent something that is no request."""
+        self._sent += 1
+        if self._unasked:
+            self._then(self._say_unasked)
+
+    def _then(self, do: Callable[..., None], *args: Any) -> None:
+        """Do something in a thread of its own; it is given the thread that speaks before it."""
+        with self._order:
+            before = self._latest
+            self._latest = threading.Thread(target=do, args=(before, *args), daemon=True)
+            self._latest.start()
+
+    def _answer(self, before: threading.Thread | None, exchange: Exchange) -> None:
+        try:
+            responder = protocols.responder
+            assert responder is not None
+            reply = responder.reply(exchange)
+            if before is not None:
+                before.join()
+            for message in _messages(reply):
+                self._do(self._protocol.send_text, message)
+            self._answered += 1
+            if reply.then in (BREAKS, RAISES):
+                self._hang_up(str(reply.error or ""))
+            self._say_unasked(None)
+        except OSError:
+            pass  # the agent has gone
+        except BaseException as exc:  # for who waits for the answer, not for this thread
+            self.fault = exc
+            self._hang_up("")
+
+    def _say_unasked(self, before: threading.Thread | None) -> None:
+        if before is not None:
+            before.join()
+        try:
+            while self._unasked and self._is_next(self._unasked[0]):
+                said = json.dumps(self._unasked.popleft().body).encode()
+                self._said[_type(said)] += 1
+                self._do(self._protocol.send_text, said)
+        except OSError:
+            pass
+
+    def _is_next(self, unasked: Unasked) -> bool:
+        return unasked.asked <= self._answered and unasked.sent <= self._sent
+
+    def _hang_up(self, said: str) -> None:
+        found = _CLOSED.search(said)
+        if found is not None:
+            self._do(self._protocol.send_close, int(found[1]), found[2] or "")
+        else:
+            self._end.shutdown(socket.SHUT_RDWR)
+
+    def _listen(self) -> None:
+        from websockets.http11 import Request
+
+        with self._end:
+            try:
+                while data := self._end.recv(65_536):
+                    self._do(self._protocol.receive_data, data)
+                    for event in self._protocol.events_received():
+                        if isinstance(event, Request):
+                            self._welcome(event)
+                        else:
+                            self._take(event)
+            except OSError:
+                pass
+            finally:
+                if self._real is not None:
+                    self._real.close()
+
+    def _welcome(self, request: Any) -> None:
+        from websockets.exceptions import InvalidStatus
+
+        answer = self._protocol.accept(request)
+        try:
+            if self._is_live:
+                self._connect()
+        except InvalidStatus as exc:
+            said = (exc.response.body or b"").decode("utf-8", "replace")
+            answer = self._protocol.reject(exc.response.status_code, said)
+        except Exception as exc:
+            self.fault = exc
+            self._end.shutdown(socket.SHUT_RDWR)
+            return
+        self._do(self._protocol.send_response, answer)
+        if self._real is not None:
+            self._hear_of()
+        self._then(self._say_unasked)
+
+    def _take(self, frame: Any) -> None:
+        """Take in a frame; a whole message goes to the real server, or is kept for it."""
+        from websockets.frames import DATA_OPCODES, Opcode
+
+        if frame.opcode not in DATA_OPCODES:
+            return
+        if frame.opcode != Opcode.CONT:
+            self._parts, self._is_text = [], frame.opcode == Opcode.TEXT
+        self._parts.append(bytes(frame.data))
+        if not frame.fin:
+            return
+        message = b"".join(self._parts)
+        if _ASK in message and _type(message) == _ASK.decode():
+            if not self._verdicts or not self._verdicts.popleft():
+                return  # the recording answers it
+            try:
+                if self._real is None:
+                    self._connect()
+                    self._hear_of()
+            except Exception as exc:
+                self.fault = exc
+                self._hang_up("")
+                return
+        said = message.decode() if self._is_text else message
+        if self._real is not None:
+            self._real.send(said)
+        elif len(self._held) < MAX_HELD:
+            self._held.append(said)
+
+    def _connect(self) -> None:
+        """Have the real server there, and tell it what the agent has said so far."""
+        if self._latest is not None:
+            self._latest.join()
+        real = self._reach()
+        for message in self._held:
+            real.send(message)
+        self._real = real
+
+    def _hear_of(self) -> None:
+        """Have the agent hear what the real server says from now on."""
+        threading.Thread(target=self._pass_on, name="reenact-socket", daemon=True).start()
+
+    def _pass_on(self) -> None:
+        from websockets.exceptions import ConnectionClosed, WebSocketException
+
+        try:
+            while True:
+                message = self._real.recv()
+                kind = _type(message)
+                if self._said[kind]:  # the recording has said it in its place
+                    self._said[kind] -= 1
+                elif isinstance(message, str):
+                    self._do(self._protocol.send_text, message.encode())
+                else:
+                    self._do(self._protocol.send_binary, message)
+        except ConnectionClosed as exc:
+            try:
+                if exc.rcvd is None:
+                    self._hang_up("")
+                else:
+                    self._do(self._protocol.send_close, exc.rcvd.code, exc.rcvd.reason)
+            except (OSError, WebSocketException):
+                pass
+        except (OSError, WebSocketException):
+            pass  # the agent has gone
+
+    def _do(self, something: Any, *args: Any) -> None:
+        """Do something with the protocol, and send what comes of it."""
+        with self._lock:
+            something(*args)
+            for data in self._protocol.data_to_send():
+                if data:
+                    self._end.sendall(data)
+                else:
+                    self._end.shutdown(socket.SHUT_WR)
+
+
+def _type(message: str | bytes) -> str:
+    try:
+        said = json.loads(message)
+    except ValueError:
+        return ""
+    return str(said.get("type")) if isinstance(said, dict) else ""
+
+
+def _messages(reply: Reply) -> Iterator[bytes]:
+    """Yield what came as messages: each is recorded as one event of a stream."""
+    pieces = [data for data, _ in reply.pieces]
+    if not all(each.startswith(b"data: ") and each.endswith(b"\n\n") for each in pieces):
+        events = [b"\n" + each for each in b"".join(pieces).split(b"\n\n") if each]
+        if all(b"\ndata: " not in each for each in events):
+            yield from pieces  # a refusal, for instance
+            return
+        pieces = [b"data: %b\n\n" % each.partition(b"\ndata: ")[2] for each in events]
+    for each in pieces:
+        if each[6:-2] != b"[DONE]":
+            yield each[6:-2]
+
+
+_PLAYED, _WATCH = "_reenact_played", "_reenact_watch"
+"""Attributes of a connection: its other end; who listens to this one."""
+_ASKED, _ENTERED = "_reenact_asked", "_reenact_entered"
+"""Attributes of what makes connections, one after the other: what it was given; that it has made one."""
+_ELSEWHERE = (
+    "ssl", "ssl_context", "server_hostname", "ssl_handshake_timeout", "ssl_shutdown_timeout", "host", "port",
+    "proxy_ssl", "proxy_server_hostname",
+)  # fmt: skip
+"""Arguments of ``connect`` about the way to a server, which there is none now."""
+_REAL = (
+    "ssl", "ssl_context", "server_hostname", "origin", "extensions", "subprotocols", "compression",
+    "additional_headers", "user_agent_header", "proxy", "proxy_ssl", "proxy_server_hostname", "open_timeout",
+)  # fmt: skip
+"""Arguments that are those of a real connection, too, in a thread as in an event loop."""
+
+
+def patch(module: Any, watch: Watch) -> Callable[[], None]:
+    """Have sockets to a model's API opened to the recording; returns what undoes it."""
+    connect = _maker(module)
+    way = {"proxy": None} if "proxy" in inspect.signature(connect).parameters else {}
+    if not inspect.isclass(connect):
+
+        def connect_here(uri: Any, *args: Any, **given: Any) -> Any:
+            return connect(_led(module, watch, uri, given, way), *args, **given)
+
+        return replace(module, {"connect": connect_here})
+    original: Any = connect.__init__
+
+    def __init__(self: Any, uri: Any, *args: Any, **given: Any) -> None:
+        asked = uri, args, dict(given)
+        original(self, _led(module, watch, uri, given, way), *args, **given)
+        vars(self)[_ASKED] = asked if isinstance(given.get("sock"), _End) else None
+
+    def entering(enter: Any) -> Any:
+        def entered(self: Any) -> Any:
+            asked = vars(self).get(_ASKED)
+            if asked is not None and vars(self).get(_ENTERED):
+                __init__(self, asked[0], *asked[1], **asked[2])  # an end of its own for each connection
+            vars(self)[_ENTERED] = True
+            return enter(self)
+
+        return entered
+
+    enters = [name for name in ("__enter__", "__aenter__") if hasattr(connect, name)]
+    return replace(
+        connect, {"__init__": __init__, **{name: entering(getattr(connect, name)) for name in enters}}
+    )
+
+
+def _maker(module: Any) -> Any:
+    """Return what makes connections, for who has its name."""
+    return getattr(module, "reconnect", module.connect)
+
+
+def _led(module: Any, watch: Watch, uri: Any, given: dict[str, Any], way: dict[str, None]) -> Any:
+    """Return where to connect to; ``given`` is changed so that it leads to our end, if it is a model's."""
+    responder, make = protocols.responder, given.get("create_connection") or module.ClientConnection
+    is_ours = responder is not None and not hasattr(make, "is_really_there")
+    if responder is None or not is_ours or given.get("sock") is not None or not is_models(watch, uri):
+        return uri
+    ours, theirs = socket.socketpair()
+    is_live = responder.opens(uri)
+    unasked = [] if is_live else responder.unasked(uri, watch.recorder())
+    played = Played(theirs, unasked, _reaching(uri, dict(given)), is_live=is_live)
+
+    def create_connection(*args: Any, **options: Any) -> Any:
+        from websockets.uri import parse_uri
+
+        connection = make(*args, **options)
+        name = "uri" if hasattr(connection.protocol, "uri") else "wsuri"
+        setattr(connection.protocol, name, parse_uri(uri))
+        vars(connection)[_PLAYED] = played
+        return connection
+
+    for name in _ELSEWHERE:
+        given.pop(name, None)
+    given.update(way, sock=_End(fileno=ours.detach()), create_connection=create_connection)
+    return re.sub("^wss:", "ws:", uri, flags=re.IGNORECASE)
+
+
+def _reaching(uri: str, given: dict[str, Any]) -> Callable[[], Any]:
+    """Return what connects to the real server as the agent would have done."""
+
+    def reach() -> Any:
+        from websockets.sync import client
+
+        class Real(client.ClientConnection):
+            is_really_there = True
+
+            def __init__(self, *args: Any, **options: Any) -> None:
+                super().__init__(*args, **options)
+                vars(self)[_WATCH] = None  # what passes is recorded at the agent's end
+
+        known = inspect.signature(_maker(client)).parameters
+        told = {name: given[name] for name in _REAL if name in given and name in known}
+        if not hasattr(told.get("ssl"), "wrap_socket"):
+            told.pop("ssl", None)  # True, as an event loop has it
+        return client.connect(uri, create_connection=Real, max_size=None, **told)
+
+    return reach
+
+
+class _End(socket.socket):
+    """An end of a pair that is taken for a connection over TCP."""
+
+    def setsockopt(self, level: int, *option: Any) -> None:
+        if level != socket.IPPROTO_TCP:
+            super().setsockopt(level, *option)
+
+
+def played(connection: Any) -> Played | None:
+    """Return the other end of a connection that the recording answers."""
+    found: Played | None = vars(connection).get(_PLAYED)
+    return found
+
+
+def lost(connection: Any, url: str, body: dict[str, Any]) -> str | None:
+    """Return why a request cannot be asked of a server that has not heard what came before it."""
+    other = played(connection)
+    if other is None or not other.answers:
+        return None
+    if not url.partition("?")[0].endswith("/responses"):
+        return "what was said before is kept by the server's side of the connection, and that was never made"
+    if body.get("previous_response_id") and body.get("store") is False:
+        return "it goes on with an answer that only its connection keeps (store is false)"
+    return None

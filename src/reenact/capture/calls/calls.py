@@ -1,0 +1,167 @@
+"""Which call an event belongs to: begin and end are joined, tools know the answer that asked for them.
+
+One per recorder, used by Tap. Context variables first (they follow tasks), then the thread.
+"""
+
+from __future__ import annotations
+
+import time
+from _contextvars import ContextVar
+from _thread import get_ident
+from itertools import count
+
+from ...lines import dumps
+from ...schema import TOOL_CALLED
+from ..import_lock import import_lock
+from ..recorder.jsonable import to_json
+from .lanes import Lanes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...wire.neutral import ToolUse
+
+MAX_OPEN = 10_000
+MAX_ANSWERS = 64
+_MINE = 32
+
+_begun: ContextVar[tuple[str, ...]] = ContextVar("reenact_begun", default=())
+"""The latest calls begun in this context; some may be over."""
+_answered: dict[str, tuple[str, float]] = {}
+"""The latest calls that were answered: in which run, and when. No context variable: an answer may come to its
+end in a finaliser, or where somebody else's request begins."""
+
+
+class OpenCall:
+    """A call that has begun and not ended."""
+
+    __slots__ = ("began", "kind", "lane", "name", "provider", "replayed", "thread", "tool_id")
+
+    def __init__(self, kind: str, name: str | None) -> None:
+        self.kind = kind
+        self.name = name
+        self.began = time.monotonic()
+        self.thread = get_ident()
+        self.tool_id: str | None = None
+        self.provider: str | None = None
+        self.lane = "main"
+        self.replayed: str | None = None
+        """The recorded call whose result a tool is given."""
+
+    def duration_ms(self) -> float:
+        return round((time.monotonic() - self.began) * 1000, 3)
+
+
+class Calls:
+    """The open calls of one writer, and the tool uses its answers asked for."""
+
+    def __init__(self, prefix: str, run_id: str) -> None:
+        self.prefix = prefix
+        """The writer's id: with a counter it makes call ids that no other process makes."""
+        self.run_id = run_id
+        self.numbers = count(1)  # atomic: two threads never share a number
+        self.open: dict[str, OpenCall] = {}
+        self.answered_in_thread: dict[int, tuple[float, str]] = {}
+        self.wanted: dict[str, list[tuple[str | None, str, str]]] = {}
+        """Per answer: (tool id, name, arguments as text) of every tool use not claimed yet."""
+        self.lanes = Lanes(run_id)
+
+    def begin(self, kind: str, name: str | None) -> tuple[str, OpenCall]:
+        call = f"{self.prefix}{next(self.numbers):08x}"
+        self.open[call] = opened = OpenCall(kind, name)
+        if len(self.open) > MAX_OPEN:
+            self.open.pop(next(iter(self.open)), None)
+        cause = self._cause()
+        mine = [each for each in _begun.get() if each in self.open or each == cause]
+        _begun.set((*mine[-_MINE:], call))
+        return call, opened
+
+    def end(self, call: str | None, kind: str, name: str | None) -> tuple[str | None, OpenCall | None]:
+        """Close the call given, or the latest open one of this kind in this task, then in this thread."""
+        if call is None:
+            call = self._latest(kind, name)
+        return call, self.open.pop(call, None) if call is not None else None
+
+    def _latest(self, kind: str, name: str | None) -> str | None:
+        for call in reversed(_begun.get()):
+            opened = self.open.get(call)
+            if opened is not None and opened.kind == kind and opened.name == name:
+                return call
+        thread = get_ident()
+        for call, opened in reversed(list(self.open.items())):
+            if opened.thread == thread and opened.kind == kind and opened.name == name:
+                return call
+        return None
+
+    def answered(self, call: str, opened: OpenCall | None, tool_uses: list[ToolUse], given_up: bool) -> None:
+        """Remember an answer as the cause of the tool calls that follow it where it was asked for.
+
+        One that was ``given_up`` counts from its beginning: the collector may have closed it only now.
+        """
+        when = opened.began if opened is not None and given_up else time.monotonic()
+        thread = opened.thread if opened is not None else get_ident()
+        _add(_answered, call, (self.run_id, when), MAX_OPEN)
+        latest = max((when, call), self.answered_in_thread.get(thread, (0.0, "")))
+        _add(self.answered_in_thread, thread, latest, MAX_OPEN)
+        if tool_uses:
+            wanted = [(use.id, use.name, to_json(use.args)) for use in tool_uses]
+            _add(self.wanted, call, wanted, MAX_ANSWERS)
+
+    def parent(self) -> str | None:
+        """Return the answer that the code at hand acts upon."""
+        return self._cause() or self.answered_in_thread.get(get_ident(), (0.0, None))[1]
+
+    def _cause(self) -> str | None:
+        """Return the latest answer to a call of this context."""
+        known = [(*_answered[call], call) for call in _begun.get() if call in _answered]
+        mine = [(when, call) for run_id, when, call in known if run_id == self.run_id]
+        return max(mine)[1] if mine else None
+
+    def open_tool(self) -> str | None:
+        """Return the tool call that the code at hand runs inside of."""
+        for call in reversed(_begun.get()):
+            opened = self.open.get(call)
+            if opened is not None and opened.kind == TOOL_CALLED:
+                return call
+        return None
+
+    def claim(self, parent: str | None, name: str, args: Any) -> str | None:
+        """Return the provider's id of the first unclaimed tool use of this name with equal arguments."""
+        wanted = self.wanted.get(parent) if parent is not None else None
+        if not wanted:
+            return None
+        given = to_json(args)
+        for each in tuple(wanted):
+            if each[1] == name and (each[2] == given or _equal(each[2], given)):
+                try:
+                    wanted.remove(each)
+                except ValueError:  # another thread was quicker: the next one like it is ours
+                    continue
+                return each[0]
+        return None
+
+
+def _add(known: dict[Any, Any], key: Any, value: Any, most: int) -> None:
+    known[key] = value
+    if len(known) > most:
+        try:
+            known.pop(next(iter(known)), None)
+        except RuntimeError:  # another thread added one just now, and will take one away
+            pass
+
+
+def _equal(one: str, other: str) -> bool:
+    """Compare two JSON texts as values: a tool's keyword order is not the model's."""
+    if len(one) != len(other):
+        return False
+    with import_lock:
+        import json
+
+    return dumps(_sorted(json.loads(one))) == dumps(_sorted(json.loads(other)))
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,96 @@
+"""A model's answer as an event: what every way of capturing it writes alike.
+
+Used by Tap's manual calls and by the seams.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ... import schema
+from ...lines import is_plain
+from ...wire.reading import Reading, model_of
+from ..recorder.jsonable import frozen, jsonable
+from .failure import MAX_FRAMES, failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ...wire.neutral import ToolUse
+    from ..recorder.recorder import Recorder
+    from .calls import Calls, OpenCall
+
+
+def write_answer(
+    recorder: Recorder,
+    calls: Calls,
+    body: Any,
+    call: str | None,
+    opened: OpenCall | None,
+    *,
+    error: Any = None,
+    status: int | None = None,
+    first: dict[str, Any] | None = None,
+    last: dict[str, Any] | None = None,
+    frames: Any = None,
+    raw: Callable[[bool], dict[str, Any] | None] | None = None,
+    given_up: bool = False,
+    fresh: bool = False,
+) -> list[ToolUse]:
+    """Record a model.response; returns the tool uses it asks for.
+
+    ``first`` and ``last`` are further fields, ``frames`` tells who asked, ``raw`` keeps the stream it came
+    in, as emit_answer wants it; one that was ``given_up`` is not read to its end. A ``fresh`` body is ours.
+    """
+    told = failure(error)
+    # Looked at through a copy: objects may do anything when asked, other threads may change a dict.
+    plain = is_plain(body)
+    given, body = body, (body if fresh else frozen(body)) if plain else jsonable(body)
+    reading = Reading(body, opened.provider if opened is not None else None)
+    if told is None:
+        told = _refusal(body, reading, status, frames)
+    elif frames is not None and error is sys.exc_info()[1]:
+        _name_caller(told["frames"], frames())
+    fields = {
+        "call": call,
+        "status": status,
+        "duration_ms": opened.duration_ms() if opened is not None else None,
+        **(first or {}),
+        "model": model_of(body),
+        "stop_reason": reading.stop_reason(),
+        "usage": reading.usage(),
+    }
+    fields = {name: value for name, value in fields.items() if value is not None}
+    fields["error"] = told
+    if given is not None:
+        fields["body"] = body if plain else given
+    fields.update(last or {})
+    if call is None:
+        recorder.emit(schema.MODEL_RESPONSE, fields)
+        return []
+    recorder.emit_answer(fields, reading.answers() if told is None and plain else [], raw)
+    uses = reading.tool_uses()
+    calls.answered(call, opened, uses, given_up)
+    return uses
+
+
+def _name_caller(frames: list[str], callers: list[str]) -> None:
+    """An exception on its way out has met no frame of the agent's yet: the last gives way to who asked."""
+    if callers and callers[0] not in frames:
+        frames[MAX_FRAMES - 1 :] = callers[:1]
+
+
+def _refusal(body: Any, reading: Reading, status: int | None, frames: Any) -> dict[str, Any] | None:
+    """Return the error that an answer or its status is, None for a good one."""
+    found = reading.error()
+    bad = isinstance(status, int) and status >= 400
+    if found is None and not bad:
+        return None
+    kind, said = found or (None, body[:300] if isinstance(body, str) else "")
+    return {
+        "type": kind or (f"http_{status}" if status else None),
+        "message": said,
+        "frames": frames() if frames is not None else [],
+    }

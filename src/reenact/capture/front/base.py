@@ -1,0 +1,217 @@
+"""What Trace, StepLog and Tap have in common: where they write, how they end.
+
+They are vocabularies, not writers: with a path they own a recorder, without one they join the run at hand.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ...errors import UsageError
+from .. import guard
+from ..import_lock import import_lock
+from ..recorder.file import FileSink
+from ..recorder.recorder import Recorder
+from ..runs.location import absolute
+from .options import Options, check_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Self
+
+
+# Where events go besides a file: to a function, into memory, to several at once.
+#
+# Used by the front ends. ``receive`` gets one plain dict per event, in the recording thread.
+
+__all__ = ["CallbackSink", "FileSink", "MemorySink", "TeeSink"]
+
+
+class CallbackSink:
+    """Hand every event to a function as a plain dict, in the recording thread."""
+
+    def __init__(self, function: Callable[[dict[str, Any]], object], *, deltas: bool = False) -> None:
+        self.function = function
+        self.wants_full = not deltas
+
+    def receive(self, event: dict[str, Any]) -> None:
+        self.function(event)
+
+
+class MemorySink:
+    """Keep the newest events in a list, as plain dicts; for tests and notebooks."""
+
+    def __init__(self, limit: int = 10_000, *, deltas: bool = False) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.limit = limit
+        self.wants_full = not deltas
+
+    def receive(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
+        del self.events[: -self.limit]
+
+
+class TeeSink:
+    """Several sinks at once: at most one file, and any number of others."""
+
+    def __init__(self, *sinks: Any) -> None:
+        self.sinks = sinks
+
+
+class FrontEnd:
+    """Base of the three front ends; a context manager."""
+
+    def __init__(
+        self, target: Any, options: dict[str, Any], run_id: str | None = None, writer: Any = None
+    ) -> None:
+        self._options = Options(**options)
+        if options and target is None and writer is None and run_id is None:
+            raise UsageError(
+                f"{', '.join(options)}: without a path this joins the run at hand, whose options hold",
+                hint="give the options to reenact.run(...), or give a path",
+            )
+        if run_id is not None and (not isinstance(run_id, str) or not run_id):
+            raise UsageError(
+                f"a run id is non-empty text, not {run_id!r}", hint='for example run_id="run-abc123"'
+            )
+        self._run_id = run_id
+        self._own: Recorder | None = None
+        self._borrowed = False
+        if isinstance(target, Recorder):
+            self._own, self._borrowed = target, True
+        elif target is not None or writer is not None or run_id is not None:
+            self._pending = (target, writer)
+            split_target(target, writer, self._options)  # a wrong argument is told here
+            try:
+                self._begin()
+            except Exception as exc:
+                guard.pass_on(exc)  # else no descriptors, no memory: tried again with the first event
+
+    _pending: tuple[Any, Any] | None = None
+    _missed = 0
+
+    def _begin(self) -> None:
+        """Make the recorder of our own that was asked for, and write its head."""
+        if self._pending is None:
+            return
+        try:
+            self._own = self._new_recorder(*self._pending)
+        except Exception:
+            self._missed += 1
+            raise
+        self._pending = None
+        self._own.lost += max(0, self._missed - 1)  # the first attempt was the making, not an event
+        self._own.start()
+
+    def _new_recorder(self, target: Any, writer: Any) -> Recorder:
+        options = self._options
+        path, listeners = split_target(target, writer, options)
+        run = _current_run()
+        if run is not None and self._run_id == run.run_id and path is not None and not listeners:
+            adopted: Recorder = run.adopt(path, options)
+            self._borrowed = adopted is run.recorder()
+            return adopted
+        with import_lock:
+            from ...lines import new_id
+            from ..runs.location import elsewhere, in_folder, start_fields
+
+        run_id = self._run_id or new_id(16)
+        path = path and elsewhere(path, run_id)
+        if path is None and not listeners:
+            with import_lock:
+                from ..runs.location import default_folder
+
+            path = in_folder(default_folder(), options.name, run_id)
+        elif path is not None and (path.endswith("/") or os.path.isdir(path)):
+            path = in_folder(path, options.name, run_id)
+        parent = run._id_of_parent() if run is not None and run.run_id != run_id else None
+        head = start_fields(options.name, options, parent_run=parent)
+        return Recorder(path, options, run_id=run_id, head=head, listeners=listeners)
+
+    def _recorder(self) -> Recorder:
+        """Return the recorder for this very call: ours, or that of the run the caller is in."""
+        if self._pending is not None:
+            self._begin()
+        if self._own is not None:
+            return self._own
+        with import_lock:
+            from ..runs.current import current_recorder
+
+        return current_recorder()
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run this writes to."""
+        return self._recorder().run_id if self._pending is None else self._run_id or ""
+
+    @property
+    def path(self) -> str | None:
+        """The file this writes to, None for a callback."""
+        return self._recorder().path if self._pending is None else None
+
+    @property
+    def lost(self) -> int:
+        """Events that could not be recorded."""
+        return self._recorder().lost if self._pending is None else max(0, self._missed - 1)
+
+    def _swallow(self, doing: str, exc: Exception) -> None:
+        """Report and count an event that was lost before it came to the recorder."""
+        guard.swallow(doing, exc)
+        if self._own is not None:
+            self._own.lost += 1
+
+    def close(self) -> None:
+        """End what this began; a run that was joined goes on."""
+        if self._own is not None and not self._borrowed:
+            self._own.close("ok")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, exc: BaseException | None, tb: object) -> None:
+        if self._own is None or self._borrowed:
+            return
+        if exc is None:
+            self._own.close("ok")
+            return
+        with import_lock:
+            from ..calls.failure import failure
+            from ..runs import crashes
+
+        error = failure(exc)
+        self._own.emit("error", {"where": "block", "error": error})
+        crashes.seen(exc)
+        self._own.close("error" if isinstance(exc, Exception) else "cancelled", error=error)
+
+
+def split_target(target: Any, writer: Any, options: Options) -> tuple[str | None, tuple[Any, ...]]:
+    """Return the file and the listeners a front end was given."""
+    given = list(target.sinks) if isinstance(target, TeeSink) else [target]
+    if writer is not None:
+        given.append(writer)
+    path: str | None = None
+    listeners: list[Any] = []
+    for each in given:
+        if each is None:
+            continue
+        if hasattr(type(each), "receive"):
+            listeners.append(each)
+        elif isinstance(each, FileSink):
+            path = each.path
+        elif callable(each):
+            listeners.append(CallbackSink(each, deltas=options.deltas))
+        elif path is not None:
+            raise UsageError(
+                "two files for one recorder", hint="use two front ends, or one file and callbacks"
+            )
+        else:
+            path = check_path(each)
+    return path and absolute(path), tuple(listeners)
+
+
+def _current_run() -> Any:
+    """Return the run in this context; without loading the machinery if no run can exist yet."""
+    module = sys.modules.get("reenact.capture.runs.current")
+    return module.current_run.get() if module is not None else None

@@ -1,0 +1,279 @@
+"""Wrap a function without changing what it is: sync, async, generator and async generator alike.
+
+Used by ``@reenact.run`` and ``@tap.tool``. The wrapped function yields, returns and raises exactly as before.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from ... import protocols
+from ...errors import UsageError
+from ..import_lock import import_lock
+from ..recorder.jsonable import snapshot
+from ..runs.entry import entry_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .tap import Tap
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_ITEMS = 1_000
+"""Items of a generator that are kept as its result; all are counted."""
+
+
+BENEATH = "__reenact_run__"
+"""What ``@reenact.run`` decorates, on the decorated function: a replay calls it as a part of its own run."""
+
+
+class Watch(Protocol):
+    """What a wrapper reports: ``begin`` before the body runs, ``end`` however it ends. Neither raises."""
+
+    def begin(self, args: dict[str, Any]) -> Any: ...
+
+    def end(self, token: Any, result: Any, exc: BaseException | None) -> None: ...
+
+    def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
+        """Return what does the work of one call: the function, unless a recording stands in for it."""
+        return function
+
+    def pause(self, token: Any) -> None:
+        """A generator hands control back to its caller."""
+        return
+
+    def resume(self, token: Any) -> None:
+        """The caller has asked for the next item."""
+        return
+
+
+def watched(function: F, watch: Watch) -> F:
+    """Return the function with ``watch`` told of every call."""
+    bound = argument_binder(function)
+    if inspect.iscoroutinefunction(function):
+        return cast(F, _coroutine(function, watch, bound))
+    if inspect.isasyncgenfunction(function):
+        return cast(F, _async_generator(function, watch, bound))
+    if inspect.isgeneratorfunction(function):
+        return cast(F, _generator(function, watch, bound))
+
+    @functools.wraps(function)
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        given = bound(args, kwargs)
+        token = watch.begin(given)
+        try:
+            result = watch.body(function, given)(*args, **kwargs)
+        except BaseException as exc:
+            watch.end(token, None, exc)
+            raise
+        watch.end(token, result, None)
+        return result
+
+    return cast(F, plain)
+
+
+def _coroutine(function: Any, watch: Watch, bound: Any) -> Any:
+    @functools.wraps(function)
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        given = bound(args, kwargs)
+        token = watch.begin(given)
+        try:
+            result = await watch.body(function, given)(*args, **kwargs)
+        except BaseException as exc:  # cancellation too
+            watch.end(token, None, exc)
+            raise
+        watch.end(token, result, None)
+        return result
+
+    return coroutine
+
+
+def _generator(function: Any, watch: Watch, bound: Any) -> Any:
+    @functools.wraps(function)
+    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        given = bound(args, kwargs)
+        token = watch.begin(given)
+        items = _Items(watch, token)
+        try:
+            result = yield from items.watch_generator(watch.body(function, given)(*args, **kwargs))
+        except BaseException as exc:
+            watch.end(token, items.value(), None if isinstance(exc, GeneratorExit) else exc)
+            raise
+        watch.end(token, items.value(result), None)
+        return result
+
+    return generator
+
+
+def _async_generator(function: Any, watch: Watch, bound: Any) -> Any:
+    @functools.wraps(function)
+    async def generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        given = bound(args, kwargs)
+        token = watch.begin(given)
+        items = _Items(watch, token)
+        source = watch.body(function, given)(*args, **kwargs)
+        try:
+            item = await anext(source)
+            while True:
+                items.add(item)
+                try:
+                    sent = yield item
+                    watch.resume(token)
+                except GeneratorExit:
+                    watch.resume(token)
+                    await source.aclose()
+                    raise
+                except BaseException as exc:
+                    watch.resume(token)
+                    item = await source.athrow(exc)
+                else:
+                    item = await (anext(source) if sent is None else source.asend(sent))
+        except StopAsyncIteration:
+            watch.end(token, items.value(), None)
+        except BaseException as exc:
+            watch.end(token, items.value(), None if isinstance(exc, GeneratorExit) else exc)
+            raise
+
+    return generator
+
+
+class _Items:
+    """What a generator yielded, copied as it went by."""
+
+    def __init__(self, watch: Watch, token: Any) -> None:
+        self.watch = watch
+        self.token = token
+        self.kept: list[Any] = []
+        self.count = 0
+
+    def add(self, item: Any) -> None:
+        self.count += 1
+        if len(self.kept) < MAX_ITEMS:
+            self.kept.append(snapshot(item))
+        self.watch.pause(self.token)
+
+    def watch_generator(self, source: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        try:
+            item = next(source)
+            while True:
+                self.add(item)
+                try:
+                    sent = yield item
+                    self.watch.resume(self.token)
+                except GeneratorExit:
+                    self.watch.resume(self.token)
+                    source.close()
+                    raise
+                except BaseException as exc:
+                    self.watch.resume(self.token)
+                    item = source.throw(exc)
+                else:
+                    item = next(source) if sent is None else source.send(sent)
+        except StopIteration as stop:
+            return stop.value
+
+    def value(self, returned: Any = None) -> Any:
+        made: dict[str, Any] = {"yielded": self.kept, "count": self.count}
+        if returned is not None:
+            made["returned"] = returned
+        return made
+
+
+def argument_binder(
+    function: Callable[..., Any],
+) -> Callable[[tuple[Any, ...], dict[str, Any]], dict[str, Any]]:
+    """Return what turns a call's arguments into ``{name: value}``, ``self`` left out; it never raises."""
+    try:
+        signature: inspect.Signature | None = inspect.signature(function)
+    except Exception:  # annotations that name what only a type checker imports, for instance
+        signature = None
+
+    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        try:
+            if signature is not None:
+                bound = dict(signature.bind(*args, **kwargs).arguments)
+                first = next(iter(bound), None)
+                if first in ("self", "cls"):
+                    del bound[first]
+                return bound
+        except TypeError:
+            pass  # a wrong call: the function itself will say so
+        return {"args": list(args), **({"kwargs": kwargs} if kwargs else {})}
+
+    return bind
+
+
+def run_decorator(function: F, name: str | None, given: dict[str, Any]) -> F:
+    """Make every call of the function a run of its own."""
+    made = watched(function, _RunWatch(function, name, given))
+    setattr(made, BENEATH, function)
+    return made
+
+
+class _RunWatch(Watch):
+    def __init__(self, function: Callable[..., Any], name: str | None, given: dict[str, Any]) -> None:
+        self.name = name or getattr(function, "__name__", "run")
+        self.where = entry_of(function)
+        self.given = given
+
+    def begin(self, args: dict[str, Any]) -> Any:
+        with import_lock:
+            from ..runs.run import _Run
+
+        given = {**self.given, **self.where}
+        if given.get("input") is None:
+            given["input"] = args
+        entered = _Run(self.name, given)
+        entered.__enter__()
+        return entered
+
+    def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
+        token.__exit__(None, exc, None)
+
+    def pause(self, token: Any) -> None:
+        token.leave()
+
+    def resume(self, token: Any) -> None:
+        token.enter_again()
+
+
+# ``@tap.tool``: a tool that reports itself, before and after its work.
+
+
+def watch_tool(tap: Tap, function: F, name: str | None, effect: str | None) -> F:
+    """Return the tool with every call recorded; its kind of function stays what it was."""
+    if not callable(function):
+        raise UsageError(f"@tap.tool takes a function, not {type(function).__name__}")
+    return watched(function, _ToolWatch(tap, name or str(getattr(function, "__name__", "tool")), effect))
+
+
+class _ToolWatch(Watch):
+    def __init__(self, tap: Tap, name: str, effect: str | None) -> None:
+        self.tap = tap
+        self.name = name
+        self.effect = effect
+
+    def begin(self, args: dict[str, Any]) -> Any:
+        return self.tap.record_tool_call(self.name, args, effect=self.effect)
+
+    def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
+        responder = protocols.responder
+        if responder is None:
+            return function
+        with import_lock:
+            from ..answers.tools import standing_in
+            from .tap import calls_of
+
+        recorder = self.tap._recorder()
+        calls = calls_of(recorder)
+        opened = calls.open.get(calls.open_tool() or "")
+        asked = protocols.AskedTool(self.name, args, recorder, function, effect=self.effect, opened=opened)
+        return standing_in(function, asked, responder)
+
+    def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
+        self.tap.record_tool_result(self.name, result, exc, call=token)

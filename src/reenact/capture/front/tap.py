@@ -1,0 +1,217 @@
+"""Tap: the second article's capture of model and tool calls, reported by hand or by decorator."""
+
+from __future__ import annotations
+
+from ... import schema
+from .. import guard
+from ..calls.calls import Calls
+from ..calls.failure import failure
+from ..calls.model_response import write_answer
+from ..http.finished_streams import record_whole_ones
+from ..import_lock import import_lock
+from ..recorder.jsonable import snapshot
+from ..workspace import tree_now
+from .base import FrontEnd
+from .step_log import rounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar, overload
+
+    from ..recorder.recorder import Recorder
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    T = TypeVar("T")
+
+
+class Tap(FrontEnd):
+    """Record requests before they leave, answers when they come, tools around their work.
+
+    ``Tap(output_path="runs/run.jsonl")`` writes a file, ``Tap(writer=function)`` hands every event to a
+    function as a plain dict, ``Tap()`` joins the current run.
+    """
+
+    def __init__(self, output_path: Any = None, writer: Any = None, **options: Any) -> None:
+        if writer is not None and not callable(writer):
+            with import_lock:
+                from ...errors import UsageError
+
+            raise UsageError(
+                f"writer={writer!r} is not callable", hint="writer takes a function of one event"
+            )
+        super().__init__(output_path, options, writer=writer)
+
+    def record_model_request(
+        self,
+        body: Any,
+        provider: str | None = None,
+        *,
+        lane: str = "main",
+        url: str | None = None,
+        attempt: int | None = None,
+    ) -> str:
+        """Record a request before it is sent; returns the call id that its response takes. Never raises."""
+        try:
+            recorder = self._recorder()
+            body = decoded(body)
+            if provider is None:
+                with import_lock:
+                    from ...wire import reading
+
+                try:
+                    provider = reading.provider_of_request(body, url)
+                except Exception as exc:  # an object in the conversation that cannot be looked at
+                    guard.pass_on(exc)
+            calls = calls_of(recorder)
+            tree = tree_now(recorder)
+            call, opened = calls.begin(schema.MODEL_REQUEST, None)
+            opened.provider, opened.lane = provider, lane
+            fields = {"call": call, "lane": lane, "provider": provider, "url": url, "attempt": attempt}
+            fields["workspace"] = tree
+            recorder.emit_request(
+                {name: value for name, value in fields.items() if value is not None}, body, lane
+            )
+            return call
+        except Exception as exc:
+            self._swallow("record a model request", exc)
+            return ""
+
+    def record_model_response(
+        self,
+        body: Any = None,
+        *,
+        call: str | None = None,
+        error: Any = None,
+        status: int | None = None,
+        ttft_ms: float | None = None,
+    ) -> None:
+        """Record an answer, or ``error`` in its place; without ``call`` it ends the latest open request."""
+        try:
+            recorder = self._recorder()
+            calls = calls_of(recorder)
+            body = decoded(body)
+            call, opened = calls.end(call or None, schema.MODEL_REQUEST, None)
+            first = None if ttft_ms is None else {"ttft_ms": rounded(ttft_ms)}
+            write_answer(recorder, calls, body, call, opened, error=error, status=status, first=first)
+        except Exception as exc:
+            self._swallow("record a model response", exc)
+
+    def record_tool_call(
+        self, tool_name: str, args: Any = None, *, tool_id: str | None = None, effect: str | None = None
+    ) -> str:
+        """Record that a tool is about to run; returns the call id that its result takes. Never raises."""
+        try:
+            record_whole_ones()  # the answer that asks for this tool, if its client has not closed it yet
+            recorder = self._recorder()
+            calls = calls_of(recorder)
+            outer = calls.open_tool()
+            call, opened = calls.begin(schema.TOOL_CALLED, tool_name)
+            parent = calls.parent()
+            opened.tool_id = tool_id or calls.claim(parent, tool_name, args)
+            fields = {
+                "call": call,
+                "parent": parent,
+                "tool": tool_name,
+                "tool_id": opened.tool_id,
+                "args": args,
+            }
+            if effect is not None:
+                fields["effect"] = effect
+            if outer is not None:
+                fields["within"] = outer
+            recorder.emit(schema.TOOL_CALLED, fields)
+            return call
+        except Exception as exc:
+            self._swallow("record a tool call", exc)
+            return ""
+
+    def record_tool_result(
+        self, tool_name: str, result: Any = None, error: Any = None, *, call: str | None = None
+    ) -> None:
+        """Record how a tool ended; without ``call`` it ends the open one of that name. Never raises."""
+        try:
+            recorder = self._recorder()
+            call, opened = calls_of(recorder).end(call or None, schema.TOOL_CALLED, tool_name)
+            fields = {
+                "call": call,
+                "tool": tool_name,
+                "tool_id": opened.tool_id if opened is not None else None,
+                "duration_ms": opened.duration_ms() if opened is not None else None,
+                "error": failure(error),
+            }
+            if opened is not None and opened.replayed is not None:
+                fields["replayed"] = opened.replayed
+            try:
+                if (tree := tree_now(recorder)) is not None:
+                    fields["workspace"] = tree
+            finally:  # a Ctrl-C while we wait is the agent's; the tool has ended all the same
+                recorder.emit(schema.TOOL_RESULT, {**fields, "result": result})
+        except Exception as exc:
+            self._swallow("record a tool result", exc)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def tool(self, function: F) -> F: ...
+        @overload
+        def tool(
+            self, function: None = None, *, name: str | None = None, effect: str | None = None
+        ) -> Callable[[F], F]: ...
+
+    def tool(self, function: Any = None, *, name: str | None = None, effect: str | None = None) -> Any:
+        """Decorate a tool: every call is recorded around its work, whatever it returns or raises."""
+        if function is None:
+            return lambda each: self.tool(each, name=name, effect=effect)
+        with import_lock:
+            from .decorators import watch_tool
+
+        return watch_tool(self, function, name, effect)
+
+    def wrap(self, client: T) -> T:
+        """Record every call an SDK's client makes from now on; returns the same client."""
+        with import_lock:
+            from ..seams.wrap import wrap
+
+        wrap(self, client)
+        return client
+
+    def unwrap(self, client: T) -> T:
+        """Give a client back as it was."""
+        with import_lock:
+            from ..seams.wrap import unwrap
+
+        unwrap(client)
+        return client
+
+
+def calls_of(recorder: Recorder) -> Calls:
+    """Return the open calls of a recorder; a forked child has none."""
+    if recorder.calls is None:
+        with recorder.lock:
+            if recorder.calls is None:
+                recorder.calls = Calls(recorder.w, recorder.run_id)
+    calls: Calls = recorder.calls
+    return calls
+
+
+def decoded(body: Any) -> Any:
+    """Return a body as JSON values: wire bytes and text are decoded, SDK objects made plain."""
+    if isinstance(body, (bytes, bytearray, str)):
+        with import_lock:
+            import json
+
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError, TypeError) as exc:
+            guard.pass_on(exc)
+            return body if isinstance(body, str) else as_text(body)
+    return body if body is None or isinstance(body, (dict, list)) else snapshot(body)
+
+
+def as_text(data: bytes | bytearray) -> Any:
+    """Return bytes that are text as text: an error page, for instance."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data

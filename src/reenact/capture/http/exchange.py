@@ -1,0 +1,260 @@
+"""One HTTP call as a seam sees it: its request is on disk before it leaves, its answer once it has come.
+
+Every seam reports here and to nothing else; nothing in here raises into the agent. What arrives is only
+kept and counted; it is read when the answer is over.
+"""
+
+from __future__ import annotations
+
+from ... import schema
+from ...wire.json_values import mapping, string
+from ...wire.pairing import brought_results
+from ...wire.reading import error_of, kept_conversation, provider_of_request
+from ...wire.routes import MODEL
+from ...wire.streams import assemble, stream_kind
+from .. import guard
+from ..calls.failure import caller_frames
+from ..calls.model_response import write_answer
+from ..front.tap import as_text, calls_of
+from ..import_lock import import_lock
+from ..workspace import tree_now
+from . import finished_streams
+from .headers import REQUEST_ID, attempt_of, told_headers
+from .other_api_calls import answer_fields, request_fields, whole_body
+from .request_body import Sent
+from .response_body import Arrived
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from ...protocols import Live, Reply
+    from ..calls.calls import OpenCall
+    from ..recorder.recorder import Recorder
+
+    Headers = Iterable[tuple[str, str]]
+
+COMPLETE, CLOSED, FAILED, CANCELLED, CUT = "complete", "closed", "error", "cancelled", "cut"
+"""How an answer ended: whole, given up, by an exception, by one that is no error, in the middle."""
+
+
+def how_raised(exc: BaseException) -> str:
+    """Say how a call ended that raised this; what reads a body raises at its end, too."""
+    if isinstance(exc, StopIteration | StopAsyncIteration):
+        return COMPLETE
+    return FAILED if isinstance(exc, Exception) else CANCELLED
+
+
+class Exchange:
+    """A call that has begun; a seam tells it what comes back."""
+
+    _opened: OpenCall
+
+    def __init__(self, recorder: Recorder, sort: str, provider: str | None, method: str, url: str) -> None:
+        self.recorder = recorder
+        self.sort = sort
+        self.provider = provider
+        self.method = method
+        self.url = url
+        self.is_over = False
+        self._call = ""
+        self.fault: BaseException | None = None
+        """What has gone wrong meanwhile, if nobody has asked for the answer since."""
+        self._calls = calls_of(recorder)
+        self.request: Any = None
+        self.content_type: str | None = None
+        self.body_hash = 0
+        self.live: Live | None = None
+        """What is sent while a recording answers all others."""
+        self.replayed: str | None = None
+        """The recorded call whose answer this gets."""
+        self.given: Reply | None = None
+        """Another answer that it gets in the place of that."""
+        self._status: int | None = None
+        self._headers: list[tuple[str, str]] = []
+        self._by_name: dict[str, str] = {}
+        """The first header of each name in lower case."""
+        self.arrived = Arrived()
+        self._stream: str | None = None
+        self.sent: Sent | None = None
+        """Where a seam tells of a body that is made while it is sent."""
+        self._w = recorder.w  # another one in a forked child, where the answer is still the parent's
+
+    def leave(self, headers: list[tuple[str, str]], body: Any, fingerprint: int) -> None:
+        """Write the request."""
+        self.request = body
+        by_name = {name.lower(): value for name, value in reversed(headers)}
+        kind = by_name.get("content-type")
+        self.content_type, self.sent = kind, Sent(kind) if body is None else None
+        if self.sort != MODEL:
+            self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
+            about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
+            self.recorder.emit(schema.HTTP_REQUEST, request_fields(about, body, kind))
+            return
+        parent, tree = self._calls.open_tool(), tree_now(self.recorder)
+        self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
+        self.provider = self._opened.provider = self.provider or provider_of_request(body, self.url)
+        lanes, call, tried = self._calls.lanes, self._call, attempt_of(by_name)
+
+        def choose(goes_on: str | None) -> dict[str, Any]:
+            kept, results = kept_conversation(body), brought_results(body)
+            lane, attempt = lanes.begin(call, goes_on, fingerprint, tried, kept, results)
+            self._opened.lane = lane
+            return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
+
+        fields: dict[str, Any] = {
+            "provider": self.provider,
+            "url": self.url,
+            "parent": parent,
+            "workspace": tree,
+        }
+        fields["headers"] = told_headers(headers, request=True) or None
+        fields = {name: value for name, value in fields.items() if value is not None}
+        self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)
+
+    def forget(self) -> None:
+        """No answer will be told of any more: the call keeps no lane busy."""
+        self.is_over = True
+        self._calls.open.pop(self._call, None)
+        self._calls.lanes.end(self._call, failed=False)
+
+    def answered(
+        self, status: int, headers: Headers, *, decoded: bool = False, stream: str | None = None
+    ) -> None:
+        """Take in status and headers; the body comes in chunks.
+
+        ``decoded`` ones where the library has taken the content encoding off; ``stream`` says how it is
+        streamed where no header does.
+        """
+        try:
+            self._status = status
+            self._headers = list(headers)
+            self._by_name = {name.lower(): value for name, value in reversed(self._headers)}
+            encoding = self._header("content-encoding")
+            self.arrived.decoded = bool(stream or (encoding and encoding != "identity"))
+            if encoding and self.arrived.decoded and not decoded:
+                with import_lock:
+                    from ...wire.inflate import inflater
+
+                self.arrived.inflate = inflater(encoding)
+                self.arrived.is_sealed = self.arrived.inflate is None
+            if status < 400 and self.sort != "http":  # an error is told in one piece
+                kind = self._header("content-type")
+                self._stream = stream or stream_kind(self.provider, self.url, kind, self.request)
+            if not self._stream:
+                return
+            finished_streams.note(self)
+            texts, is_read = self.recorder.texts, not self.arrived.is_sealed
+            if is_read and texts.blob_folder and texts.content() == "full":
+                with import_lock:
+                    from .response_body import Spill
+
+                self.arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
+        except Exception as exc:
+            guard.swallow("record the beginning of an answer", exc)
+
+    def chunk(self, data: bytes) -> None:
+        """Take in bytes of the answer as they pass."""
+        try:
+            if self._w is self.recorder.w:
+                self.arrived.add(data)
+        except Exception as exc:
+            guard.swallow("record a piece of an answer", exc)
+
+    def raised(self, exc: BaseException) -> None:
+        """The library raised this. Never raises."""
+        self.end(how_raised(exc), exc)
+
+    def end(self, how: str = COMPLETE, exc: BaseException | None = None) -> None:
+        """Record the answer; called once, later calls change nothing. Never raises."""
+        if self.is_over:
+            return
+        self.is_over, self.fault = True, None  # whose frames may hold us
+        if self._w is not self.recorder.w:
+            self.arrived.close_spill()
+            return
+        try:
+            if self.recorder.closed and how in (CLOSED, CANCELLED):
+                self.recorder.lost += 1  # let go of by the collector or the loop: nobody's mistake to report
+            else:
+                self._end(how, exc)
+        except Exception as fault:
+            self.recorder.lost += 1
+            guard.swallow("record an answer", fault)
+        try:
+            self.forget()
+            self.arrived.forget_spill()
+        except Exception as fault:
+            guard.swallow("let go of an answer", fault)
+
+    def _end(self, how: str, exc: BaseException | None) -> None:
+        data = self.arrived.data()
+        error: Any = exc if how in (FAILED, CANCELLED) else None
+        body, first = self._body(data, how)
+        first.update(self.arrived.loss(first.get("problems", ())))
+        if isinstance(first.get("error"), tuple):
+            kind, said = first.pop("error")
+            error = error or {"type": kind, "message": said, "frames": caller_frames()}
+        elif how == CUT and first["ended"] != COMPLETE:
+            said = f"the connection ended after {len(data)} bytes of the answer"
+            error = {"type": "cut", "message": said, "frames": caller_frames()}
+        elif error is None and (named := self._header("x-amzn-errortype")):
+            said = (error_of(body, self.provider) or (None, ""))[1]
+            error = {"type": named.partition(":")[0], "message": said, "frames": caller_frames()}
+        self._calls.open.pop(self._call, None)
+        if self.sort != MODEL:
+            told = {"call": self._call, "sort": self.sort, "status": self._status}
+            fields = answer_fields(told, self._opened, body, error, self.sent)
+            fields["headers"] = told_headers(self._headers, method=self.method)
+            fields.update(self.arrived.loss(first.get("problems", ())))
+            self.recorder.emit(schema.HTTP_RESPONSE, fields)
+            return
+        first["request_id"] = self._header(*REQUEST_ID)
+
+        def keep(suspect: bool) -> dict[str, Any] | None:
+            return self.arrived.store(self.recorder.texts, data, body, self._opened.began, suspect=suspect)
+
+        last: dict[str, Any] = {
+            "headers": told_headers(self._headers),
+            "sent": self.sent and self.sent.told(),
+        }
+        last["replayed"] = self.replayed
+        uses = write_answer(
+            self.recorder, self._calls, body, self._call, self._opened,
+            error=error, status=self._status, first=first,
+            last={name: value for name, value in last.items() if value},
+            frames=caller_frames, raw=keep if self._stream else None,
+            given_up=first["ended"] == CLOSED, fresh=True,
+        )  # fmt: skip
+        failed = error is not None or (self._status or 0) >= 400
+        asked = None if failed else frozenset(str(use[0]) for use in uses) or None
+        name = string(mapping(body).get("id"))
+        self._calls.lanes.end(self._call, failed=failed, asked=asked, answer=name)
+
+    def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
+        """Return the answer, and how it ended."""
+        if self._status is None and not data:
+            return None, {"ended": how}
+        if self.arrived.is_sealed:
+            why = f"content encoding {self._header('content-encoding')} cannot be read here"
+            return None, {"ended": how, "problems": [why]}
+        if self._stream is None:
+            return whole_body(data, self.sort, self._header("content-type")), {"ended": how}
+        assembled = assemble(data, self.provider, self._header("content-type"))
+        is_short = how == COMPLETE and not self.arrived.missing
+        ended = COMPLETE if assembled.complete else CUT if is_short else how
+        ttft_ms = self.arrived.ms_until(assembled.first_content, self._opened.began)
+        first: dict[str, Any] = {"ttft_ms": ttft_ms, "ended": ended}
+        if assembled.error is not None:
+            first["ended"], first["error"] = FAILED, assembled.error
+        if assembled.problems:
+            first["problems"] = assembled.problems[:8]
+        return assembled.body, first
+
+    def _header(self, *names: str) -> str | None:
+        return next((self._by_name[name] for name in names if name in self._by_name), None)
+
+    def __del__(self) -> None:
+        if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
+            self.end(CLOSED if self.fault is None or self.recorder.closed else FAILED, self.fault)

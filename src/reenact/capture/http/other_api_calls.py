@@ -1,0 +1,64 @@
+"""Calls that ask no model for an answer as events: embeddings, files, any other traffic."""
+
+from __future__ import annotations
+
+from ...wire.reading import model_of
+from ...wire.routes import HTTP, MODEL, used
+from ..calls.failure import caller_frames, failure
+from ..front.tap import as_text
+from .request_body import body_before
+from .response_body import as_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..calls.calls import OpenCall
+    from .request_body import Sent
+
+
+def request_fields(about: dict[str, Any], body: Any, content_type: str | None) -> dict[str, Any]:
+    """Return the fields of an ``http.request``; ``about`` it is known what it is."""
+    if isinstance(body, bytes):
+        sent = body_before(body, content_type)
+        return {**about, "sent": sent} if sent else about
+    return about if body is None else {**about, "body": body}
+
+
+def whole_body(data: bytes, sort: str, content_type: str | None) -> Any:
+    """Return an answer as it is told: JSON as its value, else text, else bytes; None if there was nothing.
+
+    A text that is told is the very text, so one that is JSON by chance, or quoted, is not read as such.
+    """
+    is_other = sort == HTTP and content_type is not None and "json" not in content_type.lower()
+    found = None if is_other else as_json(data)
+    if sort != MODEL and isinstance(found, str):
+        found = None
+    return as_text(data) if found is None and data else found
+
+
+def answer_fields(
+    about: dict[str, Any], opened: OpenCall, body: Any, error: Any, sent: Sent | None
+) -> dict[str, Any]:
+    """Return the fields of an ``http.response``."""
+    status = about["status"] or 0
+    if error is None and status >= 400:
+        error = {"type": f"http_{status}", "message": "", "frames": caller_frames()}
+    fields = {
+        **about,
+        "duration_ms": opened.duration_ms(),
+        **_spent(about["sort"], body),
+        "error": failure(error),
+    }
+    if body is not None:
+        fields["body"] = body
+    told = sent.told() if sent is not None else None
+    return fields if told is None else {**fields, "sent": told}
+
+
+def _spent(sort: str, body: Any) -> dict[str, Any]:
+    """Return the model and the tokens an answer of a model API tells of."""
+    if sort == HTTP or not isinstance(body, dict):
+        return {}
+    told = {"model": model_of(body), "usage": used(body)}
+    return {name: value for name, value in told.items() if value is not None}

@@ -1,0 +1,383 @@
+"""What has come of an answer: its bytes with their times, and on disk while it is still coming."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from array import array
+from time import monotonic
+
+from .. import guard
+from ..import_lock import import_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ..recorder.encode import Texts
+    from ..redact.redactor import Redactor
+
+
+MAX_HELD = 32 << 20
+"""Bytes of one answer kept in memory; of a longer one the rest is not recorded, which is said."""
+MAX_PIECES = 100_000
+"""Pieces whose times are kept; what comes after them counts as the last one's."""
+
+
+class Arrived:
+    """The pieces of one answer, content encoding taken off."""
+
+    def __init__(self) -> None:
+        self.inflate: Callable[[bytes], bytes] | None = None
+        """Takes a content encoding off, where the library has not done so."""
+        self.decoded = False
+        """True if there was one."""
+        self.is_sealed = False
+        """True if there is one that nobody here can take off: no rule can look inside, so nothing is kept."""
+        self.spill: Spill | None = None
+        self.missing = 0
+        """Bytes that were not kept."""
+        self._data = bytearray()
+        self._sizes = array("Q")
+        self._times = array("d")
+
+    def add(self, data: bytes) -> None:
+        """Take in the next piece."""
+        if self.is_sealed:
+            return
+        if self.inflate is not None:
+            try:
+                data = self.inflate(data)
+            except Exception as exc:  # it is not in the encoding that its header names
+                guard.pass_on(exc)
+                self.is_sealed = True
+                return
+        room = MAX_HELD - len(self._data)
+        if len(data) > room:
+            self.missing += len(data) - room
+            data = data[:room]
+            if not data:
+                return
+        self._data += data
+        if len(self._sizes) < MAX_PIECES:
+            self._sizes.append(len(data))
+            self._times.append(monotonic())
+        else:
+            self._sizes[-1] += len(data)
+        if self.spill is not None:
+            self.spill.add(data)
+
+    def forget_spill(self) -> None:
+        """The answer is recorded: nothing of it is needed on disk."""
+        if self.spill is not None:
+            self.spill.remove()
+
+    def close_spill(self) -> None:
+        """In a forked child: what is on disk is the parent's, the descriptor ours."""
+        if self.spill is not None:
+            self.spill.close()
+
+    def tail(self, size: int) -> bytes:
+        """Return the last bytes of it."""
+        return bytes(self._data[-size:])
+
+    def data(self) -> bytes:
+        """Return all that is kept."""
+        return bytes(self._data)
+
+    def loss(self, problems: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the fields that say what was not kept, beside the problems there are."""
+        if not self.missing:
+            return {}
+        said = f"{self.missing} bytes more had come than are kept of one answer"
+        return {"problems": [said, *problems], "lossy": True}
+
+    def ms_until(self, offset: int | None, began: float) -> float | None:
+        """Return when the byte at an offset arrived, in milliseconds since the call began."""
+        if offset is None:
+            return None
+        upto = 0
+        for size, at in zip(self._sizes, self._times, strict=True):
+            upto += size
+            if upto >= offset:
+                return round((at - began) * 1000, 3)
+        return None
+
+    def store(
+        self, texts: Texts, data: bytes, body: Any, began: float, *, suspect: bool
+    ) -> dict[str, Any] | None:
+        """Keep the stream as it came, and ``body`` came of it; returns what stands for it in the line."""
+        if not data:
+            return None
+        with import_lock:
+            pass
+
+        pieces = zip(self._sizes, self._times, strict=True)
+        chunks = ",".join([f"[{size},{(at - began) * 1000:.3f}]" for size, at in pieces])
+        raw = store(texts, data, body if suspect else None, chunks, decoded=self.decoded)
+        if raw is not None and self.missing:
+            raw["lossy"] = True
+        return raw
+
+
+def as_json(data: bytes | None) -> Any:
+    """Return bytes decoded as JSON, None if they are none."""
+    if not data or data[:1] not in b'{["tfn-0123456789 \t\r\n':
+        return None
+    with import_lock:
+        import json
+
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+# A stream as it came, kept beside the trace: its bytes, and when each piece of them arrived.
+#
+# The blob is zlib of a JSON line ``{"chunks": [[bytes, ms], …]}`` followed by the bytes. ``form`` says what
+# they are: ``exact``, ``decoded`` (a content encoding was taken off) or ``rebuilt`` (secrets were replaced;
+# the pieces are then not told). A stream whose answer holds a secret is not kept: it comes a few letters at
+# a
+# time, which no rule can see in the bytes.
+
+
+def store(texts: Texts, data: bytes, body: Any, chunks: str, *, decoded: bool) -> dict[str, Any] | None:
+    """Write the blob; returns what stands for it in the line, None where content is not kept.
+
+    ``body`` is the answer that was put together from it, if that may hold a secret; ``chunks`` are the pieces
+    it came in, as JSON.
+    """
+    if texts.blob_folder is None or texts.content() != "full":
+        return None
+    if texts.redactor is not None and texts.redactor.finds(body):
+        return {"withheld": "secret"}
+    with import_lock:
+        import zlib
+
+    form = "decoded" if decoded else "exact"
+    cleaned = data if texts.redactor is None else cleaned_bytes(data, texts.redactor)
+    if cleaned is not data:
+        data, form, chunks = cleaned, "rebuilt", ""
+    packed = zlib.compress(f'{{"chunks":[{chunks}]}}\n'.encode("ascii") + data, 1)
+    try:
+        digest = texts.blobs().put(packed)
+    except OSError as exc:
+        guard.tell(f"blob:{exc.errno}", f"could not keep a stream as it came ({guard.explain(exc)}).")
+        return None
+    return {"$blob": f"sha256:{digest}", "bytes": len(packed), "form": form}
+
+
+def cleaned_bytes(data: bytes, redactor: Redactor) -> bytes:
+    """Return bytes of text without their secrets: the same object if there are none."""
+    if not redactor.may_hold(data):
+        return data
+    text = data.decode("utf-8", "surrogateescape")
+    cleaned = redactor.text(text)
+    return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")
+
+
+# What a stream says, put together from its events: a secret said a few letters at a time is seen in it.
+#
+# Used by the spill, for every few pieces of a stream. A word waits until it is over and has been looked at;
+# with the first secret nothing more is let through.
+
+_TEXT = re.compile(
+    rb'"(?:t(?:ext|hinking|ranscript|ool_plan)|c(?:ontent|ode)|d(?:elta|iff)|arguments|partial_json|input'
+    rb'|re(?:asoning(?:_content|_text)?|fusal|sponse))": ?"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+)
+"""Where the providers put what is said, as it stands in an event; names by their first letters, for speed."""
+_PACKED = re.compile(rb'"bytes": ?"([A-Za-z0-9+/=]+)"')
+"""Bedrock's invoke: an event inside an event, as base64."""
+_PLAIN = bytes(byte if byte < 128 else 32 for byte in range(256))
+"""A letter beyond ASCII ends a word as a space does; so does a backslash: a line feed, a quote."""
+_BEFORE = 160
+"""Bytes before a word that may say what it is: a name, a URL it ends."""
+_LONGEST_WORD = 4_096
+
+
+class Said:
+    """The text of one stream so far: its end, and the events that say a word which is not over."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._text = b""
+        self._word = 0
+        """Bytes of the word that is not over."""
+        self._waiting = bytearray()
+        self.holds_secret = False
+
+    def passes(self, block: bytes) -> bytes:
+        """Take in whole events; returns what may be written, of these and those before, without secrets."""
+        found = list(_TEXT.finditer(block))
+        pieces = [piece[1] for piece in found]
+        if b'"bytes":' in block:
+            pieces += [piece for packed in _PACKED.findall(block) for piece in _unpacked(packed)]
+        said = b"".join(pieces).translate(_PLAIN)
+        if not said:
+            return self._keep(block) if self._waiting else cleaned_bytes(block, self._redactor)
+        text = self._text + said
+        over = max(said.rfind(b" "), said.rfind(b"\\")) + 1
+        if not over and self._word + len(said) < _LONGEST_WORD:
+            self._text, self._word = text, self._word + len(said)
+            return self._keep(block)
+        self._word = word = len(said) - over if over else 0
+        self._text = text[-_BEFORE - word :]
+        begins = 0 if word else len(block)
+        if word and found and word <= len(pieces[-1]):
+            begins = _begins(block, found[-1].start())
+        before, self._waiting = bytes(self._waiting) + block[:begins], bytearray(block[begins:])
+        if not self._redactor.may_hold(b'%b" "%b' % (before, text)):  # one look for both, nearly always
+            return before
+        if self._redactor.may_hold(text) and self._redactor.finds(text.decode("ascii")):
+            self.holds_secret = True
+            self._waiting.clear()
+            return b""
+        return cleaned_bytes(before, self._redactor)
+
+    def _keep(self, block: bytes) -> bytes:
+        self._waiting += block
+        return b""
+
+
+def _begins(block: bytes, at: int) -> int:
+    """Return where the event begins that says what is said here."""
+    line = block.rfind(b"\n", 0, at) + 1
+    return line or max(block.rfind(b'"}', 0, at), 0)
+
+
+def _unpacked(packed: bytes) -> list[bytes]:
+    with import_lock:
+        from binascii import Error, a2b_base64
+
+    try:
+        return _TEXT.findall(a2b_base64(packed))
+    except Error:
+        return []
+
+
+# What has come of a stream so far, on disk: ``<stem>.blobs/<call>.part``, until the answer is recorded.
+#
+# SIGKILL leaves it there, and the reader shows it. Redacted as it is written; up to 512 bytes are held
+# back,
+# so that a secret that arrives in two pieces of a line is seen whole, and the events of a word that is not
+# over, so that one is seen that is said a few letters at a time. With such a one the file ends.
+
+LOOKED_AT, LONG, HELD_BACK = 512, 8_192, 256
+"""Bytes that are looked at together; of an event too long to wait for its end; of such a one that wait."""
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+_may_stay_open = [True] * 32
+"""One for each descriptor that may be kept: with a thousand streams at once, the agent needs its own."""
+
+
+class Spill:
+    """One stream's file."""
+
+    def __init__(self, folder: str, call: str, redactor: Redactor | None) -> None:
+        self.path = os.path.join(folder, f"{call}.part")
+        self._redactor = redactor
+        self._held = b""
+        self._said = None if redactor is None else Said(redactor)
+        self._is_over = False
+        self._fd = self._create(folder)
+        state = os.fstat(self._fd)
+        self._identity = state.st_dev, state.st_ino
+        try:
+            _may_stay_open.pop()
+        except IndexError:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def _create(self, folder: str) -> int:
+        flags = _FLAGS | os.O_CREAT | os.O_EXCL
+        try:
+            return os.open(self.path, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            return os.open(self.path, flags, 0o600)
+
+    def add(self, data: bytes) -> None:
+        """Append what arrived, events that are whole; of a long unfinished one all but its end.
+
+        A few pieces are looked at together; what waits for them is little.
+        """
+        if self._is_over:
+            return
+        self._held = held = self._held + data if self._held else data
+        if len(held) < LOOKED_AT:
+            return
+        upto = _end_of_events(held)
+        if not upto:
+            return
+        self._held = held[upto:]
+        block = held[:upto] if self._said is None else self._said.passes(held[:upto])
+        try:
+            if block:
+                self._write(block)
+            elif self._said is not None and self._said.holds_secret:
+                self.close()
+        except OSError as exc:
+            self.close()
+            guard.tell(f"part:{exc.errno}", f"a stream is not kept as it arrives ({guard.explain(exc)}).")
+
+    def _write(self, data: bytes) -> None:
+        """Append to the file, and to no other that has got its descriptor since."""
+        fd = self._fd if self._is_ours() else os.open(self.path, _FLAGS)
+        try:
+            if os.write(fd, data) < len(data):  # what came after it would stand at a wrong place
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            if fd != self._fd:
+                os.close(fd)
+
+    def _is_ours(self) -> bool:
+        """False without a descriptor of our own: an agent may close all it finds, and open others."""
+        if self._fd < 0:
+            return False
+        try:
+            state = os.fstat(self._fd)
+        except OSError as exc:
+            guard.pass_on(exc)
+            self._let_go()
+            return False
+        if (state.st_dev, state.st_ino) == self._identity:
+            return True
+        self._let_go()
+        return False
+
+    def _let_go(self) -> None:
+        self._fd = -1
+        _may_stay_open.append(True)
+
+    def close(self) -> None:
+        """Stop writing; what is there stays."""
+        self._is_over = True
+        if self._is_ours():
+            fd = self._fd
+            self._let_go()
+            os.close(fd)
+
+    def __del__(self) -> None:
+        """An answer that nobody ended, after a fault of ours: the agent gets the descriptor back."""
+        try:
+            self.close()
+        except Exception:  # half made, or the interpreter ends
+            pass
+
+    def remove(self) -> None:
+        """The answer is recorded: this is no longer needed."""
+        try:
+            self.close()
+            os.unlink(self.path)
+        except OSError as exc:
+            guard.pass_on(exc)
+
+
+def _end_of_events(data: bytes) -> int:
+    """Return where the last whole event ends: a line, or the object in a frame of Bedrock's binary stream."""
+    upto = data.rfind(b"\n") + 1
+    if len(data) - upto > HELD_BACK and (at := data.rfind(b'"}', upto)) >= 0:
+        upto = at + 2
+    return upto if len(data) - upto <= LONG else len(data) - HELD_BACK

@@ -1,0 +1,95 @@
+"""Who listens at the seams: which requests are calls to be recorded, in which run, and whether they leave."""
+
+from __future__ import annotations
+
+from ... import protocols
+from ...errors import Diverged
+from ...wire.routes import HTTP, Route, host_of, may_be_model, route_of
+from .. import guard
+from . import finished_streams, recorded_once
+from .exchange import Exchange
+from .parsed_requests import parsed
+from .response_body import as_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..recorder.recorder import Recorder
+
+    Headers = Iterable[tuple[str, str]]
+
+met: dict[str, int] = {}
+"""Every host a seam of this process saw, and how many calls to it were recorded: the proof of coverage."""
+
+
+def _count(hosts: dict[str, int], host: str, calls: int = 1) -> None:
+    if host in hosts or len(hosts) < 1_000:
+        hosts[host] = hosts.get(host, 0) + calls
+
+
+class Watch:
+    """Who records what a seam sees: a tap, or whatever run the calling code is in."""
+
+    def __init__(
+        self, recorder: Callable[[], Recorder], hosts: tuple[str, ...] = (), *, everything: bool = False
+    ) -> None:
+        self.recorder = recorder
+        self.hosts = hosts
+        """Further hosts that serve models."""
+        self.everything = everything
+        """True to record traffic that is no model's, too."""
+        self.others: dict[str, int] = {}
+        """Calls that were not recorded, by host."""
+        self.is_off = False
+        """True once nobody is to be told any more; seams that could not be taken out pass everything on."""
+
+    def begin(
+        self, method: str, url: str, headers: Headers, body: bytes | None, *, lost: str | None = None
+    ) -> Exchange | None:
+        """Record that a request is about to leave; None if it is not to be recorded.
+
+        ``lost`` says why it could not leave where a recording has answered those before it. Never raises,
+        but for what ends a run that is re-enacted.
+        """
+        if self.is_off or recorded_once.is_further_down(method, body):
+            return None
+        try:
+            url = url.partition("#")[0]  # never sent
+            host = host_of(url)
+            given = parsed(body) if self.everything or may_be_model(url, self.hosts) else None
+            _count(met, host, 0)
+            route = route_of(method.upper(), url, given, self.hosts)
+            if route is None:
+                if not self.everything or recorded_once.is_carried(url):
+                    _count(self.others, host)
+                    return None
+                route = Route(HTTP, None)
+            finished_streams.record_whole_ones()
+            recorder, leaving, live, told = self.recorder(), None, None, list(headers)
+            if protocols.responder is not None:
+                asked = body if given is None else given
+                leaving = protocols.Leaving(route.sort, method.upper(), url, told, asked, recorder)
+                leaving.lost = lost
+                live = protocols.responder.live(leaving)
+                if live is not None and lost is not None:
+                    raise Diverged(f"a WebSocket cannot go live here: {lost}")
+                if live is not None:
+                    url = url if live.url is None else live.url
+                    body, given = (body, given) if live.body is None else (live.body, as_json(live.body))
+            exchange = Exchange(recorder, route.sort, route.provider, method.upper(), url)
+            exchange.live, exchange.body_hash = live, hash(body)
+            if leaving is not None:
+                exchange.given, exchange.replayed = leaving.given, leaving.replayed
+            try:
+                exchange.leave(told, body if given is None else given, hash((url, body)))
+            except BaseException:  # an interrupt, too
+                exchange.forget()  # no answer to a request that is not there
+                raise
+            _count(met, host)
+            return exchange
+        except Exception as exc:
+            if protocols.responder is not None:  # not recorded and not answered, it would just be sent
+                raise Diverged(f"a request cannot be answered: {guard.explain(exc)}") from exc
+            guard.swallow("record a request", exc)
+            return None

@@ -1,0 +1,546 @@
+"""History once: of a request's body, write only what the run's trace does not hold yet.
+
+A request repeats the whole conversation, so a naive recorder's file grows with the square of the turns.
+The recorder hands every request to ``History``, which names a base, what is kept of it, and writes the rest.
+A list is compared with our own copies, never with the caller's objects: an edit in place is seen.
+"""
+
+from __future__ import annotations
+
+import marshal
+from _operator import ne
+from itertools import compress, count
+
+from ... import schema
+from ...lines import dumps, is_plain, quote
+from .. import guard
+from ..import_lock import import_lock
+from .blobs import INLINE_MAX
+from .encode import CAP
+from .jsonable import frozen, jsonable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .encode import Texts
+    from .recorder import Recorder
+
+
+# Our own copies of JSON values: cheap to compare with the caller's, and exact.
+#
+# Used by History. Containers are copied, strings shared. ``==`` of Python takes 1, 1.0 and True for equal,
+# JSON does not, so numbers are wrapped.
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    Copy: TypeAlias = Any
+    Change: TypeAlias = tuple[list[str], dict[str, Any]]
+else:
+    Copy = object
+
+MAX_CHANGES = 6
+MAX_SET_BYTES = 400
+"""A change larger than this is not small; the element is then written in full."""
+
+
+class Exact:
+    """A number that equals only the same number of the same type."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        mine = self.value
+        if type(other) is Exact:
+            other = other.value
+        return type(other) is type(mine) and (other is mine or str(other) == str(mine))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def copy_of(plain: Any) -> Copy:
+    """Copy a plain value; strings stay the caller's own objects, as they cannot change."""
+    kind = type(plain)
+    if kind is str or plain is None:
+        return plain
+    if kind is dict:
+        return {key: item if type(item) is str else copy_of(item) for key, item in plain.items()}
+    if kind is list:
+        return [item if type(item) is str else copy_of(item) for item in plain]
+    return Exact(plain)
+
+
+def plain_of(copy: Any) -> Any:
+    """Turn a copy back into the plain value."""
+    kind = type(copy)
+    if kind is dict:
+        return {key: plain_of(item) for key, item in copy.items()}
+    if kind is list:
+        return [plain_of(item) for item in copy]
+    return copy.value if kind is Exact else copy
+
+
+def small_change(before: Copy, after: Any) -> Change | None:
+    """Return ``(drop, set)`` by JSON pointer that turns a copy into a plain value, None if it is not small.
+
+    Applied in that order they give the value's keys in the value's own order too, so that both have
+    the same text.
+    """
+    drop: list[str] = []
+    put: dict[str, Any] = {}
+    if not _compare(before, after, "", drop, put) or not (drop or put):
+        return None
+    return (drop, put) if len(dumps(put)) <= MAX_SET_BYTES else None
+
+
+def _compare(before: Any, after: Any, at: str, drop: list[str], put: dict[str, Any]) -> bool:
+    if len(drop) + len(put) > MAX_CHANGES:
+        return False
+    if after == before:
+        return True
+    kind = type(before)
+    if kind is dict and type(after) is dict:
+        kept = [key for key in before if key in after]
+        if [*kept, *(key for key in after if key not in before)] != list(after):
+            return False  # the keys stand in another order
+        drop += [f"{at}/{_escape(key)}" for key in before if key not in after]
+        for key, item in after.items():
+            here = f"{at}/{_escape(key)}"
+            if key not in before:
+                put[here] = item
+            elif not _compare(before[key], item, here, drop, put):
+                return False
+        return True
+    if kind is list and type(after) is list and len(before) == len(after):
+        pairs = enumerate(zip(before, after, strict=True))
+        return all(_compare(old, new, f"{at}/{index}", drop, put) for index, (old, new) in pairs)
+    if not at:
+        return False
+    put[at] = after
+    return True
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+# Requests as the file holds them: what a later request can build on.
+#
+# Used by History. A base is a list of our own copies; a pure continuation extends it in place.
+
+FEW = 2
+"""Elements at a list's end that a moved cache marker changes; up to here a list counts as continued."""
+
+
+class Element:
+    """One message of a conversation that stands in the file."""
+
+    __slots__ = ("copy", "origin", "touched")
+
+    def __init__(self, copy: Copy, origin: tuple[str, int], touched: bool) -> None:
+        self.copy = copy
+        self.origin = origin
+        """The request and position where a reader finds it."""
+        self.touched = touched
+        """True if what stands in the file differs from what the agent sent: redacted or moved to a blob."""
+
+
+class Base:
+    """A request as the file holds it; a pure continuation extends it in place."""
+
+    __slots__ = ("call", "chains", "copies", "elements", "key", "lane", "rest")
+
+    def __init__(self, key: str, lane: str) -> None:
+        self.key = key
+        self.lane = lane
+        self.call = ""
+        self.elements: list[Element] = []
+        self.copies: list[Copy] = []
+        self.chains = bytearray()
+        """Eight bytes after every element."""
+        self.rest: dict[str, Copy] = {}
+
+    def chain(self, n: int) -> bytes:
+        return bytes(self.chains[8 * n - 8 : 8 * n]) if n else bytes(8)
+
+    def common(self, raw: list[Any]) -> int:
+        """Return how many leading elements are equal."""
+        try:
+            differ = map(ne, raw, self.copies)
+            return next(compress(count(), differ), min(len(raw), len(self.copies)))
+        except Exception as exc:  # an element whose == raises
+            guard.pass_on(exc)
+            return 0
+
+
+def goes_on(base: Base | None, kept: int, raw: list[Any]) -> str | None:
+    """Return the lane of the conversation that a request goes on with, None for a new one."""
+    if (
+        base is None
+        or raw is None
+        or not kept
+        or len(raw) < len(base.copies)
+        or kept + FEW < len(base.copies)
+    ):
+        return None
+    for copy, element in zip(base.copies[kept:], raw[kept:], strict=False):
+        if not is_plain(element) or not _says_the_same(copy, element):
+            return None  # only the beginning is the same, a system prompt for instance
+    return base.lane
+
+
+def _says_the_same(copy: Copy, element: Any) -> bool:
+    """True if only a marker was moved: another text in the same place is another conversation."""
+    with import_lock:
+        from ...wire.reading import text
+
+    return small_change(copy, element) is not None and text(plain_of(copy)) == text(element)
+
+
+def copy_equal(raw: Any, copy: Copy) -> bool:
+    try:
+        return bool(raw == copy)
+    except Exception as exc:
+        guard.pass_on(exc)
+        return False
+
+
+def conversation_key(body: Any) -> str | None:
+    """Return which key of a body holds the conversation as a list."""
+    if type(body) is dict:
+        for name in schema.LISTS:
+            if type(body.get(name)) is list:
+                return name
+    return None
+
+
+# The model's own answers: a request that sends one back need not write it again.
+#
+# Used by History. An answer is kept as compact bytes per key of the part an agent would append to its
+# messages.
+
+MAX_ANSWERS = 8
+MAX_BYTES = 32 << 10
+_NOT_THE_MODELS = ("user", "system", "tool", "developer")
+_EXACT = 0
+"""The marshal version whose bytes depend on the value alone, not on interning or sharing."""
+
+
+class Answers:
+    """The last answers of a run, newest last."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[str, str, dict[str, bytes]]] = []
+        """(call, JSON pointer into the response's body, each key's exact bytes)."""
+
+    def clear(self) -> None:
+        self.parts.clear()
+
+    def add(self, call: str, parts: list[tuple[str, dict[str, Any]]]) -> None:
+        """Remember the parts of an answer whose line stands in the file as it was received."""
+        for pointer, part in parts:
+            try:
+                exact = {key: marshal.dumps(item, _EXACT) for key, item in part.items() if type(key) is str}
+            except ValueError:  # an object in it, or nested too deeply
+                continue
+            if sum(map(len, exact.values())) <= MAX_BYTES:
+                self.parts.append((call, pointer, exact))
+        del self.parts[:-MAX_ANSWERS]
+
+    def reference(self, element: Any) -> str | None:
+        """Return ``{"$answer": …}`` if the element is made of one answer's values."""
+        if type(element) is not dict or not element or not self.parts:
+            return None
+        if element.get("role") in _NOT_THE_MODELS:
+            return None
+        try:
+            wanted = {key: marshal.dumps(item, _EXACT) for key, item in element.items()}
+        except ValueError:
+            return None
+        for call, pointer, exact in reversed(self.parts):
+            for key, item in wanted.items():
+                if exact.get(key) != item:
+                    break
+            else:
+                at = f',"at":{dumps(pointer)}' if pointer else ""
+                keys = "" if list(wanted) == list(exact) else f',"keys":{dumps(list(wanted))}'
+                return f'{{"$answer":{dumps(call)}{at}{keys}}}'
+        return None
+
+
+try:
+    from _blake2 import blake2b
+except ImportError:  # a build without the module
+    from hashlib import blake2b
+
+MAX_BASES = 8
+_ABSENT = object()
+
+
+class History:
+    """What the run's requests and answers have in common; one per recorder, freed with the run."""
+
+    def __init__(self) -> None:
+        self.bases: list[Base] = []
+        """Least recently used first."""
+        self.answers = Answers()
+        self.resets = 0
+        """Tells what was written before everything had to be forgotten from what was written after it."""
+
+    def reset(self) -> None:
+        """Forget everything: the next request is written in full."""
+        self.resets += 1
+        self.bases.clear()
+        self.answers.clear()
+
+    def write_request(
+        self,
+        recorder: Recorder,
+        fields: dict[str, Any],
+        body: Any,
+        lane: str | Callable[[str | None], dict[str, Any]],
+    ) -> bool:
+        """Write the event; ``fields`` are all but the body's. Under the lock."""
+        texts, given = recorder.texts, body
+        content = texts.content()
+        fresh = callable(lane)  # a seam has parsed the body itself
+        ours = content != "full" or type(body) is not dict or not _has_plain_keys(body)
+        if ours:
+            body = texts.withhold("body", jsonable(body), content)
+        key = conversation_key(body)
+        found: tuple[Base | None, int] = (None, 0)
+        if callable(lane):
+            if key is not None:
+                found = self.nearest(key, body[key])
+            told = {
+                name: value
+                for name, value in lane(goes_on(*found, body[key] if key else [])).items()
+                if value
+            }
+            fields, lane = {**told, **fields}, str(told["lane"])
+        text, full, _ = texts.of(fields, CAP, bool(recorder.listeners))
+        if recorder.listeners:
+            plain = {"body": texts.clean("body", given, content)}
+            full += texts.join(texts.shorten(plain, INLINE_MAX, inline=True))
+        if key is None:
+            text += texts.join(texts.shorten({"body": texts.clean("body", body, "full", ours=ours)}, CAP))
+            return recorder.write(schema.MODEL_REQUEST, fields, text, full, held=True)
+        if not ours:  # our own list: another thread may add a message while we look at them
+            body = {**body, key: list(body[key])}
+        base, kept = found
+        if base is None or base.lane != lane:
+            base, kept = self.best_base(key, lane, body[key])
+        if not ours and kept < len(body[key]) and not is_plain(body[key][kept]):
+            # SDK objects among the messages never equal our copies; made plain, they do.
+            body, ours = jsonable(body), True
+            base, kept = self.best_base(key, lane, body[key])
+        request = _Request(self, recorder.texts, fields["call"], key, body, lane, base, kept, ours, fresh)
+        resets = self.resets
+        written = recorder.write(schema.MODEL_REQUEST, fields, text + request.text(), full, held=True)
+        if not written:
+            self.reset()
+        elif resets == self.resets:  # else the line was the last of its segment, and nothing may refer to it
+            request.commit()
+        return written
+
+    def nearest(self, key: str, raw: list[Any]) -> tuple[Base | None, int]:
+        """Return the base that shares the longest prefix, whatever its lane; of several the newest."""
+        found: tuple[Base | None, int] = (None, 0)
+        for base in self.bases:
+            if base.key == key and (common := base.common(raw)) >= found[1]:
+                found = base, common
+        return found
+
+    def best_base(self, key: str, lane: str, raw: list[Any]) -> tuple[Base | None, int]:
+        """Return the base that shares the longest prefix, the same lane's newest first."""
+        best: Base | None = None
+        kept = 0
+        newest_first = self.bases[::-1]
+        for base in sorted(newest_first, key=lambda each: each.lane != lane):
+            if base.key == key:
+                common = base.common(raw)
+                if best is None or common > kept:
+                    best, kept = base, common
+                if kept and kept + FEW >= len(base.copies):
+                    break
+        return best, kept
+
+
+class _Request:
+    """One request on its way into the file."""
+
+    def __init__(
+        self,
+        history: History,
+        texts: Texts,
+        call: str,
+        key: str,
+        body: dict[str, Any],
+        lane: str,
+        base: Base | None,
+        kept: int,
+        ours: bool,
+        fresh: bool,
+    ) -> None:
+        self.history = history
+        self.texts = texts
+        self.call = call
+        self.key = key
+        self.lane = lane
+        self.body = body
+        self.ours = ours
+        """True if the body is our own plain copy already, with ``$`` keys doubled."""
+        self.fresh = fresh
+        """True if nobody else has it, so that it will not change."""
+        self.raw: list[Any] = body[key]
+        self.base = base
+        self.kept = kept
+        self.new: list[Element] = []
+        self.chains = bytearray()
+        self.rest: dict[str, Copy] = {}
+        self.lossy = False
+
+    def text(self) -> str:
+        """Return ``base keep n chain body`` as they stand in the line."""
+        elements = self._element_texts()
+        keep: list[str] = []
+        parts: list[str] = []
+        for name, value in self.body.items():
+            quoted = quote(name if len(name) < 20 else self.texts.name(name))
+            if name == self.key:
+                if self.kept:
+                    keep.append(f"{quoted}:{self.kept}")
+                if elements or not self.kept:
+                    parts.append(f"{quoted}:[{','.join(elements)}]")
+            elif self._is_kept(name, value):
+                keep.append(f"{quoted}:true")
+            else:
+                plain, text, _ = self._stored(value, name)
+                self.rest[name] = copy_of(plain)
+                parts.append(f"{quoted}:{text}")
+        chain = self.chains[-8:] or (self.base.chain(self.kept) if self.base is not None else bytes(8))
+        based = (
+            f', "base": {quote(self.base.call)}, "keep": {{{",".join(keep)}}}' if self.base and keep else ""
+        )
+        lossy = ', "lossy": true' if self.lossy else ""
+        n_chain = f', "n": {len(self.raw)}, "chain": "{bytes(chain).hex()}"'
+        return f'{based}{n_chain}{lossy}, "body": {{{",".join(parts)}}}'
+
+    def _is_kept(self, name: str, value: Any) -> bool:
+        """True if the base has the same value under this name; it is then ours to carry on."""
+        if self.base is None:
+            return False
+        mine = self.base.rest.get(name, _ABSENT)
+        if mine is _ABSENT:
+            return False
+        if not copy_equal(value, mine) and (
+            self.ours or is_plain(value) or not copy_equal(jsonable(value), mine)
+        ):
+            return False
+        self.rest[name] = mine
+        return True
+
+    def _element_texts(self) -> list[str]:
+        base, kept = self.base, self.kept
+        chain = base.chain(kept) if base is not None else bytes(8)
+        known = self._known_elements() if base is not None and kept + FEW < len(base.copies) else {}
+        texts = []
+        for index in range(kept, len(self.raw)):
+            written, stored = self._one(index, known)
+            texts.append(written)
+            chain = blake2b(chain + stored.encode("ascii"), digest_size=8).digest()
+            self.chains += chain
+        return texts
+
+    def _known_elements(self) -> dict[int, Element]:
+        """Every element that lists of this name hold in the file, by the hash of its text; asked for only
+        after an edit."""
+        bases = [base for base in self.history.bases if base.key == self.key]
+        every = {id(element): element for base in bases for element in base.elements}
+        return {hash(dumps(plain_of(element.copy))): element for element in every.values()}
+
+    def _one(self, index: int, known: dict[int, Element]) -> tuple[str, str]:
+        """Return one element as written (maybe a reference) and as a reader will rebuild it."""
+        raw = self.raw[index]
+        plain, stored, touched = self._stored(raw, None)
+        written = stored
+        origin = (self.call, index)
+        same = known.get(hash(dumps(plain))) if known else None
+        if same is not None and copy_equal(plain, same.copy):
+            origin = same.origin
+            written = f'{{"$same":[{quote(origin[0])},{origin[1]}]}}'
+        elif not touched:
+            reference = self._changed(index, plain) or self.history.answers.reference(plain)
+            if reference is not None and len(reference) < len(stored):
+                written = reference
+        self.new.append(Element(copy_of(plain), origin, touched))
+        return written, stored
+
+    def _changed(self, index: int, plain: Any) -> str | None:
+        """Refer to the base's element at this place if only a little changed: a moved cache marker."""
+        if self.base is None or index >= len(self.base.elements):
+            return None
+        old = self.base.elements[index]
+        change = None if old.touched else small_change(old.copy, plain)
+        if change is None:
+            return None
+        drop, put = change
+        more = (f',"drop":{dumps(drop)}' if drop else "") + (f',"set":{dumps(put)}' if put else "")
+        return f'{{"$same":[{quote(old.origin[0])},{old.origin[1]}]{more}}}'
+
+    def _stored(self, raw: Any, name: str | None) -> tuple[Any, str, bool]:
+        """Return a value plain, its text as the file holds it, and whether the two differ."""
+        # Frozen first: the text in the file and the copy we compare with must be of the same moment.
+        plain = raw
+        if not self.ours:
+            plain = (raw if self.fresh else frozen(raw)) if is_plain(raw) else jsonable(raw)
+        try:
+            text = dumps(plain)
+        except (ValueError, TypeError, RecursionError, MemoryError) as exc:  # NaN, a huge int
+            guard.pass_on(exc)
+            plain = jsonable(raw)
+            text = dumps(plain)
+        redactor = self.texts.redactor
+        cleaned = plain
+        if redactor is not None and redactor.suspicious(text if name is None else f"{quote(name)}:{text}"):
+            cleaned = redactor.clean(plain, name)
+            if cleaned is not plain:
+                text = dumps(cleaned)
+        touched = cleaned is not plain
+        if len(text) > CAP:
+            short = self.texts.shorten({"body": cleaned}, CAP)
+            self.lossy |= "lossy" in short
+            text = dumps(short["body"])
+            touched = True
+        return plain, text, touched
+
+    def commit(self) -> None:
+        """Remember the request as a base; called once its line is in the file."""
+        history, base = self.history, self.base
+        if base is None or base.lane != self.lane or self.kept + FEW < len(base.copies):
+            fresh = Base(self.key, self.lane)
+            if base is not None:
+                fresh.elements = base.elements[: self.kept]
+                fresh.copies = base.copies[: self.kept]
+                fresh.chains = base.chains[: 8 * self.kept]
+            base = fresh
+        else:
+            history.bases.remove(base)
+            del base.elements[self.kept :], base.copies[self.kept :], base.chains[8 * self.kept :]
+        base.call = self.call
+        base.lane = self.lane
+        base.elements += self.new
+        base.copies += [element.copy for element in self.new]
+        base.chains += self.chains
+        base.rest = self.rest
+        history.bases.append(base)
+        del history.bases[:-MAX_BASES]
+
+
+def _has_plain_keys(body: dict[Any, Any]) -> bool:
+    return all(type(key) is str and not key < "%" for key in body)

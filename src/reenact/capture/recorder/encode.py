@@ -1,0 +1,169 @@
+"""The fields of an event as text: serialised, redacted, withheld by policy, long strings moved out.
+
+Used by the recorder and by History; after this only numbering and writing remain.
+"""
+
+from __future__ import annotations
+
+from ...lines import MAX_DEPTH, dumps, escape_key, quote
+from ..import_lock import import_lock
+from .jsonable import jsonable, to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..redact.redactor import Redactor
+    from .blobs import Blobs
+
+int_text, float_text = int.__repr__, float.__repr__
+_EXACT = 2**63
+CAP = 64 << 10
+"""Bytes of a string that stay in the line; longer ones become blobs."""
+
+content_in_force: Callable[[str], str] | None = None
+"""Set by policy.py once a private() block can exist."""
+
+
+class Texts:
+    """How one writer turns values into text."""
+
+    def __init__(
+        self, content: str, redactor: Redactor | None, blob_folder: str | None, fsync: bool = False
+    ) -> None:
+        self.asked_content = self.withheld = content
+        self.redactor = redactor
+        self.blob_folder = blob_folder
+        """Where long strings go; None for a sink without a folder."""
+        self.fsync = fsync
+        self._blobs: Blobs | None = None
+        self.always_full = content == "full"
+        """False while the policy or an exceeded quota withholds content."""
+
+    def content(self) -> str:
+        """Return the content policy in force for this call."""
+        content = "full" if self.always_full else self.withheld
+        return content if content_in_force is None else content_in_force(content)
+
+    def limit(self, over: bool) -> None:
+        """Record metadata only while the quota is exceeded."""
+        self.always_full = not over and self.asked_content == "full"
+        self.withheld = "none" if over else self.asked_content
+
+    def of(self, fields: dict[str, Any], cap: int, twice: bool) -> tuple[str, str, bool]:
+        """Return the fields as text for the file, as text for listeners if ``twice``, and whether
+        the text differs from what was given."""
+        content = "full" if self.always_full and content_in_force is None else self.content()
+        if content == "full":
+            # The hot path of every event: most fields are short texts under names seen before.
+            text = ""
+            for name, value in fields.items():
+                text += _prefixes.get(name) or prefix(name)
+                kind = type(value)
+                if kind is str:
+                    text += quote(value)
+                elif value is None:
+                    text += "null"
+                elif kind is int and -_EXACT < value < _EXACT:
+                    text += int_text(value)
+                elif kind is float and -_EXACT < value < _EXACT:
+                    text += float_text(value)
+                else:
+                    text += to_json(value)
+            if self.redactor is None or not self.redactor.suspicious(text):
+                if len(text) <= cap or not has_long_text(list(fields.values()), cap, MAX_DEPTH):
+                    return text, text, False
+        plain = {self.name(name): self.clean(name, value, content) for name, value in fields.items()}
+        full = text = self.join(plain)
+        if len(text) > cap:
+            text = self.join(self.shorten(plain, cap))
+            if twice:
+                with import_lock:
+                    from .blobs import INLINE_MAX
+
+                full = self.join(self.shorten(plain, INLINE_MAX, inline=True))
+        return text, full, True
+
+    def of_ours(self, fields: dict[str, Any]) -> tuple[str, str]:
+        """Like ``of`` for a bookkeeping line: only the agent's input and messages are content."""
+        content = self.content()
+        if content == "full":
+            text, full, _ = self.of(fields, CAP, True)
+            return text, full
+        plain = {
+            name: self.clean(name, value, content if name in ("input", "error") else "full")
+            for name, value in fields.items()
+        }
+        text = self.join(plain)
+        return (text, text) if len(text) <= CAP else (self.join(self.shorten(plain, CAP)), text)
+
+    def clean(self, name: str, value: Any, content: str, *, ours: bool = False) -> Any:
+        """Return a plain copy of a value with secrets and withheld content taken out."""
+        value = self.withhold(name, value if ours else jsonable(value), content)
+        return value if self.redactor is None else self.redactor.clean(value, name)
+
+    def name(self, name: str) -> str:
+        """Return a field's name without its secrets."""
+        return name if self.redactor is None else self.redactor.name(name)
+
+    def withhold(self, name: str, plain: Any, content: str) -> Any:
+        if content == "full":
+            return plain
+        with import_lock:
+            from ..redact.policy import withhold
+
+        return withhold(name, plain, content)
+
+    def shorten(self, plain: dict[str, Any], cap: int, *, inline: bool = False) -> dict[str, Any]:
+        """Return the fields with long strings in blobs, or inline with only the longest cut."""
+        with import_lock:
+            from .blobs import shorten
+
+        short, lossy = shorten(plain, cap, None if inline or self.blob_folder is None else self.blobs())
+        return {**short, "lossy": True} if lossy else short
+
+    def blobs(self) -> Blobs:
+        """Return the folder of long strings; only where there is one."""
+        if self._blobs is None:
+            with import_lock:
+                from .blobs import Blobs
+
+            assert self.blob_folder is not None
+            self._blobs = Blobs(self.blob_folder, self.fsync)
+        return self._blobs
+
+    def forget_blobs(self) -> None:
+        """Store every long string again, whether or not it was stored before."""
+        self._blobs = None
+
+    @staticmethod
+    def join(plain: dict[str, Any]) -> str:
+        return "".join([prefix(name) + dumps(value) for name, value in plain.items()])
+
+
+def has_long_text(value: Any, cap: int, depth: int) -> bool:
+    """True if a string of more than ``cap`` bytes is in there, or something that cannot be told at once."""
+    kind = type(value)
+    if kind is str:
+        return len(value) > cap or (
+            len(value) * 4 > cap and len(value.encode("utf-8", "surrogatepass")) > cap
+        )
+    if kind is dict:
+        value = list(value.values())
+    elif kind is not list:
+        return value is not None and kind not in (int, float, bool)
+    return depth == 0 or any(has_long_text(item, cap, depth - 1) for item in value)
+
+
+_prefixes: dict[str, str] = {}
+
+
+def prefix(name: str) -> str:
+    """Return ``, "name": ``, remembered for the names that come up again and again."""
+    text = _prefixes.get(name)
+    if text is None:
+        text = f", {quote(escape_key(name))}: "
+        if len(_prefixes) < 1_000:
+            _prefixes[name] = text
+    return text

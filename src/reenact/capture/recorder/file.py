@@ -1,0 +1,290 @@
+"""The trace file: one write call per line, a healed tail, few descriptors.
+
+``write`` is called with one whole line under ``lock``; it raises OSError when the line is not in the
+kernel's hands, and the recorder counts the loss.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import RLock
+from os import write as os_write
+from time import monotonic
+
+from .. import guard
+from ..import_lock import import_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_OPEN_FILES = 64
+"""Descriptors all recorders of the process share; a thousand runs must not eat the agent's limit."""
+LOOK_EVERY_S = 1.0
+"""How often a file is checked for having been moved or deleted under us."""
+STALL_S = 0.05
+"""A write slower than this turns on the queue, so that only one call waits for a stalled device."""
+FAR = 512
+"""Our descriptors begin here, if the process may have that many."""
+_REGULAR, _KIND_MASK = 0o100000, 0o170000
+_EBADF = 9  # the same number everywhere; the errno module would be one more import
+
+
+class FileSink:
+    """Append to one file: one write call per line, healed tail, few descriptors, mode 0600."""
+
+    wants_full = False
+
+    def __init__(self, path: str, durability: str = "auto") -> None:
+        self.path = path
+        self.durability = durability
+        self.lock = RLock()
+        self.fd = -1
+        self.busy = 0
+        """Writes under way: more than one if a signal handler records, too."""
+        self.used = 0.0
+        self.torn = False
+        self.regular = True
+        self.own_from_start = False
+        """True if the file was empty when we opened it, so that it may rotate."""
+        self.size = 0
+        """What the file should measure if nobody else writes to it."""
+        self.looked = 0.0
+        self.unseen = 0
+        """Events written since the file was last known to be in its place."""
+        self.identity = (0, 0)
+        """Device and inode of the file that was opened."""
+        self.renewed = False
+        """True once another file had to be begun; what stands in the old one cannot be referred to."""
+        self.queue: Any = None
+
+    def write(self, line: bytes) -> int:
+        """Put the line into the file; returns how many earlier events turned out to be lost."""
+        if self.queue is not None:
+            if not self.queue.is_over():
+                return int(self.queue.put(line))
+            self.queue = None
+        lost = 0
+        begun = monotonic()
+        self.busy += 1
+        try:
+            if self.fd < 0:
+                self._open()
+                begun = monotonic()  # an import and a new folder take their time on any device
+            elif begun - self.looked > LOOK_EVERY_S:
+                lost = self._look(begun)
+            if self.torn or self.durability == "fsync":
+                self._put(line)
+            else:
+                done = os_write(self.fd, line)
+                self.size += done
+                if done != len(line):
+                    self._put_rest(line, done)
+        except OSError as exc:
+            if exc.errno != _EBADF:
+                raise
+            self.fd = -1  # closed by the agent, os.closerange() for instance: not ours to close any more
+            self._open()
+            self._put(line)
+        finally:
+            self.busy -= 1
+        self.unseen += 1
+        self.used = ended = monotonic()
+        if ended - begun > STALL_S and self.durability == "auto" and _interpreter_is_free():
+            self._start_queue()
+        return lost
+
+    def _put(self, line: bytes) -> None:
+        if self.torn:
+            line = b"\n" + line
+        done = os.write(self.fd, line)
+        self.size += done
+        if done != len(line):
+            self._put_rest(line, done)
+        elif self.torn:
+            self.torn = False
+        if self.durability == "fsync" and self.regular:
+            os.fsync(self.fd)
+
+    def _put_rest(self, line: bytes, done: int) -> None:
+        """After a short write: the line is torn until its end is written too."""
+        self.torn = True
+        while done < len(line):
+            more = os.write(self.fd, memoryview(line)[done:])
+            self.size += more
+            done += more
+        self.torn = False
+
+    def _open(self) -> None:
+        with import_lock:
+            import fcntl  # before a descriptor is taken: an import needs one, too
+
+        make_room()
+        # Write-only and non-blocking, so that a FIFO without a reader is an error, not a wait or a void.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        try:
+            fd = os.open(self.path, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(self.path) or ".", mode=0o700, exist_ok=True)
+            fd = os.open(self.path, flags, 0o600)
+        # A high number: an agent that closes all it finds must not get ours back as its own file.
+        try:
+            far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FAR)
+            os.close(fd)
+            fd = far
+        except OSError as exc:  # the process may not have that many
+            guard.pass_on(exc)
+        state = os.fstat(fd)
+        if self.durability == "fsync" and state.st_size == 0:
+            with import_lock:
+                from .blobs import fsync_folder
+
+            fsync_folder(os.path.dirname(self.path))
+        identity = (state.st_dev, state.st_ino)
+        regular = state.st_mode & _KIND_MASK == _REGULAR
+        size = state.st_size if regular else 0
+        ours = identity == self.identity and size == self.size
+        torn = self.torn if ours else size > 0 and not _ends_with_newline(self.path, size)
+        now = monotonic()
+        if self.fd >= 0:  # a signal handler of this thread has recorded meanwhile and was quicker
+            os.close(fd)
+            return
+        if identity != self.identity:
+            self.own_from_start = size == 0
+        elif size != self.size:
+            self.own_from_start = False  # somebody wrote to it while we had it closed
+        self.fd, self.identity, self.regular, self.size, self.torn = fd, identity, regular, size, torn
+        self.looked = now
+        _open_sinks[id(self)] = self
+
+    def look(self) -> int:
+        """See that the file is still in its place, if it is time; returns how many events are lost."""
+        now = monotonic()
+        return self._look(now) if now - self.looked > LOOK_EVERY_S else 0
+
+    def _look(self, now: float) -> int:
+        """Reopen if the file was moved or deleted; returns how many events went down with it."""
+        self.looked = now
+        lost = 0
+        if not self._holds(self.fd):
+            lost = self.unseen
+            guard.tell(
+                f"closed:{self.path}",
+                f"the descriptor of {self.path} was closed by somebody else; {lost} events are lost.",
+            )
+            self.fd = -1
+        elif self.regular and not self._in_place():
+            if os.fstat(self.fd).st_nlink == 0:
+                lost = self.unseen
+                guard.tell(
+                    f"vanished:{self.path}",
+                    f"{self.path} was deleted while recording; {lost} events are lost, a new file is begun.",
+                )
+            self.release()
+        if self.fd < 0:
+            self.renewed = True
+            self._open()
+        self.unseen = 0
+        return lost
+
+    def _in_place(self) -> bool:
+        try:
+            state = os.stat(self.path)
+        except OSError as exc:
+            guard.pass_on(exc)
+            return False
+        return (state.st_dev, state.st_ino) == self.identity
+
+    def _holds(self, fd: int) -> bool:
+        """True if the descriptor is still our file: an agent may close all it finds, and open others."""
+        try:
+            state = os.fstat(fd)
+        except OSError as exc:
+            guard.pass_on(exc)
+            return False
+        return (state.st_dev, state.st_ino) == self.identity
+
+    def is_shared(self) -> bool:
+        """True if someone else writes to this file too; such a file does not rotate."""
+        if not self.own_from_start or self.fd < 0:
+            return True
+        return os.fstat(self.fd).st_size != self.size
+
+    def move_to(self, path: str) -> None:
+        """Write to another file from now on."""
+        self.release()
+        self.path = path
+
+    def release(self) -> None:
+        """Give the descriptor back; the next write opens the file again."""
+        fd, self.fd = self.fd, -1
+        _open_sinks.pop(id(self), None)
+        if fd >= 0 and self._holds(fd):
+            os.close(fd)
+
+    def close(self, timeout: float = 5.0) -> None:
+        if self.flush(timeout):
+            self.release()
+
+    def flush(self, timeout: float) -> bool:
+        return self.queue is None or bool(self.queue.flush(timeout))
+
+    def _start_queue(self) -> None:
+        with import_lock:
+            from .stall import StallQueue
+
+        self.queue = StallQueue(self)
+
+    def after_fork(self) -> None:
+        """In a child: the descriptor is the parent's, and so is a lock another thread held."""
+        self.lock = RLock()
+        self.queue = None
+        self.busy = 0
+        self.release()
+
+
+_open_sinks: dict[int, FileSink] = {}
+_pool_lock = RLock()
+
+
+def make_room() -> None:
+    """Close the least recently used descriptors until one more may be opened."""
+    if len(_open_sinks) < MAX_OPEN_FILES:
+        return
+    with _pool_lock:
+        for sink in sorted(_open_sinks.copy().values(), key=lambda each: each.used):
+            if len(_open_sinks) < MAX_OPEN_FILES:
+                return
+            # Never wait here: that thread may be waiting for us.
+            if sink.lock.acquire(blocking=False):
+                try:
+                    if not sink.busy and sink.queue is None:
+                        sink.release()
+                finally:
+                    sink.lock.release()
+
+
+def after_fork_in_child() -> None:
+    global _pool_lock
+    _pool_lock = RLock()
+
+
+def _interpreter_is_free() -> bool:
+    """False if other threads keep the interpreter busy: then a slow write says nothing about the device."""
+    begun = monotonic()
+    time.sleep(0)
+    return monotonic() - begun < STALL_S / 10
+
+
+def _ends_with_newline(path: str, size: int) -> bool:
+    """False for a torn tail, and if we may not look: an empty line more does no harm."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+        try:
+            return os.pread(fd, 1, size - 1) == b"\n"
+        finally:
+            os.close(fd)
+    except OSError as exc:
+        guard.pass_on(exc)
+        return False

@@ -1,0 +1,305 @@
+"""Secrets leave before bytes exist: the one place where values of an event are redacted.
+
+One Redactor per writer, used by everything that writes. Equal secrets get equal placeholders
+``<redacted:kind:n>``; the secrets themselves are not kept, ids of providers and signed blocks not touched.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ... import protocols
+from ...lines import dumps, quote
+from .. import guard
+from ..import_lock import import_lock
+from .environment import MIN_LENGTH, secrets_of
+from .names import secret_name
+from .prefilter import scan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from .environment import EnvSecrets
+
+_ID_KEYS = frozenset(
+    "id tool_use_id tool_call_id call_id response_id previous_response_id request_id message_id item_id "
+    "toolUseId tool_id run_id thread_id session_id trace_id span_id parent_id uuid parentUuid sessionId "
+    "responseId requestId traceId spanId observation_id system_fingerprint".split()
+)
+_SCHEMA_KEYS = frozenset(
+    "input_schema parameters inputSchema schema json_schema parametersJsonSchema parameters_json_schema "
+    "responseSchema responseJsonSchema outputSchema output_schema args_schema".split()
+)
+_SCHEMA_MARKS = ("properties", "$schema", "$ref", "anyOf", "oneOf", "allOf", "additionalProperties")
+_NAME_KEYS = ("name", "key", "header")
+MAX_PLACEHOLDERS = 100_000
+"""Different secrets remembered by a writer; a server may see a new token with every request."""
+_SEALED_KEYS = frozenset(("signature", "encrypted_content", "thoughtSignature", "thought_signature"))
+
+
+class Redactor:
+    """Replaces secrets in plain JSON values and remembers which placeholder stands for which."""
+
+    policy = "default-1"
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self.counts: dict[str, int] = {}
+        """Replaced occurrences per kind."""
+        self.unredacted_signed = 0
+        """Secrets seen inside signed blocks and left there."""
+        self._environ = os.environ if environ is None else environ
+        self._variables = len(self._environ)
+        self._env = secrets_of(self._environ)
+        self._key = b""
+        self.placeholders: dict[bytes, str] = {}
+        self._numbers: dict[str, Iterator[int]] = {}
+        self._witness: Redactor | None = None
+
+    @property
+    def total(self) -> int:
+        """How many occurrences were replaced."""
+        return sum(list(self.counts.values()))
+
+    def looks_for(self) -> EnvSecrets | None:
+        """Return the secrets of the environment, those of a ``.env`` that was read meanwhile, too."""
+        if len(self._environ) != self._variables:
+            self._variables = len(self._environ)
+            self._env = secrets_of(self._environ)
+        return self._env
+
+    def suspicious(self, encoded: str) -> bool:
+        """False if there is certainly nothing to redact in this compact ASCII JSON. Cheap."""
+        return scan(encoded.encode("ascii", "replace"), self.looks_for())
+
+    def may_hold(self, data: bytes) -> bool:
+        """False if there is certainly nothing to redact in these bytes of text. Cheap for ASCII."""
+        if not data.isascii() or b"\t" in data:  # the prefilter knows both by their escapes alone
+            return True
+        return scan(b'"%b"' % data, self.looks_for())
+
+    def clean(self, value: Any, key: str | None = None) -> Any:
+        """Return the plain value without its secrets: the same object if there are none."""
+        try:
+            if key is not None:
+                kind = secret_name(key)
+                if kind is not None:
+                    return self._under_secret_key(kind, value)
+                if key in _SEALED_KEYS:
+                    return self._sealed(value)
+                if key in _ID_KEYS:
+                    return self._id(value)
+            return self._walk(value, schema=key in _SCHEMA_KEYS and _is_schema(value))
+        except RecursionError:  # what cannot be looked at is not written
+            return {"$cut": "redact"}
+
+    def text(self, text: str) -> str:
+        """Return the text without its secrets."""
+        if not scan(quote(text).encode("ascii"), self._env):
+            return text
+        new = text
+        if self._env is not None:
+            for spelling, value in self._env.spellings:
+                if spelling in new:
+                    new = new.replace(spelling, self._replace("env-value", value, new.count(spelling)))
+        with import_lock:
+            from .rules import clean_text
+
+        new = clean_text(new, self._replace)
+        return text if new == text else new
+
+    def name(self, name: str) -> str:
+        """Return a key or a kind without its secrets; short ones hold none."""
+        return self.text(name) if len(name) >= 12 else name
+
+    def _replace(self, kind: str, secret: str, times: int = 1) -> str:
+        with import_lock:
+            from itertools import count
+
+            from .shapes import shape_of
+
+            try:
+                from _blake2 import blake2b
+            except ImportError:
+                from hashlib import blake2b
+        if not self._key:
+            self._key = os.urandom(16)
+        digest = blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=16, key=self._key).digest()
+        placeholder = self.placeholders.get(digest)
+        if placeholder is None:
+            kind = shape_of(secret) or kind
+            first = 1 if protocols.responder is None else protocols.FIRST_SECRET
+            number = next(self._numbers.setdefault(kind, count(first)))  # atomic: two threads never share one
+            placeholder = self.placeholders.setdefault(digest, f"<redacted:{kind}:{number}>")
+            if len(self.placeholders) > MAX_PLACEHOLDERS:
+                self.placeholders = {digest: placeholder}
+        kind = placeholder.split(":", 2)[1]
+        self.counts[kind] = self.counts.get(kind, 0) + times
+        return placeholder
+
+    def _walk(self, value: Any, *, schema: bool) -> Any:
+        if type(value) is str:
+            return self.text(value) if len(value) >= 8 else value
+        if type(value) is dict:
+            return self._dict(value, schema)
+        if type(value) is list:
+            if not schema and len(value) > 0 and all(_is_pair(item) for item in value):
+                return _same(value, [self._pair(item) for item in value])
+            return _same(value, [self._walk(item, schema=schema) for item in value])
+        return value
+
+    def _dict(self, given: dict[str, Any], schema: bool) -> Any:
+        if "$bytes" in given:
+            return self._bytes(given)
+        sealed = _sealed_text(given)
+        named = None if schema else _named_value(given)
+        out, changed = {}, False
+        for key, value in given.items():
+            if key in _SEALED_KEYS or key == sealed:
+                new = self._sealed(value)
+            elif key in _ID_KEYS:
+                new = self._id(value)
+            else:
+                kind = None
+                if not schema:
+                    kind = secret_name(key) if named is None or key != "value" else named
+                if kind is not None and not (kind == "token" and _is_text_token(given)):
+                    new = self._under_secret_key(kind, value)
+                else:
+                    new = self._walk(value, schema=schema or (key in _SCHEMA_KEYS and _is_schema(value)))
+            new_key = self.name(key)
+            changed = changed or new is not value or new_key is not key
+            out[new_key] = new
+        return out if changed else given
+
+    def _under_secret_key(self, kind: str, value: Any) -> Any:
+        if type(value) is str:
+            return self._leaf(kind, value)
+        if type(value) is list:
+            return _same(value, [self._under_secret_key(kind, item) for item in value])
+        if type(value) is dict:
+            for mark in ("$bytes", "$repr"):  # what was no text before it was made plain
+                if mark in value:
+                    return {**value, mark: self._leaf(kind, value[mark])}
+        return self._walk(value, schema=False)
+
+    def _bytes(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Bytes that are text may hold what any text may: headers of ASGI for instance."""
+        with import_lock:
+            from binascii import a2b_base64, b2a_base64
+
+        try:
+            text = a2b_base64(given["$bytes"]).decode("utf-8")
+        except ValueError:
+            return given
+        new = self.text(text)
+        if new is text:
+            return given
+        data = new.encode("utf-8", "surrogatepass")
+        return {**given, "$bytes": b2a_base64(data, newline=False).decode("ascii"), "bytes": len(data)}
+
+    def _leaf(self, kind: str, value: str) -> str:
+        with import_lock:
+            from .rules import already_redacted, plausible_leaf
+
+        if not plausible_leaf(kind, value):
+            return self.text(value)
+        scheme, _, rest = value.partition(" ")
+        if kind == "authorization" and rest and scheme.isalpha():
+            return value if already_redacted(rest) else f"{scheme} {self._replace(kind, rest)}"
+        return self._replace(kind, value)
+
+    def _pair(self, pair: list[str]) -> Any:
+        kind = secret_name(pair[0])
+        second = self._leaf(kind, pair[1]) if kind is not None else self.text(pair[1])
+        return _same(pair, [self.text(pair[0]), second])
+
+    def _id(self, value: Any) -> Any:
+        """An id stays as it is, unless it is an API key, a URL or made of a secret of the environment."""
+        if type(value) is not str:
+            return self._walk(value, schema=False)
+        if len(value) < MIN_LENGTH or not self.suspicious(quote(value)):
+            return value
+        with import_lock:
+            from .shapes import shape_of
+
+        kind = shape_of(value)
+        if kind is not None and kind != "jwt":
+            return self._replace(kind, value)
+        if "://" in value or (
+            self._env is not None and any(each in value for each, _ in self._env.spellings)
+        ):
+            return self.text(value)
+        return value
+
+    def _sealed(self, value: Any) -> Any:
+        """A signed text would be refused by its provider if it changed: keep it and count what is in it."""
+        if type(value) is str and self.suspicious(quote(value)):
+            witness = self._own_witness()
+            before = witness.total
+            witness.text(value)
+            self.unredacted_signed += witness.total - before
+        return value
+
+    def finds(self, value: Any) -> bool:
+        """True if a plain value holds a secret; nothing is replaced or counted."""
+        try:
+            if not self.suspicious(dumps(value)):
+                return False
+        except (ValueError, TypeError, RecursionError) as exc:  # NaN, a huge int: looked at piece by piece
+            guard.pass_on(exc)
+        return self._own_witness().clean(value) is not value
+
+    def _own_witness(self) -> Redactor:
+        """Return a second one that only looks."""
+        if self._witness is None:
+            self._witness = Redactor({})
+        self._witness._env = self._env
+        return self._witness
+
+
+def _same(given: list[Any], new: list[Any]) -> list[Any]:
+    """Return the given list if no element was replaced."""
+    for old, item in zip(given, new, strict=True):
+        if old is not item:
+            return new
+    return given
+
+
+def _is_schema(value: object) -> bool:
+    return type(value) is dict and any(mark in value for mark in _SCHEMA_MARKS)
+
+
+def _is_pair(value: object) -> bool:
+    return type(value) is list and len(value) == 2 and type(value[0]) is str and type(value[1]) is str
+
+
+def _is_text_token(holder: dict[str, Any]) -> bool:
+    """True for the entries of ``logprobs``, whose token is a piece of the answer."""
+    return "logprob" in holder or "top_logprobs" in holder or "bytes" in holder or "score" in holder
+
+
+def _named_value(holder: dict[str, Any]) -> str | None:
+    """Return the kind of secret in ``{"name": "X-Api-Key", "value": ...}``."""
+    if "value" in holder:
+        for key in _NAME_KEYS:
+            name = holder.get(key)
+            if type(name) is str:
+                return secret_name(name) if len(name) <= 64 else None
+    return None
+
+
+def _sealed_text(block: dict[str, Any]) -> str | None:
+    """Return the key of the text that a signature in the same block covers."""
+    if block.get("type") == "redacted_thinking":
+        return "data"
+    if "thinking" in block and "signature" in block:
+        return "thinking"
+    if "redactedContent" in block:
+        return "redactedContent"
+    if "text" in block and (
+        "signature" in block or (block.get("thought") is True and "thoughtSignature" in block)
+    ):
+        return "text"
+    return None

@@ -1,0 +1,329 @@
+"""aiohttp: a session tells of each request; the reader of the answer's body tells of what it is fed.
+
+What arrives is taken where it arrives, how it ended where the agent reads it: that is the task the answer
+belongs to. The reader has no room for anything of ours, so its buffer carries it. Where the reader is not as
+it used to be, answers are recorded that are read whole.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+
+from ... import protocols
+from .. import guard
+from ..http.exchange import CLOSED, how_raised
+from ..http.recorded_once import AgentsOwn, HandedOn, current
+from ..import_lock import import_lock
+from .patching import Unlike, need, need_asked, need_held, override, replace, restore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..http.exchange import Exchange
+    from ..http.request_body import Sent
+    from ..http.watch import Watch
+
+
+# A body of aiohttp that is made while it is sent: a form, a file, a generator; told of by its writer.
+#
+# The writer works in a task of its own, which inherits the context that says whose body it is.
+
+_tapped: dict[type, type] = {}
+
+
+def patch_bodies(module: Any) -> Callable[[], None]:
+    """Have the bodies of all requests read along; returns what undoes it."""
+    owner = module.ClientRequest
+    return replace(owner, {"write_bytes": _reading_along(owner.write_bytes)})
+
+
+def tap_bodies(session: Any) -> None:
+    """Have the bodies of one session's requests read along."""
+    kind = session._request_class
+    if kind not in _tapped.values():
+        made = _tapped.get(kind)
+        if made is None:
+            made = type(kind.__name__, (kind,), {"write_bytes": _reading_along(kind.write_bytes)})
+            _tapped[kind] = made
+        session._request_class = made
+
+
+def untap_bodies(session: Any) -> None:
+    """Give a session its own kind of request back."""
+    for kind, made in _tapped.items():
+        if vars(session).get("_request_class") is made:
+            session._request_class = kind
+
+
+def _reading_along(original: Any) -> Any:
+    async def write_bytes(self: Any, writer: Any, *args: Any, **given: Any) -> Any:
+        handed_on = current()
+        exchange = handed_on.exchange if handed_on is not None and handed_on.reads_body else None
+        sent = exchange.sent if exchange is not None else None
+        if sent is None:
+            return await original(self, writer, *args, **given)
+        with AgentsOwn():
+            _listen_to_body(writer, sent, self)
+            done = await original(self, writer, *args, **given)
+            if getattr(writer, "_eof", False):
+                sent.all()
+            return done
+
+    return write_bytes
+
+
+def _listen_to_body(writer: Any, sent: Sent, request: Any) -> None:
+    try:
+        sent.restart(request.headers.get("Content-Type"))
+        before = writer._on_chunk_sent
+
+        async def told(chunk: Any) -> None:
+            sent.add(chunk)
+            if before is not None:
+                await before(chunk)
+
+        writer._on_chunk_sent = told
+    except Exception as exc:
+        guard.swallow("read a body along", exc)
+
+
+_GENAI = "google.genai._api_client"
+_READER = ("_buffer", "_eof", "readany", "readuntil", "readchunk", "read", "feed_data", "set_exception")
+_readers: dict[type, type] = {}
+
+
+def kinds() -> tuple[type, ...]:
+    """Return the classes that can be tapped, of the modules there are."""
+    aiohttp = sys.modules.get("aiohttp")
+    return () if aiohttp is None else (aiohttp.ClientSession, *holders())
+
+
+def holders() -> tuple[type, ...]:
+    """Return those of them that make sessions when they need one, and may hold other clients too."""
+    genai = sys.modules.get(_GENAI)
+    return () if genai is None else (genai.BaseApiClient,)
+
+
+def patch(module: Any, watch: Watch) -> Callable[[], None]:
+    """Listen to every session; returns what undoes it."""
+    _check(module)
+    owner = module.ClientSession
+    original = owner._request
+
+    async def _request(self: Any, *args: Any, **given: Any) -> Any:
+        return await _watched(watch, self, original, args, given)
+
+    calls, bodies = replace(owner, {"_request": _request}), patch_bodies(module)
+
+    def undo() -> None:
+        calls()
+        bodies()
+
+    return undo
+
+
+def tap(held: Any, watch: Watch) -> None:
+    """Listen to one session, or to those a google-genai client makes for each loop."""
+    _check(sys.modules["aiohttp"])
+    if not isinstance(held, sys.modules["aiohttp"].ClientSession):
+        override(held, "_get_aiohttp_session", _tapping(watch))
+        return
+
+    async def _request(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
+        return await _watched(watch, owner, original, args, given)
+
+    override(held, "_request", _request)
+    tap_bodies(held)
+
+
+def untap(held: Any) -> None:
+    """Give it back as it was."""
+    if restore(held, "_request"):
+        untap_bodies(held)
+    restore(held, "_get_aiohttp_session")
+    for session in dict(getattr(held, "_aiohttp_sessions", None) or {}).values():
+        untap(session)
+
+
+def _tapping(watch: Watch) -> Any:
+    async def _get_aiohttp_session(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
+        session = await original(owner, *args, **given)
+        try:
+            tap(session, watch)
+        except Exception as exc:
+            guard.swallow("listen to a session", exc)
+        return session
+
+    return _get_aiohttp_session
+
+
+def _check(module: Any) -> None:
+    """Raise if a session does not ask as it used to."""
+    need_asked(module.ClientSession, "_request")
+    need(module.ClientResponse, "read")
+    need(module.ClientRequest, "write_bytes")
+
+
+def shortfall(module: Any) -> str:
+    """Say what of the answers is not recorded with this aiohttp, "" if nothing is."""
+    try:
+        need_held(module.StreamReader, *_READER)
+    except (AttributeError, Unlike) as exc:
+        return f"answers that are read in pieces are not recorded: {exc}"
+    return ""
+
+
+async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: Any) -> Any:
+    exchange = _begin(watch, session, args, given)
+    if exchange is None:
+        return await original(session, *args, **given)
+    with HandedOn(exchange) as handed_on:
+        handed_on.reads_body = True
+        try:
+            if protocols.responder is None:
+                response = await original(session, *args, **given)
+            elif exchange.live is not None:
+                with import_lock:
+                    from ..answers.aiohttp import changed
+
+                args, given = changed(exchange.live, args, given)
+                response = await original(session, *args, **given)
+            else:
+                with import_lock:
+                    from ..answers.aiohttp import answered
+
+                response = await answered(exchange, session, original, args, given)
+        except BaseException as exc:
+            _refused(exchange, exc)
+            raise
+    try:
+        unpacks = given.get("auto_decompress")
+        exchange.answered(
+            response.status,
+            list(response.headers.items()),
+            decoded=getattr(session, "_auto_decompress", True) if unpacks is None else unpacks,
+        )
+        if isinstance(response._body, bytes):  # read already, by a tool between us and the wire
+            exchange.chunk(response._body)
+            exchange.end()
+        elif shortfall(sys.modules["aiohttp"]):
+            override(response, "read", _read_whole(exchange))
+        else:
+            _listen(response.content, exchange)
+    except Exception as exc:
+        guard.swallow("listen to an answer", exc)
+    return response
+
+
+def _refused(exchange: Exchange, exc: BaseException) -> None:
+    """Take in status and headers where the session raises for them: ``raise_for_status=True``."""
+    try:
+        if isinstance(exc, sys.modules["aiohttp"].ClientResponseError) and exc.status >= 400:
+            exchange.answered(exc.status, list((exc.headers or {}).items()))
+    except Exception as fault:
+        guard.swallow("look at a refusal", fault)
+
+
+def _begin(watch: Watch, session: Any, args: Any, given: Any) -> Exchange | None:
+    try:
+        method, url = args
+        whole = session._build_url(url)
+        if given.get("params"):
+            whole = whole.update_query(given["params"])
+        headers = list(session._prepare_headers(given.get("headers")).items())
+        return watch.begin(method, str(whole), headers, _body(given))
+    except Exception as exc:
+        guard.swallow("look at a request", exc)
+        return None
+
+
+def _body(given: Any) -> bytes | None:
+    if given.get("json") is not None:
+        with import_lock:
+            import json
+
+        return json.dumps(given["json"], default=str).encode("ascii")
+    data = given.get("data")
+    if isinstance(data, str):
+        return data.encode("utf-8", "surrogateescape")
+    return bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None
+
+
+def _read_whole(exchange: Exchange) -> Any:
+    async def read(response: Any, original: Any) -> Any:
+        try:
+            data = await original(response)
+        except BaseException as exc:
+            exchange.end(how_raised(exc), exc)
+            raise
+        if not exchange.is_over:
+            exchange.chunk(data)
+            exchange.end()
+        return data
+
+    return read
+
+
+def _listen(content: Any, exchange: Exchange) -> None:
+    kind = type(content)
+    if kind is not sys.modules["aiohttp"].StreamReader:  # the one that is always empty
+        exchange.end()
+        return
+    held = _Held(content._buffer)
+    held.exchange = exchange
+    content._buffer = held
+    for data in held:
+        exchange.chunk(data)
+    content.__class__ = _readers.get(kind) or _readers.setdefault(kind, _make_reader(kind))
+
+
+class _Held(deque):  # type: ignore[type-arg]
+    """A reader's buffer that knows the exchange it belongs to."""
+
+    exchange: Exchange
+
+
+def _make_reader(kind: Any) -> type:
+    class StreamReader(kind):  # type: ignore[misc]
+        """The body of an answer that is listened to."""
+
+        __slots__ = ()
+
+        def feed_data(self, data: bytes, *args: Any) -> Any:
+            self._buffer.exchange.chunk(data)
+            return super().feed_data(data, *args)
+
+        def set_exception(self, exc: BaseException, *args: Any) -> None:
+            super().set_exception(exc, *args)
+            if type(exc) is sys.modules["aiohttp"].ClientConnectionError and str(exc) == "Connection closed":
+                self._buffer.exchange.end(CLOSED)  # the agent let the answer go
+            else:
+                self._buffer.exchange.fault = exc
+
+        async def readany(self) -> Any:
+            return await self._told(super().readany())
+
+        async def readuntil(self, *args: Any, **given: Any) -> Any:
+            return await self._told(super().readuntil(*args, **given))
+
+        async def readchunk(self) -> Any:
+            return await self._told(super().readchunk())
+
+        async def read(self, n: int = -1) -> Any:
+            return await self._told(super().read(n))
+
+        async def _told(self, reading: Any) -> Any:
+            exchange = self._buffer.exchange
+            try:
+                found = await reading
+            except BaseException as exc:
+                exchange.end(how_raised(exc), exc)
+                raise
+            if self._eof and not self._buffer:
+                exchange.end()
+            return found
+
+    return StreamReader

@@ -1,0 +1,173 @@
+"""``reenact.install()``: every call of this process is recorded, with no change where it is made.
+
+Used by hand, and by every process below ``reenact run``. Waiting for a library costs a finder; what records
+is loaded with the first of them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .. import guard
+from ..import_lock import import_lock
+from ..runs import open_recorders
+from .libraries import Installed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+    from typing import Any
+
+HOSTS_VARIABLE, HTTP_VARIABLE = "REENACT_HOSTS", "REENACT_HTTP"
+"""``--host`` and ``--record-http`` of ``reenact run``, for the processes below it."""
+MODELS, ALL = "models", "all"
+
+seams: Seams | None = None
+"""What listens in this process, None before ``install()``."""
+
+
+told: dict[str, str] = {}
+"""What ``reenact run`` has told this process; the agent may have emptied its environment since."""
+
+
+class Seams(Installed):
+    """The seams of this process; their watch is made with the first of them, since it takes time to load."""
+
+    def __init__(self, hosts: tuple[str, ...], everything: bool, is_supervised: bool) -> None:
+        super().__init__(None)  # type: ignore[arg-type]
+        self.hosts = hosts
+        self.is_supervised = is_supervised
+        self.everything = everything
+        self._has_watch = False
+
+    def patch(self, name: str, module: ModuleType) -> None:
+        """Listen to one module."""
+        if not self._has_watch:
+            with import_lock:
+                from ..http.watch import Watch
+                from ..runs.current import current_recorder
+
+            self.watch = Watch(current_recorder, self.hosts, everything=self.everything)
+            self._has_watch = True
+        super().patch(name, module)
+
+    def tell_failed(self, name: str, module: ModuleType) -> None:
+        """Say that a module is not listened to, unless ``reenact run`` will say it in the end."""
+        if not self.is_supervised:
+            super().tell_failed(name, module)
+
+
+def install(*, hosts: Iterable[str] = (), record_http: str = MODELS) -> None:
+    """Record every model call of this process from now on. Twice is fine; the first one's settings hold.
+
+    ``hosts`` are further hosts that serve models. ``record_http="all"`` records all other traffic, too.
+    """
+    with import_lock:
+        from ...errors import UsageError
+
+    if isinstance(hosts, str) or not all(isinstance(host, str) and host for host in hosts):
+        raise UsageError(f"hosts={hosts!r}", hint='hosts is a list of names: hosts=["llm.example.com"]')
+    if record_http not in (MODELS, ALL):
+        raise UsageError(f"record_http={record_http!r}", hint='record_http is "models" or "all"')
+    _install(tuple(hosts), record_http == ALL)
+
+
+def _install(hosts: tuple[str, ...], everything: bool, is_supervised: bool = False) -> None:
+    global seams
+    if seams is not None or os.environ.get("REENACT_OFF") == "1":
+        return
+    seams = Seams(hosts, everything, is_supervised)
+    seams.install()
+    open_recorders.unseen = _unseen
+
+
+def uninstall() -> None:
+    """Give every library back as it was; calls under way are still recorded. Twice is fine."""
+    global seams
+    if seams is not None:
+        seams.uninstall()
+        seams = None
+        open_recorders.unseen = None
+
+
+def swap(other: Seams | None) -> Seams | None:
+    """Have other seams in the place of those there are, which are returned: given back, they go on."""
+    global seams
+    before = seams
+    if before is not None:
+        before.uninstall()
+    seams = other
+    if other is not None:
+        other.install()
+    open_recorders.unseen = _unseen if other is not None else None
+    return before
+
+
+def wait_for_libraries(bootstrap: str) -> None:
+    """Begin a process below ``reenact run``; called once, before anything of the agent is there."""
+    with import_lock:
+        import atexit
+
+        from . import coverage
+
+    told.update((name, os.environ[name]) for name in os.environ if name.startswith("REENACT_"))
+    named = os.environ.get(HOSTS_VARIABLE, "").split(",")
+    hosts = tuple(host for host in named if host)
+    _install(hosts, os.environ.get(HTTP_VARIABLE) == ALL, is_supervised=True)
+    if "REENACT_AMBIENT" in os.environ:
+        with import_lock:
+            from ..ambient import modules
+
+        modules.watch(os.environ[modules.AMBIENT_VARIABLE].split(","))
+    coverage.listen(bootstrap)
+    _hear_of_an_early_death()
+    atexit.register(_say_what_was_unseen)  # the first handler, so the last to run
+
+
+def _hear_of_an_early_death() -> None:
+    """Have it recorded what a program died of, also where nothing else of it was."""
+    before = sys.excepthook
+
+    def died(kind: Any, exc: Any, tb: Any) -> None:
+        try:
+            with import_lock:
+                from ..runs.crashes import died_of
+                from ..runs.current import known_process_recorder, process_recorder
+                from ..runs.location import is_main_process
+
+            if known_process_recorder() is None and is_main_process():
+                died_of(exc, tb, [process_recorder()])
+        except Exception as own:
+            guard.swallow("record an uncaught exception", own)
+        before(kind, exc, tb)
+
+    sys.excepthook = died
+
+
+def _unseen() -> list[dict[str, object]]:
+    with import_lock:
+        from . import coverage
+
+    try:
+        return coverage.unseen(seams) if seams is not None else []
+    except Exception as exc:
+        guard.swallow("tell what was not seen", exc)
+        return []
+
+
+def _say_what_was_unseen() -> None:
+    """A process that recorded nothing still says so if it should have."""
+    try:
+        if not _unseen():
+            return
+        with import_lock:
+            from ..runs.current import known_process_recorder, process_recorder
+
+        if known_process_recorder() is None:
+            recorder = process_recorder()
+            recorder.start()
+            recorder.exit("unclosed", {})
+    except Exception as exc:
+        guard.swallow("tell what was not seen", exc)

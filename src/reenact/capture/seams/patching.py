@@ -1,0 +1,148 @@
+"""Methods of a class replaced by ours, and given back without taking away what another tool put on top."""
+
+from __future__ import annotations
+
+from weakref import ref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def replace(owner: Any, methods: dict[str, Any]) -> Callable[[], None]:
+    """Put methods into a class; returns what undoes it.
+
+    A tool that came after us has ours inside its own. Then ours stays where it is, and passes everything on
+    since the watch is off.
+    """
+    before = {name: vars(owner)[name] for name in methods if name in vars(owner)}
+    for name, method in methods.items():
+        setattr(owner, name, method)
+
+    def undo() -> None:
+        for name, method in methods.items():
+            if vars(owner).get(name) is not method:
+                continue
+            if name in before:
+                setattr(owner, name, before[name])
+            else:
+                delattr(owner, name)
+
+    return undo
+
+
+# One object's method listened to: an attribute of the object in front of its class's function.
+#
+# Held without a cycle, so that the object goes when it would have gone.
+
+
+class Override:
+    """What stands in the object; called as the method, it calls ``tapped(owner, original, …)``."""
+
+    def __init__(self, owner: Any, name: str, tapped: Callable[..., Any]) -> None:
+        self._owner = ref(owner)
+        self._before = vars(owner).get(name)
+        """What somebody else had put there already."""
+        self._name = name
+        self.tapped = tapped
+
+    def original(self, owner: Any, *args: Any, **given: Any) -> Any:
+        """Call what would have been called without us."""
+        if self._before is not None:
+            return self._before(*args, **given)
+        function = getattr(type(owner), self._name)  # looked up now, since another tool may have wrapped it
+        return function(owner, *args, **given)
+
+    def __call__(self, *args: Any, **given: Any) -> Any:
+        return self.tapped(self._owner(), self.original, *args, **given)
+
+    def leave(self, owner: Any, name: str) -> None:
+        if self._before is not None:
+            vars(owner)[name] = self._before
+        else:
+            del vars(owner)[name]
+
+
+def override(owner: Any, name: str, tapped: Callable[..., Any]) -> None:
+    """Have ``tapped(owner, original, …)`` called for one object's method; said again, the last one holds."""
+    there = vars(owner).get(name)
+    if isinstance(there, Override):
+        there.tapped = tapped
+    else:
+        vars(owner)[name] = Override(owner, name, tapped)
+
+
+def restore(owner: Any, name: str) -> bool:
+    """Give an object its own method back; True if it was listened to."""
+    there = vars(owner).get(name)
+    if not isinstance(there, Override):
+        return False
+    there.leave(owner, name)
+    return True
+
+
+# Is a library still as its seam expects it? Asked once, when the seam is put in.
+#
+# What is not there raises ``Unlike``: the seam then takes another door, or is left out and told of.
+
+
+class Unlike(Exception):
+    """A library is not as it used to be."""
+
+
+def need(owner: Any, *names: str) -> None:
+    """Raise unless a module or a class has these names."""
+    for name in names:
+        if not hasattr(owner, name):
+            raise Unlike(f"{_name(owner)} has no {name}")
+
+
+def need_held(owner: type, *names: str) -> None:
+    """Raise unless the objects of a class have these names, from the class or from ``__init__``."""
+    made = getattr(_code(owner.__init__), "co_names", ())  # type: ignore[misc]
+    need(owner, *[name for name in names if name not in made])
+
+
+def need_asked(owner: type, name: str) -> None:
+    """Raise unless a method of the class asks for this one: else what stands in for it is never called."""
+    need(owner, name)
+    members = [member for kind in owner.__mro__ for member in vars(kind).values()]
+    if not any(name in getattr(_code(member), "co_names", ()) for member in members):
+        raise Unlike(f"{_name(owner)} does not ask for its {name}")
+
+
+def need_arguments(owner: type, name: str, *arguments: str) -> None:
+    """Raise unless a method takes these arguments by position, and no others."""
+    need(owner, name)
+    code = _code(getattr(owner, name))
+    if code is None or code.co_varnames[1 : code.co_argcount] != arguments:
+        raise Unlike(f"{_name(owner)}.{name} takes other arguments")
+
+
+def _name(owner: Any) -> str:
+    return str(getattr(owner, "__qualname__", None) or owner.__name__)
+
+
+def _code(member: Any) -> Any:
+    """Return the code of a method, under what others have put around it."""
+    while hasattr(member, "__wrapped__"):
+        member = member.__wrapped__
+    return getattr(member, "__code__", None)
+
+
+# vcrpy's stand-ins: while a cassette is used, ``http.client.HTTPConnection`` is a class of its own.
+#
+# A connection of that class has a real one inside, which sends what the cassette has no answer to. It is
+# that
+# one that we listen to: what is played from a cassette goes nowhere.
+
+
+def genuine(kind: Any) -> Any:
+    """Return the class that a stand-in stands for; any other class as it is."""
+    return getattr(kind, "_baseclass", kind)
+
+
+def real(held: Any) -> Any:
+    """Return the connection inside a stand-in; anything else as it is."""
+    return getattr(held, "__dict__", {}).get("real_connection", held)

@@ -1,0 +1,94 @@
+"""urllib3's pools, and what holds them: where ``tap.wrap`` finds the connections of requests and botocore.
+
+Connections are made when they are needed, so it is their makers that are listened to: what an adapter, a
+manager or a pool hands out is tapped in turn.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .. import guard
+from . import urllib3
+from .http_client import tap_connection, untap_connection
+from .patching import genuine, override, real, restore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..http.watch import Watch
+
+_CONNECTIONS = "_get_conn"
+MAKERS = (
+    ("http.client", "HTTPConnection", ""),
+    ("urllib3.connectionpool", "HTTPConnectionPool", _CONNECTIONS),
+    ("urllib3.poolmanager", "PoolManager", "connection_from_pool_key"),
+    ("requests.adapters", "HTTPAdapter", "get_connection_with_tls_context get_connection"),
+    ("requests.sessions", "Session", "get_adapter"),
+    ("botocore.httpsession", "URLLib3Session", "_get_connection_manager"),
+)
+"""Module, class, and the method that hands out what is to be tapped, an older name after it; a connection
+is tapped itself."""
+
+
+def kinds() -> tuple[type, ...]:
+    """Return the classes that can be tapped, of the modules there are."""
+    return tuple(kind for kind, _ in _makers())
+
+
+def tap(held: Any, watch: Watch) -> None:
+    """Listen to one of them; raises if it is not as it used to be."""
+    for kind, method in _makers():
+        if isinstance(held, kind):
+            if method:
+                _tap_maker(held, method, watch)
+                if method == _CONNECTIONS:
+                    override(held, "urlopen", urllib3.urlopen)
+            else:
+                tap_connection(held, watch)
+            return
+
+
+def untap(held: Any) -> None:
+    """Give it back as it was, with what it has handed out and still holds."""
+    for kind, method in _makers():
+        if isinstance(held, kind):
+            if method:
+                restore(held, method)
+                restore(held, "urlopen")
+            else:
+                untap_connection(held)
+            for each in _handed_out(held):
+                untap(each)
+
+
+def _makers() -> list[tuple[type, str]]:
+    found = []
+    for module, name, methods in MAKERS:
+        if module in sys.modules:
+            kind = genuine(getattr(sys.modules[module], name))
+            found.append((kind, next((each for each in methods.split() if hasattr(kind, each)), methods)))
+    return found
+
+
+def _tap_maker(maker: Any, method: str, watch: Watch) -> None:
+    def hand_out(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
+        made = original(owner, *args, **given)
+        try:
+            tap(real(made), watch)
+        except Exception as exc:
+            guard.swallow("listen to a connection", exc)
+        return made
+
+    override(maker, method, hand_out)
+
+
+def _handed_out(held: Any) -> list[Any]:
+    own = vars(held)
+    idle = getattr(own.get("pool"), "queue", ())
+    pools = getattr(own.get("pools"), "_container", {})
+    others = [own.get("poolmanager"), own.get("_manager")]
+    for name in ("adapters", "proxy_manager", "_proxy_managers"):
+        others += list((own.get(name) or {}).values())
+    return [real(each) for each in (*idle, *pools.values(), *others) if each is not None]

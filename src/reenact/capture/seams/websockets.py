@@ -1,0 +1,375 @@
+"""websockets: a socket to a model's API carries a request in one message, its answer in many.
+
+As openai has it: ``response.create`` goes out, events come in up to the one that ends the response. In a
+realtime session the items sent before it are what is asked. What a socket to anything else carries is none
+of ours. ``patch`` listens to all sockets (``install``), ``tap`` to one (``tap.wrap``).
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from ... import protocols, schema
+from .. import guard
+from ..http.exchange import CLOSED
+from ..import_lock import import_lock
+from .patching import need, override, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..http.exchange import Exchange
+    from ..http.watch import Watch
+
+
+# What a socket's server says without being asked: a greeting, limits, what a session was changed to.
+#
+# Each is an event of its own, told at once and kept nowhere, with what the agent had sent by then: so it
+# can be
+# said again at the same place.
+
+MOST = 1_000
+"""Messages of one connection: a server that speaks by itself, as after silence in what it hears, goes on."""
+_AUDIO = "input_audio_buffer.append"
+"""As many as time allows: nothing is told by their number."""
+_HERE = ("localhost", "127.0.0.1", "::1")
+_SO_FAR = "_reenact_so_far"
+"""Attribute of a connection."""
+_numbers = count(1)
+
+
+class SoFar:
+    """What has passed on one connection."""
+
+    __slots__ = ("asked", "number", "sent", "told", "url")
+
+    def __init__(self) -> None:
+        self.asked = 0
+        """Requests."""
+        self.sent = 0
+        """Other messages, but for audio."""
+        self.told = 0
+        self.number: int | None = None
+        self.url: str | None = None
+        """None if it is not to be told."""
+
+
+def so_far(connection: Any) -> SoFar:
+    """Return what has passed on a connection."""
+    found: SoFar = vars(connection).get(_SO_FAR) or vars(connection).setdefault(_SO_FAR, SoFar())
+    return found
+
+
+def note_sent(connection: Any, message: Any, *, is_asked: bool) -> None:
+    """Count a message that is about to be sent."""
+    passed = so_far(connection)
+    if is_asked:
+        passed.asked += 1
+    elif not is_audio(message):
+        passed.sent += 1
+
+
+def is_audio(message: Any) -> bool:
+    """True for a piece of what is being listened to."""
+    return isinstance(message, str) and _AUDIO in message[:200]
+
+
+def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
+    """Record a message that nobody asked for. Never raises."""
+    try:
+        passed = so_far(connection)
+        if passed.number is None:
+            passed.number = next(_numbers)
+            passed.url = url if is_models(watch, url) else None
+        if passed.url is None or watch.is_off or passed.told > MOST:
+            return
+        with import_lock:
+            import json
+
+        text = message if isinstance(message, str) else bytes(message).decode()
+        fields: dict[str, Any] = {"url": passed.url, "socket": passed.number}
+        fields |= {"asked": passed.asked, "sent": passed.sent}
+        fields |= {"body": json.loads(text)} if passed.told < MOST else {"cut": True}
+        passed.told += 1
+        watch.recorder().emit(schema.SOCKET_MESSAGE, fields)
+    except ValueError:
+        return  # no text, or none that is JSON: sound, for instance
+    except Exception as exc:
+        guard.swallow("record a message", exc)
+
+
+def is_models(watch: Watch, url: Any) -> bool:
+    """True if what is asked over a socket would be recorded; another server of this machine is none of it."""
+    with import_lock:
+        from ...wire.routes import route_of
+
+    hosts = [host for host in watch.hosts if host not in _HERE]
+    return isinstance(url, str) and route_of("POST", url, {"input": ""}, hosts) is not None
+
+
+ASK = "response.create"
+ITEM = "conversation.item.create"
+LAST = frozenset({"response.completed", "response.failed", "response.incomplete", "response.done", "error"})
+MAX_ITEMS = 1_000
+_OPEN, _ITEMS, _WATCH = "_reenact_open", "_reenact_items", "_reenact_watch"
+"""Attributes of a connection: the exchanges that are not over, oldest first; what was said since the last
+one; who listens to this one connection."""
+
+
+def patch(module: Any, watch: Watch) -> Callable[[], None]:
+    """Listen to every client connection of ``websockets.sync.client`` or ``websockets.asyncio.client``."""
+    owner = module.ClientConnection
+    need(owner, "send", "recv", "close")
+    is_async = module.__name__.endswith("asyncio.client")
+    taps = _asynchronous(watch) if is_async else _synchronous(watch)
+    undo = replace(owner, {name: _as_method(tap, getattr(owner, name)) for name, tap in taps.items()})
+    if protocols.responder is None:
+        return undo
+    with import_lock:
+        from ..answers import websockets
+
+    undo_connecting = websockets.patch(module, watch)
+
+    def undo_both() -> None:
+        undo_connecting()
+        undo()
+
+    return undo_both
+
+
+def tap(connection: Any, watch: Watch) -> None:
+    """Listen to one connection; said again, the last one holds."""
+    need(connection, "send", "recv", "close")
+    vars(connection)[_WATCH] = watch
+    is_async = ".asyncio." in type(connection).__module__
+    for name, tapped in (_asynchronous(watch) if is_async else _synchronous(watch)).items():
+        override(connection, name, tapped)
+
+
+def _as_method(tap: Any, original: Any) -> Any:
+    def method(self: Any, *args: Any, **given: Any) -> Any:
+        if _WATCH in vars(self):  # its own tap is around us
+            return original(self, *args, **given)
+        return tap(self, original, *args, **given)
+
+    return method
+
+
+def _synchronous(watch: Watch) -> dict[str, Any]:
+    def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
+        exchange = _begin(watch, self, message)
+        try:
+            done = original(self, _leaving(self, exchange, message), *args, **given)
+            _ask(self, exchange, message)
+            return done
+        except BaseException as exc:
+            _failed(self, exchange, exc)
+            raise
+
+    def recv(self: Any, original: Any, *args: Any, **given: Any) -> Any:
+        try:
+            message = original(self, *args, **given)
+        except BaseException as exc:
+            why = _fault(self)
+            _broken(self, exc, why)
+            if why is not None:
+                raise why from None
+            raise
+        _received(watch, self, message)
+        return message
+
+    def close(self: Any, original: Any, *args: Any, **given: Any) -> Any:
+        try:
+            return original(self, *args, **given)
+        finally:
+            _closed(self)
+
+    return {"send": send, "recv": recv, "close": close}
+
+
+def _asynchronous(watch: Watch) -> dict[str, Any]:
+    async def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
+        exchange = _begin(watch, self, message)
+        try:
+            done = await original(self, _leaving(self, exchange, message), *args, **given)
+            _ask(self, exchange, message)
+            return done
+        except BaseException as exc:
+            _failed(self, exchange, exc)
+            raise
+
+    async def recv(self: Any, original: Any, *args: Any, **given: Any) -> Any:
+        try:
+            message = await original(self, *args, **given)
+        except BaseException as exc:
+            why = _fault(self)
+            _broken(self, exc, why)
+            if why is not None:
+                raise why from None
+            raise
+        _received(watch, self, message)
+        return message
+
+    async def close(self: Any, original: Any, *args: Any, **given: Any) -> Any:
+        try:
+            return await original(self, *args, **given)
+        finally:
+            _closed(self)
+
+    return {"send": send, "recv": recv, "close": close}
+
+
+def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
+    try:
+        body = _asked(connection, message)
+        note_sent(connection, message, is_asked=body is not None)
+        if body is None:
+            return None
+        request, response, url = connection.request, connection.response, _url(connection)
+        exchange = watch.begin(
+            "POST", url, request.headers.raw_items(), body, lost=_lost(connection, url, body)
+        )
+        if exchange is not None:
+            exchange.answered(response.status_code, response.headers.raw_items(), decoded=True, stream="sse")
+            vars(connection).setdefault(_OPEN, []).append(exchange)
+        return exchange
+    except Exception as exc:
+        guard.swallow("look at a message", exc)
+        return None
+
+
+def _asked(connection: Any, message: Any) -> bytes | None:
+    """Return the request a message carries, None if it carries none."""
+    if type(message) in (list, tuple) and all(type(part) is str for part in message):  # fragments
+        message = "".join(message)
+    data = message.encode() if isinstance(message, str) else message
+    if not isinstance(data, bytes) or (ASK.encode() not in data and ITEM.encode() not in data):
+        return None
+    with import_lock:
+        import json
+
+    asked = json.loads(data)
+    kind = asked.pop("type", None) if isinstance(asked, dict) else None
+    if kind == ITEM:
+        said = vars(connection).setdefault(_ITEMS, [])
+        said.append(asked.get("item"))
+        del said[:-MAX_ITEMS]
+    if kind != ASK:
+        return None
+    said = vars(connection).pop(_ITEMS, None)
+    if isinstance(asked.get("response"), dict):  # a realtime session has it one level deeper
+        asked = {**asked.pop("response"), **asked}
+    return json.dumps({**asked, "input": said} if said and "input" not in asked else asked).encode()
+
+
+def _url(connection: Any) -> str:
+    request = connection.request
+    place = getattr(connection.protocol, "uri", None) or connection.protocol.wsuri
+    secure = "s" if place.secure else ""
+    return f"ws{secure}://{request.headers['Host']}{request.path}"
+
+
+def _received(watch: Watch, connection: Any, message: Any) -> None:
+    waiting = vars(connection).get(_OPEN)
+    try:
+        if not waiting:
+            record(watch, connection, _url(connection), message)
+            return
+        data = message.encode() if isinstance(message, str) else message
+        waiting[0].chunk(b"data: " + data + b"\n\n")
+        if any(each.encode() in data for each in LAST):
+            with import_lock:
+                import json
+
+            if json.loads(data).get("type") in LAST:
+                waiting.pop(0).end()
+    except Exception as exc:
+        guard.swallow("look at a message", exc)
+
+
+def _failed(connection: Any, exchange: Exchange | None, exc: BaseException) -> None:
+    if exchange is None:
+        return
+    exchange.raised(exc)
+    waiting = vars(connection).get(_OPEN, ())
+    if exchange in waiting:  # else another thread, which was receiving, has seen it end
+        waiting.remove(exchange)
+
+
+def _broken(connection: Any, exc: BaseException, why: BaseException | None = None) -> None:
+    """The connection is gone; waiting in vain or being cancelled while waiting loses nothing."""
+    if why is not None or type(exc).__name__.startswith("ConnectionClosed"):
+        for exchange in vars(connection).pop(_OPEN, ()):
+            exchange.raised(why or exc)
+
+
+def _lost(connection: Any, url: str, body: bytes) -> str | None:
+    """Return why a request cannot leave although a fork is live."""
+    if protocols.responder is None:
+        return None
+    with import_lock:
+        import json
+
+        from ..answers.websockets import lost
+
+    return lost(connection, url, json.loads(body))
+
+
+def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
+    """Return what is sent: a fork may have changed it."""
+    if protocols.responder is None or exchange is None:
+        return message
+    with import_lock:
+        from ..answers.websockets import played
+
+    other, live = played(connection), exchange.live
+    if other is not None:
+        other.expect(exchange)
+    if live is None or live.body is None:
+        return message
+    with import_lock:
+        import json
+
+    asked = json.loads(message if isinstance(message, str | bytes) else "".join(message))
+    changed = json.loads(live.body)
+    if not isinstance(asked.get("response"), dict):
+        return json.dumps({"type": ASK, **changed})
+    outer = {
+        name: changed.pop(name, value) for name, value in asked.items() if name not in ("response", "type")
+    }
+    return json.dumps({"type": ASK, **outer, "response": changed})
+
+
+def _ask(connection: Any, exchange: Exchange | None, message: Any) -> None:
+    """Have a request answered by the recording, if its connection leads there."""
+    if protocols.responder is None:
+        return
+    with import_lock:
+        from ..answers.websockets import played
+
+    other = played(connection)
+    if other is None:
+        return
+    if exchange is None:
+        if not is_audio(message):
+            other.heard()
+    elif exchange.live is None:
+        other.ask(exchange)
+
+
+def _fault(connection: Any) -> BaseException | None:
+    """Return why a recording has not answered."""
+    if protocols.responder is None:
+        return None
+    with import_lock:
+        from ..answers.websockets import played
+
+    other = played(connection)
+    return None if other is None else other.fault
+
+
+def _closed(connection: Any) -> None:
+    for exchange in vars(connection).pop(_OPEN, ()):
+        exchange.end(CLOSED)

@@ -1,0 +1,128 @@
+"""``tap.wrap(client)``: what carries a client's calls is listened to; the client stays the same object."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .. import guard
+from ..http.watch import Watch
+from . import aiohttp, httpx, openai_sockets, urllib3_pools
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from ..front.tap import Tap
+
+
+# Where an SDK's client keeps what carries its calls: a bounded walk through what it holds.
+#
+# Used by ``tap.wrap``. Every SDK has another name for it; all of them hold it somewhere near.
+
+MAX_OBJECTS, MAX_DEPTH = 2_000, 5
+_PLAIN = (str, bytes, int, float, bool, type(None), type)
+_MADE_LATER = ("_client", "_async_client")
+"""Properties that make a client, or fetch it from elsewhere, when they are first asked for."""
+
+
+def carriers(client: Any, kinds: tuple[type, ...], holders: tuple[type, ...] = ()) -> list[Any]:
+    """Return what is of these kinds inside an SDK's client, a model of a framework, or an SDK's module.
+
+    ``holders`` are kinds that may hold others.
+    """
+    found: list[Any] = []
+    seen: set[int] = set()
+    queue: list[tuple[Any, int]] = [(_of_module(client), 0)]
+    alive = []
+    while queue and len(seen) < MAX_OBJECTS:
+        held, depth = queue.pop(0)
+        if id(held) in seen:
+            continue
+        seen.add(id(held))
+        alive.append(held)  # else another object may get its id
+        if isinstance(held, kinds):
+            found.append(held)
+            if not isinstance(held, holders):
+                continue
+        if depth < MAX_DEPTH:
+            queue += [(value, depth + 1) for value in _held_by(held)]
+    return found
+
+
+def _of_module(client: Any) -> Any:
+    """Return what a module-level API works with: ``openai.chat…`` has a client made on first use."""
+    if isinstance(client, type(sys)):
+        load = getattr(client, "_load_client", None)
+        return load() if callable(load) else getattr(client, "_client", None)
+    return client
+
+
+def _held_by(value: Any) -> Iterator[Any]:
+    if isinstance(value, (*_PLAIN, type(sys))):
+        return
+    if isinstance(value, dict):
+        yield from list(value.values())
+    elif isinstance(value, (list, tuple)):
+        yield from value
+    else:
+        yield from list(getattr(value, "__dict__", {}).values())
+        yield getattr(value, "__pydantic_private__", None)
+        yield from _asked_for(value)
+
+
+def _asked_for(value: Any) -> Iterator[Any]:
+    """Yield what is no plain attribute: slots, and clients behind a property."""
+    kinds = type(value).__mro__
+    names = [name for kind in kinds for name in getattr(kind, "__slots__", ()) or ()]
+    for name in (*names, *[each for each in _MADE_LATER if hasattr(type(value), each)]):
+        try:
+            yield getattr(value, name, None)
+        except Exception as exc:
+            guard.pass_on(exc)
+
+
+_SEAMS: tuple[Any, ...] = (httpx, aiohttp, urllib3_pools)
+_LOOKED_FOR = "clients of httpx and httpx2, sessions of aiohttp, and connections of urllib3 and http.client"
+
+
+def wrap(tap: Tap, client: Any) -> None:
+    """Tap what carries a client's calls. Never raises; a client without such a part is told of."""
+    if os.environ.get("REENACT_OFF") == "1":
+        return
+    try:
+        watch = Watch(tap._recorder)
+        openai_sockets.expect()
+        if not _each_carrier(client, lambda seam, held: seam.tap(held, watch)):
+            _tell_nothing_found(client)
+    except Exception as exc:
+        guard.swallow(f"wrap a {type(client).__name__}", exc)
+
+
+def unwrap(client: Any) -> None:
+    """Undo ``wrap``. Never raises."""
+    try:
+        _each_carrier(client, lambda seam, held: seam.untap(held))
+    except Exception as exc:
+        guard.swallow(f"unwrap a {type(client).__name__}", exc)
+
+
+def _each_carrier(client: Any, do: Callable[[Any, Any], object]) -> int:
+    """Do something to whatever carries a client's calls; returns how many such parts it has."""
+    known = [(seam, seam.kinds()) for seam in _SEAMS]
+    found = carriers(client, tuple(kind for _, kinds in known for kind in kinds), aiohttp.holders())
+    for held in found:
+        for seam, kinds in known:
+            if isinstance(held, kinds):
+                do(seam, held)
+    return len(found)
+
+
+def _tell_nothing_found(client: Any) -> None:
+    kind = type(client)
+    guard.tell(
+        f"wrap:{kind.__module__}.{kind.__qualname__}",
+        f"found nothing to listen to in a {kind.__module__}.{kind.__qualname__}: looked for {_LOOKED_FOR} "
+        "inside it. Its calls are not recorded.",
+    )

@@ -1,0 +1,184 @@
+"""Verbs that tell where one is: the calls around, the events around, the lanes, the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import UsageError
+from ...tracefile.event import Event
+from ...tracefile.text import arguments, clean, count, moment, seconds, short_json
+from ..view.event_line import offset_text
+from .moves import nothing
+from .session import Session
+from .verb import Do, Verb
+
+WHERE = "where"
+
+_DEEPEST = 100
+"""Calls within calls that are shown."""
+
+
+def _where(session: Session, argument: str) -> None:
+    nothing("w", argument)
+    stepper, view = session.stepper, session.view
+    event, index = stepper.event, stepper.index
+    lane, turn = stepper.lanes.of(index), stepper.lanes.turn(index)
+    when = offset_text(event.timestamp, stepper.recording.started)
+    in_turn = f"turn {turn}" if turn else "outside any turn"
+    place = f"{in_turn}, lane {lane}, event {view.address(event)} ({index + 1:,} of {len(stepper.events):,})"
+    view.note(f"{place}, {when}" if when else place)
+    view.events(_chain(session, event))
+    session.out.stdout.flush()  # summing up may take a while
+    spent = session.spending.through(index, stepper.progress)
+    money = f", cost {spent.cost.text()}" if spent.llm_calls else ""
+    session.done_looking()
+    view.note(f"so far {spent.tokens_in:,} tokens in, {spent.tokens_out:,} out{money}")
+
+
+def _chain(session: Session, event: Event) -> list[Event]:
+    """Return the beginnings of the calls around an event, outermost first, then itself."""
+    stepper, chain = session.stepper, [event]
+    for _ in range(_DEEPEST):
+        outer = stepper.caller(chain[-1])
+        if outer is None:
+            break
+        chain.append(outer)
+    return chain[::-1]
+
+
+def _call(verb: str) -> Do:
+    def do(session: Session, argument: str) -> None:
+        nothing(verb[0], argument)
+        session.moved(session.stepper.up() if verb == "up" else session.stepper.down())
+
+    return do
+
+
+def _list(session: Session, argument: str) -> None:
+    stepper = session.stepper
+    stepper.event  # noqa: B018 - says so if there is none
+    size = max(5, session.view.height - 8)
+    if argument and argument != ".":
+        middle = stepper.resolve(argument)
+    elif session.listed is not None and not argument:
+        begin = session.listed.stop
+        if begin >= len(stepper.events):
+            session.view.note("End of trace.")
+            return
+        middle = begin + size // 2
+    else:
+        middle = stepper.index
+    begin = max(0, min(middle - size // 2, len(stepper.events) - size))
+    if session.listed is not None and not argument:
+        begin = session.listed.stop
+    shown = range(begin, min(begin + size, len(stepper.events)))
+    session.view.events(stepper.events[index] for index in shown)
+    session.listed = shown
+
+
+def _whole(session: Session, argument: str) -> None:
+    event = session.stepper.events[session.stepper.resolve(argument)] if argument else session.stepper.event
+    session.view.events([event])
+    session.view.pretty(event.payload)
+
+
+def _lanes(session: Session, argument: str) -> None:
+    nothing("lanes", argument)
+    stepper, address = session.stepper, session.view.address
+    here = stepper.lanes.of(stepper.index) if stepper.events else None
+    rows: list[tuple[Any, ...]] = []
+    for lane, calls in stepper.tree.lane_calls.items():
+        ends = [call.end or call.event for call in calls]
+        turns = sum(call.kind == "model" and call.attempt == 1 for call in calls)
+        tools = sum(call.kind == "tool" for call in calls)
+        errors = sum(call.error is not None for call in calls)
+        last = max(ends, key=lambda event: event.index or 0)
+        mark = ">" if lane == here else ""
+        rows.append((mark, lane, turns, tools, errors, address(calls[0].event), address(last)))
+    if not rows:
+        session.view.note("No call was recorded, so there is one lane: main.")
+        return
+    head = ("", "lane", ">turns", ">tools", ">errors", ">from", ">to")
+    session.view.rows(head, rows, flexible=1, less=(">to", ">from"))
+
+
+def _info(session: Session, argument: str) -> None:
+    nothing("info", argument)
+    recording, tot = session.stepper.recording, session.stepper.recording.tot
+    begin, end = recording.started, recording.ended
+    took = seconds(max(end - begin, 0)) if begin is not None and end is not None else ""
+    error = recording.error
+    figures = (
+        f"{count(tot['turns'], 'turn')}, {count(recording.count(), 'event')}, {count(tot['err'], 'error')}"
+    )
+    facts = {
+        "name": recording.name,
+        "status": recording.status + (f": {error.type or ''}: {error}" if error is not None else ""),
+        "run": recording.run_id,
+        "file": recording.path,
+        "started": (moment(begin) or "unknown") + (f", took {took}" if took else ""),
+        "totals": figures,
+        "tokens": f"{tot['in']:,} in, {tot['out']:,} out" if tot["in"] or tot["out"] else None,
+        "writers": ", ".join(recording.writers) if len(recording.writers) > 1 else None,
+        "meta": arguments(recording.meta, 300) if recording.meta else None,
+        "input": short_json(recording.input, 300) if recording.input is not None else None,
+        "parent run": recording.parent_run,
+    }
+    for name, value in facts.items():
+        if value:
+            session.view.fact(name, clean(str(value)))
+    for finding in recording.findings:
+        session.view.fact("finding", clean(str(finding)))
+
+
+def _help(session: Session, argument: str) -> None:
+    if argument:
+        verb = session.verbs.find(argument)
+        session.view.note(f"{verb.name} {verb.usage}".rstrip())
+        session.view.note(f"  {verb.help}")
+        if verb.others:
+            session.view.note(f"  also: {', '.join(verb.others)}")
+        return
+    groups: dict[str, list[str]] = {}
+    for verb in session.verbs.all:
+        groups.setdefault(verb.group, []).append(verb.name)
+    for group, names in groups.items():
+        session.view.fact(group, "  ".join(names))
+    session.view.note(
+        "h VERB explains one. A line may hold several, with ; between; an empty one repeats the last."
+    )
+
+
+def _quit(session: Session, argument: str) -> None:
+    if argument:
+        raise UsageError("q takes nothing after it")
+    session.is_over = True
+
+
+VERBS = (
+    Verb(
+        "w",
+        WHERE,
+        "",
+        "the calls around this event, its lane and turn, tokens and cost so far",
+        _where,
+        ("where", "bt"),
+    ),
+    Verb("u", WHERE, "", "to the call this one was made in", _call("up"), ("up",)),
+    Verb("d", WHERE, "", "to the first call made in this one", _call("down"), ("down",)),
+    Verb(
+        "l",
+        WHERE,
+        "[ADDRESS|.]",
+        "the events around this one or an address; again: those after",
+        _list,
+        ("list",),
+    ),
+    Verb("ll", WHERE, "[ADDRESS]", "the event in full, requests and long texts whole", _whole, ("longlist",)),
+    Verb("lanes", WHERE, "", "the lanes: agents and processes, with their calls", _lanes),
+    Verb("info", WHERE, "", "the run: name, status, totals, metadata, findings", _info),
+)
+HELP = (
+    Verb("h", "help", "[VERB]", "this list, or one verb explained", _help, ("help",)),
+    Verb("q", "help", "", "end; so does Ctrl-D", _quit, ("quit", "exit")),
+)

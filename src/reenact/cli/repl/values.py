@@ -1,0 +1,212 @@
+"""Verbs that look into events: values, arguments, results, the context window, the stored line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import schema
+from ...debugger.expressions import Expr
+from ...errors import UsageError
+from ...recording.context import Context, Part, context_of, delta_of
+from ...recording.origins import Origin
+from ...tracefile.event import Event
+from ...tracefile.text import compact, count
+from .moves import nothing
+from .session import Session
+from .verb import Do, Verb
+
+INSPECT = "inspect"
+NO_MODEL_CALL = "No model call led to this event, so there is no context."
+
+_SIGNS = {"answer": "←", "tool": "◂", "request": "→"}
+_SKIPPED = (*schema.ENVELOPE, "tot", "chain")
+
+
+def _print_one(full: bool) -> Do:
+    def do(session: Session, argument: str) -> None:
+        event = session.stepper.event
+        if argument:
+            value = Expr(argument)(event)
+            if full:
+                session.view.pretty(value)
+            else:
+                session.view.value("", value)
+        elif full:
+            session.view.pretty(event.payload)
+        else:
+            _fields(session, {key: value for key, value in event.stored.items() if key not in _SKIPPED})
+
+    return do
+
+
+def _fields(session: Session, fields: dict[str, Any]) -> None:
+    for key, value in fields.items():
+        session.view.value(str(key), value)
+
+
+def _args(session: Session, argument: str) -> None:
+    nothing("a", argument)
+    event = _begin(session)
+    if event.event_type == schema.MODEL_REQUEST:
+        body = event.body
+        body = body if type(body) is dict else {}
+        shown = {key: value for key, value in body.items() if key not in schema.LISTS}
+        _fields(session, shown | {key: _messages(body[key]) for key in schema.LISTS if key in body})
+        return
+    args = event.args
+    if args is None:
+        session.view.note("This event has no arguments.")
+    elif type(args) is dict:
+        _fields(session, args)
+    else:
+        session.view.value("", args)
+
+
+def _messages(value: Any) -> Any:
+    return f"{count(len(value), 'message')}; ctx shows them" if type(value) is list else value
+
+
+def _begin(session: Session) -> Event:
+    """Return the event the current call began with."""
+    stepper, event = session.stepper, session.stepper.event
+    begin = stepper.lanes.led_by(stepper.index) if event.event_type in _ENDS else None
+    return event if begin is None or event.args is not None else stepper.events[begin]
+
+
+_ENDS = (schema.MODEL_RESPONSE, schema.TOOL_RESULT)
+
+
+def _result(session: Session, argument: str) -> None:
+    nothing("rv", argument)
+    event = session.stepper.event
+    if event.event_type in (schema.MODEL_REQUEST, schema.TOOL_CALLED):
+        call = session.stepper.tree.call_at(event)
+        if call is None or call.end is None:
+            session.view.note("This call has no end in the trace.")
+            return
+        event = call.end
+    error = event.error
+    if error is not None:
+        session.view.note(f"error: {error.type + ': ' if error.type else ''}{error}")
+        for frame in error.frames:
+            session.view.note(f"  at {frame}")
+    said = event.content if event.event_type == schema.MODEL_RESPONSE else event.result
+    if said is not None:
+        session.view.pretty(said)
+    elif error is None:
+        session.view.note("This event has no result.")
+
+
+def _context(session: Session, argument: str) -> None:
+    context = context_of(session.stepper.recording, session.stepper.lanes, session.stepper.event)
+    if context is None:
+        session.view.note(NO_MODEL_CALL)
+    elif argument:
+        session.view.pretty(_one(context, argument).value)
+    else:
+        _rows(session, context, context.parts)
+        where = session.view.address(context.request)
+        total = f"{count(len(context.messages), 'message')} in the request at {where}"
+        told = "" if context.tokens is None else f", {context.tokens:,} tokens as the provider counted"
+        session.view.note(f"{total}{told}; ctx N shows one in full")
+
+
+def _one(context: Context, argument: str) -> Part:
+    for part in context.parts:
+        if argument == (part.role if part.number is None else str(part.number)):
+            return part
+    last = len(context.messages) - 1
+    raise UsageError(f"the context has no message {argument!r}", hint=f"0 to {last}, system or tools")
+
+
+def _rows(session: Session, context: Context, parts: list[Part]) -> None:
+    """Show one line per message: role, size, share and tokens by length, where it came from, its text."""
+    rows = []
+    for part in parts:
+        share = context.share(part)
+        tokens = "" if context.tokens is None else compact(round(share * context.tokens))
+        origin = part.origin
+        source = "" if origin is None else _source(session, origin)
+        number = "" if part.number is None else part.number
+        text = " ".join(part.text[:400].split())
+        rows.append((number, part.role, compact(part.size), f"{share:.0%}", tokens, source, text))
+    head = (">#", "role", ">chars", ">share", ">~tokens", "from", "text")
+    session.view.rows(head, rows, flexible=6, less=(">~tokens", ">chars", ">share"))
+
+
+def _source(session: Session, origin: Origin) -> str:
+    addresses = [session.view.address(event) for event in origin.events]
+    few = addresses if len(addresses) < 4 else [*addresses[:2], "…", addresses[-1]]
+    return f"{_SIGNS[origin.how]} {' '.join(few)}"
+
+
+def _delta(session: Session, argument: str) -> None:
+    nothing("delta", argument)
+    delta = delta_of(session.stepper.recording, session.stepper.lanes, session.stepper.event)
+    if delta is None:
+        session.view.note(NO_MODEL_CALL)
+        return
+    if delta.previous is None:
+        session.view.note(
+            f"The first request of its lane, {session.view.address(delta.context.request)}: all is new."
+        )
+    else:
+        since = f"since the request at {session.view.address(delta.previous)}"
+        gone = f", {count(delta.gone, 'message')} gone or changed" if delta.gone else ""
+        session.view.note(f"{delta.kept} kept, {len(delta.parts)} new{gone} {since}")
+    for key in delta.changed:
+        session.view.note(f"{key} changed")
+    if delta.parts:
+        _rows(session, delta.context, delta.parts)
+
+
+def _raw(session: Session, argument: str) -> None:
+    nothing("raw", argument)
+    event = session.stepper.event
+    source, offset = event._shelf.at(event._place)
+    session.view.raw(source.line(offset))
+
+
+def _tabulate(session: Session, argument: str) -> None:
+    if not argument:
+        raise UsageError("print needs an expression", hint="print usage.output, or: print duration_ms > 1000")
+    expr, stepper, rows = Expr(argument), session.stepper, 0
+    for index, event in enumerate(stepper.events):
+        stepper.progress(index, len(stepper.events))
+        value = expr(event)
+        if value is not None:
+            rows += 1
+            session.view.row({"event": session.view.address(event), "kind": event.kind, "value": value})
+    if not rows:
+        session.view.note(f"No event has a value for {expr.text}.")
+
+
+VERBS = (
+    Verb(
+        "p",
+        INSPECT,
+        "[PATH|EXPR]",
+        "a value of this event on one line: p args.q; alone all fields",
+        _print_one(False),
+    ),
+    Verb("pp", INSPECT, "[PATH|EXPR]", "the same in full", _print_one(True)),
+    Verb(
+        "a",
+        INSPECT,
+        "",
+        "the arguments of this call: of a tool, or what a request asks for",
+        _args,
+        ("args",),
+    ),
+    Verb("rv", INSPECT, "", "what this call gave back, or how it failed", _result, ("retval",)),
+    Verb(
+        "ctx",
+        INSPECT,
+        "[N]",
+        "what the model saw: each message with size, share, origin; ctx 3 one in full",
+        _context,
+    ),
+    Verb("delta", INSPECT, "", "only what is new since this lane's previous request", _delta),
+    Verb("raw", INSPECT, "", "the line as it stands in the file", _raw),
+    Verb("print", INSPECT, "EXPR", "a value of every event that has it, as a table", _tabulate),
+)

@@ -1,0 +1,279 @@
+"""What the prompt shows, as text for a terminal of any width: events with the current one marked, values.
+
+The same methods as ``jsonview``: verbs say what to show, never how.
+"""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...debugger.breakpoints import Breakpoint
+from ...debugger.stepper import Move, Stepper
+from ...debugger.stops import Reason
+from ...recording.lanes import MAIN
+from ...tracefile.event import Event
+from ...tracefile.text import clean, cut, pad, pretty_json, short_json, width_of
+from ..output import Cell, Output
+from ..view.ending import first_writer
+from ..view.event_line import _STYLES, address, describe, event_dict, offset_text
+
+_NARROW = 60
+"""Below so many columns times and durations give way to what happened."""
+
+_LEAST = 16
+"""Columns of a table's text before its figures are left out."""
+
+_SCREEN = 24
+
+_Heading = tuple[int, str]
+"""A turn and a lane."""
+
+
+class View:
+    """Writes plain text."""
+
+    def __init__(self, out: Output, stepper: Stepper) -> None:
+        self.out = out
+        self.stepper = stepper
+        self._heading: _Heading | None = None
+
+    @property
+    def height(self) -> int:
+        """Lines of the terminal."""
+        return shutil.get_terminal_size((80, _SCREEN)).lines if self.out.is_terminal else _SCREEN
+
+    def note(self, text: str) -> None:
+        """Write a sentence; a terminal gets it broken between words."""
+        text = clean(text)
+        is_long = self.out.is_terminal and width_of(text) > self.out.width
+        for line in textwrap.wrap(text, self.out.width) if is_long else [text]:
+            self.out.line(line)
+
+    def move(self, move: Move) -> None:
+        """Show where a move ended, and why there."""
+        for reason in move.reasons:
+            self.out.line(self.out.paint(self._reason(reason), "yellow"))
+        if move.moved:
+            self.here()
+        if move.note:
+            self.note(move.note)
+
+    def here(self) -> None:
+        """Show the current event."""
+        self._heading = self._show([self.stepper.event], self._heading)
+
+    def events(self, events: Iterable[Event]) -> None:
+        """Show events, a heading wherever turn or lane is another one."""
+        self._show(events, None)
+        self._heading = None
+
+    def _show(self, events: Iterable[Event], shown: _Heading | None) -> _Heading | None:
+        for event in events:
+            index = event.index or 0
+            heading = self.stepper.lanes.turn(index), self.stepper.lanes.of(index)
+            if heading != shown:
+                shown = heading
+                if self.stepper.lanes.has_turns or heading[1] != MAIN:
+                    self.out.line(self.out.paint(_heading(*heading), "bold"))
+            for line in self.event_lines(event):
+                self.out.line(line)
+        return shown
+
+    def event_lines(self, event: Event) -> list[str]:
+        """Return an event in columns; an error may take two more lines."""
+        out, told = self.out, describe(event)
+        is_here = event.index == self.stepper.index
+        left = f"{self.address(event):>{self._address_width()}} "
+        right = "  ".join(part for part in (told.tokens, told.duration) if part)
+        if out.width >= _NARROW:
+            left += f"{offset_text(event.timestamp, self.stepper.recording.started):>8}  "
+        else:
+            right = ""
+        room = out.width - 4 - width_of(left) - (width_of(right) + 2 if right else 0)
+        style = _STYLES[told.sign]
+        text = f"{told.text}  {told.error}".strip() if told.error else told.text
+        wrapped = textwrap.wrap(text, max(room, 10), max_lines=3, placeholder=" …") if told.error else []
+        first = wrapped[0] if wrapped else cut(text, room)
+        style_of_text = "red" if told.error else "bold" if is_here else "dim" if told.sign == "·" else ""
+        cells: list[Cell] = [("> " if is_here else "  ", "bold"), (left, "dim"), (told.sign + " ", style)]
+        space = " " * (room - width_of(first) + 2) if right else ""
+        cells += [(first, style_of_text), (space + right, "dim")]
+        indent = " " * (width_of(left) + 4)
+        return [out.cells(cells).rstrip(), *(out.paint(indent + line, "red") for line in wrapped[1:])]
+
+    def address(self, event: Event) -> str:
+        """Return how to name an event."""
+        return address(event, first_writer(self.stepper.recording))
+
+    def _address_width(self) -> int:
+        several = len(self.stepper.recording.writers) > 1
+        return max(4, len(str(self.stepper.recording.count(system=True))) + (6 if several else 0))
+
+    def _reason(self, reason: Reason) -> str:
+        point = reason.point
+        if isinstance(point, Breakpoint):
+            sort = "temporary breakpoint" if point.temporary else "breakpoint"
+            return cut(clean(f"{sort} {point.number}: {point.text}"), self.out.width)
+        assert reason.change is not None
+        old, new = (short_json(plain_value(value), 200) for value in (reason.change.old, reason.change.new))
+        room = max(10, (self.out.width - width_of(point.text) - 18) // 2)
+        return f"watch {point.number}: {clean(point.text)}  {cut(old, room)} → {cut(new, room)}"
+
+    def fact(self, name: str, text: str) -> None:
+        """Show a name and what belongs to it."""
+        wrapped = textwrap.wrap(text, max(20, self.out.width - 12)) or [""]
+        self.out.line(self.out.paint(f"{name:10}", "dim") + wrapped[0])
+        for line in wrapped[1:]:
+            self.out.line(" " * 10 + line)
+
+    def raw(self, line: bytes) -> None:
+        """Show a stored line as it is."""
+        self.out.raw()(line + b"\n")
+
+    def value(self, name: str, value: Any) -> None:
+        """Show a value on one line, cut to the width."""
+        value = plain_value(value)
+        text = short_json(value, 4 * self.out.width)
+        left = f"{clean(name)} = " if name else ""
+        size = _size(value)
+        room = self.out.width - width_of(left)
+        if width_of(text) <= room and size <= 4 * self.out.width:
+            self.out.line(left + text)
+            return
+        much = f"  ({size:,} characters; pp shows all)"
+        if room - len(much) < _LEAST:
+            much = "  (pp shows all)"
+        self.out.line(left + cut(text, max(4, room - len(much))) + self.out.paint(much, "dim"))
+
+    def pretty(self, value: Any) -> None:
+        """Show a value in full; a text as text."""
+        if isinstance(value, str):
+            self.out.line(clean(value))
+        else:
+            self.out.pretty(plain_value(value))
+
+    def rows(
+        self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int, less: Sequence[str] = ()
+    ) -> None:
+        """Show a table; columns that begin with ``>`` stand right.
+
+        Where there is no room, those of ``less`` are left out in turn, then the flexible one gives way.
+        """
+        cells = [["" if cell is None else clean(str(cell)) for cell in row] for row in rows]
+        columns = list(zip(head, *cells, strict=True))
+        wide = columns[flexible]
+        least = min(_LEAST, _width(wide))
+        while (room := self._room(columns, wide)) < least and (
+            name := next((name for name in less if name in {column[0] for column in columns}), None)
+        ):
+            columns = [column for column in columns if column[0] != name]
+        widths = [room if column is wide else _width(column) for column in columns]
+        for number, row in enumerate(zip(*columns, strict=True)):
+            text = _row(row, widths, [column[0] for column in columns])
+            self.out.line(self.out.paint(text, "dim") if number == 0 else text)
+
+    def _room(self, columns: Sequence[tuple[str, ...]], wide: tuple[str, ...]) -> int:
+        """Return how many columns of the terminal are left for the flexible column of a table."""
+        rest = sum(_width(column) + 2 for column in columns if column is not wide)
+        return min(_width(wide), max(8, self.out.width - rest))
+
+    def row(self, values: dict[str, Any]) -> None:
+        """Show one row of a table that is not held as a whole; the last value is cut."""
+        *some, last = values.values()
+        left = (
+            "  ".join(pad(clean(str(cell)), width) for cell, width in zip(some, (6, 16), strict=False)) + "  "
+        )
+        text = cut(short_json(plain_value(last), 2 * self.out.width), self.out.width - width_of(left))
+        self.out.line(left + text)
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value of an expression as JSON has it; events in it whole."""
+    if isinstance(value, Event):
+        return value.payload
+    return [plain_value(item) for item in value] if isinstance(value, list) else value
+
+
+def _heading(turn: int, lane: str) -> str:
+    where = "" if lane == MAIN else f"  lane {clean(lane)}"
+    return (f"turn {turn}" if turn else "outside any turn") + where
+
+
+def _width(column: Sequence[str]) -> int:
+    return max(map(width_of, (column[0].lstrip(">"), *column[1:])))
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], head: Sequence[str]) -> str:
+    parts = []
+    for text, width, name in zip(cells, widths, head, strict=True):
+        text = cut(text.lstrip(">") if text is name else text, width)
+        parts.append(" " * (width - width_of(text)) + text if name.startswith(">") else pad(text, width))
+    return "  ".join(parts).rstrip()
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    return len(pretty_json(value, None)) if isinstance(value, dict | list) else 0
+
+
+# The same as ``view`` for programs: one JSON object per line.
+
+
+class JsonView(View):
+    """Writes JSON lines."""
+
+    def note(self, text: str) -> None:
+        self.out.json_line({"note": text})
+
+    def move(self, move: Move) -> None:
+        reasons = []
+        for point, change in move.reasons:
+            sort = "breakpoint" if isinstance(point, Breakpoint) else "watch"
+            told: dict[str, Any] = {"sort": sort, "number": point.number, "text": point.text}
+            reasons.append(
+                told
+                if change is None
+                else told | {"old": plain_value(change.old), "new": plain_value(change.new)}
+            )
+        event = self.event_dict(self.stepper.event) if self.stepper.events else None
+        self.out.json_line({"moved": move.moved, "note": move.note, "reasons": reasons, "event": event})
+
+    def here(self) -> None:
+        self.events([self.stepper.event])
+
+    def events(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.out.json_line(self.event_dict(event))
+
+    def event_dict(self, event: Event) -> dict[str, Any]:
+        """Return what a line says of an event."""
+        index = event.index or 0
+        told = event_dict(event, self.stepper.lanes.turn(index), first_writer(self.stepper.recording))
+        lane = self.stepper.lanes.of(index)
+        return {**told, "index": event.index, "lane": lane, "here": index == self.stepper.index}
+
+    def fact(self, name: str, text: str) -> None:
+        self.out.json_line({name: text})
+
+    def raw(self, line: bytes) -> None:
+        self.out.json_line({"raw": line.decode("utf-8", "replace")})
+
+    def value(self, name: str, value: Any) -> None:
+        self.out.json_line({"name": name, "value": plain_value(value)})
+
+    def pretty(self, value: Any) -> None:
+        self.out.json_line({"value": plain_value(value)})
+
+    def rows(
+        self, head: Sequence[str], rows: Sequence[Sequence[Any]], *, flexible: int, less: Sequence[str] = ()
+    ) -> None:
+        names = [name.lstrip(">") for name in head]
+        for row in rows:
+            self.out.json_line(dict(zip(names, row, strict=True)))
+
+    def row(self, values: dict[str, Any]) -> None:
+        self.out.json_line({name: plain_value(value) for name, value in values.items()})

@@ -1,0 +1,1 @@
+"""Starting a recorded agent again and reporting what happened, for `replay` and `fork`."""

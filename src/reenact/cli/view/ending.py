@@ -1,0 +1,196 @@
+"""How a run ended, said first: status, exception with frames, exit code, or what it was inside of.
+
+Used by ``show`` and ``demo``. For a killed run the calls without an end tell where it died.
+"""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+from ... import schema
+from ...recording.calls import MODEL, TOOL, Call, join_calls
+from ...recording.derived_tools import DerivedCall, derived_tools
+from ...recording.failure import failure_of
+from ...recording.recording import Recording
+from ...tracefile import status as states
+from ...tracefile.event import ErrorText, Event
+from ...tracefile.text import arguments, clean, plain, seconds
+from ..output import Output
+from .event_line import address, describe, error_dict, error_text, tool_text
+
+_LOOK_BACK = 2000
+"""Events at the end of a long run among which open calls are sought."""
+
+_STYLES = {"ok": "bold green", "running": "bold cyan", "unclosed": "bold yellow", "unknown": "bold yellow"}
+_SIGNS = {"ok": "✓", "running": "●", "unclosed": "·", "unknown": "·", "cancelled": "·"}
+
+_SAYS = {
+    states.KILLED: "the process ended without a word",
+    states.RUNNING: "the process is alive",
+    states.UNCLOSED: "the recorder was never closed; the program may have ended well",
+    states.UNKNOWN: "nothing says how it ended",
+    states.CANCELLED: "it was cancelled",
+}
+
+
+def open_calls(recording: Recording, near_end: Sequence[Call] | None = None) -> list[Call]:
+    """Return the calls that tell where processes were when they ended, oldest first.
+
+    In a run that was ended properly, those of further processes that were not. ``near_end`` are the
+    calls of its last events, if they are at hand.
+    """
+    if near_end is None:
+        near_end = join_calls(recording.events[-_LOOK_BACK:])
+    calls = [call for call in (*near_end, *_asked_last(near_end)) if call.is_open]
+    if died_without_a_word(recording) or not calls:
+        return calls
+    ended = {event.writer for event in recording.lines[-_LOOK_BACK:] if event.kind == schema.PROC_END}
+    return [call for call in calls if call.event.writer not in {*ended, first_writer(recording)}]
+
+
+def _asked_last(calls: Sequence[Call]) -> list[DerivedCall]:
+    """Return the tools nobody recorded that the last answer of each lane asked for."""
+    last: dict[tuple[str, str], Event] = {}
+    for call in calls:
+        if call.kind == MODEL:
+            last[call.event.writer, call.lane] = call.end or call.event
+    return [tool for tool in derived_tools(calls) if last.get((tool.event.writer, tool.lane)) == tool.event]
+
+
+def died_without_a_word(recording: Recording) -> bool:
+    """True if the first process wrote no end: of a killed one only its supervisor knows.
+
+    So it is after ``os._exit``; an end of its own would have told how many events were dropped.
+    """
+    end = recording.end
+    if end is None or recording.status == states.KILLED:
+        return True
+    fields = end._raw()
+    return fields.get("by") == "supervisor" and "dropped" not in fields
+
+
+def first_writer(recording: Recording) -> str | None:
+    """Return the writer that began the run; None for a file without any event."""
+    return next(iter(recording.writers), None)
+
+
+_SEEN = {
+    states.RUNNING: ("is inside", "is waiting for the result of", "is waiting for"),
+    states.KILLED: ("died inside", "died before the result of", "died while waiting for"),
+}
+_UNSURE = "was last seen inside", "was last seen before the result of", "was last seen waiting for"
+
+
+def inside(call: Call, status: str, root: str | None) -> str:
+    """Return what an open call means: ``died inside tool search(q="hotels")``.
+
+    The status is that of the run's first process; of another one nobody knows whether it is alive.
+    """
+    event = call.event
+    step = f" (step {address(event, root)})" if event.step is not None else ""
+    is_further = event.writer != root
+    in_tool, before_result, at_model = _UNSURE if is_further else _SEEN.get(status, _UNSURE)
+    who = "a further process " if is_further else ""
+    if call.derived:
+        text = f"{plain(call.tool or '?', 60)}({arguments(call.args, 200)})"
+        return f"{who}{before_result} tool {text}{step}"
+    if call.kind == TOOL:
+        return f"{who}{in_tool} tool {tool_text(event, 200)}{step}"
+    return f"{who}{at_model} the model ({describe(event).text}){step}"
+
+
+def ending_error(recording: Recording) -> ErrorText | None:
+    """Return the error a run ended with: its own, else that of its last event if it is one."""
+    error = recording.error
+    if error is None and recording.status in (states.ERROR, states.KILLED):
+        for event in reversed(recording.events[-20:]):
+            if event.error is not None:
+                return event.error
+    return error
+
+
+def ending(recording: Recording) -> dict[str, Any]:
+    """Return how the run ended, for ``--json``."""
+    status = recording.status
+    error = ending_error(recording)
+    calls, root = open_calls(recording), first_writer(recording)
+    return {
+        "status": status,
+        "exit": recording.end.exit if recording.end is not None else None,
+        "error": None if error is None else error_dict(error),
+        "inside": [{"step": at.event.step, "call": at.id, "text": inside(at, status, root)} for at in calls],
+    }
+
+
+def failed_at(recording: Recording, calls: Sequence[Call]) -> Event | None:
+    """Return the event to look at: what a process died inside of, else where the error came up."""
+    if calls and died_without_a_word(recording) and recording.status != states.RUNNING:
+        return calls[-1].event
+    return failure_of(recording)
+
+
+def status_mark(status: str) -> tuple[str, str]:
+    """Return the sign and the style of a status."""
+    return _SIGNS.get(status, "✗"), _STYLES.get(status, "bold red")
+
+
+def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> None:
+    """Write how the run ended, in one line and the frames below it; ``calls`` are the open ones."""
+    status = recording.status
+    sign, style = status_mark(status)
+    error = ending_error(recording)
+    words: list[str] = []
+    cut_short = died_without_a_word(recording)
+    if error is not None and not cut_short:
+        words.append(error_text(error))
+    elif status in _SAYS and (not cut_short or not calls):
+        words.append(_SAYS[status])
+    words += [inside(call, status, first_writer(recording)) for call in calls[-4:]]
+    code = _exit_text(recording.end)
+    if code:
+        words.append(code)
+    took = _took(recording)
+    if took:
+        words.append(took)
+    head = f"{sign} {plain(status, 20)}"
+    out.paragraph([(head + "  " if words else head, style), (", ".join(words), "")])
+    if calls and error is not None and cut_short:
+        out.line(f"  its last error was {error_text(error)}")
+    for frame in (error.frames if error is not None else [])[:3]:
+        out.line(out.paint(f"    at {plain(clean(frame), out.width - 8)}", "dim"))
+
+
+def show_pointers(event: Event, turn: int, run: Sequence[str], root: str | None, out: Output) -> None:
+    """Write where the failure is and the commands that look closer; ``run`` is the run as it was typed."""
+    at = address(event, root)
+    is_cause = event.error is not None or event.event_type in (schema.MODEL_REQUEST, schema.TOOL_CALLED)
+    where = f"{'at' if is_cause else 'after'} event {at}" + (f" in turn {turn}" if turn else "")
+    out.line(f"  {where}; look closer with")
+    looks = [["show", *run, "--event", at], ["debug", *run]]
+    if turn:
+        looks.insert(1, ["messages", *run, "--turn", str(turn)])
+    for words in looks:
+        out.line(out.paint("    " + clean(shlex.join(["reenact", *words])), "cyan"))
+
+
+def _exit_text(end: Event | None) -> str:
+    code = end.exit if end is not None else None
+    if type(code) is not int:
+        return ""
+    if code < 0:
+        memory = ", the kernel killed for memory" if end is not None and end.oom_kills else ""
+        try:
+            return f"signal {signal.Signals(-code).name}{memory}"
+        except ValueError:
+            return f"signal {-code}{memory}"
+    return f"exit {code}" if code else ""
+
+
+def _took(recording: Recording) -> str:
+    begin, end = recording.started, recording.ended
+    if begin is None or end is None or not 0 <= end - begin < 1e9:
+        return ""
+    return f"{'so far' if recording.status == states.RUNNING else 'after'} {seconds(end - begin)}"

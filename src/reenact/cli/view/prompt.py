@@ -1,0 +1,325 @@
+"""What a request added over the one before it in its lane: new messages, and what else was changed.
+
+Bodies are compared as they are stored, long texts as references, so a run costs only what is new in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from ...recording.calls import Turn
+from ...tracefile.event import Event
+from ...tracefile.stored_values import restore
+from ...tracefile.text import arguments, count, plain, short_json
+from ...wire import reading
+from ...wire.json_values import mapping, string
+from ...wire.messages import message_parts, readable, role_of
+from ...wire.neutral import REASONING, RESULT, TEXT, TOOL, Part, ToolResult
+from ...wire.reading import SYSTEM, TOOLS, system_text, tool_names
+from .event_line import is_huge
+
+# Messages of any provider -> pieces a person reads: who, what sort, the text, which tool use it answers.
+
+__all__ = ["REASONING", "RESULT", "TEXT", "TOOL", "Piece", "answer_pieces", "opened", "pieces_of"]
+
+_MAX_BLOB = 1 << 20
+"""A longer text is read from its blob by commands that print it; here its beginning will do."""
+
+
+class Piece(NamedTuple):
+    """One text, tool use, result or thought of a message."""
+
+    role: str
+    sort: str
+    text: str
+    id: str | None = None
+    """Of the tool use a result answers; the tool's name where the provider gives no id."""
+    failed: bool = False
+
+
+def opened(event: Event, value: Any) -> Any:
+    """Return a stored value with the texts that stand in blobs put back, unless they are very long."""
+    if not event._is_ours():
+        return value
+    blobs = event._shelf.blobs
+
+    def text(reference: object) -> str | None:
+        path = blobs.path(reference)
+        if path is not None and os.path.getsize(path) > _MAX_BLOB:
+            return None
+        return blobs.text(reference)
+
+    return restore(value, text)
+
+
+def answer_pieces(event: Event) -> list[Piece]:
+    """Return what a model said in the event that ends its call."""
+    fields = event._raw()
+    body = fields.get("body")
+    if type(body) is not dict:
+        said = opened(event, fields.get("content", fields.get("text")))
+        if said is None:
+            return []
+        is_message = type(said) is dict and ("content" in said or "parts" in said)
+        return pieces_of({"role": "assistant", **(said if is_message else {"content": said})})
+    body = opened(event, body)
+    found = [message for _, message in reading.answers(body, string(fields.get("provider")))]
+    if found:
+        return [piece._replace(role="assistant") for message in found for piece in pieces_of(message)]
+    said = reading.text(body, string(fields.get("provider")))
+    return [Piece("assistant", TEXT, said)] if said else []
+
+
+def pieces_of(message: Any) -> list[Piece]:
+    """Return the pieces of one message that say something, texts that stand side by side as one."""
+    role = role_of(message)
+    found = [_piece(role, part) for part in message_parts(message)]
+    return _joined([p for p in found if p.text or (p.sort == RESULT and p.id is not None)])
+
+
+def _piece(role: str, part: Part) -> Piece:
+    sort, text = readable(part)
+    if isinstance(part, ToolResult):
+        return Piece(role, sort, text, part.id or part.name, part.failed)
+    return Piece(role, sort, text)
+
+
+def _joined(pieces: list[Piece]) -> list[Piece]:
+    """Answers are cut into texts anywhere, around a citation for instance; prompts between paragraphs."""
+    result: list[Piece] = []
+    for _, group in groupby(enumerate(pieces), _what_goes_together):
+        some = [piece for _, piece in group]
+        glue = "" if some[0].role == "assistant" else "\n"
+        result.append(some[0]._replace(text=glue.join(piece.text for piece in some if piece.text)))
+    return result
+
+
+def _what_goes_together(numbered: tuple[int, Piece]) -> object:
+    number, piece = numbered
+    joins = piece.sort == TEXT or (piece.sort == RESULT and piece.id is not None)
+    return (piece.sort, piece.id) if joins else number
+
+
+_GOES_ON = ("previous_response_id", "conversation")
+"""A request with one of these sends only what is new; the provider knows the rest."""
+
+_UNTOLD = frozenset(("model", "stream", "stream_options", *_GOES_ON))
+_WIDE = 160
+ANOTHER = "another conversation"
+
+
+class Delta(NamedTuple):
+    """What was new in a prompt."""
+
+    new: list[Piece]
+    """What was said since; the answer that the conversation goes on with is not among it."""
+    changes: list[tuple[str, str]]
+    """What else differs: (what, how)."""
+    recorded: bool = True
+
+
+NOT_RECORDED = Delta([], [], recorded=False)
+
+
+def prompt_of(turn: Turn, before: Sequence[Turn], *, is_far: bool) -> Delta:
+    """Return what was new in the prompt of a turn over the turns before it in its lane, the latest first.
+
+    ``is_far``: the whole prompt is not to be built, since that would take too long.
+    """
+    request = _request(turn)
+    if request is None:
+        return NOT_RECORDED
+    latest = before[0] if before else None
+    old = _request(latest) if latest is not None else None
+    if is_far:
+        return _stored(request, old).delta(latest)
+    found = _compared(request, old)
+    if ("history", ANOTHER) in found.changes:
+        for earlier in before[1:]:
+            resumed = _compared(request, _request(earlier))
+            if ("history", ANOTHER) not in resumed.changes:
+                changes = [("history", "an earlier conversation goes on"), *resumed.changes]
+                return resumed._replace(changes=changes).delta(earlier)
+    return found.delta(latest)
+
+
+def _request(turn: Turn) -> Event | None:
+    """Return the request of a turn if there is one that can be looked at."""
+    call = turn.call
+    return None if call.begin is None or call.begin is call.end or is_huge(call.begin) else call.begin
+
+
+class _Found(NamedTuple):
+    messages: list[Any] | None
+    """None: nothing was recorded."""
+    changes: list[tuple[str, str]]
+
+    def delta(self, follows: Turn | None) -> Delta:
+        if self.messages is None:
+            return NOT_RECORDED
+        answer = follows.response if follows is not None else None
+        told = [] if answer is None or is_huge(answer) else answer_pieces(answer)
+        said = {piece.text.strip() for piece in told}
+        new = [
+            piece
+            for message in self.messages
+            for piece in pieces_of(message)
+            if piece.role != "assistant" or (piece.sort != REASONING and piece.text.strip() not in said)
+        ]
+        return Delta(new, self.changes)
+
+
+def _compared(request: Event, before: Event | None) -> _Found:
+    """Return what a request added over an earlier one; without one, all of it is new."""
+    added = _appended(request, before) if before is not None else None
+    if added is not None:
+        return _Found(opened(request, added), [])
+    old = before._body() if before is not None else None  # first, since the request builds on it
+    body = request._body()
+    if type(body) is not dict:
+        return _Found(None, [])
+    if type(old) is not dict:
+        return _Found(opened(request, _conversation(body)), _first(opened(request, _settings(body))))
+    new, history = _compare(_conversation(old), _conversation(body))
+    if _GOES_ON[0] in body or _GOES_ON[1] in body:
+        new, history = _conversation(body), ""
+    changes = _changes(opened(request, _settings(old)), opened(request, _settings(body)))
+    return _Found(opened(request, new), [("history", history), *changes] if history else changes)
+
+
+def _appended(request: Event, before: Event) -> list[Any] | None:
+    """Return the messages put behind those of the earlier request if its line says that this is all."""
+    fields, below = request._raw(), before._raw()
+    body, keep = mapping(fields.get("body")), mapping(fields.get("keep"))
+    key = reading.conversation_key(body)
+    if fields.get("base") is None or fields["base"] != below.get("call") or key is None or len(body) > 1:
+        return None
+    if keep.get(key) is True or keep.get(key) != below.get("n"):
+        return None
+    same = {name for name, much in keep.items() if much is True}
+    if {*same, key} != {*mapping(below.get("keep")), *mapping(below.get("body"))}:
+        return None
+    new = [item for item in body[key] if not (type(item) is dict and "$answer" in item)]
+    return None if any(map(_is_reference, new)) else new
+
+
+def _stored(request: Event, before: Event | None) -> _Found:
+    """Return what the line itself says is new, where building the whole request would take too long."""
+    fields, below = request._raw(), before._raw() if before is not None else {}
+    body, keep = fields.get("body"), mapping(fields.get("keep"))
+    if type(body) is not dict or "base" not in fields:
+        return _compared(request, None)
+    key = reading.conversation_key(body)
+    told = body[key] if key is not None else []
+    kept = keep.get(key, 0) if key is not None else True
+    changes = _first(opened(request, _settings(body)))
+    if type(kept) is int and below.get("call") == fields["base"] and type(below.get("n")) is int:
+        # The answer to the request below is new in this one; other references lead to what was there.
+        again = [item for item in told if _is_reference(item) and item.get("$answer") != fields["base"]]
+        dropped = below["n"] - kept - len(again)
+        if dropped > 0:
+            changes.insert(0, ("history", f"rewritten: {count(dropped, 'message')} dropped"))
+    return _Found(opened(request, [item for item in told if not _is_reference(item)]), changes)
+
+
+def _is_reference(item: Any) -> bool:
+    return type(item) is dict and ("$same" in item or "$answer" in item)
+
+
+def _conversation(body: dict[str, Any]) -> list[Any]:
+    key = reading.conversation_key(body)
+    if key is not None:
+        return list(body[key])
+    text = body.get("input", body.get("prompt"))
+    return [{"role": "user", "content": text}] if text is not None else []
+
+
+def _settings(body: dict[str, Any]) -> dict[str, Any]:
+    talk = reading.conversation_key(body)
+    return {key: value for key, value in body.items() if key not in (talk, "input", "prompt", *_GOES_ON)}
+
+
+def _compare(old: list[Any], new: list[Any]) -> tuple[list[Any], str]:
+    """Return the messages that are new, and how the history was changed if it was."""
+    same = 0
+    for a, b in zip(old, new, strict=False):
+        if a is not b and a != b and _key(a) != _key(b):
+            break
+        same += 1
+    if same == len(old):
+        return new[same:], ""
+    gone, added = Counter(map(_key, old[same:])), []
+    for message in new[same:]:
+        key = _key(message)
+        if gone[key] > 0:
+            gone[key] -= 1
+        else:
+            added.append(message)
+    dropped = sum(gone.values())
+    if dropped == len(old) or (same == 1 and dropped == len(old) - 1 and _is_system(old[0])):
+        return added, ANOTHER
+    return added, f"rewritten: {count(dropped, 'message')} dropped" if dropped else ""
+
+
+def _is_system(message: Any) -> bool:
+    return string(mapping(message).get("role")) in ("system", "developer")
+
+
+def _key(value: Any) -> str:
+    """Return the value as text without cache markers, which move along with a conversation."""
+    return json.dumps(_unmarked(value), sort_keys=True)
+
+
+def _unmarked(value: Any) -> Any:
+    if type(value) is dict:
+        return {
+            key: _unmarked(item) for key, item in value.items() if key not in ("cache_control", "cachePoint")
+        }
+    return [_unmarked(item) for item in value] if type(value) is list else value
+
+
+def _first(settings: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the settings of a lane's first request."""
+    found = [("system", system_text(settings[key])) for key in SYSTEM if settings.get(key)]
+    for key in TOOLS:
+        if names := _tool_names(settings.get(key)):
+            found.append(("tools", ", ".join(names)))
+    rest = {key: value for key, value in settings.items() if key not in {*SYSTEM, *TOOLS, *_UNTOLD}}
+    return [*found, ("with", arguments(rest, _WIDE))] if rest else found
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what differs between the settings of two requests."""
+    found = []
+    for key in {**old, **new}:
+        before, after = old.get(key), new.get(key)
+        if before == after or _key(before) == _key(after):
+            continue
+        if key in SYSTEM:
+            found.append(("system", f"changed: {system_text(after)}" if after else "is gone"))
+        elif key in TOOLS:
+            found.append(("tools", _tools_changed(_tool_names(before), _tool_names(after))))
+        elif key not in _UNTOLD or key == "model":
+            found.append((plain(key, 30), f"{_value(before)} → {_value(after)}"))
+    return found
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "unset"
+    return plain(value, 60) if type(value) is str else short_json(value, 60)
+
+
+def _tools_changed(before: list[str], after: list[str]) -> str:
+    parts = [f"+ {name}" for name in after if name not in before]
+    parts += [f"- {name}" for name in before if name not in after]
+    return ", ".join(parts) or "changed"
+
+
+def _tool_names(value: Any) -> list[str]:
+    return [plain(name, 60) for name in tool_names(value)]

@@ -1,0 +1,372 @@
+"""Turns drawn: what was new in the prompt, the answer, the tools with their results, other events."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ...money.ledger import Ledger
+from ...recording.calls import Call, Turn
+from ...recording.recording import Recording
+from ...tracefile import status as states
+from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
+from ...tracefile.event import Event
+from ...tracefile.text import arguments, compact, count, cut, milliseconds, plain, seconds, width_of
+from ...wire.json_values import as_json, string, words
+from ..output import Output
+from .event_line import address, describe, error_text, is_huge, offset_text
+from .page import Entry, Page
+from .prompt import REASONING, RESULT, TOOL, Delta, Piece, answer_pieces, opened, prompt_of
+from .selection import Block, lane_of
+from .totals import interval, spent_ms, tokens
+
+# The line a turn begins with: number, lane, when, model; tokens, money and time at the right edge.
+
+_NARROW = 8
+"""Columns in which no name can be read."""
+
+
+def heading(turn: Turn, lane: str | None, ledger: Ledger, started: float | None, out: Output) -> None:
+    """Write the heading of a turn."""
+    left = f"turn {turn.number}"
+    lane = f"  [{plain(lane, 24)}]" if lane is not None else ""
+    right = _fitting(_numbers(turn, ledger), out.width - width_of(left + lane) - 2)
+    room = out.width - width_of(left + lane + right) - 4
+    offset, model = offset_text(turn.request.timestamp, started), plain(ledger.model_of(turn.call) or "", 60)
+    about = "  ".join(part for part in (offset, model) if part)
+    if width_of(about) > room:
+        about = cut(model or offset, max(room, 0)) if room > _NARROW else ""
+    space = " " * (out.width - width_of(left + lane + about + right) - 2)
+    out.line(out.cells([(left, "bold"), (lane, "cyan"), ("  " + about, "dim"), (space + right, "")]).rstrip())
+
+
+def _fitting(cells: list[str], room: int) -> str:
+    """Return the cells in one text; the first ones give way where there is no room."""
+    while cells and width_of("  ".join(cells).lstrip()) > room:
+        del cells[0]
+    return "  ".join(cells).lstrip()
+
+
+def _numbers(turn: Turn, ledger: Ledger) -> list[str]:
+    """Return cached tokens, tokens in and out, money and time, each as wide as its column."""
+    totals, bill = tokens(turn.attempts), ledger.bill(turn.attempts)
+    cached = f"{compact(totals.cache_read)} cached" if totals.cache_read else ""
+    spent = totals.tokens_in or totals.tokens_out
+    used = f"{compact(totals.tokens_in)}+{compact(totals.tokens_out)}" if spent else ""
+    is_replayed = all(call.end is not None and call.end.replayed is not None for call in turn.attempts)
+    money = (
+        "replayed"
+        if is_replayed
+        else bill.text()
+        if bill.priced
+        else "$?"
+        if bill.unknown and ledger.has_prices
+        else ""
+    )
+    return [f"{cached:>12}", f"{used:>11}", f"{money:>8}", f"{milliseconds(spent_ms(turn)):>7}"]
+
+
+# Tools as text: the call, what it gave, and results that compare equal.
+
+_WIDE = 2000
+
+
+def call_text(name: str | None, args: object) -> str:
+    """Return a tool with its arguments, like a call."""
+    return f"{plain(name or '?', 60)}({arguments(args, _WIDE)})"
+
+
+def canonical(text: str) -> str:
+    """Return a result so that what a tool gave and what the model was told are equal if they say the same."""
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return text.strip()
+    return value.strip() if type(value) is str else json.dumps(value, sort_keys=True)
+
+
+def result_text(value: Any) -> str:
+    """Return what a tool gave as the model was told it: the words of its parts, else JSON."""
+    parts = value if type(value) is list else None
+    if parts and all(type(part) is dict and words(part.get("text")) for part in parts):
+        return "\n".join(words(part.get("text")) for part in parts)
+    return value if type(value) is str else as_json(value)
+
+
+_GAP = 1.0
+"""Seconds in which nothing happened that are worth a word."""
+
+_FEW_LINES, _MANY_LINES = 3, 40
+_FEW_PIECES = 2, 4
+"""Of many new pieces of a prompt: the first and the last."""
+
+_LOOSE, _IN_TURN = (20, 40), (12, 12)
+"""Of many events outside turns, and in one turn: the first and the last."""
+
+_QUIET_STOPS = (None, "end_turn", "tool_use")
+
+
+class Turns:
+    """Draws the blocks of one run one after the other."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        out: Output,
+        ledger: Ledger,
+        *,
+        lanes: list[str],
+        detail: bool,
+        everything: bool,
+    ) -> None:
+        writers = recording.writers
+        self.recording = recording
+        self.out = out
+        self.ledger = ledger
+        self.detail = detail
+        """One turn alone: longer texts, and everything the prompt brought."""
+        self.everything = everything or detail
+        self.root = writers[0] if writers else None
+        self.has_lanes = len(lanes) > 1
+        width = 5 if len(writers) < 2 else 8
+        self.page = Page(out, lines=_MANY_LINES if detail else _FEW_LINES, address_width=width)
+        self.is_alive = recording.status == states.RUNNING
+        self._until: float | None = None
+        """The time up to which the run was told."""
+        self._results: set[str] = set()
+        """Results that were shown."""
+        self._said: set[str] = set()
+        """Remarks that need no repetition."""
+        self._last_error = ""
+        self._untold = ""
+        """The address of an answer that says nothing but which tools to use."""
+
+    def block(self, block: Block) -> None:
+        """Draw one turn with its tools and other events."""
+        if block.turn is not None:
+            self._turn(block, block.turn)
+        first, last = _LOOSE if block.turn is None else _IN_TURN
+        items, end = block.items, len(block.items) - last
+        if not block.skipped and (self.everything or end - first <= 2):
+            self._items(items)
+            return
+        self._items(items[:first])
+        hidden = block.skipped + sum(1 if isinstance(item, int) else 2 for item in items[first:end])
+        self.page.note(f"… {count(hidden, 'more event')}; --all shows them", "yellow")
+        self._until = None
+        self._items(items[end:])
+
+    def left_out(self, turns: int) -> None:
+        """Say how many turns are not shown."""
+        text = f"… {count(turns, 'more turn')}; --all shows them, --turn N one"
+        self.out.line(self.out.paint(text, "yellow"))
+        self._until = None
+
+    def _turn(self, block: Block, turn: Turn) -> None:
+        self._gap(turn.request.timestamp)
+        lane = lane_of(turn.call, self.root) if self.has_lanes else None
+        heading(turn, lane, self.ledger, self.recording.started, self.out)
+        self._prompt(block, turn)
+        for number, call in enumerate(turn.attempts[:-1], 1):
+            self._failed(call, f"attempt {number}")
+        self._answer(turn)
+        self._reach(turn.call)
+
+    def _prompt(self, block: Block, turn: Turn) -> None:
+        where, request = address(turn.request, self.root), turn.attempts[0].begin
+        if request is not None and is_huge(request):
+            self._asks(where, describe(request).text)
+            return
+        found = prompt_of(turn, block.before, is_far=block.is_far)
+        if not found.recorded:
+            self._say_once("the prompt was not recorded")
+            return
+        for what, how in found.changes:
+            self._asks(where, how, what, "yellow" if what == "history" else "dim")
+            where = ""
+        for piece, hidden in self._some(self._unseen(found)):
+            if hidden:
+                self.page.note(f"… {count(hidden, 'more message')}; --turn {turn.number} shows all")
+            label = "result" if piece.sort == RESULT else plain(piece.role, 20)
+            self._asks(where, piece.text, label, "dim" if piece.role == "system" else _color(piece))
+            where = ""
+        if where:
+            self._asks(where, "", "the results above" if found.new else "nothing new", "dim")
+        if request is not None:
+            request._forget()
+
+    def _unseen(self, found: Delta) -> list[Piece]:
+        """Return the new pieces without the results that were told where their tools were."""
+        if self.detail:
+            return found.new
+        return [
+            piece for piece in found.new if piece.sort != RESULT or canonical(piece.text) not in self._results
+        ]
+
+    def _some(self, pieces: list[Piece]) -> list[tuple[Piece, int]]:
+        """Return the first and last pieces, each with how many are left out just before it."""
+        first, last = _FEW_PIECES
+        hidden = len(pieces) - first - last
+        if hidden <= 1 or self.detail:
+            return [(piece, 0) for piece in pieces]
+        shown = [(piece, 0) for piece in (*pieces[:first], *pieces[-last:])]
+        shown[first] = shown[first][0], hidden
+        return shown
+
+    def _answer(self, turn: Turn) -> None:
+        call, end = turn.call, turn.response
+        attempt = f"attempt {len(turn.attempts)}" if len(turn.attempts) > 1 else ""
+        if call.error is not None:
+            self._failed(call, attempt)
+            return
+        if end is None:
+            self._unanswered(call, attempt)
+            return
+        where = address(end, self.root)
+        if is_huge(end):
+            self._answers(where, describe(end).text)
+            return
+        pieces = answer_pieces(end)
+        for piece in pieces:
+            if piece.sort == REASONING:
+                self._answers(where, piece.text, "thinking", "dim")
+            elif piece.sort != TOOL:
+                self._answers(where, piece.text)
+            where = "" if piece.sort != TOOL else where
+        stop = string(end._raw().get("stop_reason"))
+        if stop not in _QUIET_STOPS:
+            self._answers(where, plain(stop or "", 60), "stopped by", "yellow")
+            where = ""
+        if not pieces:
+            fields = end._raw()
+            if "body" in fields or "content" in fields or "text" in fields:
+                self._answers(where, "", "an empty answer", "dim")
+            else:
+                self._say_once("the answer's text was not recorded")
+            where = ""
+        self._untold = where
+        end._forget()
+
+    def _unanswered(self, call: Call, attempt: str) -> None:
+        """Draw a call without an end, and what had come of its answer when the process died."""
+        from ...recording.partial_answer import partial_answer
+        from ...wire.reading import text
+
+        found = partial_answer(self.recording, call.id)
+        self._open(call, "no answer was recorded" if found is None else "the answer had not ended", attempt)
+        if found is not None:
+            assembled, size = found
+            self._answers(
+                "", text(assembled.body) if assembled.body else "", f"{size:,} bytes had come", "dim"
+            )
+
+    def _items(self, items: list[Call | int]) -> None:
+        for item in items:
+            if isinstance(item, int):
+                self._event(self.recording.events[item])
+            else:
+                self._gap(item.event.timestamp)
+                self._tool(item)
+                self._reach(item)
+
+    def _tool(self, call: Call) -> None:
+        event, end = call.event, call.end
+        if call.derived:
+            self._derived(call)
+        else:
+            self._recorded(call, event, end)
+        for seen in (event, end):
+            if seen is not None:
+                seen._forget()
+
+    def _recorded(self, call: Call, event: Event, end: Event | None) -> None:
+        fields = {} if is_huge(event) else event._raw()
+        args = opened(event, next((fields[key] for key in ARGS_KEYS if fields.get(key) is not None), None))
+        text = call_text(call.tool, args) if fields else describe(event).text
+        self._tool_line(address(event, self.root), text, milliseconds(call.duration_ms))
+        if call.error is not None:
+            self._failed(call, "", with_time=False)
+        elif end is None:
+            self._open(call, "no result was recorded")
+        elif is_huge(end):
+            self._result_line(address(end, self.root), "(a line of over 64 MB)", "dim")
+        else:
+            fields = end._raw()
+            result = opened(end, next((fields[key] for key in RESULT_KEYS if key in fields), None))
+            said = result if type(result) is str else as_json(result)
+            self._results.add(canonical(said))
+            self._result_line("" if end is event else address(end, self.root), said)
+
+    def _derived(self, call: Call) -> None:
+        """Draw a tool that nobody recorded, with what the next prompt says it gave."""
+        took = milliseconds(call.duration_ms)
+        self._tool_line(self._untold, call_text(call.tool, call.args), f"≤ {took}" if took else "")
+        self._untold = ""
+        if call.end is None:
+            text = "asked for; no result yet" if self.is_alive else "asked for, never answered"
+            self.page.entry(Entry("", "·", text, style="yellow"))
+            return
+        said = result_text(call.result)
+        self._results.add(canonical(said))
+        self._result_line(address(call.end, self.root), said, "red" if call.error is not None else "")
+
+    def _failed(self, call: Call, label: str, *, with_time: bool = True) -> None:
+        error = call.error
+        text = error_text(error) if error is not None else "no answer was recorded"
+        where = address(call.end or call.event, self.root)
+        took = milliseconds(call.duration_ms) if with_time else ""
+        self.page.entry(Entry(where, "✗", text, label, took, "red", "red"))
+        self._last_error = text
+
+    def _open(self, call: Call, text: str, label: str = "") -> None:
+        alive = self.is_alive and call.event.writer == self.root
+        sign, text = ("·", "it is still going on") if alive else ("✗", text)
+        self.page.entry(Entry("", sign, text, label, "", "yellow", "yellow"))
+
+    def _event(self, event: Event) -> None:
+        self._gap(event.timestamp)
+        told = describe(event)
+        style = "red" if told.error else "dim" if told.sign == "·" else ""
+        error = "the same error again" if told.error and told.error == self._last_error else told.error
+        text = "  ".join(part for part in (told.text, error) if part)
+        lines = None if self.detail or told.error else 1
+        where = address(event, self.root)
+        self.page.entry(Entry(where, told.sign, text, "", told.duration, style, style, lines))
+        self._last_error = told.error or self._last_error
+        self._reached(event.timestamp)
+        event._forget()
+
+    def _asks(self, where: str, text: str, label: str = "", style: str = "") -> None:
+        self.page.entry(Entry(where, "→", text, label, "", style, "cyan"))
+
+    def _answers(self, where: str, text: str, label: str = "", style: str = "") -> None:
+        self.page.entry(Entry(where, "←", text, label, "", style, "cyan"))
+
+    def _tool_line(self, where: str, text: str, took: str = "") -> None:
+        self.page.entry(Entry(where, "▸", text, "", took, "", "blue"))
+
+    def _result_line(self, where: str, text: str, style: str = "") -> None:
+        if not text.strip():
+            text, style = "an empty text", "dim"
+        self.page.entry(Entry(where, "◂", text, "", "", style, "blue"))
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.page.note(f"{text}, here and wherever none is shown")
+
+    def _gap(self, begin: float | None) -> None:
+        if begin is not None and self._until is not None and _GAP < begin - self._until < 1e9:
+            self.page.note(f"… {seconds(begin - self._until)} later")
+
+    def _reach(self, call: Call) -> None:
+        when = interval(call)
+        self._reached(when[1] if when is not None else call.event.timestamp)
+
+    def _reached(self, ts: float | None) -> None:
+        if ts is not None:
+            self._until = ts if self._until is None else max(self._until, ts)
+
+
+def _color(piece: Piece) -> str:
+    return "red" if piece.failed else ""

@@ -1,0 +1,153 @@
+"""A recorded request and its answer as parts that can be sent again.
+
+Between the recording and ``messages``: finds the conversation in a body of any provider's shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..recording.calls import Call
+from ..tracefile.event import Event
+from ..wire import reading
+from ..wire.providers import openai_responses
+from .whole_values import Whole, is_mark
+
+_KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "cachedContent", "cached_content")
+_REFUSED_EMPTY = ("tool_calls", "annotations")
+
+
+class Asked(NamedTuple):
+    """One request."""
+
+    provider: str | None
+    key: str
+    """Where the conversation stands in a request: ``messages``, ``input`` or ``contents``."""
+    messages: list[Any]
+    """Up to the first that is not whole."""
+    tools: list[Any]
+    params: dict[str, Any]
+    model: str | None
+    lost: str | None
+    """Why ``messages`` ends before the request's own end did; None if it does not."""
+    damaged: list[str]
+    """Parameters that are not whole."""
+
+    @property
+    def kept_elsewhere(self) -> str | None:
+        """The parameter that refers to messages which only the provider has."""
+        return next((key for key in _KEPT_BY_PROVIDER if self.params.get(key)), None)
+
+
+class Answer(NamedTuple):
+    """What the model said, as messages to be appended."""
+
+    messages: list[dict[str, Any]]
+    lost: str | None = None
+    choices: int = 1
+
+
+def read_request(call: Call) -> Asked:
+    """Return the request a model call began with."""
+    event = call.event
+    restored = Whole(event)
+    body, url = event._body(), event.url
+    url = url if type(url) is str else None
+    provider = _provider(event, call.end, body, url)
+    if type(body) is not dict or any(is_mark(name) for name in body):
+        return Asked(
+            provider, "messages", [], [], {}, reading.model_of(None, url), "it is no JSON object", []
+        )
+    key = reading.conversation_key(body) or (
+        "input" if body.get("input") and "messages" not in body else None
+    )
+    messages, lost = _conversation(body.get(key or ""), restored)
+    if key is None:
+        key, lost = "messages", "it has no list of messages"
+    params: dict[str, Any] = {}
+    damaged = []
+    for name, item in body.items():
+        if name != key:
+            name = name[1:] if name[:2] == "$$" else name
+            value = restored(item)
+            if restored.missing is None:
+                params[name] = value
+            else:
+                damaged.append(name)
+    tools = params.pop("tools", None) if provider != "bedrock" else _bedrock_tools(params)
+    model = reading.model_of(body, url)
+    tools = tools if type(tools) is list else []
+    return Asked(provider, key, messages, tools, params, model, lost, damaged)
+
+
+def _bedrock_tools(params: dict[str, Any]) -> Any:
+    config = params.get("toolConfig")
+    return config.get("tools") if type(config) is dict else None
+
+
+def _conversation(stored: Any, restored: Whole) -> tuple[list[Any], str | None]:
+    if type(stored) is dict or type(stored) is str:  # a long text is stored as an object
+        text = restored(stored)
+        whole = restored.missing is None and type(text) is str
+        return (
+            ([{"role": "user", "content": text}], None)
+            if whole
+            else ([], restored.missing or "it is no text")
+        )
+    messages: list[Any] = []
+    for item in stored if type(stored) is list else []:
+        message = restored(item)
+        if restored.missing is not None:
+            return messages, f"message {len(messages) + 1} is not whole: {restored.missing}"
+        messages.append(message)
+    return messages, None
+
+
+def _provider(event: Event, end: Event | None, body: Any, url: str | None) -> str | None:
+    told = event.provider
+    if told in reading.NAMES:
+        return str(told)
+    found = reading.provider_of_request(body, url)
+    return found or (reading.provider_of_response(end.body) if end is not None else None)
+
+
+def read_answer(end: Event, provider: str | None) -> Answer:
+    """Return the answer of a model call as the messages an agent would append."""
+    restored = Whole(end)
+    body = restored(end._body())
+    if restored.missing is not None:
+        return Answer([], f"the answer is not whole: {restored.missing}")
+    return answer_messages(body, provider)
+
+
+def answer_messages(body: Any, provider: str | None) -> Answer:
+    """Return a response body as the messages an agent would append."""
+    found = [part for _, part in reading.answers(body, provider)]
+    if not found:
+        return Answer([], "the answer holds no message in a shape known here")
+    if provider == openai_responses.NAME:
+        return Answer(found)
+    messages = [sendable(found[0])]
+    if _is_empty(messages[0]):
+        return Answer([], "the model said nothing, and an empty message cannot be sent")
+    return Answer(messages, None, len(found))
+
+
+def sendable(message: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without what belongs to the response only and keys that providers refuse as null."""
+    if "content" in message and ("stop_reason" in message or message.get("type") == "message"):
+        return {"role": message.get("role") or "assistant", "content": message["content"]}
+    if message.get("role") is None and "content" in message:
+        message = {"role": "assistant", **{key: value for key, value in message.items() if key != "role"}}
+    return {
+        key: value
+        for key, value in message.items()
+        if (value is not None or key == "content") and not (key in _REFUSED_EMPTY and value == [])
+    }
+
+
+def _is_empty(message: dict[str, Any]) -> bool:
+    if "parts" in message or message.get("role") == "model":
+        return not message.get("parts")
+    others = any(message.get(key) for key in ("tool_calls", "function_call", "refusal", "audio"))
+    return not message.get("content") and not others

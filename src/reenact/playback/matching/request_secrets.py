@@ -1,0 +1,134 @@
+"""Requests without their secrets, each message looked at once: a conversation is sent again with every turn.
+
+A message is known again by its bytes as ``marshal`` writes them; what it came to without its secrets is kept
+as long as the redactor knows no others.
+"""
+
+from __future__ import annotations
+
+import marshal
+from threading import Lock
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from ...capture.recorder.encode import Texts
+from ...capture.redact.redactor import Redactor
+from ...protocols import FIRST_SECRET
+from ...wire.reading import conversation_key
+from . import rules
+from .request import Part, Request, element_part
+from .tape import RecordedCall
+
+_MOST_BYTES = 64 << 20
+"""Of messages that are remembered; then it begins anew."""
+
+
+class Known(NamedTuple):
+    """A message as it is compared with the recording."""
+
+    cleaned: Any
+    part: Part
+
+
+class _Memo:
+    def __init__(self, redactor: Redactor) -> None:
+        self.looked_for = redactor.looks_for()
+        self.latest: dict[int, tuple[Any, Known]] = {}
+        """The messages of the latest request by their ids: one that goes on with it has the same objects."""
+        self.known: dict[bytes, Known] = {}
+        self.size = 0
+
+    def all(self, redactor: Redactor, key: str, elements: list[Any]) -> list[Known]:
+        before, found = self.latest, []
+        self.latest = now = {}
+        for element in elements:
+            entry = before.get(id(element))
+            if entry is None or entry[0] is not element:
+                entry = element, self._get(redactor, key, element)
+            now[id(element)] = entry
+            found.append(entry[1])
+        return found
+
+    def _get(self, redactor: Redactor, key: str, element: Any) -> Known:
+        try:
+            name = marshal.dumps(element, 2)
+        except ValueError:  # not plain JSON
+            return _worked_out(redactor, key, element)
+        found = self.known.get(name)
+        if found is None:
+            found = _worked_out(redactor, key, element)
+            self.size += len(name)
+            if self.size > _MOST_BYTES:
+                self.known, self.size = {}, len(name)
+            self.known[name] = found
+        return found
+
+
+_memos: WeakKeyDictionary[Redactor, _Memo] = WeakKeyDictionary()
+
+
+def cleaned(texts: Texts, body: Any) -> tuple[Any, list[Part] | None]:
+    """Return a request's body as it is recorded, and the digests of its conversation, None if it has none."""
+    redactor = texts.redactor
+    key = conversation_key(body) if type(body) is dict else None
+    if redactor is None or key is None:
+        return texts.clean("body", body, "full", ours=True), None
+    memo = _memos.get(redactor)
+    if memo is None or memo.looked_for is not redactor.looks_for():
+        _memos[redactor] = memo = _Memo(redactor)
+    known = memo.all(redactor, key, body[key])
+    rest = redactor.clean({name: value for name, value in body.items() if name != key}, "body")
+    return {**rest, key: [each.cleaned for each in known]}, [each.part for each in known]
+
+
+def _worked_out(redactor: Redactor, key: str, element: Any) -> Known:
+    clean = redactor.clean([element], key)[0]
+    return Known(clean, element_part(clean))
+
+
+# Which secret of this run is which secret of the recording: their placeholders are numbered by who met
+# them.
+#
+# What the recording answers holds placeholders of its own, which the agent sends back as they are, beside
+# the
+# secrets it really has. So those met now are numbered far from the recorded ones, and translated as soon as
+# a
+# request that holds them has been found in the recording.
+
+
+def _is_new(placeholder: str) -> bool:
+    return int(placeholder[:-1].rpartition(":")[2]) >= FIRST_SECRET
+
+
+class SecretsNow:
+    """What is known so far of the secrets of one execution."""
+
+    def __init__(self) -> None:
+        self._recorded: dict[str, str] = {}
+        self._lock = Lock()
+
+    @property
+    def known(self) -> int:
+        """How many are known."""
+        return len(self._recorded)
+
+    def translated(self, value: Any) -> Any:
+        """Return a redacted value with recorded placeholders for the secrets that are known by now."""
+        if not self._recorded:
+            return value
+        if type(value) is str:
+            if "<redacted:" not in value:
+                return value
+            return rules.PLACEHOLDER.sub(lambda found: self._recorded.get(found[0], found[0]), value)
+        if type(value) is dict:
+            return {key: self.translated(item) for key, item in value.items()}
+        return [self.translated(item) for item in value] if type(value) is list else value
+
+    def learn(self, request: Request, call: RecordedCall) -> None:
+        """A request is this one of the recording: so the secrets at the same places are the same."""
+        now = request.placeholders()
+        if any(map(_is_new, now)):
+            with self._lock:
+                for one, other in zip(now, call.request.placeholders(), strict=False):
+                    if _is_new(one):
+                        self._recorded.setdefault(one, other)

@@ -1,1 +1,0 @@
-"""From a recording back to message lists that can be sent."""

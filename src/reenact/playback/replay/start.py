@@ -1,0 +1,178 @@
+"""In the agent's processes: their calls are answered by a recording, and what became of it is told.
+
+``reenact replay`` starts the agent with a plan; the first process of the run takes the calls of the first
+process that was recorded, all others share the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ... import protocols
+from ...capture.calls.failure import is_agents
+from ...capture.runs.location import how_started
+from ...errors import Diverged, Halted
+from ..matching.rules import KEEP_GOING, RECORD_MISSING
+from .deferred import Later, claims_of
+from .guard import Guard
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from ..matching.divergence import Divergence
+
+
+# The traceback of a run that ends because its recording does not answer: the agent's frames, no others.
+#
+# Where the agent asked is what matters; how the question went on through its SDK and through us says
+# nothing,
+# and hides the report that follows.
+
+
+def shorten() -> None:
+    """From now on print such an exception with the agent's part of its traceback."""
+    previous = sys.excepthook
+
+    def hook(kind: type[BaseException], exc: BaseException, tb: TracebackType | None) -> None:
+        if isinstance(exc, Diverged | Halted):
+            tb = agents_part(tb)
+            exc = exc.with_traceback(tb)
+        previous(kind, exc, tb)
+
+    sys.excepthook = hook
+
+
+def agents_part(tb: TracebackType | None) -> TracebackType | None:
+    """Return a traceback from the agent's outermost frame to its innermost; all of it if it has none."""
+    first = last = None
+    each = tb
+    while each is not None:
+        if is_agents(each.tb_frame.f_code.co_filename):
+            first, last = first or each, each
+        each = each.tb_next
+    if last is None:
+        return tb
+    last.tb_next = None
+    return first
+
+
+def begin_here() -> None:
+    """Answer every call of this process from the recording that its plan names, and let none go elsewhere."""
+    from ...capture.runs import location
+    from ...capture.runs.location import is_begun_for_us, parent_run
+
+    plan = Plan.here()
+    location.replaying = True
+    shorten()
+    stem = parent_run()[2]
+    report = Report(plan.report)
+    guard = Guard(
+        [plan.scratch, *plan.open, *([os.path.dirname(stem)] if stem else [])],
+        is_relaxed=plan.relaxed,
+        tell=lambda refused: report.note("refused", refused),
+        models=() if plan.fork else plan.models,
+        servers=os.path.join(plan.scratch, "servers") if plan.fork else None,
+        is_free=_may_serve(plan) if plan.fork else None,
+    )
+    if is_begun_for_us(f"{stem}.jsonl"):
+        _answer(plan, guard, is_first=True)
+    else:
+        answer_later(plan, guard, is_forked=False)
+    os.register_at_fork(after_in_child=lambda: answer_later(plan, guard, is_forked=True))
+    report.note("began", os.getpid())
+    if plan.guarded:
+        guard.begin()
+
+
+def _may_serve(plan: Plan) -> Callable[[], bool] | None:
+    """Return what tells that this process, a server of tools, may do what it is asked: the run is live."""
+    from . import live_servers
+
+    return (
+        (lambda: os.path.exists(plan.mark))
+        if live_servers.is_one(os.path.join(plan.scratch, "servers"))
+        else None
+    )
+
+
+def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
+    from ...recording.recording import Recording
+    from ...recording.runs_inside import Inner, with_inside
+    from ..matching.player import Player
+    from ..matching.processes import calls_of, shared_by
+    from ..matching.tape import Tape
+    from .responder import TapeResponder
+
+    alone = Recording.load(plan.path, plan.run, blobs=plan.blobs)
+    tape = Tape(with_inside(alone, [Inner(*each) for each in plan.inside]))
+    calls = calls_of(tape, is_first=is_first, live=plan.live)
+    report = Report(plan.report, process=None if is_first else _called())
+    told: dict[str, Any] = {"tell": report.diverged, "note": report.note}
+    cut = None
+    if plan.fork:
+        from ..fork.live import cut_of, fork_responder
+
+        cut = cut_of(plan, tape)
+        kept = {call.number for call in cut.kept}
+        calls = [call for call in calls if call.number in kept]
+    shared = shared_by(tape, calls, claims_of(plan.scratch), is_first=is_first)
+    if cut is not None:
+        protocols.responder = fork_responder(plan, cut, tape, calls, guard, shared, **told)
+        return
+    if plan.mode == RECORD_MISSING:
+        from .modes import AsFarAsItGoes
+
+        player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
+        protocols.responder = AsFarAsItGoes(player, mode=KEEP_GOING, live=plan.live, **told)
+        return
+    player = Player(tape, calls=calls, mode=plan.mode, shared=shared)
+    protocols.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **told)
+
+
+def answer_later(plan: Plan, guard: Guard, *, is_forked: bool) -> None:
+    """Answer a further process, if it should ask; nothing that a forked one has of its parent is used."""
+    claims_of(plan.scratch).here(is_forked=is_forked)
+    protocols.responder = Later(lambda: _answer(plan, guard, is_first=False))
+
+
+def _called() -> str:
+    """Return what this process is called: its name among its siblings, or its command."""
+    started = how_started()
+    return str(started.get("process") or " ".join(started["command"][1:]))
+
+
+class Report:
+    """A file of JSON lines that the supervisor reads when all is over."""
+
+    def __init__(self, path: str, process: str | None = None) -> None:
+        self._path = path
+        self._process = process
+        """The command of this process, None for the first."""
+
+    def diverged(self, divergence: Divergence) -> None:
+        """Write it down at once: what raises now may end the process."""
+        told, text = divergence.as_dict(), divergence.text()
+        if self._process is not None:
+            told["process"] = self._process
+            first, newline, rest = text.partition("\n")
+            text = f"{first}\n  process   {self._process}{newline}{rest}"
+        self._write({"diverged": told, "text": text})
+
+    def note(self, name: str, told: Any) -> None:
+        """Write down what else is to be told: ``began``, ``refused``, ``stand_in``, ``unknown``, ``doubt``,
+        ``inexact``."""
+        self._write({name: told})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        try:
+            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(file, json.dumps(line).encode() + b"\n")
+            finally:
+                os.close(file)
+        except OSError as exc:  # an SDK would take it for a broken connection, and nobody would hear of this
+            raise Diverged(f"what happens cannot be told: {exc}") from exc

@@ -1,0 +1,192 @@
+"""Calls within calls: a tool within the model call that asked for it, a sub-agent within the tool it ran in.
+
+Needs all calls, so it is made when first asked for. A sub-agent's requests do not say which tool they ran
+in: it is the one of another lane that was open when the lane began, of several the first not yet taken.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Any
+
+from .. import schema
+from ..tracefile.event import Event
+from ..tracefile.line_heads import is_tool_begin, links_of
+from .calls import MODEL, TOOL, Call
+from .lanes import MAIN, Lanes
+from .recording import Recording
+
+_DEEPEST = 100
+"""Calls and lanes within each other that are followed."""
+
+_MOST_OPEN = 1000
+"""Tool calls without an end, the latest, among which the one around a sub-agent is sought."""
+
+
+class CallTree:
+    """The calls of a recording by event, with their parents and children."""
+
+    def __init__(self, recording: Recording, lanes: Lanes) -> None:
+        self._of_index: dict[int, Call] = {}
+        self._parents: dict[int, Call] = {}
+        self._children: dict[int, list[Call]] = {}
+        self.lane_calls: dict[str, list[Call]] = {}
+        """Calls of each lane, lanes in order of appearance."""
+        _Planter(self, lanes).plant(recording.calls(derived=True))
+
+    def call_at(self, event: Event) -> Call | None:
+        """Return the call that an event begins or ends."""
+        return None if event.index is None else self._of_index.get(event.index)
+
+    def parent(self, call: Call) -> Call | None:
+        """Return the call this one was made in."""
+        return self._parents.get(id(call))
+
+    def children(self, call: Call) -> list[Call]:
+        """Return the calls that were made in this one, in order."""
+        return self._children.get(id(call), [])
+
+    def enclosing(self, event: Event) -> Call | None:
+        """Return the innermost call that was still open at an event, its own left out."""
+        call = self.call_at(event)
+        for _ in range(_DEEPEST):
+            call = None if call is None else self.parent(call)
+            if call is None or _is_within(event, call):
+                return call
+        return None
+
+    def take_in(self, call: Call, lane: str) -> None:
+        for event in () if call.derived else (call.begin, call.end):  # those of a derived one are the model's
+            if event is not None and event.index is not None:
+                self._of_index.setdefault(event.index, call)
+        self.lane_calls.setdefault(lane, []).append(call)
+
+    def link(self, call: Call, parent: Call) -> None:
+        self._parents[id(call)] = parent
+        self._children.setdefault(id(parent), []).append(call)
+
+
+class _Planter:
+    """Goes through the calls once in the order they began."""
+
+    def __init__(self, tree: CallTree, lanes: Lanes) -> None:
+        self._tree = tree
+        self._lanes = lanes
+        self._lane_of: dict[int, str] = {}
+        self._by_id: dict[str, Call] = {}
+        self._latest: dict[str, Call] = {}
+        """The latest model call of each lane."""
+        self._open: list[Call] = []
+        """Tool calls that may not have ended."""
+        self._inside: dict[str, Call] = {}
+        """The tool call that each lane ran in last."""
+        self._taken: set[int] = set()
+        """The tool calls that a lane ran in."""
+
+    def plant(self, calls: list[Call]) -> None:
+        for call in calls:
+            index = call.event.index
+            if index is None:
+                continue
+            parent = self._by_id.get(call.parent or "")
+            # A tool names no lane of its own.
+            inherits = call.kind == TOOL and parent is not None
+            lane = self._lane_of[id(parent)] if inherits else self._lanes.named(call.event, call.lane)
+            self._lane_of[id(call)] = lane
+            self._tree.take_in(call, lane)
+            if parent is None:
+                parent = self._latest.get(lane) if call.kind == TOOL else self._tool_around(lane, index)
+            if parent is not None:
+                self._tree.link(call, parent)
+            if call.id is not None:
+                self._by_id[call.id] = call
+            if call.kind == MODEL:
+                self._latest[lane] = call
+            elif call.end is not call.begin:
+                self._open.append(call)
+                if len(self._open) > 2 * _MOST_OPEN:
+                    self._open = self._open_at(index)[-_MOST_OPEN:]
+
+    def _open_at(self, index: int) -> list[Call]:
+        return [call for call in self._open if _is_open_at(call, index)]
+
+    def _tool_around(self, lane: str, index: int) -> Call | None:
+        inside = self._inside.get(lane)
+        if lane == MAIN or (inside is not None and _is_open_at(inside, index)):
+            return inside
+        self._open = self._open_at(index)
+        around = [call for call in self._open if not self._is_inside(call, lane)]
+        free = [call for call in around if id(call) not in self._taken] or around
+        if not free:
+            return None
+        # Tools asked for together start their sub-agents in the same order.
+        chosen = next(call for call in free if call.parent == free[-1].parent)
+        self._inside[lane] = chosen
+        self._taken.add(id(chosen))
+        return chosen
+
+    def _is_inside(self, call: Call, lane: str) -> bool:
+        """True if a tool call was made by the lane itself or by one that runs within it."""
+        at = self._lane_of[id(call)]
+        for _ in range(_DEEPEST):
+            if at == lane:
+                return True
+            outer = self._inside.get(at)
+            if outer is None:
+                return False
+            at = self._lane_of[id(outer)]
+        return True
+
+
+def _is_open_at(call: Call, index: int) -> bool:
+    return call.end is None or (call.end.index or 0) > index
+
+
+def _is_within(event: Event, call: Call) -> bool:
+    begin, end = call.event.index, call.end.index if call.end is not None else None
+    here = event.index
+    return begin is not None and here is not None and begin < here and (end is None or here < end)
+
+
+# The tools an event begins: the one it records, else those its answer asked for that nobody recorded.
+
+
+class ToolsAt:
+    """Name and arguments of the tools that begin at each event of a recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def names(self, event: Event) -> list[str]:
+        """Return the names of the tools that begin at an event."""
+        if is_tool_begin(event):
+            name = links_of(event).get("tool") or event.tool_name
+            return [name] if type(name) is str else []
+        return [call.tool or "" for call in self._derived_at(event)]
+
+    def calls(self, event: Event) -> list[tuple[str, str]]:
+        """Return (name, arguments) of the same, arguments as text that is the same in whatever order."""
+        if is_tool_begin(event):
+            return [(event.tool_name or "", _canonical(event.args))]
+        return [(call.tool or "", _canonical(call.args)) for call in self._derived_at(event)]
+
+    def _derived_at(self, event: Event) -> list[Call]:
+        if event.kind != schema.MODEL_RESPONSE or event.index is None:
+            return []
+        return self._derived.get(event.index, [])
+
+    @cached_property
+    def _derived(self) -> dict[int, list[Call]]:
+        found: dict[int, list[Call]] = {}
+        for call in self._recording.calls(derived=True):
+            if call.derived:
+                found.setdefault(call.event.index or 0, []).append(call)
+        return found
+
+
+def _canonical(args: Any) -> str:
+    try:
+        return json.dumps(args, sort_keys=True)
+    except (ValueError, TypeError, RecursionError):
+        return repr(args)

@@ -1,0 +1,254 @@
+"""Begin and end events -> calls, and model calls with their retries and tools -> turns.
+
+Joined by call id where there is one; else by the rules of each shape (see ``schema``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .. import schema
+from ..tracefile.event import ErrorText, Event
+
+MODEL, TOOL, HTTP = "model", "tool", "http"
+
+
+class Call:
+    """One model or tool call, or another call to a model's API (``http``).
+
+    ``end`` is None while it runs, or for ever if the process died in it.
+    """
+
+    __slots__ = ("attempt", "begin", "duration_ms", "end", "error", "id", "kind", "lane", "parent", "tool")
+
+    def __init__(self, kind: str, begin: Event | None, fields: dict[str, Any]) -> None:
+        self.kind = kind
+        self.begin = begin
+        self.end: Event | None = None
+        self.id = _text(fields.get("call"))
+        self.parent = _text(fields.get("parent"))
+        self.lane = _text(fields.get("lane")) or "main"
+        attempt = fields.get("attempt")
+        self.attempt = attempt if type(attempt) is int else 1
+        self.tool: str | None = None
+        self.error: ErrorText | None = None
+        self.duration_ms: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True if no end was recorded: in flight, or so when the process died."""
+        return self.end is None
+
+    @property
+    def event(self) -> Event:
+        """The event the call began with, or what is left of it."""
+        event = self.begin or self.end
+        assert event is not None
+        return event
+
+    derived = False
+    """True for a tool told from the wire alone (see ``derived``)."""
+
+    @property
+    def args(self) -> Any:
+        """What a tool was called with; None for other calls."""
+        return self.event.args if self.kind == TOOL else None
+
+    @property
+    def result(self) -> Any:
+        """What a tool gave; None for other calls, and while it runs."""
+        return self.end.result if self.kind == TOOL and self.end is not None else None
+
+    @property
+    def tool_id(self) -> str | None:
+        """The provider's id of the use that a tool call answers."""
+        return _text(self.event.tool_id) if self.kind == TOOL else None
+
+    def close(self, event: Event, fields: dict[str, Any]) -> None:
+        """Take in the end of the call."""
+        self.end = event
+        error = event.error
+        if error is not None:  # an empty text is an error too
+            self.error = error
+        duration = fields.get("duration_ms")
+        self.duration_ms = duration if isinstance(duration, int | float) else None
+
+    def __repr__(self) -> str:
+        how = "open" if self.is_open else "failed" if self.error is not None else "ok"
+        return f"<Call {self.id or '-'} {self.kind} {self.tool or ''} {how}>"
+
+
+class Turn:
+    """One model call with its retries, and the tools it led to."""
+
+    __slots__ = ("attempts", "number", "tools")
+
+    def __init__(self, number: int, call: Call) -> None:
+        self.number = number
+        """1-based."""
+        self.attempts = [call]
+        self.tools: list[Call] = []
+
+    @property
+    def call(self) -> Call:
+        """The attempt that counts: the last."""
+        return self.attempts[-1]
+
+    @property
+    def lane(self) -> str:
+        return self.call.lane
+
+    @property
+    def request(self) -> Event:
+        """The event the turn began with."""
+        return self.attempts[0].event
+
+    @property
+    def response(self) -> Event | None:
+        return self.call.end
+
+    @property
+    def error(self) -> ErrorText | None:
+        return self.call.error
+
+    def __repr__(self) -> str:
+        return f"<Turn {self.number} {len(self.attempts)} attempts, {len(self.tools)} tools>"
+
+
+def join_calls(events: Iterable[Event]) -> list[Call]:
+    """Return the calls of a run in the order they began."""
+    joiner = _AllCalls()
+    for event in events:
+        joiner.feed(event)
+        event._forget()
+    return joiner.calls
+
+
+class Joiner:
+    """Joins begins and ends as they come; ``began`` and ``ended`` are told of each call once."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Call] = {}
+        self.nameless: dict[str, list[Call]] = {}
+        """Open calls without an id, by tool name; models under their type."""
+        self.tool_error: tuple[str, ErrorText] | None = None
+
+    def began(self, call: Call) -> None:
+        """A call was met for the first time."""
+
+    def ended(self, call: Call) -> None:
+        """A call has its end, and nothing more will come of it."""
+
+    def feed(self, event: Event) -> None:
+        """Take in the next event."""
+        fields = event._raw()
+        error_before, self.tool_error = self.tool_error, None
+        kind = event.event_type
+        if kind == schema.MODEL_REQUEST:
+            self.begin(Call(MODEL, event, fields), schema.MODEL_REQUEST)
+        elif kind == schema.MODEL_RESPONSE:
+            if event.kind == schema.LLM_CALL:
+                self.whole(Call(MODEL, event, fields), event, fields)
+            else:
+                self.end(MODEL, schema.MODEL_REQUEST, event, fields)
+        elif kind == schema.TOOL_CALLED:
+            self.tool_begins(event, fields, error_before)
+        elif kind == schema.TOOL_RESULT:
+            if event.kind == schema.TOOL_CALL:
+                self.whole(Call(TOOL, event, fields), event, fields)
+            else:
+                self.end(TOOL, event.tool_name or schema.TOOL_CALL, event, fields)
+        elif kind == schema.HTTP_REQUEST:
+            self.begin(Call(HTTP, event, fields), kind)
+        elif kind == schema.HTTP_RESPONSE:
+            self.end(HTTP, schema.HTTP_REQUEST, event, fields)
+        elif kind == schema.ERROR and event.tool_name is not None and event.error is not None:
+            self.tool_fails(event, event.tool_name, event.error, fields)
+
+    def tool_begins(self, event: Event, fields: dict[str, Any], before: tuple[str, ErrorText] | None) -> None:
+        call = Call(TOOL, event, fields)
+        call.tool = event.tool_name
+        asked_by = self.by_id.get(call.parent or "")
+        if asked_by is not None and "lane" not in fields:
+            call.lane = asked_by.lane
+        if before is not None and event.kind == schema.TOOL_CALL and before[0] == call.tool:
+            call.error = before[1]
+        # tool_result of the first article does not name its tool: the latest begun is meant.
+        self.begin(call, schema.TOOL_CALL if event.kind == schema.TOOL_CALL else call.tool or "")
+
+    def tool_fails(self, event: Event, tool: str, error: ErrorText, fields: dict[str, Any]) -> None:
+        begun = self.nameless.get(schema.TOOL_CALL)
+        if begun and begun[-1].is_open and begun[-1].tool == tool:
+            begun[-1].close(event, fields)  # a tool_result may still follow
+        else:
+            # The first article writes a tool's error just before the tool_call it belongs to.
+            self.tool_error = tool, error
+
+    def begin(self, call: Call, name: str) -> None:
+        self.began(call)
+        waiting = self.nameless.get(name)
+        while waiting and not waiting[-1].is_open:
+            self.ended(waiting.pop())  # it failed, and no result followed
+        if call.id is not None:
+            self.by_id.setdefault(call.id, call)
+        else:
+            self.nameless.setdefault(name, []).append(call)
+
+    def whole(self, call: Call, event: Event, fields: dict[str, Any]) -> None:
+        call.tool = event.tool_name if call.kind == TOOL else None
+        self.began(call)
+        call.close(event, fields)
+        self.ended(call)
+
+    def end(self, kind: str, name: str, event: Event, fields: dict[str, Any]) -> None:
+        call = self.by_id.get(_text(fields.get("call")) or "")
+        if call is None and "call" not in fields:
+            waiting = self.nameless.get(name) or (
+                self.nameless.get(schema.TOOL_CALL) if kind == TOOL else None
+            )
+            if waiting:
+                call = waiting.pop(-1 if waiting is self.nameless.get(schema.TOOL_CALL) else 0)
+        failed_before = call is not None and call.end is not None and call.end.kind == schema.ERROR
+        if call is None or (call.end is not None and not failed_before) or call.kind != kind:
+            call = Call(kind, None, fields)  # its begin is lost
+            call.tool = event.tool_name if kind == TOOL else None
+            self.began(call)
+        call.close(event, fields)
+        self.ended(call)
+
+
+class _AllCalls(Joiner):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Call] = []
+
+    def began(self, call: Call) -> None:
+        self.calls.append(call)
+
+
+def group_turns(calls: Iterable[Call]) -> list[Turn]:
+    """Return the turns in order; a tool goes with the model call that asked for it."""
+    turns: list[Turn] = []
+    by_call: dict[str, Turn] = {}
+    in_lane: dict[tuple[str, str], Turn] = {}
+    for call in calls:
+        lane = call.event.writer, call.lane  # processes run side by side even where both say main
+        if call.kind == MODEL:
+            turn = in_lane.get(lane) if call.attempt > 1 else None
+            if turn is None:
+                turn = in_lane[lane] = Turn(len(turns) + 1, call)
+                turns.append(turn)
+            else:
+                turn.attempts.append(call)
+            if call.id is not None:
+                by_call[call.id] = turn
+        elif call.kind == TOOL:
+            turn = by_call.get(call.parent or "") or in_lane.get(lane) or (turns[-1] if turns else None)
+            if turn is not None:
+                turn.tools.append(call)
+    return turns
+
+
+def _text(value: object) -> str | None:
+    return value if type(value) is str else None

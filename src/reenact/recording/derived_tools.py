@@ -1,0 +1,317 @@
+"""Tools derived from the wire: what answers asked for, and what later requests say it gave.
+
+A result goes with the nearest answer before it, in its own line of work, that still waits for it; ids
+repeat within a run, so there is no map of them. A tool that was recorded itself takes its use away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from .. import schema
+from ..tracefile.event import ErrorText, Event
+from ..wire import reading
+from ..wire.json_values import as_text, string
+from ..wire.messages import tool_results
+from ..wire.neutral import ToolResult, ToolUse
+from ..wire.pairing import is_models
+from ..wire.reading import tool_uses
+from .calls import MODEL, TOOL, Call, Turn, group_turns
+
+Lane = tuple[str, str]
+"""Writer and lane: processes run side by side even where both say ``main``."""
+
+_MOST_WAITING = 256
+"""Answers whose tools are waited for; of an older one no result will come."""
+
+_NEAR = 16
+"""Answers of a lane, the newest, among which a result finds the one that asked."""
+
+
+class Asked:
+    """A tool use that waits for its result."""
+
+    __slots__ = ("args", "at", "id", "name", "order", "provider")
+
+    def __init__(self, use: ToolUse, order: int, provider: str | None, at: Any) -> None:
+        self.id, self.name, self.args = use.id, use.name, use.args
+        self.order = order
+        """Among the uses of its answer, as this provider spells them."""
+        self.provider = provider
+        self.at = at
+        """What came with the answer."""
+
+
+class _Answer:
+    """The uses of one answer that still wait."""
+
+    __slots__ = ("call", "lane", "length", "uses")
+
+    def __init__(self, call: str | None, lane: Lane, length: int, uses: list[Asked]) -> None:
+        self.call = call
+        self.lane = lane
+        self.length = length
+        """Of the conversation it answers, in messages."""
+        self.uses = uses
+
+
+class Deriver:
+    """Takes in the model and tool events of a run in their order; holds only what still waits."""
+
+    def __init__(self, tell: Callable[[Asked, ToolResult | None, Any], None]) -> None:
+        self._tell = tell
+        """Told of each use once: with its result and what came with the request that brought it, or None."""
+        self._waiting: dict[_Answer, None] = {}
+        """Oldest first, as in each lane."""
+        self._in_lane: dict[Lane, dict[_Answer, None]] = {}
+        self._by_call: dict[str, _Answer] = {}
+        self._requests: dict[str, tuple[str | None, int]] = {}
+        """Provider and length of those that have no answer yet."""
+
+    def answered(self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any) -> None:
+        """Take in an answer as it stands in its line."""
+        body = fields.get("body")
+        if type(body) is not dict or fields.get("error") is not None:
+            return
+        provider, length = self._requests.pop(call or "", (None, 0))
+        provider = provider or string(fields.get("provider"))
+        uses = reading.tool_uses(body, provider)
+        if uses:
+            asked = [Asked(use, order, provider, at) for order, use in enumerate(uses)]
+            answer = _Answer(call, lane, length, asked)
+            self._waiting[answer] = self._in_lane.setdefault(lane, {})[answer] = None
+            if call is not None:
+                self._by_call[call] = answer
+            if len(self._waiting) > _MOST_WAITING:
+                self._give_up(next(iter(self._waiting)))
+
+    def called(self, parent: str | None, lane: Lane, fields: dict[str, Any], name: str | None) -> None:
+        """Take in a tool call that was recorded itself: what asked for it is no derived tool."""
+        asker = self._by_call.get(parent or "")
+        near = islice(reversed(self._in_lane.get(lane, {})), _NEAR)
+        others = islice(reversed(self._waiting), _NEAR)
+        answers = list(dict.fromkeys((*([] if asker is None else [asker]), *near, *others)))
+        tool_id, args = string(fields.get("tool_id")), fields.get("args", fields.get("arguments"))
+        for is_it in (
+            lambda use: tool_id is not None and use.id == tool_id,
+            lambda use: _is_same_tool(use.name, name) and use.args == args,
+        ):
+            if self._take(answers, is_it) is not None:
+                return
+        if tool_id is None and answers and (answers[0] is asker or answers[0].lane == lane):
+            self._take(answers[:1], lambda use: use.name == name)
+
+    def asked(
+        self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any, whole: Callable[[], Any]
+    ) -> None:
+        """Take in a request as it stands in its line: what it holds of new results.
+
+        ``whole`` rebuilds its body.
+        """
+        length, kept = fields.get("n"), _kept(fields)
+        if call is not None and len(self._requests) < _MOST_WAITING:
+            size = length if type(length) is int else 0
+            self._requests[call] = string(fields.get("provider")), size
+        if not self._waiting:
+            return
+        written = _elements(fields.get("body"))
+        last = next(reversed(self._in_lane.get(lane, {})), None)
+        if last is not None and kept > last.length > 0:
+            # A conversation had word for word before: its results stand in what is kept from then.
+            written = _elements(whole())[last.length :]
+        answers = self._line_of(lane, fields, written)
+        elements = _spelled_out(written, whole)
+        said = max((at for at, element in enumerate(elements) if _is_said(element)), default=-1)
+        for result in (result for element in elements[said + 1 :] for result in tool_results(element)):
+            self._give(answers, result, at)
+        # Of those further back the last one with an id is the newest; what is word for word as before is old.
+        before = zip(written[: said + 1], elements, strict=False)
+        further = [found for line, element in before if not _is_old(line) for found in tool_results(element)]
+        for result in reversed(further):
+            if result.id is not None:
+                self._give(answers, result, at)
+
+    def finish(self) -> None:
+        """Nothing comes any more: what waits now was never answered."""
+        for answer in list(self._waiting):
+            self._give_up(answer)
+
+    def _give_up(self, answer: _Answer) -> None:
+        for use in answer.uses:
+            self._tell(use, None, None)
+        self._forget(answer)
+
+    def _forget(self, answer: _Answer) -> None:
+        self._waiting.pop(answer, None)
+        in_lane = self._in_lane[answer.lane]
+        in_lane.pop(answer, None)
+        if not in_lane:
+            del self._in_lane[answer.lane]
+        if self._by_call.get(answer.call or "") is answer:
+            del self._by_call[answer.call or ""]
+
+    def _give(self, answers: list[_Answer], result: ToolResult, at: Any) -> None:
+        use = self._take(answers, lambda use: use.id is not None and use.id == result.id)
+        if use is None:  # where one of both has no id it is by name and order, of the nearest answer
+            use = self._take(
+                answers[:1],
+                lambda use: (use.id is None or result.id is None) and result.name in (None, use.name),
+            )
+        if use is not None:
+            self._tell(use, result, at)
+
+    def _take(self, answers: list[_Answer], is_it: Callable[[Asked], bool]) -> Asked | None:
+        for answer in answers:
+            for use in answer.uses:
+                if is_it(use):
+                    answer.uses.remove(use)
+                    if not answer.uses:
+                        self._forget(answer)
+                    return use
+        return None
+
+    def _line_of(self, lane: Lane, fields: dict[str, Any], elements: list[Any]) -> list[_Answer]:
+        """Return who waits in the line of work of a request: the answers it holds, then those of its lane."""
+        named = [element.get("$answer") for element in reversed(elements) if type(element) is dict]
+        links = [call for call in (*named, fields.get("base")) if type(call) is str]
+        linked = [self._by_call[link] for link in links if link in self._by_call]
+        near = islice(reversed(self._in_lane.get(lane, {})), _NEAR)
+        return list(dict.fromkeys((*linked, *near)))
+
+
+def _kept(fields: dict[str, Any]) -> int:
+    """Return how many messages of another request a request begins with."""
+    keep: Any = fields.get("keep")
+    length = fields.get("n")
+    for name in schema.LISTS if type(keep) is dict else ():
+        told = keep.get(name)
+        told = length if told is True else told
+        if type(told) is int:
+            return told
+    return 0
+
+
+def _elements(body: Any) -> list[Any]:
+    found = [body.get(name) for name in schema.LISTS] if type(body) is dict else []
+    return next((elements for elements in found if type(elements) is list), [])
+
+
+def _spelled_out(written: list[Any], whole: Callable[[], Any]) -> list[Any]:
+    """Return messages with those that are told as another one, with small changes, in full."""
+    if not any(type(element) is dict and "$same" in element for element in written):
+        return written
+    full = _elements(whole())
+    return full[-len(written) :] if len(full) >= len(written) else written
+
+
+def _is_old(line: Any) -> bool:
+    return type(line) is dict and "$same" in line and "set" not in line
+
+
+def _is_said(element: Any) -> bool:
+    """True for what the model said."""
+    return type(element) is dict and ("$answer" in element or is_models(element))
+
+
+def _is_same_tool(asked: str, recorded: str | None) -> bool:
+    """True if it is the tool, also where an agent puts the name of its server before the tool's own."""
+    if not recorded or not asked.endswith(recorded):
+        return False
+    before = asked[: -len(recorded)]
+    return not before or not before[-1].isalnum()
+
+
+# Tool calls nobody reported, as the wire tells them: beside the recorded ones in ``calls`` and ``turns``.
+#
+# They are no events: no count, index or address changes by them.
+
+
+class DerivedCall(Call):
+    """A tool call derived from the wire.
+
+    ``begin`` is the answer that asked for it, ``end`` the request that brought its result back to the
+    model, None if that never happened. ``duration_ms`` is the time between, so no more than an upper bound.
+    """
+
+    __slots__ = ("_provider", "_result", "_tool_id", "order")
+
+    derived = True
+
+    def __init__(self, asked: Asked, by: Call, result: ToolResult | None, told: Event | None) -> None:
+        assert by.end is not None
+        super().__init__(TOOL, by.end, {"parent": by.id, "lane": by.lane})
+        self.tool = asked.name or None
+        self.order = asked.order
+        self._provider = asked.provider
+        self._tool_id = asked.id
+        self._result = None if result is None else result.value
+        self.end = told
+        if result is not None and result.failed:
+            self.error = ErrorText(as_text(self.result))
+        asked_at = by.end.timestamp
+        if told is not None and told.timestamp is not None and asked_at is not None:
+            took = told.timestamp - asked_at
+            self.duration_ms = round(took * 1000, 3) if 0 <= took < 1e9 else None
+
+    @property
+    def args(self) -> Any:
+        return tool_uses(self.event.body, self._provider)[self.order].args
+
+    @property
+    def result(self) -> Any:
+        return None if self.end is None else self.end._value(self._result)
+
+    @property
+    def tool_id(self) -> str | None:
+        return self._tool_id
+
+
+def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
+    """Return the tools that recorded calls tell of beside themselves, in the order they were asked for."""
+    found: list[DerivedCall] = []
+
+    def tell(asked: Asked, result: ToolResult | None, request: Any) -> None:
+        found.append(DerivedCall(asked, asked.at, result, request))
+
+    deriver = Deriver(tell)
+    for event, call in _in_order(calls):
+        lane = event.writer, call.lane
+        if call.kind == TOOL:
+            deriver.called(call.parent, lane, event._raw(), call.tool)
+        elif event is call.end:
+            deriver.answered(call.id, lane, event._raw(), call)
+        else:
+            deriver.asked(call.id, lane, event._raw(), event, partial(getattr, event, "body"))
+        event._forget()
+    deriver.finish()
+    return sorted(found, key=lambda call: (call.event.index or 0, call.order))
+
+
+def _in_order(calls: Iterable[Call]) -> list[tuple[Event, Call]]:
+    """Return the begins of tools and both ends of model calls as they stand in the file."""
+    events = []
+    for call in calls:
+        ends = (call.event,) if call.kind == TOOL else (call.begin, call.end) if call.kind == MODEL else ()
+        events += [(event, call) for event in ends if event is not None and event.index is not None]
+    return sorted(events, key=lambda pair: pair[0].index or 0)
+
+
+def with_derived(calls: Sequence[Call], derived: Sequence[DerivedCall]) -> list[Call]:
+    """Return all calls in the order they began."""
+    if not derived:
+        return list(calls)
+    return sorted([*calls, *derived], key=lambda call: call.event.index or 0)
+
+
+def turns_of(calls: Sequence[Call], derived: Iterable[DerivedCall] | None = None) -> list[Turn]:
+    """Return the turns of recorded calls, with the tools derived from them."""
+    turns = group_turns(calls)
+    by_answer = {turn.response: turn for turn in turns if turn.response is not None}
+    for call in derived_tools(calls) if derived is None else derived:
+        turn = by_answer.get(call.event)
+        if turn is not None:
+            turn.tools.append(call)
+    return turns

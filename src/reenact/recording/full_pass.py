@@ -1,0 +1,153 @@
+"""Going once through all lines of a large recording: their kinds, their sums, the events of its calls.
+
+Only what links and sums need is parsed. In a line of ours ``, "name": `` stands at the top level and
+nowhere else, since nested values are compact and quotes in texts escaped; any other line is parsed whole.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from sys import intern
+from typing import TYPE_CHECKING, Any
+
+from .. import lines, schema
+from ..totals import Totals
+from ..tracefile import dialects, raw_lines
+from ..tracefile.dialects import OURS, Envelope
+from ..tracefile.event import Event
+from ..tracefile.records import parse
+from ..tracefile.source import PLACE_BITS
+
+if TYPE_CHECKING:
+    from .recording import Recording
+
+_OFFSET = (1 << PLACE_BITS) - 1
+_BLOCK = 1 << 20
+_decode = json.JSONDecoder().raw_decode
+
+_LARGEST = {
+    schema.MODEL_REQUEST: b', "body": ',
+    schema.MODEL_RESPONSE: b', "body": ',
+    schema.TOOL_CALLED: b', "args": ',
+    schema.TOOL_RESULT: b', "result": ',
+}
+"""The field that the recorder writes last in such a line, but for its sums."""
+_SUMS = b', "tot": {'
+
+_WHOLE = frozenset((schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL_RESULT, schema.ERROR))
+_ERROR = (b'"err', b"\\u006", b"\\u007")
+"""Without these no key of a line is ``error`` or ``err``, however it is spelled."""
+_FINISHED = (b'"output"', b'"error"', b'"duration_ms"', b"\\u00")
+
+Seen = tuple[int, "re.Match[bytes] | None", bytes]
+"""An event's position, its head (ts, step, kind) if it is as the recorder writes it, and its line."""
+
+
+def each_line(recording: Recording) -> Iterator[Seen]:
+    """Yield every line of a recording in order, read in blocks."""
+    run, writer = recording.run_id or "", recording.writers[0]
+    head = re.compile(
+        rb'\{"ts": (\d+\.\d+), "run": %s, "w": %s, "step": (\d+), "kind": "([^"\\]*)"'
+        % (re.escape(lines.quote(run).encode()), re.escape(lines.quote(writer).encode()))
+    )
+    block, at, number = b"", 0, -1
+    for position, place in enumerate(recording._execution.places):
+        begin = (place & _OFFSET) - at
+        if place >> PLACE_BITS != number:
+            number, block = place >> PLACE_BITS, b""
+        end = block.find(b"\n", begin) if 0 <= begin < len(block) else -1
+        if end < 0:
+            at, begin = place & _OFFSET, 0
+            block = recording.shelf.sources[number].block(at, _BLOCK)
+            end = block.find(b"\n")
+        line = block[begin:end] if end >= 0 else block
+        yield position, head.match(line) if len(line) <= raw_lines.MAX_LINE else None, line
+
+
+def light(line: bytes, kind: str, at: int) -> dict[str, Any]:
+    """Return the fields after ``at``, where the envelope ends; those that neither link nor count may miss."""
+    largest = _LARGEST.get(kind)
+    if largest is not None:
+        cut = line.find(largest, at)
+        more = line.find(b', "', cut + len(largest))
+        if cut > 0 and (more < 0 or (line.startswith(_SUMS, more) and line.find(b', "', more + 1) < 0)):
+            fields: dict[str, Any] = _decode(f"{{{line[at + 2 : cut].decode()}}}")[0]
+            if kind != schema.MODEL_RESPONSE or "usage" in fields:
+                return fields  # else the tokens may stand in the body
+    elif kind not in _WHOLE and not any(needle in line for needle in _ERROR):
+        return {}
+    return parse(line)
+
+
+def event_types(recording: Recording) -> list[str]:
+    """Return the normalised type of every line."""
+    known: dict[bytes, str] = {}
+    found = []
+    for position, head, line in each_line(recording):
+        if head is None:
+            found.append(intern(recording._event(position).event_type))
+            continue
+        kind = known.get(head[3])
+        if kind is None:
+            kind = schema.event_type(dialects.event_type(head[3].decode()), {})
+            if head[3] != schema.TOOL_CALL.encode():
+                known[head[3]] = kind = intern(kind)
+            elif any(needle in line for needle in _FINISHED):
+                kind = intern(recording._event(position).event_type)
+        found.append(kind)
+    return found
+
+
+def totals(recording: Recording) -> Totals:
+    """Return the exact sums over all lines."""
+    sums = Totals()
+    for position, head, line in each_line(recording):
+        fields = _light_fields(head, line)
+        if head is not None and fields is not None:
+            sums.add(dialects.event_type(head[3].decode()), fields)
+        else:
+            event = recording._event(position)
+            sums.add(dialects.event_type(event.kind), event._raw())
+    return sums
+
+
+def events_of_calls(recording: Recording) -> Iterator[Event]:
+    """Yield the events, each with the fields that tell which call it is of."""
+    run, writer, shelf = recording.run_id, recording.writers[0], recording.shelf
+    places, book = recording._execution.places, set(recording._execution.book)
+    number = -1
+    for position, head, line in each_line(recording):
+        if position in book:
+            continue
+        number += 1
+        fields = _light_fields(head, line)
+        if head is not None and fields is not None:
+            kind = intern(head[3].decode())
+            envelope = Envelope(float(head[1]), run, writer, int(head[2]), kind, OURS)
+            yield Event(envelope, fields, places[position], shelf, number)
+        else:
+            yield recording._event(position)
+
+
+def _light_fields(head: re.Match[bytes] | None, line: bytes) -> dict[str, Any] | None:
+    """Return what is needed of a line's fields; None if the event has to be asked itself."""
+    try:
+        return light(line, head[3].decode(), head.end()) if head is not None else None
+    except (ValueError, RecursionError):  # damaged
+        return None
+
+
+@contextmanager
+def nothing_to_collect() -> Iterator[None]:
+    """While very many objects are made that all stay, looking for garbage takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

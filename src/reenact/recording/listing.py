@@ -1,0 +1,230 @@
+"""The facts of every run in a file or folder, cheaply, for ``ls`` and for finding a run.
+
+Reads the two ends of each file; one that several runs or writers share is scanned once and remembered.
+One bad file never raises: it gets a row that says so.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import schema
+from ..errors import NewerSchema, NotATrace
+from ..totals import Totals
+from ..tracefile import run_files, status
+from ..tracefile.file_ends import Ends, read_ends
+from ..tracefile.findings import Findings, Note
+from ..tracefile.raw_lines import raw_lines
+from ..tracefile.reader import check_version
+from ..tracefile.records import LineReader
+
+
+@dataclass(slots=True)
+class RunRow:
+    """One run as ``ls`` shows it."""
+
+    path: str
+    id: str | None = None
+    name: str = ""
+    status: str = status.UNKNOWN
+    reason: str | None = None
+    """Why a foreign or unreadable file is that."""
+    totals: Totals = field(default_factory=Totals)
+    started: float | None = None
+    ended: float | None = None
+    size: int = 0
+    """Bytes of all its files, blobs left out."""
+    meta: dict[str, Any] = field(default_factory=dict)
+    parent_run: str | None = None
+    is_fork: bool = False
+    """True if it was made from its parent."""
+    findings: int | None = None
+    """None: not looked for."""
+
+    @property
+    def turns(self) -> int:
+        return self.totals.turns
+
+    @property
+    def steps(self) -> int:
+        return self.totals.steps
+
+    @property
+    def tokens_in(self) -> int:
+        return self.totals.tokens_in
+
+    @property
+    def tokens_out(self) -> int:
+        return self.totals.tokens_out
+
+    @property
+    def errors(self) -> int:
+        return self.totals.errors
+
+    @property
+    def failed(self) -> bool:
+        return self.status in status.FAILED
+
+
+def list_runs(folder: str) -> list[RunRow]:
+    """Return a row for every run in a folder, oldest first; files that are no trace come first."""
+    groups: dict[str, list[str]] = {}
+    rows: list[RunRow] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.name.endswith(".jsonl"):
+                continue
+            if not entry.is_file(follow_symlinks=False) and run_files.is_special(entry.path):
+                rows.append(_bad(entry.path, status.UNREADABLE, _SPECIAL))
+            else:
+                groups.setdefault(run_files.member(entry.name).stem, []).append(entry.name)
+    folder = os.path.join(folder, "")
+    for names in groups.values():
+        for name in names if len(names) == 1 else run_files.heads(names):
+            rows += head_and_tail(folder + name, names)
+    rows.sort(key=lambda row: (row.started or 0.0, row.path))
+    return rows
+
+
+def head_and_tail(path: str, names: list[str] | None = None) -> list[RunRow]:
+    """Return the rows of one file with its segments and processes; one row unless runs share it."""
+    try:
+        if names is None and run_files.is_special(path):
+            return [_bad(path, status.UNREADABLE, _SPECIAL)]
+        return _rows(path, names)
+    except NotATrace as why:
+        return [_bad(path, status.FOREIGN, str(why))]
+    except NewerSchema as why:
+        return [_bad(path, status.UNREADABLE, str(why))]
+    except OSError as why:
+        return [_bad(path, status.UNREADABLE, why.strerror or str(why))]
+
+
+_SPECIAL = "a pipe or device, not a plain file"
+
+
+def _bad(path: str, word: str, reason: str) -> RunRow:
+    try:
+        size = os.path.getsize(path)
+    except OSError:
+        size = 0
+    return RunRow(path, name=_stem(path), status=word, reason=reason, size=size)
+
+
+def _stem(path: str) -> str:
+    return os.path.basename(run_files.member(path).stem)
+
+
+def _rows(path: str, names: list[str] | None) -> list[RunRow]:
+    alone = names is not None and len(names) == 1
+    files = [[path]] if alone else run_files.streams(path, names)
+    if alone and (one := read_ends(path)) is not None and one.first.get("v") == schema.VERSION:
+        return [_row(path, [[one]])]
+    ends = [[read_ends(file) for file in chain] for chain in files]
+    firsts = ends[0][0]
+    if firsts is None or any(end is None or end.last[1] != firsts.last[1] for chain in ends for end in chain):
+        return _scan(path, files)
+    if firsts.first.get("v") != schema.VERSION:
+        check_version(firsts.first.get("v"), Note(path, None))
+    return [_row(path, [[end for end in chain if end is not None] for chain in ends])]
+
+
+def _row(path: str, chains: list[list[Ends]]) -> RunRow:
+    """Put together the row of one run from the ends of its files."""
+    first, last = chains[0][0].first, chains[0][-1]
+    start = first if first.get("kind") == "run.start" else None
+    steps = sum([file.totals.steps for chain in chains for file in chain])
+    totals = _summed(chains[0])
+    for chain in chains[1:]:
+        totals += _summed(chain)
+    totals.steps = steps
+    started = first["ts"] if isinstance(first.get("ts"), int | float) else None
+    end = last.end if start is not None or last.last[4] == "run.end" else None
+    row = RunRow(
+        path,
+        id=last.last[1],
+        status=status.status_of(start, end, started),
+        totals=totals,
+        started=started,
+        ended=max([chain[-1].last[0] for chain in chains]),
+        size=sum([file.size for chain in chains for file in chain]),
+    )
+    if any(file.torn for chain in chains for file in chain) and row.status != status.RUNNING:
+        row.findings = 1
+    _describe(row, start)
+    return row
+
+
+def _summed(chain: list[Ends]) -> Totals:
+    """Return the sums of one writer; a segment that died young may have none of those before it."""
+    totals = chain[-1].totals
+    for file, before in zip(chain[:0:-1], chain[-2::-1], strict=True):
+        if file.has_sums:
+            break
+        totals += before.totals
+    return totals
+
+
+def _describe(row: RunRow, start: dict[str, Any] | None) -> None:
+    name = start.get("name") if start is not None else None
+    row.name = name if type(name) is str else _stem(row.path)
+    if start is not None:
+        meta, parent = start.get("meta"), start.get("parent_run")
+        row.meta = meta if type(meta) is dict else {}
+        row.parent_run = parent if type(parent) is str else None
+        row.is_fork = "fork" in start
+
+
+_scanned: dict[str, tuple[tuple[tuple[int, int], ...], list[RunRow]]] = {}
+_MAX_SCANNED = 1000
+
+
+def _scan(path: str, files: list[list[str]]) -> list[RunRow]:
+    """Read a shared, foreign or damaged file whole, once for each state it is in."""
+    stats = [os.stat(file) for chain in files for file in chain]
+    state = tuple((stat.st_size, stat.st_mtime_ns) for stat in stats)
+    known = _scanned.get(path)
+    if known is not None and known[0] == state:
+        return known[1]
+    if not stats[0].st_size:
+        return [RunRow(path, name=_stem(path), reason="the file is empty", findings=1)]
+    _sniff(path)
+    rows = _read_whole(path, sum(size for size, _ in state))
+    if len(_scanned) >= _MAX_SCANNED:
+        _scanned.clear()
+    _scanned[path] = (state, rows)
+    return rows
+
+
+def _sniff(path: str) -> None:
+    """Raise NotATrace if nothing in the first megabyte is an event, so that ``ls`` reads no further."""
+    reader = LineReader(Note(path, None))
+    for line in raw_lines(path):
+        if next(iter(reader.feed(line)), None) is not None:
+            return
+        if line[1] > 1 << 20:
+            break
+    from ..tracefile.reader import refuse_if_foreign
+
+    refuse_if_foreign(path, None)
+
+
+def _read_whole(path: str, size: int) -> list[RunRow]:
+    from ..tracefile.columns import executions
+    from ..tracefile.source import Shelf
+    from .recording import Recording
+
+    findings = Findings()
+    shelf = Shelf(path, findings.add)
+    rows = []
+    for execution in executions(path, shelf, findings.add):
+        run = Recording(path, shelf, execution, findings)
+        row = RunRow(path, id=run.run_id, status=run.status, totals=run.totals, size=size)
+        row.started, row.ended, row.findings = run.started, run.ended, len(findings)
+        _describe(row, run.start._raw() if run.start is not None else None)
+        rows.append(row)
+    if not rows:
+        rows.append(RunRow(path, name=_stem(path), size=size, findings=len(findings)))
+    return rows

@@ -1,0 +1,175 @@
+"""Where each message of a request came from: the answer, the tool result, or the request that said it first.
+
+History is sent again with every request; the first one that had a message is what matters. Told from how
+our own lines are stored, else by comparing with the lane's earlier requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .. import schema
+from ..tracefile.event import Event
+from ..tracefile.line_heads import base_kind, is_turn_begin, links_of
+from ..wire import reading
+from ..wire.messages import tool_results
+from .lanes import Lanes
+from .recording import Recording
+
+_LINKS = 5000
+"""Earlier requests that are looked at."""
+
+_NEAR = 300
+"""Events before a request among which the tool result or answer in it is sought."""
+
+_LOOKS = 50_000
+"""Looks for all messages of one request, beside one through the run; what is not found then is its own."""
+
+_CHASES = 20
+
+
+class Origin(NamedTuple):
+    """The events a message came from, and what they are to it."""
+
+    events: list[Event]
+    """One, unless a message holds the results of several tools."""
+    how: str
+    """``answer``, ``tool`` or ``request``."""
+
+
+class Origins:
+    """Finds the origins of messages in one recording."""
+
+    def __init__(self, recording: Recording, lanes: Lanes) -> None:
+        self._recording = recording
+        self._lanes = lanes
+        self._looks = _LOOKS + recording.count()
+
+    def of(self, request: Event) -> list[Origin]:
+        """Return the origin of each message of a request."""
+        messages = self._recording.context_at(request)
+        found: list[Origin | None] = [None] * len(messages)
+        link: Event | None = request
+        open_below = len(messages)
+        for _ in range(_LINKS):
+            if link is None or open_below <= 0:
+                break
+            kept, stored, link_before = self._below(link)
+            kept = min(kept, open_below)
+            for number in range(kept, open_below):
+                element = stored[number - kept] if number - kept < len(stored) else None
+                found[number] = self._origin(element, messages[number], link, _CHASES)
+            open_below, link = kept, link_before
+        return [origin or Origin([request], "request") for origin in found]
+
+    def previous(self, request: Event) -> Event | None:
+        """Return the request before this one in its lane, earlier attempts at the same turn left out."""
+        same_turn = not is_turn_begin(request)
+        for earlier in self._earlier(request):
+            if not same_turn:
+                return earlier
+            same_turn = not is_turn_begin(earlier)
+        return None
+
+    def _earlier(self, request: Event) -> Iterator[Event]:
+        """Yield the requests before this one in its lane, nearest first."""
+        lane = self._lanes.of(request.index or 0)
+        for event in self._before(request):
+            if base_kind(event) == schema.MODEL_REQUEST and self._lanes.of(event.index or 0) == lane:
+                yield event
+
+    def _below(self, link: Event) -> tuple[int, list[Any], Event | None]:
+        """Return how many messages a request took over, what it added as stored, and whom it took from."""
+        self._looks -= 1
+        if self._looks < 0:
+            return 0, [], None
+        fields = link._raw()
+        base, keep, body = fields.get("base"), fields.get("keep"), fields.get("body")
+        key = next((name for name in schema.LISTS if _has(name, keep, body)), None)
+        stored = body.get(key) if type(body) is dict else None
+        stored = stored if type(stored) is list else []
+        if type(base) is str and type(keep) is dict and key is not None:
+            much = keep.get(key, 0)
+            before = self._recording.request_of(base)
+            count = len(self._recording.context_at(link)) - len(stored) if much is True else much
+            return (count if type(count) is int and before is not None else 0), stored, before
+        before, messages = next(self._earlier(link), None), self._recording.context_at(link)
+        kept = 0 if before is None else common_prefix(self._recording.context_at(before), messages)
+        return kept, stored[kept:], before if kept else None
+
+    def _origin(self, element: Any, message: Any, link: Event, chases: int) -> Origin:
+        reference = element if type(element) is dict else {}
+        if type(reference.get("$answer")) is str:
+            answer = self._answer(reference["$answer"], link)
+            return Origin([answer], "answer") if answer is not None else Origin([link], "request")
+        same = reference.get("$same")
+        if type(same) is list and len(same) == 2 and type(same[0]) is str and chases:
+            return self._chased(same[0], same[1], message, link, chases)
+        wanted = tool_ids(message)
+        return self._result(wanted, link) if wanted else self._said_before(message, link)
+
+    def _result(self, wanted: set[str], link: Event) -> Origin:
+        """Return the tool results with these ids nearest before a request; ids may be used again."""
+        found: dict[str, Event] = {}
+        for event in self._before(link, _NEAR):
+            if len(found) == len(wanted):
+                break
+            if event.event_type == schema.TOOL_RESULT and event.tool_id in wanted:
+                found.setdefault(event.tool_id, event)
+        events = sorted(found.values(), key=lambda event: event.index or 0)
+        return Origin(events, "tool") if events else Origin([link], "request")
+
+    def _said_before(self, message: Any, link: Event) -> Origin:
+        """Return the answer with this text nearest before a request, else the request itself."""
+        role = message.get("role") if type(message) is dict else None
+        text = reading.text(message) if role in ("assistant", "model") else None
+        for event in self._before(link, _NEAR) if text else ():
+            if event.event_type == schema.MODEL_RESPONSE and event.content == text:
+                return Origin([event], "answer")
+        return Origin([link], "request")
+
+    def _before(self, link: Event, most: int | None = None) -> Iterator[Event]:
+        """Yield the events before a request, nearest first, as long as there are looks left."""
+        here = link.index or 0
+        for at in range(here - 1, -1 if most is None else max(-1, here - most), -1):
+            self._looks -= 1
+            if self._looks < 0:
+                return
+            yield self._recording.events[at]
+
+    def _chased(self, call: str, number: Any, message: Any, link: Event, chases: int) -> Origin:
+        """Follow a reference to a message of an earlier request to where that one came from."""
+        earlier: Event | None = self._recording.request_of(call)
+        for _ in range(_LINKS):
+            if earlier is None or type(number) is not int:
+                return Origin([link], "request")
+            kept, stored, before = self._below(earlier)
+            if number >= kept:
+                element = stored[number - kept] if number - kept < len(stored) else None
+                return self._origin(element, message, earlier, chases - 1)
+            earlier = before
+        return Origin([link], "request")
+
+    def _answer(self, call: str, link: Event) -> Event | None:
+        for event in self._before(link):
+            if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
+                return event
+        return None
+
+
+def common_prefix(some: list[Any], others: list[Any]) -> int:
+    """Return how many leading elements two lists share."""
+    for number, (one, other) in enumerate(zip(some, others, strict=False)):
+        if one != other:
+            return number
+    return min(len(some), len(others))
+
+
+def tool_ids(message: Any) -> set[str]:
+    """Return the ids of the tool uses that a message answers."""
+    return {result.id for result in tool_results(message) if result.id}
+
+
+def _has(name: str, keep: Any, body: Any) -> bool:
+    return (type(keep) is dict and name in keep) or (type(body) is dict and name in body)

@@ -1,0 +1,222 @@
+"""``reenact.runs("logs/")``: many runs as one object to ask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from .. import extras
+from ..errors import UsageError
+from ..money.prices import Book
+from ..totals import Totals
+from ..tracefile import status
+from ..tracefile.findings import Finding
+from ..wire.json_values import as_text
+from .filters import Filter, moment, parse_filter
+from .rows import CallStats, RunStats, gathered, merged, nearest_rank, summed
+from .scan import Scan, Tick, places
+
+if TYPE_CHECKING:
+    from ..money.prices import Bill
+    from .groups import Group
+
+Condition = str | Callable[[RunStats], object]
+
+SAMPLES = ("run", "model", "tool")
+
+
+class Runs(Sequence[RunStats]):
+    """Some runs, oldest first, and what they amount to."""
+
+    def __init__(
+        self, rows: list[RunStats], findings: list[Finding], skipped: list[Finding], book: Book
+    ) -> None:
+        self._rows = rows
+        self.findings = findings
+        """Damage met while reading."""
+        self.skipped = skipped
+        """Files that were left out, with the reason."""
+        self._book = book
+        self._ordered: dict[tuple[str, str | None], list[float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> RunStats: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index: int | slice) -> RunStats | Runs:
+        return self._only(self._rows[index]) if isinstance(index, slice) else self._rows[index]
+
+    def __iter__(self) -> Iterator[RunStats]:
+        return iter(self._rows)
+
+    def where(self, *conditions: Condition, **equal: object) -> Runs:
+        """Return the runs that all conditions hold for: ``"tokens>1000"``, a function, ``status="error"``."""
+        tests = [_test(condition) for condition in conditions]
+        tests += [Filter(key, "=", _as_filtered(value)).holds for key, value in equal.items()]
+        return self._only([row for row in self._rows if all(test(row) for test in tests)])
+
+    def since(self, when: Any) -> Runs:
+        """Return the runs that began at or after a time: ``"2h"`` (ago), ``"2026-11-01"``, a datetime."""
+        begin = moment(when)
+        return self._only([row for row in self._rows if row.started is not None and row.started >= begin])
+
+    def _only(self, rows: list[RunStats]) -> Runs:
+        return Runs(rows, self.findings, self.skipped, self._book)
+
+    def by(self, key: str) -> list[Group]:
+        """Return sums by ``model tool stop_reason`` of calls, or ``day name status run meta.KEY`` of runs."""
+        from .groups import group
+
+        return group(self, key)
+
+    @property
+    def totals(self) -> Totals:
+        """The sums of all runs."""
+        total = Totals()
+        for row in self._rows:
+            total += row.totals
+        return total
+
+    @property
+    def calls(self) -> CallStats:
+        """All model calls as one."""
+        return summed(stats for row in self._rows for stats in row.by_model_and_stop.values())
+
+    @property
+    def cost(self) -> Bill:
+        """What all model calls cost, and by which prices."""
+        bill = self._book.bill()
+        for row in self._rows:
+            for stats in row.by_model_and_stop.values():
+                bill += stats.cost
+        return bill
+
+    @property
+    def models(self) -> dict[str, CallStats]:
+        """Model calls by model."""
+        return gathered(pair for row in self._rows for pair in row.models.items())
+
+    @property
+    def tools(self) -> dict[str, CallStats]:
+        """Tool calls by tool."""
+        return gathered(pair for row in self._rows for pair in row.tools.items())
+
+    @property
+    def stop_reasons(self) -> dict[str, int]:
+        """Why model calls stopped, most frequent first."""
+        return merged(row.stop_reasons for row in self._rows)
+
+    @property
+    def error_types(self) -> dict[str, int]:
+        """The errors that count, by type, most frequent first; ``totals.errors`` is their number."""
+        return merged(row.error_types for row in self._rows)
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """Runs by how they ended, most frequent first."""
+        return merged({row.status: 1} for row in self._rows)
+
+    def p50(self, what: str, name: str | None = None) -> float | None:
+        """Return the median in milliseconds; see ``percentile``."""
+        return self.percentile(50, what, name)
+
+    def p95(self, what: str, name: str | None = None) -> float | None:
+        """Return what 95 of 100 do not exceed, in milliseconds; see ``percentile``."""
+        return self.percentile(95, what, name)
+
+    def p99(self, what: str, name: str | None = None) -> float | None:
+        """Return what 99 of 100 do not exceed, in milliseconds; see ``percentile``."""
+        return self.percentile(99, what, name)
+
+    def percentile(self, q: float, what: str, name: str | None = None) -> float | None:
+        """Return a nearest-rank percentile of durations in milliseconds, None if there are none.
+
+        Of ``"run"`` (those still running are left out), ``"model"`` or ``"tool"``; ``name`` picks one
+        model or tool. Calls that have not ended, or do not tell how long they took, are left out.
+        """
+        if what not in SAMPLES:
+            raise UsageError(f"{what!r} has no durations", hint=f"there are {', '.join(SAMPLES)}")
+        key = (what, name)
+        if key not in self._ordered:
+            self._ordered[key] = sorted(self._durations(what, name))
+        return nearest_rank(q, self._ordered[key])
+
+    def _durations(self, what: str, name: str | None) -> Iterable[float]:
+        for row in self._rows:
+            if what == "run":
+                took = row.duration_ms if row.status != status.RUNNING else None
+                if took is not None and name in (None, row.name):
+                    yield took
+            elif what == "tool":
+                for tool, stats in row.tools.items():
+                    if name in (None, tool):
+                        yield from stats.durations
+            else:
+                for (model, _), stats in row.by_model_and_stop.items():
+                    if name in (None, model):
+                        yield from stats.durations
+
+    def df(self, by: str | None = None) -> Any:
+        """Return a pandas DataFrame: a row for each run, or for each group ``by`` a key."""
+        pandas = extras.need("pandas", extra=None)
+        if by is not None:
+            return pandas.DataFrame([one.as_dict() for one in self.by(by)])
+        frame = pandas.DataFrame([_flat(row) for row in self._rows])
+        for column in ("started", "ended"):
+            if column in frame:
+                frame[column] = pandas.to_datetime(frame[column], unit="s", utc=True, errors="coerce")
+        return frame
+
+    def __repr__(self) -> str:
+        ended = ", ".join(f"{count} {word}" for word, count in self.statuses.items())
+        return f"<Runs {len(self)}{': ' + ended if ended else ''}>"
+
+
+def runs(
+    *paths: str | os.PathLike[str], where: Condition | Iterable[Condition] | None = None, since: Any = None
+) -> Runs:
+    """Read trace files, folders or single runs by name or id, and return what is in them.
+
+    None given: the default folder. ``where`` and ``since`` choose as ``Runs.where`` and ``Runs.since`` do.
+    """
+    return collect(paths, where=where, since=since)
+
+
+def collect(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    where: Condition | Iterable[Condition] | None = None,
+    since: Any = None,
+    tick: Tick | None = None,
+) -> Runs:
+    """The same for ``stats``, which shows how far it is."""
+    conditions = [where] if isinstance(where, str) or callable(where) else list(where or [])
+    tests = [_test(condition) for condition in conditions]  # what is wrong with them is said at once
+    begin = None if since is None else moment(since)
+    book = Book.open()
+    scan = Scan(book, tick)
+    rows = scan.read(places(paths), begin)
+    found = Runs(rows, scan.findings, scan.skipped, book)
+    if begin is not None:
+        found = found.since(begin)
+    return found.where(*tests)
+
+
+def _test(condition: Condition) -> Callable[[RunStats], object]:
+    return parse_filter(condition).holds if isinstance(condition, str) else condition
+
+
+def _as_filtered(value: object) -> str:
+    """Return a value as filters see it: metadata is JSON, so True is ``true``."""
+    return as_text(value) if isinstance(value, bool | list | dict) else str(value)
+
+
+def _flat(row: RunStats) -> dict[str, Any]:
+    """Return a run's facts with its metadata in columns of their own."""
+    facts = row.as_dict()
+    meta = facts.pop("meta")
+    return facts | {f"meta.{key}": value for key, value in meta.items()}

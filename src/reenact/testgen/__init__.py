@@ -1,0 +1,1 @@
+"""pytest tests generated from recorded runs. Imports `testing` and `playback`."""

@@ -1,0 +1,320 @@
+"""What a recorded run comes to as a test: how it is started again, what is asserted, what that proves."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from ..capture.runs.entry import ASGI, MAIN
+from ..errors import UsageError
+from ..messages.parts import read_request
+from ..playback.matching.recorded_answers import CUT, EXCEPTION, STATUS, outcome_of
+from ..playback.matching.tape import Tape
+from ..playback.replay import preflight
+from ..playback.replay.entry import Entry
+from ..recording.calls import MODEL, TOOL, Call
+from ..recording.recording import Recording
+from ..tracefile import status as states
+from ..wire.reading import text, tool_uses
+from .fixture import portable, provenance
+
+# Whose fault it is that a run failed, as far as its recording tells: it decides what a test can prove.
+
+CODE_FAULT, PROVIDER, MODELS_OWN, OUTSIDE = "code", "provider", "model", "outside"
+_ENDS = {
+    "max_tokens": "the model's answer was cut by the token limit",
+    "refusal": "the model refused",
+    "content_filter": "the provider's filter withheld the answer",
+}
+
+
+class Blame(NamedTuple):
+    """Whose fault, and why."""
+
+    who: str
+    why: str
+
+
+def blame(recording: Recording) -> Blame | None:
+    """Return whose fault a failure was, None of a run that did not fail."""
+    status, error = recording.status, recording.error
+    if status in (states.KILLED, states.CANCELLED, states.RUNNING):
+        words = {states.KILLED: "it was killed", states.CANCELLED: "it was cancelled"}
+        return Blame(OUTSIDE, words.get(status, "it has not ended yet"))
+    if status != states.ERROR:
+        return None
+    last = next((call for call in reversed(recording.calls()) if call.kind == MODEL), None)
+    if last is not None:
+        found = _of_provider(last) or _of_model(last)
+        if found is not None:
+            return found
+    return Blame(CODE_FAULT, what_happened(recording) if error is None else failure_text(recording))
+
+
+def failure_text(recording: Recording) -> str:
+    """Return the exception a run ended with, and where: ``KeyError: 'price' at shop.py:31 in order``."""
+    error = recording.error
+    if error is None:
+        return what_happened(recording)
+    said = str(error).strip().partition("\n")[0][:120]
+    where = f" at {error.frames[0]}" if error.frames else ""
+    return f"{error.type or 'an error'}{': ' + said if said and said != error.type else ''}{where}"
+
+
+def what_happened(recording: Recording) -> str:
+    """Return how a run failed that raised nothing."""
+    end = recording.end
+    told = end._raw() if end is not None else {}
+    if type(told.get("http_status")) is int:
+        return f"it answered with status {told['http_status']}"
+    return f"it ended with exit code {told['exit']}" if "exit" in told else "it failed"
+
+
+def _of_provider(last: Call) -> Blame | None:
+    outcome = outcome_of(last)
+    if last.end is None or outcome not in (STATUS, EXCEPTION, CUT):
+        return None
+    status = last.end.status
+    said = f"status {status}" if outcome == STATUS else str(last.error or "the connection broke")[:120]
+    return Blame(PROVIDER, f"the last call to the model failed: {said}")
+
+
+def _of_model(last: Call) -> Blame | None:
+    if last.end is None:
+        return None
+    ended = _ENDS.get(str(last.end.stop_reason))
+    if ended is not None:
+        return Blame(MODELS_OWN, ended)
+    offered = _offered(read_request(last).tools) if last.begin is not None else []
+    asked = [use.name for use in tool_uses(last.end.body, _text(last.end.provider))]
+    unknown = [name for name in asked if offered and name not in offered]
+    return (
+        Blame(MODELS_OWN, f"the model asked for a tool {unknown[0]!r}, which there is not")
+        if unknown
+        else None
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if type(value) is str else None
+
+
+def _offered(tools: list[Any]) -> list[str]:
+    """Return the names of the tools in a request, in any provider's shape."""
+    found = []
+    for tool in tools:
+        if type(tool) is not dict:
+            continue
+        inner = [tool, tool.get("function"), tool.get("toolSpec"), *(tool.get("functionDeclarations") or ())]
+        found += [each["name"] for each in inner if type(each) is dict and type(each.get("name")) is str]
+    return found
+
+
+CODE, TOOL_KIND, PROMPT = "code", "tool", "prompt"
+KINDS = (CODE, TOOL_KIND, PROMPT)
+FUNCTION, APP, COMMAND = "function", "app", "command"
+"""How a run is started again: a call of a function, a request to an application, a program."""
+
+PROVES = {
+    CODE: "Proves that the code still drives this run; not that a model or tool would answer so today.",
+    TOOL_KIND: "Proves that the tools still give what they gave; not that a model would still call them.",
+    PROMPT: "Shows how often the model does well today, by the lines below; one run proves little.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run as a test."""
+
+    recording: Recording
+    kind: str
+    sort: str
+    target: str
+    """``module:name`` of a function or an application; the script of a command."""
+    folder: str
+    """Where its module or script is found."""
+    given: Any
+    """The recorded input; the arguments of a command."""
+    blame: Blame | None
+    tools: list[tuple[str, Any]]
+    """Name and arguments of all tools that were called."""
+    is_parallel: bool
+    """True if tools were asked for side by side, so that their order says nothing."""
+    turns: int
+    final: str
+    """The last answer's text."""
+    failed: str
+    """How it failed, if it did."""
+    live: list[str] = field(default_factory=list)
+    """Tools that run in the test, because the user allows it."""
+    seen: dict[str, Any] = field(default_factory=dict)
+    """What happened when it was run again (``look``); empty if it was not."""
+    name: str = ""
+
+    @property
+    def is_failed(self) -> bool:
+        """True if the run failed, and still does when it is run again."""
+        return self.blame is not None and ("raised" in self.seen or not self.seen or self.is_bad)
+
+    @property
+    def is_bad(self) -> bool:
+        """True if it was run again and ended badly without an exception."""
+        return (self.seen.get("status") or 0) >= 500 or bool(self.seen.get("exit"))
+
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """What two runs have in common that make the same test."""
+        error = self.recording.error
+        failure = (error.type, (error.frames or [""])[0]) if error is not None else self.recording.status
+        names = (
+            sorted(name for name, _ in self.tools) if self.is_parallel else [name for name, _ in self.tools]
+        )
+        route = self.recording.name if self.sort == APP else ""
+        return (self.sort, self.target, route, self.kind, failure, self.turns, tuple(names))
+
+    def knowing(self, seen: dict[str, Any]) -> Case:
+        """Return the same with what was seen."""
+        return replace(self, seen=seen)
+
+    def allowing(self, names: Sequence[str]) -> Case:
+        """Return the same with the tools that may run; UsageError if one would run that is not named."""
+        return replace(self, live=preflight.live_tools(self.recording, names))
+
+    def named(self, name: str) -> Case:
+        return replace(self, name=name)
+
+
+def case_of(recording: Recording, *, kind: str | None = None, entry: str | None = None) -> Case:
+    """Return a run as a test in which no tool is allowed to run; UsageError if it cannot be one."""
+    tape = Tape(recording)
+    if not tape.calls:
+        raise UsageError(
+            f"{recording.name} holds no call that could be answered", hint="record it with reenact run"
+        )
+    fault = blame(recording)
+    if fault is not None and fault.who == OUTSIDE:
+        raise UsageError(
+            f"{recording.name}: {fault.why}, which no test can do again",
+            hint="take a run that ended by itself: reenact ls --failed",
+        )
+    sort, target, folder, given = _start(recording, entry)
+    calls = [call for call in recording.calls(derived=True) if call.kind == TOOL]
+    asked = [call.parent for call in calls if call.parent is not None]
+    made = Case(
+        recording=recording,
+        kind=kind or (PROMPT if fault is not None and fault.who == MODELS_OWN else CODE),
+        sort=sort,
+        target=target,
+        folder=folder,
+        given=given,
+        blame=fault,
+        tools=_tools(recording),
+        is_parallel=len(asked) > len(set(asked)),
+        turns=recording.totals.turns,
+        final=_final(recording),
+        failed=failure_text(recording),
+    )
+    return made.named(f"test_{slug(_plain_name(made))}")
+
+
+def told_by(fixture: Recording, case: Case) -> Case:
+    """Return a case with all that goes into its text as the fixture has it: redacted."""
+    entry = Entry.of(fixture)
+    given = entry.input if entry is not None else fixture.input
+    if case.sort == COMMAND:
+        given = portable(fixture.start._raw().get("command"))[1:] if fixture.start is not None else []
+    failed = failure_text(fixture)
+    return replace(case, given=given, tools=_tools(fixture), final=_final(fixture), failed=failed)
+
+
+def _tools(recording: Recording) -> list[tuple[str, Any]]:
+    return [(call.tool or "", call.args) for call in recording.calls(derived=True) if call.kind == TOOL]
+
+
+def _final(recording: Recording) -> str:
+    answers = [call.end for call in recording.calls() if call.kind == MODEL and call.end is not None]
+    return text(answers[-1].body, answers[-1].provider).strip() if answers else ""
+
+
+def _start(recording: Recording, entry: str | None) -> tuple[str, str, str, Any]:
+    """Return how a run is started again: sort, target, folder and input."""
+    start = recording.start._raw() if recording.start is not None else {}
+    cwd = start.get("cwd")
+    folder = cwd if type(cwd) is str and os.path.isdir(cwd) else os.getcwd()
+    found = Entry.of(recording)
+    if entry is not None:
+        found = Entry(entry, None, found.input if found is not None else recording.input)
+    if found is not None:
+        module, name = found.place
+        _check_names(module, name)
+        source = found.source or folder
+        if source.endswith(".py"):
+            folder = os.path.dirname(source)
+            module = os.path.basename(source).removesuffix(".py") if module == MAIN else module
+        else:
+            folder = source
+        if type(found.input) is not dict:
+            raise UsageError(
+                f"{recording.name} has no recorded input to call {name} with",
+                hint="record it with @reenact.run on the function, or with reenact.run(input={…})",
+            )
+        return (APP if found.is_app else FUNCTION), f"{module}:{name}", folder, found.input
+    words = portable(start.get("command"))
+    if not words:
+        raise UsageError(
+            f"{recording.name} does not say what it was a call of",
+            hint="name it: --entry module:function; or record with @reenact.run or reenact run",
+        )
+    return COMMAND, words[0], folder, words[1:]
+
+
+def _check_names(module: str, name: str) -> None:
+    """What stands in a recording becomes source: nothing but names may."""
+    parts = [*module.split("."), *name.removesuffix("()").split(".")]
+    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
+        raise UsageError(
+            f"{module}:{name} names nothing that could be imported", hint="--entry module:function"
+        )
+
+
+def lossy(recording: Recording) -> tuple[list[str], list[str]]:
+    """Return what of a fixture is not as it was: what the code would act upon, and headers."""
+    serious = [f"{call.label()}: {', '.join(why)}" for call, why in Tape(recording).lossy()]
+    entry = Entry.of(recording)
+    headers = [each for each in (entry.lossy if entry is not None else ()) if each.startswith("header ")]
+    serious += [
+        f"its input: {each}" for each in (entry.lossy if entry is not None else ()) if each not in headers
+    ]
+    return serious, headers
+
+
+def comes_from(case: Case) -> str:
+    """Return one line on where a test comes from."""
+    told = provenance(case.recording)
+    parts = [", ".join(told.get(name, ())) for name in ("served", "sdks")]
+    parts += [f"Python {told['python']}"] if "python" in told else []
+    day = told.get("recorded", "a day unknown")
+    return f"run {str(told['of'])[:12]} of {day}: " + "; ".join(part for part in parts if part)
+
+
+def slug(text: str) -> str:
+    """Return a text as a part of a Python name."""
+    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_").lower()[:50] or "run"
+
+
+def _plain_name(case: Case) -> str:
+    if case.sort == APP:
+        return case.recording.name
+    if case.sort == FUNCTION:
+        return case.target.partition(":")[2].removesuffix("()")
+    name = case.recording.name
+    return name if not name.endswith(".py") else name.removesuffix(".py")
+
+
+def entry_text(case: Case) -> str:
+    """Return the entry of a function or an application as ``run.start`` has it."""
+    return f"{ASGI if case.sort == APP else ''}{case.target}"

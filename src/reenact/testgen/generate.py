@@ -1,0 +1,308 @@
+"""From runs to a test file that passes: a fixture is made, the run looked at, the text written and run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import Any
+
+from ..capture.redact.redactor import Redactor
+from ..errors import Diverged, UsageError
+from ..recording.recording import Recording
+from ..testing.drive import replay_command
+from ..testing.traces import take_place
+from ..tracefile.text import count
+from . import files
+from .case import CODE, COMMAND, PROMPT, TOOL_KIND, Case, entry_text, lossy, slug, told_by
+from .fixture import Fixture
+from .source import module_text
+
+# What a test comes to before it is one: the run is started again from its fixture, then the test is run.
+
+LOOK = "reenact.testgen.look"
+_TIMEOUT = 600
+_OUTPUT = 4_000
+_FAILED = 1
+
+
+def look(case: Case, fixture: str) -> dict[str, Any]:
+    """Return what happens when a case is run again: ``unusable`` if it cannot be, ``problems`` if it goes
+    another way than its recording."""
+    return _look_at_command(case, fixture) if case.sort == COMMAND else _look_at_call(case, fixture)
+
+
+def _look_at_call(case: Case, fixture: str) -> dict[str, Any]:
+    asked = {
+        "trace": fixture,
+        "entry": entry_text(case),
+        "folder": case.folder,
+        "live": ["all"] if case.kind == TOOL_KIND else case.live,
+        "rebase": case.kind == TOOL_KIND,
+    }
+    done = _python(["-P", "-m", LOOK], json.dumps(asked))
+    try:
+        told = json.loads(done.stdout)
+    except ValueError:
+        return {"unusable": _last_line(done.stderr) or f"it ended with exit code {done.returncode}"}
+    return told if type(told) is dict else {}
+
+
+def _look_at_command(case: Case, fixture: str) -> dict[str, Any]:
+    live = ["all"] if case.kind == TOOL_KIND else case.live
+    words = [case.target, *case.given]
+    if case.target.endswith(".py") and not os.path.exists(os.path.join(case.folder, case.target)):
+        return {"unusable": f"{case.target} is not in {case.folder} any more"}
+    try:
+        done = replay_command(fixture, words, cwd=case.folder, live_tools=live, rebase=case.kind == TOOL_KIND)
+    except Diverged as exc:
+        return {"problems": [str(exc)]}
+    except UsageError as exc:
+        return {"unusable": str(exc)}
+    return {"exit": done.returncode, "stdout": done.stdout[-_OUTPUT:]}
+
+
+def require_pytest() -> None:
+    """UsageError where no test can be run."""
+    if find_spec("pytest") is None:
+        raise UsageError(
+            "pytest is not installed here, so what is written could not be tried",
+            hint="pip install 'reenact[pytest]'; --no-check writes it untried",
+        )
+
+
+def run_pytest(path: str) -> tuple[bool, str]:
+    """Return whether a test file passes, and pytest's last words, or all of them if it does not."""
+    words = ["-P", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", os.path.abspath(path)]
+    done = _python(words, "")
+    lines = done.stdout.strip().splitlines()
+    if done.returncode == 0 and lines:
+        return True, f"passes as written: {lines[-1].strip('= ')}"
+    return False, (done.stdout + done.stderr).strip()[-_OUTPUT:]
+
+
+def _python(words: list[str], given: str) -> subprocess.CompletedProcess[str]:
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith(("REENACT", "PYTEST_XDIST"))
+    }
+    try:
+        return subprocess.run(  # noqa: S603
+            [sys.executable, *words],
+            input=given,
+            env=env,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(words, _FAILED, "", f"it did not end within {_TIMEOUT} seconds")
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2].strip()
+
+
+_NOT_HERE = (
+    "start it where the code is, with the Python that has its packages; --entry module:function if it was"
+    " renamed; --no-check writes the test untried"
+)
+_OTHER = (
+    "reenact replay shows where; record it again with the code as it is; --no-check writes the test untried"
+)
+
+
+@dataclass
+class Generated:
+    """What was written, and what became of it when it was run."""
+
+    cases: list[Case]
+    paths: list[str]
+    verdict: str = "not run: whether it passes is not known"
+    is_passed: bool | None = None
+    """None if it was not run; what was run and does not pass is not written."""
+    notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """Runs that make no test, and why."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        tests = [
+            {
+                "name": case.name,
+                "run": case.recording.run_id,
+                "kind": case.kind,
+                "xfail": case.is_failed and case.kind == CODE,
+                "blame": case.blame._asdict() if case.blame is not None else None,
+                "live_tools": case.live,
+            }
+            for case in self.cases
+        ]
+        return {
+            "paths": self.paths,
+            "tests": tests,
+            "passes": self.is_passed,
+            "verdict": self.verdict,
+            "notes": self.notes,
+            "left_out": self.left_out,
+        }
+
+
+@dataclass
+class Generator:
+    """Makes one test file of some runs."""
+
+    output: str
+    samples: int
+    is_checked: bool
+    is_forced: bool
+    allows_lossy: bool
+
+    def make(self, cases: list[Case]) -> Generated:
+        """Write what passes; UsageError, and nothing is written, if it cannot be or does not."""
+        path = self._path(cases)
+        stem, folder = os.path.basename(path).removesuffix(".py"), os.path.dirname(os.path.abspath(path))
+        cases = _unique(cases)
+        if self.is_checked:
+            require_pytest()
+        made = Generated([], [])
+        with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+            fixtures = self._looked_at(cases, made, scratch)
+            places = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in made.cases]
+            made.paths = [path, *(_beside(path, place) for place in places)]
+            try:
+                if not self.is_forced:
+                    files.check_free(path, _ids(made.cases))
+                with files.unless_it_fails(path, places, scratch):
+                    for fixture, place in zip(fixtures, places, strict=True):
+                        take_place(fixture, place)
+                    self._write(made, path, stem, folder)
+                    if self.is_checked:
+                        self._check(made, path, stem, folder)
+            except OSError as exc:
+                raise UsageError(
+                    f"{path} cannot be written: {exc.strerror or exc}", hint="-o names another folder or file"
+                ) from exc
+        return made
+
+    def _looked_at(self, cases: list[Case], made: Generated, scratch: str) -> list[str]:
+        """Return the fixtures of the runs that make tests; these, and why others do not, are in ``made``."""
+        fixtures = []
+        for case in cases:
+            notes: list[str] = []
+            try:
+                _refuse_unfit(case)
+                fixture = self._fixture(case, scratch, notes)
+                case = told_by(Recording.load(fixture), case)
+                case = _seen(case, fixture, notes) if self.is_checked else case
+            except UsageError as why:
+                if len(cases) == 1:
+                    raise
+                made.left_out.append(str(why))
+                continue
+            fixtures.append(fixture)
+            made.cases.append(case)
+            made.notes += notes
+        if not fixtures:
+            raise UsageError(f"none of these runs makes a test: {'; '.join(made.left_out)}", hint=_NOT_HERE)
+        return fixtures
+
+    def _path(self, cases: list[Case]) -> str:
+        if self.output.endswith(".py"):
+            return self.output
+        names = {case.name for case in cases}
+        targets = {case.target for case in cases}
+        name = names.pop() if len(names) == 1 else "test_recorded_runs"
+        if name == "test_recorded_runs" and len(targets) == 1:
+            name = f"test_{slug(targets.pop())}"
+        return os.path.join(self.output, f"{name}.py")
+
+    def _fixture(self, case: Case, scratch: str, notes: list[str]) -> str:
+        place = os.path.join(scratch, f"{case.name}.jsonl")
+        fixture = Fixture(case.recording)
+        fixture.write(place)
+        if fixture.secrets:
+            notes.append(
+                f"{count(fixture.secrets, 'secret')} of {case.recording.name} replaced that stood there still"
+            )
+        serious, headers = lossy(Recording.load(place))
+        if serious and not self.allows_lossy:
+            raise UsageError(
+                f"not all of {case.recording.name} is as it was: {'; '.join(serious[:5])}",
+                hint="the code would act upon stand-ins; --allow-lossy writes the test all the same",
+            )
+        notes += [f"not recorded, so a stand-in is sent: {each}" for each in headers]
+        return place
+
+    def _write(self, made: Generated, path: str, stem: str, folder: str) -> None:
+        text = module_text(made.cases, stem, folder, samples=self.samples)
+        files.write(path, files.stamped(text, _ids(made.cases)))
+
+    def _check(self, made: Generated, path: str, stem: str, folder: str) -> None:
+        """Run the test once; what it prints or returns may differ each time, and is then not asserted."""
+        made.is_passed, made.verdict = run_pytest(path)
+        if not made.is_passed and "\nE       assert" in made.verdict + "\n":
+            made.cases = [case.knowing({**case.seen, "volatile": True}) for case in made.cases]
+            made.notes.append("what it comes to differs each time, so that is not asserted")
+            self._write(made, path, stem, folder)
+            made.is_passed, made.verdict = run_pytest(path)
+        if not made.is_passed:
+            raise UsageError(
+                f"the test does not pass as written, so it is not kept; pytest says:\n{made.verdict}",
+                hint="--no-check writes it all the same, to be mended by hand",
+            )
+
+
+def _ids(cases: list[Case]) -> list[str]:
+    return [str(case.recording.run_id) for case in cases]
+
+
+def _beside(path: str, place: str) -> str:
+    """Return a place as the user named the path: from here, or from the root."""
+    return place if os.path.isabs(path) else os.path.relpath(place)
+
+
+def _unique(cases: list[Case]) -> list[Case]:
+    taken: dict[str, int] = {}
+    found = []
+    for case in cases:
+        name = case.name + {PROMPT: "_prompt", TOOL_KIND: "_tools"}.get(case.kind, "")
+        taken[name] = taken.get(name, 0) + 1
+        found.append(replace(case, name=name if taken[name] == 1 else f"{name}_{taken[name]}"))
+    return found
+
+
+def _refuse_unfit(case: Case) -> None:
+    if case.kind == TOOL_KIND and not case.tools:
+        raise UsageError(f"no tool was called in {case.recording.name}", hint="--kind code")
+
+
+def _seen(case: Case, fixture: str, notes: list[str]) -> Case:
+    """Return a case with what happens when it is run again from its fixture; UsageError if no test of it
+    could pass."""
+    name, seen = case.recording.name, look(case, fixture)
+    if "unusable" in seen:
+        raise UsageError(f"{name} cannot be run again here: {seen['unusable']}", hint=_NOT_HERE)
+    if seen.get("problems"):
+        why = _few_words(seen["problems"][0])
+        if case.kind != PROMPT:
+            raise UsageError(f"{name} goes another way than its recording when it is run: {why}", hint=_OTHER)
+        notes.append(f"run again, it leaves its recording: {why}")
+        return case
+    clean = Redactor().clean(seen)
+    case = case.knowing(seen if clean is seen else {**clean, "volatile": True})
+    if case.blame is not None and not case.is_failed and case.kind == CODE:
+        notes.append(f"{name} does not fail any more with the code as it is: no xfail")
+    return case
+
+
+def _few_words(problem: str) -> str:
+    """Return the first line of a report, and the last that the program wrote, where it ended by itself."""
+    first, _, rest = problem.partition("\n")
+    said = rest.partition("it wrote on stderr:\n")[2].strip().rpartition("\n")[2]
+    return f"{first} {said}" if said and not said.startswith("reenact") else first

@@ -1,0 +1,259 @@
+"""What a generated test drives an agent with: a recorded request sent again, a function, a program."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from shutil import rmtree
+from typing import Any
+
+from ..capture.front.decorators import BENEATH
+from ..debugger.debugger import Debugger
+from ..errors import Diverged, UsageError
+from ..playback.matching.divergence import Divergence
+from ..playback.replay.entry import call_with
+from ..playback.replay.web_app import Response, call_asgi
+from ..recording.calls import TOOL
+from ..recording.recording import Recording
+from ..recording.runs_inside import with_inside
+from .reenactment import LIVE, NONE, Reenactment, final_text
+
+_LONGEST = 2_000
+_NOTHING = object()
+
+
+def send(
+    app: Any,
+    method: str = "GET",
+    url: str = "/",
+    *,
+    json: Any = _NOTHING,
+    body: str | bytes | None = None,
+    headers: dict[str, str] | None = None,
+    root_path: str = "",
+    recorded: dict[str, Any] | None = None,
+) -> Response:
+    """Give a web application one request, without a socket, and return what it answers.
+
+    ``recorded`` is the whole input of a recorded run in the place of all others. What leaves the application
+    as an exception is raised here, as it is.
+    """
+    request: dict[str, Any] = {"method": method, "url": url, "root_path": root_path, "headers": headers or {}}
+    if recorded is not None:
+        request = recorded
+    if json is not _NOTHING:
+        request["body"] = json
+        request["headers"] = {"content-type": "application/json", **request["headers"]}
+    elif body is not None:
+        request["sent"] = {"body": body}
+    response = call_asgi(app, request)
+    if response.exception is not None:
+        raise response.exception
+    return response
+
+
+def call(function: Callable[..., Any], **recorded: Any) -> Any:
+    """Call a function with recorded arguments, each as its annotation has it, and return what it comes to.
+
+    A coroutine is run, a generator consumed into a list.
+    """
+    beneath = getattr(function, BENEATH, function)
+    return call_with(beneath, recorded, getattr(function, "__qualname__", "the function"))()
+
+
+@dataclass(slots=True, weakref_slot=True)
+class Rerun:
+    """A program that was run again from its recording."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    path: str
+    """Its own trace."""
+
+    @property
+    def run(self) -> Debugger:
+        """What it did, in the runs inside it, too."""
+        return Debugger(with_inside(Recording.load(self.path)))
+
+    @property
+    def final(self) -> str:
+        """The text of the last answer, "" if there is none."""
+        return final_text(self.run)
+
+
+def replay_command(
+    trace: str | os.PathLike[str],
+    command: Sequence[str],
+    *,
+    cwd: str | os.PathLike[str] | None = None,
+    live_tools: Collection[str] = (),
+    rebase: bool = False,
+) -> Rerun:
+    """Run a program again, answered by a recording as by ``reenact replay``; Diverged if it leaves that."""
+
+    def check(told: dict[str, Any], said: str) -> None:
+        problems = [_text(each) for each in told["diverged"]] + list(told["unknown"])
+        problems += _refused(told)
+        if problems:
+            raise Diverged("\n\n".join(problems) + _printed(said))
+
+    return _rerun("replay", trace, ["--rebase"] if rebase else [], command, cwd, live_tools, check)
+
+
+def fork_command(
+    trace: str | os.PathLike[str],
+    command: Sequence[str],
+    *,
+    cwd: str | os.PathLike[str] | None = None,
+    live_tools: Collection[str] = (),
+) -> Rerun:
+    """Run a program again with the model live and its tools given recorded results, as by ``reenact fork``;
+    AssertionError if it was stopped, because a tool was called otherwise or a cap was reached."""
+
+    def check(told: dict[str, Any], said: str) -> None:
+        problems = [f"stopped: {each['why']}" for each in told["halted"]] + _refused(told)
+        problems += [told["hint"]] if told["hint"] else []
+        if not told["passed"]:
+            problems.append(f"it ended with exit code {told['exit']} before it called a model")
+        if problems:
+            raise AssertionError("\n".join(problems) + _printed(said))
+
+    return _rerun("fork", trace, ["--tools", "recorded"], command, cwd, live_tools, check)
+
+
+def _rerun(
+    verb: str,
+    trace: str | os.PathLike[str],
+    flags: list[str],
+    command: Sequence[str],
+    cwd: str | os.PathLike[str] | None,
+    live_tools: Collection[str],
+    check: Callable[[dict[str, Any], str], None],
+) -> Rerun:
+    """Run a program again by one of our commands; ``check`` gets its report and what the program said."""
+    folder = tempfile.mkdtemp(prefix="reenact-test-")
+    live = ["--live-tools", ",".join(live_tools)] if live_tools else []
+    words = [sys.executable, "-m", "reenact", verb, os.path.abspath(trace), "--json", *live, *flags]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env |= {"REENACT_DIR": folder}
+    try:
+        done = subprocess.run(  # noqa: S603
+            [*words, "--", *command], cwd=cwd, env=env, capture_output=True, text=True, check=False
+        )
+        rest, _, last = done.stderr.rstrip("\n").rpartition("\n")
+        told = json_module.loads(last) if last.startswith("{") else None
+        if told is None:
+            raise UsageError(f"{' '.join(command)} was not run again:\n{done.stderr.strip()[-_LONGEST:]}")
+        check(told, rest)
+        path = os.path.join(folder, _file_of(told["run"], os.listdir(folder)))
+    except BaseException:
+        rmtree(folder, ignore_errors=True)
+        raise
+    made = Rerun(told["exit"], done.stdout, rest, path)
+    weakref.finalize(made, rmtree, folder, ignore_errors=True)
+    return made
+
+
+def _refused(told: dict[str, Any]) -> list[str]:
+    return [f"refused to {each['what']}" for each in told["refused"] if each.get("by") == "agent"]
+
+
+def assert_tools_alike(now: Any, recorded: Any = None) -> None:
+    """Fail unless the tools that ran gave what they gave then: equal, or of the same shape where they tell of
+    something that changes; a result with more in it than then is fine.
+
+    ``now`` is a ``reenact_run``, or a run and the recording it is compared with.
+    """
+    if recorded is None:
+        now, recorded = now.run, now.recorded
+    then = [each for each in _debugger(recorded).calls(TOOL) if each.end is not None]
+    wrong = []
+    for made in _debugger(now).calls(TOOL):
+        pair = next((each for each in then if (each.tool, each.args) == (made.tool, made.args)), None)
+        if pair is None:
+            continue
+        then.remove(pair)
+        name = f"{made.tool}({json_module.dumps(made.args)[:200]})"
+        if (made.error is None) != (pair.error is None):
+            wrong.append(f"{name}: then {_outcome(pair)}, now {_outcome(made)}")
+        else:
+            wrong += [f"{name}{each}" for each in unlike(pair.result, made.result)]
+    wrong += [f"{each.tool}({json_module.dumps(each.args)[:200]}): was not called" for each in then]
+    if wrong:
+        raise AssertionError("tools gave something else than they gave then:\n  " + "\n  ".join(wrong))
+
+
+def unlike(then: Any, now: Any, path: str = "") -> list[str]:
+    """Return where a value has another shape than one before: other types, keys gone, an empty list."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        gone = [f"{path}.{key}: is gone" for key in then if key not in now]
+        return gone + [
+            each for key in then if key in now for each in unlike(then[key], now[key], f"{path}.{key}")
+        ]
+    if isinstance(then, list) and isinstance(now, list):
+        if then and now:
+            return unlike(then[0], now[0], f"{path}[0]")
+        return [f"{path}: was a list of {len(then)}, is empty"] if then else []
+    numbers = (int, float)
+    alike = type(then) is type(now) or (type(then) in numbers and type(now) in numbers)
+    return [] if alike else [f"{path}: was {type(then).__name__}, is {type(now).__name__}"]
+
+
+def passes(
+    trace: str | os.PathLike[str], once: Callable[[Reenactment], object], *, samples: int, at_least: int
+) -> None:
+    """Run a test's work several times, the model live and tools given recorded results; AssertionError if
+    fewer than ``at_least`` runs went well."""
+    if not 0 < at_least <= samples:
+        raise UsageError(
+            f"at_least={at_least} of samples={samples}", hint="at least 1, at most as many as samples"
+        )
+    failures = []
+    for number in range(1, samples + 1):
+        run = Reenactment(trace, mode=LIVE, recorded_tools=True, guard=NONE)
+        run.begin()
+        try:
+            once(run)
+        except UsageError:  # no sample of anything
+            raise
+        except Exception as exc:
+            run.finish(exc)
+            failures.append(f"{number}: {type(exc).__name__}: {exc}"[:_LONGEST])
+        finally:
+            run.end()
+    passed = samples - len(failures)
+    if passed < at_least:
+        told = "\n  ".join(failures)
+        raise AssertionError(f"{passed} of {samples} runs went well, {at_least} wanted:\n  {told}")
+
+
+def _file_of(run: str, names: list[str]) -> str:
+    """Return the file of a run; those of its further processes have longer names."""
+    return min((name for name in names if run[:12] in name and name.endswith(".jsonl")), key=len)
+
+
+def _debugger(run: Any) -> Debugger:
+    if isinstance(run, Debugger):
+        return run
+    return run.run if isinstance(run, Rerun | Reenactment) else Debugger.load(run)
+
+
+def _outcome(call: Any) -> str:
+    return "it gave a result" if call.error is None else f"it raised {call.error}"
+
+
+def _text(told: dict[str, Any]) -> str:
+    process = told.pop("process", None)
+    text = Divergence(**{"now": None, "number": None, "recorded": None, "call": None, **told}).text()
+    return text if process is None else f"in {process}: {text}"
+
+
+def _printed(text: str) -> str:
+    return f"\n\nit wrote on stderr:\n{text[-_LONGEST:]}" if text.strip() else ""

@@ -1,0 +1,425 @@
+"""A run that is re-enacted in this very process, for a test: begun, ended, and nothing is left of it.
+
+Everything the test does is recorded in a file of its own. The calls it makes are answered by the trace it
+names, or go out and the recording takes that trace's place, as its mode says.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeVar
+
+from .. import protocols
+from ..capture.calls.failure import failure
+from ..capture.front.options import CONTENT_VARIABLE, Options
+from ..capture.front.tap import Tap
+from ..capture.recorder.recorder import Recorder
+from ..capture.runs import current, location
+from ..capture.runs.location import start_fields
+from ..capture.seams import install
+from ..capture.seams.install import ALL as ALL_HTTP
+from ..capture.seams.install import MODELS
+from ..debugger.debugger import Debugger
+from ..errors import Diverged, ReenactError, UsageError
+from ..playback.matching.divergence import Divergence, never_made
+from ..playback.matching.player import Player
+from ..playback.matching.rules import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
+from ..playback.matching.tape import Tape
+from ..playback.replay import preflight
+from ..playback.replay.guard import Guard
+from ..playback.replay.modes import WENT_LIVE, AsFarAsItGoes, Strict, ToolsAlone
+from ..recording.calls import MODEL, TOOL
+from ..recording.recording import Recording
+from ..recording.runs_inside import has_recorders_name, with_inside
+from ..wire.reading import text
+from .children import Children
+from .traces import take_place
+
+# What a test is told to do, looked at before it begins.
+
+
+def checked(what: str, given: str, known: Iterable[str]) -> str:
+    """Return a word that is one of those known; UsageError otherwise."""
+    if given not in known:
+        raise UsageError(f"{what}={given!r}", hint=f"{what} is one of: {', '.join(known)}")
+    return given
+
+
+def names(what: str, given: Collection[str]) -> tuple[str, ...]:
+    """Return a list of names; UsageError for anything else."""
+    if isinstance(given, str) or not all(isinstance(each, str) and each for each in given):
+        raise UsageError(f"{what}={given!r}", hint=f'{what} is a list of names: {what}=["…"]')
+    return tuple(given)
+
+
+def is_there(path: str) -> bool:
+    """True if something stands at a path that is not to be taken for nothing."""
+    return os.path.isdir(path) or (os.path.exists(path) and os.path.getsize(path) > 0)
+
+
+def load(path: str, advice: str) -> Tape:
+    """Return a recording; UsageError, with what to do about it, if there is none that could answer."""
+    record = f"record it: {advice}"
+    if not os.path.exists(path):
+        raise UsageError(f"there is no recording {path}", hint=record)
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a folder", hint="name the file of the recording")
+    try:
+        recording = Recording.load(path)
+        # What is kept for a test is whole; beside it may be hundreds of others.
+        tape = Tape(with_inside(recording) if has_recorders_name(path) else recording)
+    except ReenactError as exc:
+        told = f"{exc.hint}; " if exc.hint else ""
+        raise UsageError(str(exc), hint=f"{told}remove it to have it recorded anew: {advice}") from exc
+    if not tape.recording.lines:
+        raise UsageError(f"{path} is empty: nothing was recorded in it", hint=record)
+    return tape
+
+
+def live_tools(tape: Tape, allowed: Collection[str]) -> tuple[str, ...]:
+    """Return the recorded tools that run; UsageError for a name that is no tool of the recording.
+
+    One that is not recorded runs in any case: it is a function of the test's own process.
+    """
+    if not allowed:
+        return ()
+    preflight.check_names(allowed, preflight.known_tools(tape.recording), tape.recording.name)
+    recorded = sorted(tape.tools())
+    return tuple(name for name in recorded if name in allowed or preflight.ALL in allowed)
+
+
+# What is changed in a process while a run is re-enacted in it; each change returns what undoes it.
+
+Undo = Callable[[], None]
+
+FOLDER_VARIABLE = "REENACT_DIR"
+
+
+def dummy_keys() -> dict[str, str]:
+    """Return keys for SDKs that find none, where nobody will see them."""
+    return {name: "none" for name in preflight.KEYS if not os.environ.get(name)}
+
+
+def set_environment(wanted: dict[str, str]) -> Undo:
+    """Have variables in the environment, of this process and those that it starts."""
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+
+    def undo() -> None:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    return undo
+
+
+def answer_with(responder: protocols.Responder) -> Undo:
+    """Have all calls of this process answered; what it records into files of its own stands elsewhere."""
+    protocols.responder, location.replaying = responder, True
+
+    def undo() -> None:
+        protocols.responder, location.replaying = None, False
+
+    return undo
+
+
+def listen(hosts: Iterable[str], *, everything: bool) -> Undo:
+    """Have seams of our own in the place of those there are.
+
+    After ``answer_with``: they are made for what is so when they are installed.
+    """
+    before = install.swap(install.Seams(tuple(hosts), everything, is_supervised=True))
+
+    def undo() -> None:
+        install.swap(before)
+
+    return undo
+
+
+def in_ci() -> bool:
+    """True where the environment says that this is continuous integration."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
+
+
+# What a run tells a test in the end.
+
+
+def final_text(run: Debugger) -> str:
+    """Return the text of a run's last answer, "" if there is none or it is that of a failure."""
+    ends = [call.end for call in run.calls(MODEL) if call.end is not None]
+    return text(ends[-1].body, ends[-1].provider) if ends and ends[-1].error is None else ""
+
+
+def unused(player: Player, advice: str) -> list[str]:
+    """Return the report of recorded calls that were never made, none if all were."""
+    found = never_made(player.frontier, player.tape)
+    if not found:
+        return []
+    calls = "\n".join(f"  {each.recorded}" for each in found)
+    count = f"{len(found)} recorded call{'s were' if len(found) > 1 else ' was'} never made"
+    return [f"missing-call: {count}:\n{calls}\n  next: {advice}"]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+REPLAY, RERECORD, LIVE = "replay", "rerecord", "live"
+MODES = (REPLAY, RECORD_MISSING, RERECORD, LIVE)
+"""All is answered or fails; what is not recorded goes out; all goes out and is recorded; all goes out."""
+CONNECTIONS, EVERYTHING, NONE = "connections", "all", "none"
+GUARDS = (CONNECTIONS, EVERYTHING, NONE)
+"""What is refused to a test that is answered: connections to other machines; files and programs, too."""
+
+
+class Reenactment:
+    """One test's run: what was recorded (``recorded``), and what happens now (``run``)."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        mode: str = REPLAY,
+        guard: str = CONNECTIONS,
+        hosts: Collection[str] = (),
+        record_http: str = MODELS,
+        live_tools: Collection[str] = (),
+        allow_unused: bool = False,
+        rebase: bool = False,
+        recorded_tools: bool = False,
+        name: str = "test",
+        folder: str | None = None,
+        advice: str | None = None,
+        raised: Callable[[str], BaseException] = Diverged,
+    ) -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        self.mode = checked("mode", mode, MODES)
+        self._guards = checked("guard", guard, GUARDS)
+        self._hosts = names("hosts", hosts)
+        self._records_all = checked("record_http", record_http, (MODELS, ALL_HTTP)) == ALL_HTTP
+        self._live_tools = names("live_tools", live_tools)
+        self._allow_unused = allow_unused
+        self._matching = REBASE if rebase else STRICT
+        self._is_for_tools = recorded_tools and mode == LIVE
+        self._name = name
+        self._raised = raised
+        self._advice = advice or f'replaying(…, mode="{RERECORD}")'
+        if folder is None:
+            folder = tempfile.mkdtemp(prefix="reenact-test-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # events are read until then
+        self._folder = folder
+        self.run_path = os.path.join(folder, "run.jsonl")
+        self._recorded: Debugger | None = None
+        self._run: Debugger | None = None
+        self._responder: Strict | AsFarAsItGoes | ToolsAlone | None = None
+        self._undo: list[Callable[[], None]] = []
+        self._children = Children(folder)
+        self._missed_elsewhere: list[str] = []  # in processes that the test has started
+        self._refused: list[dict[str, Any]] = []
+        self.notes: list[tuple[str, Any]] = []
+        """What else was remarkable: ``doubt``, ``stand_in``, ``unknown``, each with its words."""
+
+    # -- what a test looks at
+
+    @property
+    def recorded(self) -> Debugger:
+        """The run that the trace holds."""
+        if self._recorded is None:
+            self._recorded = Debugger.load(self.path)
+        return self._recorded
+
+    @property
+    def run(self) -> Debugger:
+        """What has happened so far; read anew as long as it grows."""
+        if self._run is None:
+            self._run = Debugger.load(self.run_path)
+        elif self._run.recording.end is None:
+            self._run.reload()
+        return self._run
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools called so far, in order."""
+        return [call.tool or "" for call in self.run.calls(TOOL)]
+
+    @property
+    def final(self) -> str:
+        """The text of the last answer so far, "" if there is none."""
+        return final_text(self.run)
+
+    @property
+    def divergences(self) -> list[Divergence]:
+        """Where this run left its recording so far; what has not been asked for yet is not counted."""
+        return list(self._responder.misses) if isinstance(self._responder, Strict) else []
+
+    def wrap(self, function: F, name: str | None = None) -> F:
+        """Return a function whose calls are recorded and answered as a tool's are."""
+        return wrap(function, name)
+
+    # -- its course
+
+    def begin(self) -> None:
+        """Have this process answered and recorded from now on; UsageError if that cannot be."""
+        self._refuse_if_unfit()
+        try:
+            tape = load(self.path, self._advice) if self.mode == REPLAY or is_there(self.path) else None
+            keys = dummy_keys() if self.mode == REPLAY else {}
+            self._undo.append(set_environment({FOLDER_VARIABLE: self._folder, **keys}))
+            self._answer(tape)
+            self._record(tape)
+            if self.mode != LIVE:
+                self._adopt(tape)
+        except BaseException:
+            self.end()
+            raise
+
+    def finish(self, exc: BaseException | None = None) -> None:
+        """The test's work is done: what comes after it is no part of its run."""
+        recorder, self._recorder = self._recorder, None
+        if recorder is None:
+            return
+        current.only = None
+        error = failure(exc)
+        if error is not None:
+            recorder.emit("error", {"where": "test", "error": error})
+        recorder.close("ok" if exc is None else "error", **({} if error is None else {"error": error}))
+        missed, refused, notes = self._children.told()
+        self._missed_elsewhere += missed
+        self._refused += refused
+        self.notes += notes
+
+    def end(self) -> None:
+        """Put everything back as it was; twice is fine."""
+        self.finish()
+        while self._undo:
+            self._undo.pop()()
+
+    def keep(self) -> bool:
+        """Have the trace be what was recorded now, if the mode says so; True if it is written."""
+        is_new = self.mode == RECORD_MISSING and (self._went_live() or self._responder is None)
+        if self.mode == RERECORD or is_new:
+            take_place(self.run_path, self.path)
+        return self.mode == RERECORD or is_new
+
+    def problems(self) -> list[str]:
+        """Return why this is not the recorded run again; what may follow from a miss is left out."""
+        texts = self._responder.texts if isinstance(self._responder, Strict) else []
+        if texts or self._missed_elsewhere:
+            return [*texts, *self._missed_elsewhere]
+        refused = [
+            f"refused to {each['what']} at {each['where']}" for each in self._refused if each["by"] == "agent"
+        ]
+        told = refused + [
+            f"{words}\n  next: {self._advice}" for name, words in self.notes if name == "unknown"
+        ]
+        return told or self._unused()
+
+    def missed(self) -> list[str]:
+        """Return the problems that raised where they were met."""
+        is_unknown = any(name == "unknown" for name, _ in self.notes)
+        is_raised = self.divergences or self._missed_elsewhere or self._refused or is_unknown
+        return self.problems() if is_raised else []
+
+    def _unused(self) -> list[str]:
+        responder = self._responder
+        if not isinstance(responder, Strict | AsFarAsItGoes) or self._allow_unused or self._went_live():
+            return []
+        return unused(responder.player, self._advice)
+
+    def _went_live(self) -> bool:
+        return any(name == WENT_LIVE for name, _ in self.notes)
+
+    # -- its parts
+
+    _recorder: Recorder | None = None
+    _heard: tuple[tuple[str, ...], bool] = ((), False)
+    """Which hosts serve models, and whether all others are recorded, too."""
+
+    def _refuse_if_unfit(self) -> None:
+        if protocols.responder is not None or current.only is not None:
+            raise UsageError("a run is being re-enacted in this process already", hint="one at a time")
+        if os.environ.get("REENACT_OFF") == "1":
+            raise UsageError("REENACT_OFF=1: nothing is answered or recorded here", hint="unset it for tests")
+        if self.mode == RECORD_MISSING and in_ci():
+            raise UsageError(
+                f"{RECORD_MISSING} is refused where CI is set: a test must not go live there",
+                hint="record on your own machine, and commit the trace",
+            )
+        if self.mode in (RECORD_MISSING, RERECORD) and Options().content != "full":
+            raise UsageError(
+                f"{CONTENT_VARIABLE}={Options().content}: a trace without content answers nothing",
+                hint=f"unset {CONTENT_VARIABLE} to record for a test",
+            )
+
+    def _answer(self, tape: Tape | None) -> None:
+        hosts, everything = self._hosts, self._records_all and self.mode != REPLAY
+        models: tuple[int, ...] = ()
+        if tape is not None:
+            hosts = tuple({*hosts, *preflight.model_hosts(tape.recording)})
+            models = preflight.model_ports(tape.recording)
+            everything = everything or preflight.recorded_http(tape.recording) == ALL_HTTP
+        if tape is not None and (self._is_for_tools or self.mode in (REPLAY, RECORD_MISSING)):
+            self._responder = self._made_responder(tape)
+            self._undo.append(answer_with(self._responder))
+        self._undo.append(listen(hosts, everything=everything))
+        self._heard = hosts, everything
+        if self.mode == REPLAY and self._guards != NONE:
+            guard = Guard(
+                self._children.open_to_test,
+                is_relaxed=self._guards != EVERYTHING,
+                tell=self._refused.append,
+                raised=self._raised,
+                allowing=f'open files and programs to this test with guard="{CONNECTIONS}"',
+                models=models,
+                pythons_must_join=True,
+            )
+            guard.begin()
+            self._undo.append(guard.end)
+
+    def _made_responder(self, tape: Tape) -> Strict | AsFarAsItGoes | ToolsAlone:
+        live = self._live_tools = live_tools(tape, self._live_tools)
+        calls = [call for call in tape.calls if call.tool not in live]
+        shared = None if self._is_for_tools else self._children.shared(tape, calls)
+        note: Callable[[str, Any], None] = lambda name, words: self.notes.append((name, words))  # noqa: E731
+        if self._is_for_tools:
+            return ToolsAlone(Player(tape, calls=calls), live=live, note=note)
+        if self.mode == RECORD_MISSING:
+            player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
+            return AsFarAsItGoes(player, mode=KEEP_GOING, live=live, note=note)
+        player = Player(tape, calls=calls, mode=self._matching, shared=shared)
+        return Strict(player, raised=self._raised, advice=self._advice, live=live, note=note)
+
+    def _record(self, tape: Tape | None) -> None:
+        of = tape.recording.run_id if tape is not None and self.mode == REPLAY else None
+        options = Options(name=self._name, meta=None if of is None else {"replay_of": of})
+        head = start_fields(self._name, options)
+        self._recorder = Recorder(self.run_path, options, head=head)
+        self._recorder.start()
+        current.only = self._recorder
+
+    def _adopt(self, tape: Tape | None) -> None:
+        """Have processes that the test starts be part of its run."""
+        plan = None
+        if tape is not None and self.mode != RERECORD:
+            plan = self._children.plan(
+                tape,
+                mode=RECORD_MISSING if self.mode == RECORD_MISSING else self._matching,
+                live=self._live_tools,
+                relaxed=self._guards != EVERYTHING,
+                guarded=self.mode == REPLAY and self._guards != NONE,
+            )
+        assert self._recorder is not None
+        hosts, everything = self._heard
+        self._undo.append(self._children.begin(self._recorder, plan, hosts, everything=everything))
+
+
+def wrap(function: F, name: str | None = None) -> F:
+    """Return a function whose calls are recorded, and answered where a recording answers.
+
+    Plain, async, generator or async generator: results, exceptions, ``None`` and repeats come as they came.
+    """
+    return Tap().tool(name=name)(function)

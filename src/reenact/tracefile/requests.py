@@ -1,0 +1,375 @@
+"""Requests written as what was new in them -> the whole request, proved by its chain.
+
+``body()`` gives the stored form (blobs as references, keys escaped). Iterative and bounded, because a
+trace is untrusted: cycles, bombs, wrong types and lost bases become findings and gap placeholders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from .. import lines, schema
+from .earlier_lines import Way
+from .findings import Note
+from .request_bytes import Rests, Spliced, splice
+from .stored_values import change, point, restore
+
+# ``$same`` and ``$answer`` -> the message they stand for, with the small changes they carry.
+#
+# Iterative and bounded: chains of references, circles and bombs of a hostile file end in ``Lost``.
+
+Load = Callable[[str], "tuple[dict[str, Any], int] | None"]
+"""call id -> the fields of its line and the line's size"""
+
+MAX_BYTES = 256 << 20
+"""Of lines read for the references of one request, and of what they lead to."""
+
+MAX_LINKS = 200_000
+"""Requests from the full one to the one asked for."""
+
+_EACH = 32 << 20
+"""What every further request may spend of it; so a file of nothing but bombs is read in bounded time too."""
+
+_HOP = 1 << 10
+"""What following one reference counts, besides the bytes it leads to."""
+_MAX_HOPS = 1000
+_KNOWN, _KNOWN_BYTES = 50_000, 16 << 20
+
+_Target = tuple[str, str, int]
+"""call, key of the body, position"""
+
+
+class Lost(Exception):
+    """A reference that leads nowhere."""
+
+
+class References:
+    """Follows the references of one run's requests; what was followed once is remembered for a while."""
+
+    __slots__ = ("_known", "_known_bytes", "_left", "_line", "_request", "_response")
+
+    def __init__(self, request: Load, response: Load) -> None:
+        self._request = request
+        self._response = response
+        self._left = MAX_BYTES
+        self._line = ""
+        self._known: dict[_Target, tuple[Any, int]] = {}
+        """What a target stands for, and how many bytes that is."""
+        self._known_bytes = 0
+
+    def begin(self) -> None:
+        """Another request is rebuilt."""
+        self._left = min(MAX_BYTES, self._left + _EACH)
+
+    def follow(self, element: Any, key: str) -> Any:
+        """Return what an element of the list ``key`` stands for; Lost or LookupError if nothing."""
+        way: list[tuple[_Target | None, dict[str, Any]]] = []
+        target: _Target | None = None
+        size = 0
+        while type(element) is dict and ("$same" in element or "$answer" in element):
+            self._spend(_HOP)
+            if len(way) == _MAX_HOPS:
+                raise Lost("it goes in circles")
+            way.append((target, element))
+            if "$answer" in element:
+                element, target = self._answer(element), None
+                break
+            target = self._target(element["$same"], key)
+            if target in self._known:
+                element, size = self._known[target]
+                break
+            element = self._written(target)
+        size = size or len(json.dumps(element))
+        self._spend(size)
+        self._remember(target, element, size)
+        for target, reference in reversed(way):
+            element = self._edited(element, reference)
+            self._remember(target, element, size)
+        return element
+
+    def _remember(self, target: _Target | None, element: Any, size: int) -> None:
+        if target is None:
+            return
+        if len(self._known) > _KNOWN or self._known_bytes > _KNOWN_BYTES:
+            self._known.clear()
+            self._known_bytes = 0
+        self._known[target] = element, size
+        self._known_bytes += size
+
+    def _answer(self, reference: dict[str, Any]) -> Any:
+        call = reference["$answer"]
+        got = self._response(call) if type(call) is str else None
+        if got is None:
+            raise Lost(f"the answer to call {str(call)[:16]} is lost")
+        self._spend_line(call, got[1])
+        value = point(got[0].get("body"), reference.get("at", ""))
+        keys = reference.get("keys")
+        if keys is None:
+            return value
+        return {name: value[name] for name in keys}
+
+    def _target(self, same: object, key: str) -> _Target:
+        call, i = same if type(same) is list and len(same) == 2 else (None, -1)
+        if type(call) is not str or type(i) is not int or i < 0:
+            raise Lost("no call and position")
+        return call, key, i
+
+    def _written(self, target: _Target) -> Any:
+        """Return element i of an earlier request as it stands in a line, without rebuilding that request."""
+        call, key, i = target
+        for _ in range(MAX_LINKS):
+            got = self._request(call)
+            if got is None:
+                raise Lost(f"call {call[:16]} is lost")
+            self._spend(64)
+            link, size = got
+            keep = link.get("keep") if "base" in link else None
+            much = keep.get(key, 0) if type(keep) is dict else 0
+            if much is True or (type(much) is int and i < much):
+                call = link["base"]
+                if type(call) is not str:
+                    raise Lost("no base")
+                continue
+            self._spend_line(call, size)
+            return link["body"][key][i - (much if type(much) is int and much > 0 else 0)]
+        raise Lost("it goes in circles")
+
+    def _edited(self, element: Any, reference: dict[str, Any]) -> Any:
+        if not reference.get("drop") and not reference.get("set"):
+            return element
+        text = json.dumps(element)
+        self._spend(len(text))
+        element = json.loads(text)
+        change(element, reference)
+        return element
+
+    def _spend_line(self, call: str, size: int) -> None:
+        """References to one line come in groups, for which it is read once."""
+        if call != self._line:
+            self._spend(size)
+            self._line = call
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise Lost("more is repeated than a request can hold")
+
+
+Blob = Callable[[object], "str | None"]
+
+_KEPT = 8
+"""Rebuilt requests remembered, so that going through a run costs only what is new in each."""
+
+_START = bytes(8)
+
+
+class _Built:
+    """A rebuilt request; one that was spliced is decoded only where another builds on it."""
+
+    __slots__ = ("_body", "_parts", "chain", "line")
+
+    def __init__(self, line: dict[str, Any], body: dict[str, Any], chain: list[bytes] | None) -> None:
+        self.line = line
+        """As it stands in the file."""
+        self.chain = chain
+        """The chain value after each element of the conversation; None once something is missing."""
+        self._body = body
+        self._parts: Spliced | None = None
+
+    @classmethod
+    def spliced(cls, line: dict[str, Any], parts: Spliced) -> _Built:
+        self = cls(line, parts.body, parts.chain)
+        self._parts = parts
+        return self
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """In stored form; shared, so not to be changed."""
+        if self._parts is not None:
+            self._body[self._parts.key] = json.loads(self._parts.text)
+            self._parts = None
+        return self._body
+
+    def fresh(self, blob: Blob) -> dict[str, Any]:
+        """Return the body as the agent had it, the caller's own."""
+        parts = self._parts
+        body: dict[str, Any] = restore(self._body, blob)
+        if parts is not None:
+            messages = json.loads(parts.text)
+            body[parts.key] = restore(messages, blob) if _may_have_marks(parts.text) else messages
+        return body
+
+
+class History:
+    """Rebuilds the requests of one run's files."""
+
+    __slots__ = ("_built", "_note", "_references", "_request", "_rests", "_way")
+
+    def __init__(self, request: Load, response: Load, way: Callable[[int], Way], note: Note) -> None:
+        self._request = request
+        self._references = References(request, response)
+        self._way = way
+        self._note = note
+        self._built: dict[str, _Built] = {}
+        self._rests: Rests = {}
+
+    def body(self, fields: dict[str, Any], place: int | None = None) -> Any:
+        """Return the whole request body in stored form; shared, so not to be changed. Faster by its place."""
+        if type(fields.get("body")) is not dict:
+            return fields.get("body")
+        return self._build(fields, place).body
+
+    def fresh(self, fields: dict[str, Any], place: int, blob: Blob) -> Any:
+        """Return the whole request body as the agent had it, the caller's own."""
+        if type(fields.get("body")) is not dict:
+            return restore(fields.get("body"), blob)
+        return self._build(fields, place).fresh(blob)
+
+    def proves(self, fields: dict[str, Any], place: int) -> bool:
+        """Rebuild a request; True if it is whole and, where it has a conversation, its chain says so."""
+        if type(fields.get("body")) is not dict:
+            return True
+        chain = self._build(fields, place).chain
+        return chain is not None and (not chain or type(fields.get("chain")) is str)
+
+    def _build(self, fields: dict[str, Any], place: int | None) -> _Built:
+        call = fields.get("call")
+        built = self._built.get(call) if type(call) is str else None
+        if built is not None and built.line == fields:
+            return built
+        built = self._spliced(fields, place) or self._long_way(fields)
+        if type(call) is str:
+            self._built.pop(call, None)
+            self._built[call] = built
+            if len(self._built) > _KEPT:
+                del self._built[next(iter(self._built))]
+        return built
+
+    def _spliced(self, fields: dict[str, Any], place: int | None) -> _Built | None:
+        """Rebuild a request from bytes, unless the one below it is at hand."""
+        base = fields.get("base")
+        if place is None or type(base) is not str or base in self._built:
+            return None
+        try:
+            parts = splice(fields, self._way(place), self._rests)
+        except OSError:
+            return None
+        return _Built.spliced(fields, parts) if parts is not None else None
+
+    def _long_way(self, fields: dict[str, Any]) -> _Built:
+        self._references.begin()
+        links, built = self._links(fields)
+        for link in reversed(links):
+            built = self._apply(built, link)
+        assert built is not None
+        return built
+
+    def _links(self, fields: dict[str, Any]) -> tuple[list[dict[str, Any]], _Built | None]:
+        """Return the requests to apply, newest first, and what was already built below them."""
+        links, seen = [fields], {str(fields.get("call"))}
+        while "base" in links[-1]:
+            base = links[-1]["base"]
+            if type(base) is str and (built := self._built.get(base)) is not None:
+                chain = None if built.chain is None else list(built.chain)
+                body = {key: list(v) if type(v) is list else v for key, v in built.body.items()}
+                return links, _Built({}, body, chain)
+            if type(base) is not str or base in seen or len(links) >= MAX_LINKS:
+                self._note("cycle", f"call {_short(fields)} builds on a request that builds on itself")
+                break
+            got = self._request(base)
+            if got is None or type(got[0].get("body")) is not dict:
+                message = f"call {_short(links[-1])} builds on call {base[:16]}, which is lost; it shows gaps"
+                self._note("base-lost", message)
+                break
+            seen.add(base)
+            links.append(got[0])
+        return links, None
+
+    def _apply(self, below: _Built | None, link: dict[str, Any]) -> _Built:
+        """Put one request on top of the one below it, whose lists may be changed in place."""
+        body, keep = link["body"], link.get("keep")
+        old = below.body if below is not None else {}
+        result: dict[str, Any] = {}
+        if "base" in link and type(keep) is dict:
+            for key, much in keep.items():
+                result[key] = _kept(old, key, much, lost=below is None)
+        name = next((key for key in schema.LISTS if key in result or key in body), None)
+        intact = len(result[name]) if name in result and type(result[name]) is list else 0
+        for key, value in body.items():
+            if type(value) is list:
+                new = [self._element(item, key) if type(item) is dict else item for item in value]
+                if type(result.get(key)) is list and type(keep) is dict and type(keep.get(key)) is int:
+                    result[key].extend(new)
+                    continue
+                result[key] = new
+                intact = 0 if key == name else intact
+            else:
+                result[key] = value
+        chain = self._prove(link, result.get(name or ""), below, intact)
+        return _Built(link, result, chain)
+
+    def _prove(
+        self, link: dict[str, Any], elements: object, below: _Built | None, intact: int
+    ) -> list[bytes] | None:
+        """Fold the new elements into the chain and compare with what the writer wrote."""
+        if type(elements) is not list:
+            return []
+        if "base" in link and (below is None or below.chain is None):
+            return None  # already said: something below is lost
+        chain = below.chain if below is not None and below.chain is not None else []
+        del chain[intact:]
+        value = chain[-1] if chain else _START
+        try:
+            for element in elements[len(chain) :]:
+                text = lines.dumps(element).encode("ascii")
+                value = hashlib.blake2b(value + text, digest_size=8).digest()
+                chain.append(value)
+        except (ValueError, RecursionError):
+            return None
+        told, count = link.get("chain"), link.get("n")
+        if (type(count) is int and count != len(chain)) or (type(told) is str and told != value.hex()):
+            self._note("chain", f"the rebuilt request of call {_short(link)} is not what was written")
+            return None
+        return chain
+
+    def _element(self, element: dict[str, Any], key: str) -> Any:
+        """Return a list element with its references followed and their small changes made."""
+        if "$answer" not in element and "$same" not in element:
+            return element
+        try:
+            return self._references.follow(element, key)
+        except (Lost, LookupError, TypeError, ValueError, RecursionError) as why:
+            self._note("reference-lost", f"a message refers to something that is not there ({why})")
+            return {"$gap": 1}
+
+
+def _may_have_marks(text: bytes) -> bool:
+    """False if no key in a compact JSON text begins with ``$``, a mark of ours or an escaped one."""
+    at = text.find(b"$")
+    for _ in range(10_000):
+        if at < 0:
+            return False
+        if text[at - 1] == 0x22 and text[at - 2] in b"{,":
+            return True
+        at = text.find(b"$", at + 1)
+    return True
+
+
+def _kept(old: dict[str, Any], key: str, much: object, *, lost: bool) -> Any:
+    """Return what is kept of the value below, with a placeholder for what is not there."""
+    value = old.get(key)
+    if much is True:
+        return value if key in old else {"$gap": 1}
+    count = max(much, 0) if type(much) is int else 0
+    have = value if type(value) is list else []
+    if len(have) < count and (lost or key in old or count):
+        return [*have, {"$gap": count - len(have)}]
+    del have[count:]
+    return have
+
+
+def _short(fields: dict[str, Any]) -> str:
+    return str(fields.get("call"))[:16]

@@ -1,0 +1,281 @@
+"""What the events of one family of files share: the bytes to read again, the blobs, the history.
+
+An event keeps only its place (file and offset); everything else is fetched here when asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .. import schema
+from . import dialects, run_files
+from . import raw_lines as rawlines
+from .blobs import Blobs
+from .dialects import Envelope
+from .earlier_lines import Way
+from .findings import Note, OnFinding
+from .raw_lines import raw_lines
+from .records import LineReader, head_fields, parse, records
+from .requests import History
+
+PLACE_BITS = 48
+"""A place is the file's number above, the byte offset below: one integer an event."""
+_OFFSET = (1 << PLACE_BITS) - 1
+
+_HEAD, _SMALL, _WINDOW = 4 << 10, 8 << 10, 256 << 10
+_RECENT_BYTES = 8 << 20
+_MODEL_LINE = re.compile(
+    rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, '
+    rb'"kind": "model\.(request|response)", "call": "([^"\\]*)"'
+)
+_OTHER_LINE = re.compile(
+    rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, "kind": "(?!model\.re)[^"\\]*"'
+)
+
+
+_MODEL_KINDS = frozenset(
+    (
+        schema.MODEL_REQUEST,
+        schema.MODEL_RESPONSE,
+        "model_request",
+        "model_response",
+        "llm_request",
+        "llm_response",
+    )
+)
+
+
+class Source:
+    """One file, read at any offset through a small window."""
+
+    __slots__ = ("_at", "_fd", "_window", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._fd = -1
+        self._at = 0
+        self._window = b""
+
+    def line(self, offset: int) -> bytes:
+        """Return the bytes from ``offset`` up to the next newline or the end of the file."""
+        begin = offset - self._at
+        if 0 <= begin < len(self._window):
+            end = self._window.find(b"\n", begin)
+            if end >= 0:
+                return self._window[begin:end]
+        return self._read(offset)
+
+    def head(self, offset: int) -> bytes:
+        """Return the line at ``offset``, or the beginning of one that is long."""
+        begin = offset - self._at
+        if not 0 <= begin < len(self._window):
+            self._fill(offset)
+            begin = offset - self._at
+        end = self._window.find(b"\n", begin)
+        if end < 0 and len(self._window) - begin < _HEAD:
+            self._fill(offset)
+            begin = offset - self._at
+            end = self._window.find(b"\n", begin)
+        return self._window[begin : end if end >= 0 else begin + _HEAD]
+
+    def _pread(self, size: int, offset: int) -> bytes:
+        if self._fd < 0:
+            self._fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        return os.pread(self._fd, size, offset)
+
+    def _fill(self, offset: int) -> int:
+        """Move the window so that it holds ``offset``; returns its size."""
+        near = abs(offset - self._at) < _WINDOW
+        size = _WINDOW if near else _SMALL
+        # Going backwards through a chain of requests, what comes next lies before.
+        self._at = max(0, offset - size * 3 // 4) if near and offset < self._at else offset
+        self._window = self._pread(size, self._at)
+        return size
+
+    def _read(self, offset: int) -> bytes:
+        size = self._fill(offset)
+        begin = offset - self._at
+        parts = [self._window[begin:]]
+        at = offset + len(parts[0])
+        while (end := parts[-1].find(b"\n")) < 0:
+            size = min(size * 4, 64 << 20)
+            parts.append(os.pread(self._fd, size, at))
+            if not parts[-1]:
+                return b"".join(parts)
+            at += len(parts[-1])
+        parts[-1] = parts[-1][:end]
+        return b"".join(parts)
+
+    def block(self, offset: int, size: int) -> bytes:
+        """Return the bytes from ``offset`` on, more than ``size`` if its line is longer, up to the bound."""
+        data = self._pread(size, offset)
+        while b"\n" not in data and len(data) == size and size <= rawlines.MAX_LINE:
+            size *= 4
+            data = self._pread(size, offset)
+        return data
+
+    def way(self, offset: int, elsewhere: Callable[[bytes, bool], bytes | None]) -> Way:
+        """Return the way back from an offset through the lines of model calls."""
+        self.head(offset)
+        return Way(self._fd, offset, elsewhere)
+
+    def is_long(self, offset: int) -> bool:
+        """True if the line is one of those that are not parsed unless they are asked for whole."""
+        if len(self.head(offset)) < _HEAD or self._window.find(b"\n", offset - self._at) >= 0:
+            return False
+        size, step = len(self._window) - (offset - self._at), 2 * _SMALL
+        while size <= rawlines.MAX_LINE:
+            piece = self._pread(step, offset + size)
+            end = piece.find(b"\n")
+            if end >= 0 or not piece:
+                return size + max(end, 0) > rawlines.MAX_LINE
+            size += len(piece)
+            step = min(step * 4, 4 << 20)
+        return True
+
+    def beginning(self, offset: int) -> dict[str, Any]:
+        """Return the fields that stand in the head of a long line."""
+        self.head(offset)
+        return head_fields(os.pread(self._fd, rawlines.HEAD, offset))
+
+    def fields(self, offset: int) -> tuple[dict[str, Any], int] | None:
+        """Return the event that begins at ``offset`` and the size of its line; None if it is gone."""
+        try:
+            line = self.line(offset)
+            if line.startswith(b'{"ts": '):
+                try:
+                    return parse(line), len(line)
+                except ValueError:
+                    pass
+            for record in records(self.path, Note(self.path, None), start=offset):
+                if record.offset == offset and record.fields is not None:
+                    return record.fields, record.size
+                break  # the line itself is gone, this is a later one
+        except OSError:
+            pass
+        return None
+
+    def close(self) -> None:
+        """Give back the descriptor."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    __del__ = close
+
+
+class Shelf:
+    """All files of one run or shared file."""
+
+    __slots__ = ("_calls", "_recent", "_recent_bytes", "_scanned", "blobs", "history", "note", "sources")
+
+    def __init__(self, path: str, on_finding: OnFinding | None = None, blobs: str | None = None) -> None:
+        self.note = Note(path, on_finding)
+        self.sources: list[Source] = []
+        folders = run_files.blob_folders(path)
+        self.blobs = Blobs([*folders, blobs] if blobs else folders, self.note)
+        self.history = History(self._request, self._response, self._way, self.note)
+        self._calls: dict[tuple[str, bool], int] = {}
+        self._recent: dict[tuple[str, bool], tuple[dict[str, Any], int]] = {}
+        self._recent_bytes = 0
+        self._scanned: dict[int, int] = {}
+
+    def add(self, path: str) -> int:
+        """Take in a file; returns what its places begin with."""
+        self.sources.append(Source(path))
+        return (len(self.sources) - 1) << PLACE_BITS
+
+    def at(self, place: int) -> tuple[Source, int]:
+        """Return the file of a place and the offset in it."""
+        return self.sources[place >> PLACE_BITS], place & _OFFSET
+
+    def fields(self, place: int) -> tuple[dict[str, Any], int] | None:
+        """Return the fields of the event at a place and its size."""
+        return self.sources[place >> PLACE_BITS].fields(place & _OFFSET)
+
+    def light(self, place: int) -> dict[str, Any] | None:
+        """Return the first fields of a line too long to be parsed by the way; None for any other."""
+        source, offset = self.sources[place >> PLACE_BITS], place & _OFFSET
+        try:
+            return source.beginning(offset) if source.is_long(offset) else None
+        except OSError:
+            return None
+
+    def request_place(self, call: str) -> int | None:
+        """Return where the request of a call stands."""
+        return self._place(call, False)
+
+    def _request(self, call: str) -> tuple[dict[str, Any], int] | None:
+        return self._line(call, False)
+
+    def _response(self, call: str) -> tuple[dict[str, Any], int] | None:
+        return self._line(call, True)
+
+    def _way(self, place: int) -> Way:
+        """Return the way back from a request to the lines it is made of."""
+        return self.sources[place >> PLACE_BITS].way(place & _OFFSET, self._anywhere)
+
+    def _anywhere(self, call: bytes, answer: bool) -> bytes | None:
+        place = self._place(call.decode(), answer)
+        return None if place is None else self.sources[place >> PLACE_BITS].line(place & _OFFSET)
+
+    def _line(self, call: str, answer: bool) -> tuple[dict[str, Any], int] | None:
+        """Return a model call's line; the last few are remembered, since references come in groups."""
+        known = self._recent.pop((call, answer), None)
+        if known is not None:
+            self._recent[call, answer] = known  # the last one used goes last
+            return known
+        place = self._place(call, answer)
+        got = None if place is None else self.fields(place)
+        if got is not None:
+            self._recent[call, answer] = got
+            self._recent_bytes += got[1]
+            while self._recent_bytes > _RECENT_BYTES:
+                self._recent_bytes -= self._recent.pop(next(iter(self._recent)))[1]
+        return got
+
+    def _place(self, call: str, answer: bool) -> int | None:
+        place = self._calls.get((call, answer))
+        if place is None and self._scan():
+            place = self._calls.get((call, answer))
+        return place
+
+    def _scan(self) -> bool:
+        """Note where model calls stand in what has grown since the last time; True if anything has."""
+        grown = False
+        for number, source in enumerate(self.sources):
+            try:
+                size = os.path.getsize(source.path)
+                if size > self._scanned.get(number, 0):
+                    self._scan_file(number, source.path)
+                    grown = True
+            except OSError:
+                continue
+        return grown
+
+    def _scan_file(self, number: int, path: str) -> None:
+        base, start = number << PLACE_BITS, self._scanned.get(number, 0)
+        place = self._calls.setdefault
+        reader = LineReader(Note(path, None))
+        for _, offset, size, data, ended in raw_lines(path, start=start):
+            if not ended:
+                break
+            self._scanned[number] = offset + size + 1
+            head = data[:512]
+            whole = data.find(b'{"ts": ', 1) < 0
+            found = _MODEL_LINE.match(head) if whole else None
+            if found is not None:
+                place((found[2].decode("utf-8", "replace"), found[1] == b"response"), base | offset)
+            elif not whole or _OTHER_LINE.match(head) is None:
+                for record in reader.feed((0, offset, size, data, ended)):
+                    self.learn(record.envelope, record.fields, base | record.offset)
+
+    def learn(self, envelope: Envelope, fields: dict[str, Any] | None, place: int) -> None:
+        """Note where a model call stands, met by someone who reads all lines in order anyway."""
+        if fields is not None and envelope.kind in _MODEL_KINDS and type(fields.get("call")) is str:
+            answer = dialects.event_type(envelope.kind) == schema.MODEL_RESPONSE
+            self._calls.setdefault((fields["call"], answer), place)
+        self._scanned[place >> PLACE_BITS] = place & _OFFSET
