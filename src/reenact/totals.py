@@ -138,7 +138,10 @@ def used(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     is neither from the provider's own answer.
     """
     get = fields.get
-    usage = get("usage")
+    given = get("usage")
+    usage: dict[str, Any] = given if isinstance(given, dict) else {}
+    if usage.get("input") is not None or usage.get("output") is not None:  # as the recorder writes it
+        return usage
     if get("input_tokens") is not None or get("output_tokens") is not None:
         return {
             "input": get("input_tokens"),
@@ -147,22 +150,19 @@ def used(fields: Mapping[str, Any]) -> Mapping[str, Any]:
             "cache_write": get("cache_write_tokens"),
             "reasoning": get("reasoning_tokens"),
         }
-    if isinstance(usage, dict):
-        if usage.get("input") is not None or usage.get("output") is not None:  # as the recorder writes it
-            return usage
-        if "input_tokens" in usage and _COUNTED_INSIDE.isdisjoint(usage):  # Anthropic's plain one
-            return {
-                "input": usage["input_tokens"],
-                "output": usage.get("output_tokens"),
-                "cache_read": usage.get("cache_read_input_tokens"),
-                "cache_write": usage.get("cache_creation_input_tokens"),
-            }
+    if "input_tokens" in usage and _COUNTED_INSIDE.isdisjoint(usage):  # Anthropic's plain one
+        return {
+            "input": usage["input_tokens"],
+            "output": usage.get("output_tokens"),
+            "cache_read": usage.get("cache_read_input_tokens"),
+            "cache_write": usage.get("cache_creation_input_tokens"),
+        }
     body = get("body")
     if not usage and not isinstance(body, dict):
         return {}
     from .wire import reading
 
-    found = reading.usage_from_raw(usage) if isinstance(usage, dict) else None
+    found = reading.usage_from_raw(usage) if usage else None
     if found is None and isinstance(body, dict):
         provider = get("provider")
         found = reading.usage(body, provider if isinstance(provider, str) else None)

@@ -38,20 +38,20 @@ class Ledger:
     def request_facts(self, fields: dict[str, Any], shelf: Shelf) -> dict[str, Any]:
         """Return what of a request decides the price of its call: who is asked for which model."""
         model = requested_model(fields, shelf, self._models)
-        call = string(fields.get("call"))
-        if call is not None:
-            self._models[call] = model
-            while len(self._models) > _MAX_MODELS:
-                del self._models[next(iter(self._models))]
-        facts: dict[str, Any] = {"provider": fields.get("provider"), "url": fields.get("url")}
-        facts["model"] = string(fields.get("model")) or model
-        facts["body"] = {"model": model}
+        call, models = fields.get("call"), self._models
+        if type(call) is str:
+            models[call] = model
+            while len(models) > _MAX_MODELS:
+                del models[next(iter(models))]
+        facts = {"provider": fields.get("provider"), "url": fields.get("url"), "model": model}
+        if fields.get("model") not in (None, model):  # named twice, in different ways
+            facts["body"] = {"model": fields["model"]}
         return facts
 
     def model(self, ended: Mapping[str, Any], request: Mapping[str, Any] | None) -> str | None:
         """Return the model that answered, else the one that was asked for."""
         answered = string(ended.get("model")) or reading.model_of(ended.get("body"))
-        return answered or (request["body"]["model"] or request["model"] if request is not None else None)
+        return answered or (request["model"] if request is not None else None)
 
     def price(self, ended: Mapping[str, Any], request: Mapping[str, Any] | None) -> Price:
         """Return what an ended call cost, from the fields of its last line and the facts of its request."""

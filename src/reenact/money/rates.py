@@ -69,7 +69,11 @@ class Rates:
                 return None
             own.append(amount)
             if amount:
-                parts[part] = next((dearer for start, dearer in tiers if total_input > start), price) * amount
+                for start, dearer in tiers:
+                    if total_input > start:
+                        price = dearer
+                        break
+                parts[part] = price * amount
         return parts
 
 
@@ -112,25 +116,24 @@ class Card:
         self._data = data
         self._starts: list[int] = [int(day) for day in data["starts"]]
         self._is_daily = bool(data["daily"])
-        self._known: dict[str, Rates | None] = {}
+        self._known: dict[object, Rates | None] = {}
         for lines in data["rates"].values():  # raises for what is damaged here, not in the middle of a report
             Rates(lines or ())
 
     def rates(self, seconds: float, terms: Mapping[str, str]) -> Rates | None:
         """Return what applied at a time; None if no price is listed for terms that are not standard."""
         period = bisect(self._starts, seconds // _DAY)
-        key = " ".join([str(period), *(f"{name}={terms[name]}" for name in sorted(terms))])
-        if self._is_daily:
-            key += f" at {seconds % _DAY}"
+        key = period, seconds if self._is_daily else None, *terms.items()
         if key not in self._known:
             if len(self._known) > _MAX_REMEMBERED:
                 self._known.clear()
-            self._known[key] = self._look_up(key, seconds, terms)
+            self._known[key] = self._look_up(period, seconds, terms)
         return self._known[key]
 
-    def _look_up(self, key: str, seconds: float, terms: Mapping[str, str]) -> Rates | None:
+    def _look_up(self, period: int, seconds: float, terms: Mapping[str, str]) -> Rates | None:
         saved = self._data["rates"]
-        if key in saved:
+        key = " ".join([str(period), *(f"{name}={terms[name]}" for name in sorted(terms))])
+        if key in saved and not self._is_daily:
             lines = saved[key]
         else:
             lines = self._prices.ask_rates(self._name, seconds, terms)

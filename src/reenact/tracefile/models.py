@@ -19,12 +19,15 @@ def requested_model(
 
     ``known`` are the models of other requests by call id; those found on the way are added.
     """
-    model, base, passed = _named(fields), string(fields.get("base")), list[str]()
+    model = _named(fields)
+    if model is not None:
+        return model
+    base, passed = string(fields.get("base")), dict[str, None]()
     while model is None and base is not None and base not in passed and len(passed) < links:
         if base in known:
             model = known[base]
             break
-        passed.append(base)
+        passed[base] = None
         place = shelf.request_place(base)
         got = shelf.fields(place) if place is not None else None
         if got is None:
@@ -35,5 +38,4 @@ def requested_model(
 
 
 def _named(fields: dict[str, Any]) -> str | None:
-    model = reading.model_of(fields.get("body"), string(fields.get("url")))
-    return model or string(fields.get("model")) or None
+    return reading.model_of(fields.get("body"), fields.get("url")) or string(fields.get("model")) or None
