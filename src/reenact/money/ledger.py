@@ -1,4 +1,4 @@
-"""The only place where model calls are priced: whoever asks, the price comes from the same facts."""
+"""The only place where model calls are priced, so that all commands and reports agree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Ledger:
         return Book.open()
 
     def request_facts(self, fields: dict[str, Any], shelf: Shelf) -> dict[str, Any]:
-        """Return what of a request decides the price of its call: who is asked for which model."""
+        """Return what of a request decides the price of its call: its provider, address and model."""
         model = requested_model(fields, shelf, self._models)
         call, models = fields.get("call"), self._models
         if type(call) is str:
@@ -49,7 +49,7 @@ class Ledger:
         return facts
 
     def model(self, ended: Mapping[str, Any], request: Mapping[str, Any] | None) -> str | None:
-        """Return the model that answered, else the one that was asked for."""
+        """Return the model that answered, else the one that was requested."""
         answered = string(ended.get("model")) or reading.model_of(ended.get("body"))
         return answered or (request["model"] if request is not None else None)
 

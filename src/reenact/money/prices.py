@@ -1,4 +1,4 @@
-"""What model calls cost: told by the provider, by the user's own prices, or by a dated price list.
+"""What model calls cost: as the provider reports it, by the user's own prices, or by a dated price list.
 
 Used by the debugger and the reports, never while recording. A cost that cannot be known is None with a
 reason, never 0. What counts as what is in usage.py, list prices in rates.py.
@@ -18,11 +18,11 @@ from .usage import Billable
 Found = tuple[Card | Rates | None, str, str]
 """(rates, source, model), or (None, why not, model)."""
 
-TOLD, OWN, LISTED, REFUSED, REPLAYED = "told", "own", "genai-prices", "not billed", "replayed"
+REPORTED, OWN, LISTED, REFUSED, REPLAYED = "told", "own", "genai-prices", "not billed", "replayed"
 
 _VENDORS = {"bedrock": "aws", "gemini": "google"}
 _SPOKEN_BY_OTHERS = {"openai": "openai", "openai-responses": "openai", "anthropic": "anthropic"}
-"""Shapes many servers speak, and whose they are if nothing else is known."""
+"""Formats many servers speak, and the provider they come from."""
 
 _MAX_REMEMBERED = 4096
 
@@ -43,13 +43,13 @@ class Price:
         self.usd = usd
         """None: unknown."""
         self.source = source
-        """``told``, ``own``, ``genai-prices``, ``not billed`` (the provider refused the call), ``replayed``
-        (a recording gave the answer), or empty."""
+        """``told`` (the provider reports it), ``own``, ``genai-prices``, ``not billed`` (the provider refused
+        the call), ``replayed`` (a recording gave the answer), or empty."""
         self.why = why
         """Why it is unknown."""
         self.model = model
         self.parts = parts or {}
-        """Dollars by input, output, cache_read, cache_write …; empty for a cost that was told."""
+        """Dollars by input, output, cache_read, cache_write …; empty for a cost that the provider reports."""
 
     def text(self) -> str:
         """Return the amount to be read by people."""
@@ -62,10 +62,10 @@ class Price:
 class Bill:
     """The sum over many calls."""
 
-    __slots__ = ("dated", "estimated", "priced", "source", "told", "unknown")
+    __slots__ = ("dated", "estimated", "priced", "reported", "source", "unknown")
 
     def __init__(self, source: str = "", dated: str | None = None) -> None:
-        self.told = Decimal(0)
+        self.reported = Decimal(0)
         self.estimated = Decimal(0)
         self.priced = 0
         self.unknown: dict[str, int] = {}
@@ -75,7 +75,12 @@ class Bill:
     @property
     def usd(self) -> Decimal:
         """The dollars of all calls whose cost is known."""
-        return self.told + self.estimated
+        return self.reported + self.estimated
+
+    @property
+    def told(self) -> Decimal:
+        """The older name of ``reported``."""
+        return self.reported
 
     @property
     def unknown_calls(self) -> int:
@@ -89,13 +94,13 @@ class Bill:
             self.unknown[why] = self.unknown.get(why, 0) + 1
             return
         self.priced += 1
-        if price.source == TOLD:
-            self.told += price.usd
+        if price.source == REPORTED:
+            self.reported += price.usd
         else:
             self.estimated += price.usd
 
     def __iadd__(self, other: Bill) -> Bill:
-        self.told += other.told
+        self.reported += other.reported
         self.estimated += other.estimated
         self.priced += other.priced
         for why, calls in other.unknown.items():
@@ -117,7 +122,7 @@ class Bill:
         """Return the sum for JSON; ``usd`` is null if no call's cost is known."""
         return {
             "usd": float(self.usd) if self.priced else None,
-            "told_usd": float(self.told),
+            "told_usd": float(self.reported),
             "estimated_usd": float(self.estimated),
             "priced": self.priced,
             "unknown": dict(self.unknown),
@@ -134,7 +139,7 @@ class Book:
 
     def __init__(self, own: list[OwnPrice], listed: PriceList, wrong: str | None = None) -> None:
         self.wrong = wrong
-        """What is wrong with the settings; nothing is priced then but what a provider told."""
+        """What is wrong with the settings; only calls whose provider reports a cost are priced then."""
         self._own = own
         self._list = listed
         self._found: dict[tuple[object, ...], Found] = {}
@@ -175,9 +180,9 @@ class Book:
         model = call.models[0] if call.models else None
         if fields.get("replayed") is not None:  # a recording gave the answer
             return Price(Decimal(0), REPLAYED, None, model)
-        told = call.told()
-        if told is not None:
-            return Price(told, TOLD, None, model)
+        charged = call.charged()
+        if charged is not None:
+            return Price(charged, REPORTED, None, model)
         counts = call.counts()
         if counts is None:
             if call.is_refused():

@@ -168,7 +168,7 @@ class PriceList:
         return self._read().get("dated") if self._installed else None
 
     def card(self, provider: str | None, model: str) -> Card | None:
-        """Return the rates of a model; without a provider, of whoever is known for that name."""
+        """Return the rates of a model; without a provider, of the one known for that name."""
         if self._installed is None or self.broken:
             return None
         cards = self._read()["cards"]
@@ -207,7 +207,7 @@ class PriceList:
         return None
 
     def save(self) -> None:
-        """Keep what is known for the next process; a folder that cannot be written to is no failure."""
+        """Keep what is known for the next process; a folder that cannot be written to does no harm."""
         if self._writes < _MAX_WRITES and not self.broken:
             self._writes += 1
             _write(self._saved)

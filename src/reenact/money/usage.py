@@ -1,4 +1,4 @@
-"""What an ended model call used and what its provider says it charged, read from its line in any dialect.
+"""What an ended model call used and what its provider charged, read from its line in any dialect.
 
 Reads the provider's own usage object (``body``) first, what the recorder took from it (``usage``) where
 the body was withheld, and the counts a StepLog writes beside each other. The names of the counts are those
@@ -46,13 +46,13 @@ _MAX_URL = 2000
 
 
 class Billable:
-    """What a call was, who was asked, and what its provider says about its size and cost."""
+    """One ended call: its provider and model, what it used, and what its provider charged."""
 
-    __slots__ = ("_asked", "_fields", "_raw", "body", "models", "provider", "url")
+    __slots__ = ("_fields", "_raw", "_request", "body", "models", "provider", "url")
 
     def __init__(self, fields: Mapping[str, Any], request: Mapping[str, Any]) -> None:
         self._fields = fields
-        self._asked = request
+        self._request = request
         self.body = mapping(fields.get("body"))
         self._raw = usage_object(self.body) if self.body else {}
         if not self._raw:
@@ -63,16 +63,16 @@ class Billable:
         provider = string(fields.get("provider")) or string(request.get("provider"))
         self.provider = provider[:_MAX_NAME] if provider else None
         self.models = self._named()
-        """The model that answered, then the one that was asked for, as far as they are known."""
+        """The model that answered, then the one that was requested, as far as they are known."""
 
     def _named(self) -> list[str]:
         found: list[str] = []
-        asked, url = self._asked, self.url
-        body = asked.get("body")
+        request, url = self._request, self.url
+        body = request.get("body")
         for name in (
             self.body.get("model") or (reading.model_of(self.body) if self.body else None),
             self._fields.get("model"),
-            asked.get("model"),
+            request.get("model"),
             reading.model_of(body, url) if body or "/model" in url else None,
         ):
             if isinstance(name, str) and name and name not in found and "<redacted:" not in name:
@@ -81,12 +81,12 @@ class Billable:
 
     def model_is_withheld(self) -> bool:
         """True if a model is named, but not in words we may read."""
-        return bool(self._fields.get("model") or self._asked.get("model") or self.body.get("model"))
+        return bool(self._fields.get("model") or self._request.get("model") or self.body.get("model"))
 
-    def told(self) -> Decimal | None:
-        """Return the dollars the provider says it charged."""
-        told = reported_cost(self._fields, self.body, self._raw)
-        return None if told is None else dollars(told)
+    def charged(self) -> Decimal | None:
+        """Return the dollars the provider reports for the call."""
+        cost = reported_cost(self._fields, self.body, self._raw)
+        return None if cost is None else dollars(cost)
 
     def counts(self) -> Counts | None:
         """Return what was used, by the names of price lists."""
@@ -146,15 +146,15 @@ def _usage(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def dollars(told: object) -> Decimal | None:
+def dollars(cost: object) -> Decimal | None:
     """Return an amount, or the sum of several, as written; None for what is none."""
-    if isinstance(told, tuple):
-        amounts = [dollars(each) for each in told]
+    if isinstance(cost, tuple):
+        amounts = [dollars(each) for each in cost]
         return None if None in amounts else sum(filter(None, amounts), Decimal(0))
-    if isinstance(told, bool) or not isinstance(told, (int, float, str)):
+    if isinstance(cost, bool) or not isinstance(cost, (int, float, str)):
         return None
     try:
-        amount = Decimal(repr(told) if isinstance(told, float) else str(told)[:40])
+        amount = Decimal(repr(cost) if isinstance(cost, float) else str(cost)[:40])
     except InvalidOperation:
         return None
     return amount if amount.is_finite() and 0 <= amount < 10**9 else None
@@ -239,8 +239,8 @@ def _add_named(counts: Counts, direction: str, details: dict[str, Any]) -> None:
 
 def _add_searches(counts: Counts, raw: dict[str, Any], body: dict[str, Any]) -> None:
     """Count searches the provider ran itself and charges apiece."""
-    asked = count(mapping(raw.get("server_tool_use")).get("web_search_requests"))
-    searches = asked or count(raw.get("num_search_queries"))  # the second is Perplexity's
+    requests = count(mapping(raw.get("server_tool_use")).get("web_search_requests"))
+    searches = requests or count(raw.get("num_search_queries"))  # the second is Perplexity's
     if searches:
         counts["web_searches"] = searches
     if body.get("object") != "response":
@@ -287,7 +287,7 @@ def terms_of(body: dict[str, Any], raw: dict[str, Any]) -> dict[str, str]:
 
 
 def surcharge_of(raw: dict[str, Any]) -> str | None:
-    """Return what makes an Anthropic answer dearer or cheaper than any list says; None if nothing does."""
+    """Return what makes an Anthropic answer dearer or cheaper than any list price; None if nothing does."""
     if raw.get("speed") == "fast":
         return "fast mode"
     if raw.get("inference_geo") == "us":
@@ -299,7 +299,7 @@ def surcharge_of(raw: dict[str, Any]) -> str | None:
 
 
 def reported_cost(fields: Mapping[str, Any], body: dict[str, Any], raw: dict[str, Any]) -> object:
-    """Return the dollars the provider or gateway says it charged, as written; None if it does not say."""
+    """Return the dollars the provider or gateway reports, as written; None if it reports none."""
     cost = raw.get("cost")
     if isinstance(cost, dict):  # Perplexity
         cost = cost.get("total_cost")

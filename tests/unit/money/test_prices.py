@@ -528,7 +528,12 @@ def test_a_bill_adds_what_is_known_and_counts_what_is_not():
     assert (bill.text(), bill.as_dict()["usd"]) == ("unknown", None)
     bill.add(Price(Decimal("0.01"), "told"))
     bill.add(Price(Decimal("0.0023"), "genai-prices"))
-    assert (bill.usd, bill.told, bill.estimated) == (Decimal("0.0123"), Decimal("0.01"), Decimal("0.0023"))
+    assert (bill.usd, bill.reported, bill.estimated) == (
+        Decimal("0.0123"),
+        Decimal("0.01"),
+        Decimal("0.0023"),
+    )
+    assert bill.told == bill.reported
     assert bill.text() == "$0.0123 + 1 call unknown"
     other = Bill()
     other.add(Price(None, why="no usage"))

@@ -134,9 +134,9 @@ def _show_cost(bill: Bill, out: Output) -> None:
 
     text = bill.text()
     if bill.estimated:
-        said = f" ({money(bill.told)} as the provider says)" if bill.told else ""
-        text += f", estimated{said}; prices: {plain(bill.source, 100)}"
-    elif bill.told:
+        reported = f" ({money(bill.reported)} as the provider says)" if bill.reported else ""
+        text += f", estimated{reported}; prices: {plain(bill.source, 100)}"
+    elif bill.reported:
         text += ", as the provider says"
     why = [f"{plain(why, 80)} ({count(calls, 'call')})" for why, calls in list(bill.unknown.items())[:4]]
     if why:
