@@ -6,13 +6,12 @@ in: it is the one of another lane that was open when the lane began, of several 
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
-from typing import Any
 
 from .. import schema
 from ..tracefile.event import Event
 from ..tracefile.line_heads import is_tool_begin, links_of
+from ..wire.json_values import canonical
 from .calls import MODEL, TOOL, Call
 from .lanes import MAIN, Lanes
 from .recording import Recording
@@ -168,8 +167,8 @@ class ToolsAt:
     def calls(self, event: Event) -> list[tuple[str, str]]:
         """Return (name, arguments) of the same, arguments as text that is the same in whatever order."""
         if is_tool_begin(event):
-            return [(event.tool_name or "", _canonical(event.args))]
-        return [(call.tool or "", _canonical(call.args)) for call in self._derived_at(event)]
+            return [(event.tool_name or "", canonical(event.args))]
+        return [(call.tool or "", canonical(call.args)) for call in self._derived_at(event)]
 
     def _derived_at(self, event: Event) -> list[Call]:
         if event.kind != schema.MODEL_RESPONSE or event.index is None:
@@ -183,10 +182,3 @@ class ToolsAt:
             if call.derived:
                 found.setdefault(call.event.index or 0, []).append(call)
         return found
-
-
-def _canonical(args: Any) -> str:
-    try:
-        return json.dumps(args, sort_keys=True)
-    except (ValueError, TypeError, RecursionError):
-        return repr(args)

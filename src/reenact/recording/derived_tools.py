@@ -17,7 +17,7 @@ from ..wire import reading
 from ..wire.json_values import as_text, string
 from ..wire.messages import tool_results
 from ..wire.neutral import ToolResult, ToolUse
-from ..wire.pairing import is_models
+from ..wire.pairing import is_answer, is_models
 from ..wire.reading import tool_uses
 from .calls import MODEL, TOOL, Call, Turn, group_turns
 
@@ -156,10 +156,7 @@ class Deriver:
     def _give(self, answers: list[_Answer], result: ToolResult, at: Any) -> None:
         use = self._take(answers, lambda use: use.id is not None and use.id == result.id)
         if use is None:  # where one of both has no id it is by name and order, of the nearest answer
-            use = self._take(
-                answers[:1],
-                lambda use: (use.id is None or result.id is None) and result.name in (None, use.name),
-            )
+            use = self._take(answers[:1], lambda use: is_answer(result, use.id, use.name))
         if use is not None:
             self._tell(use, result, at)
 

@@ -27,12 +27,11 @@ from .neutral import (
 from .pairing import with_ids
 from .providers import TARGETS as _WRITERS
 from .providers import Provider, named
-from .providers.gemini import field, result_value
-from .reading import tool_declarations
+from .providers.gemini import result_value
+from .reading import SYSTEM, tool_declarations
 
 TARGETS = (*_WRITERS, "text")
-_ELSEWHERE = frozenset({"system", "instructions", "systemInstruction", "system_instruction", "tool_choice",
-                        "toolConfig", "tool_config"})  # fmt: skip
+_ELSEWHERE = frozenset({*SYSTEM, "tool_choice", "toolConfig", "tool_config"})
 """Options that are read with the messages or by a function of their own."""
 
 
@@ -104,7 +103,7 @@ def conversation_of(
     """Return a request in the neutral form; an unknown source is read as OpenAI's shape."""
     provider = named(source)
     conversation = Conversation()
-    system = params.get("system", params.get("instructions", field(params, "systemInstruction")))
+    system = next((params[key] for key in SYSTEM if key in params), None)
     _read_system(conversation, system)
     for message in mappings(messages):
         _read_message(conversation, message)

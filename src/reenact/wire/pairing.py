@@ -61,6 +61,13 @@ def result_messages(
     return named(provider).result_messages(answered)
 
 
+def is_answer(result: ToolResult, use_id: str | None, use_name: str) -> bool:
+    """True if a result may answer a use: by id; where one of both has none, by name."""
+    if result.id is not None and use_id is not None:
+        return result.id == use_id
+    return result.name is None or not use_name or use_name == result.name
+
+
 class Waiting:
     """Tool uses without a result so far, in their order, each with the place of its message."""
 
@@ -87,13 +94,9 @@ class Waiting:
     def _key(self, result: ToolResult) -> object:
         if result.id is not None and result.id in self._uses:
             return result.id
-        for key, (use, _) in self._uses.items():
-            if result.id is not None and use.id is not None:
-                if use.id == result.id:
-                    return key
-            elif result.name is None or not use.name or use.name == result.name:
-                return key
-        return None
+        return next(
+            (key for key, (use, _) in self._uses.items() if is_answer(result, use.id, use.name)), None
+        )
 
     def left(self) -> list[tuple[ToolUse, int]]:
         """Return those that still wait."""

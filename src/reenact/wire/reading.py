@@ -38,9 +38,9 @@ _COUNTED_AS: tuple[tuple[str, Provider], ...] = (
 )
 """A name in a usage object that only one provider has."""
 
-SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
-TOOLS = ("tools", "functions", "toolConfig")
-"""Where requests keep their system prompt and their tools."""
+SYSTEM = tuple(dict.fromkeys(key for provider in PROVIDERS for key in provider.SYSTEM_KEYS))
+TOOLS = (*dict.fromkeys(provider.TOOLS_PATH[0] for provider in PROVIDERS), "functions")
+"""Where requests keep their system prompt and their tools; the last is OpenAI's older name."""
 
 
 _OPENAI_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4")
@@ -108,11 +108,12 @@ def _module(body: dict[str, Any], provider: str | None) -> Provider | None:
 class Reading:
     """An answer with its provider, known by name or found by shape."""
 
-    __slots__ = ("_body", "_module")
+    __slots__ = ("_body", "_module", "_uses")
 
     def __init__(self, body: object, provider: str | None = None) -> None:
         self._body = _object(body)
         self._module = _module(self._body, provider)
+        self._uses: list[ToolUse] | None = None
 
     def usage(self) -> Usage | None:
         """Return neutral usage: input (uncached), output (with reasoning), cache_read, cache_write,
@@ -139,9 +140,11 @@ class Reading:
 
         Arguments that are JSON in a string are decoded; what cannot be decoded stays a string.
         """
-        parts = [part for _, message in self.answers() for part in message_parts(message)]
-        answered = {part.id for part in parts if isinstance(part, ToolResult)} - {None}
-        return [part for part in parts if isinstance(part, ToolUse) and part.id not in answered]
+        if self._uses is None:
+            parts = [part for _, message in self.answers() for part in message_parts(message)]
+            answered = {part.id for part in parts if isinstance(part, ToolResult)} - {None}
+            self._uses = [part for part in parts if isinstance(part, ToolUse) and part.id not in answered]
+        return self._uses
 
     def answers(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the parts that an agent appends to its next request, as (pointer, object)."""

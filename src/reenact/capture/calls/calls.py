@@ -10,7 +10,6 @@ from _contextvars import ContextVar
 from _thread import get_ident
 from itertools import count
 
-from ...lines import dumps
 from ...schema import TOOL_CALLED
 from ..import_lock import import_lock
 from ..recorder.jsonable import to_json
@@ -158,10 +157,6 @@ def _equal(one: str, other: str) -> bool:
     with import_lock:
         import json
 
-    return dumps(_sorted(json.loads(one))) == dumps(_sorted(json.loads(other)))
+        from ...wire.json_values import canonical
 
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+    return canonical(json.loads(one)) == canonical(json.loads(other))

@@ -5,7 +5,6 @@ Bodies are compared as they are stored, long texts as references, so a run costs
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from ...tracefile.event import Event
 from ...tracefile.stored_values import restore
 from ...tracefile.text import arguments, count, plain, short_json
 from ...wire import reading
-from ...wire.json_values import mapping, string
+from ...wire.json_values import canonical, mapping, string
 from ...wire.messages import message_parts, readable, role_of
 from ...wire.neutral import REASONING, RESULT, TEXT, TOOL, Part, ToolResult
 from ...wire.reading import SYSTEM, TOOLS, system_text, tool_names
@@ -272,7 +271,7 @@ def _is_system(message: Any) -> bool:
 
 def _key(value: Any) -> str:
     """Return the value as text without cache markers, which move along with a conversation."""
-    return json.dumps(_unmarked(value), sort_keys=True)
+    return canonical(_unmarked(value))
 
 
 def _unmarked(value: Any) -> Any:

@@ -12,7 +12,7 @@ from ...tracefile import status as states
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import Event
 from ...tracefile.text import arguments, compact, count, cut, milliseconds, plain, seconds, width_of
-from ...wire.json_values import as_json, string, words
+from ...wire.json_values import as_json, canonical, string, words
 from ..output import Output
 from .event_line import address, describe, error_text, is_huge, offset_text
 from .page import Entry, Page
@@ -76,13 +76,13 @@ def call_text(name: str | None, args: object) -> str:
     return f"{plain(name or '?', 60)}({arguments(args, _WIDE)})"
 
 
-def canonical(text: str) -> str:
+def comparable(text: str) -> str:
     """Return a result so that what a tool gave and what the model was told are equal if they say the same."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
         return text.strip()
-    return value.strip() if type(value) is str else json.dumps(value, sort_keys=True)
+    return value.strip() if type(value) is str else canonical(value)
 
 
 def result_text(value: Any) -> str:
@@ -200,7 +200,9 @@ class Turns:
         if self.detail:
             return found.new
         return [
-            piece for piece in found.new if piece.sort != RESULT or canonical(piece.text) not in self._results
+            piece
+            for piece in found.new
+            if piece.sort != RESULT or comparable(piece.text) not in self._results
         ]
 
     def _some(self, pieces: list[Piece]) -> list[tuple[Piece, int]]:
@@ -294,7 +296,7 @@ class Turns:
             fields = end._raw()
             result = opened(end, next((fields[key] for key in RESULT_KEYS if key in fields), None))
             said = result if type(result) is str else as_json(result)
-            self._results.add(canonical(said))
+            self._results.add(comparable(said))
             self._result_line("" if end is event else address(end, self.root), said)
 
     def _derived(self, call: Call) -> None:
@@ -307,7 +309,7 @@ class Turns:
             self.page.entry(Entry("", "·", text, style="yellow"))
             return
         said = result_text(call.result)
-        self._results.add(canonical(said))
+        self._results.add(comparable(said))
         self._result_line(address(call.end, self.root), said, "red" if call.error is not None else "")
 
     def _failed(self, call: Call, label: str, *, with_time: bool = True) -> None:

@@ -122,10 +122,10 @@ def _with_system(body: dict[str, Any], setting: Setting, cut: CutRequest) -> dic
     value = None if setting.value == "" else setting.value
     key = _system_key(body)
     provider = named(cut.provider)
-    is_message = cut.provider is not None and provider.SYSTEM_KEY is None and "messages" in cut.body
+    is_message = cut.provider is not None and not provider.SYSTEM_KEYS and "messages" in cut.body
     if key is None and (own_words(conversation_of(body)[1]) or is_message):
         return _with_system_message(body, value)
-    key = key or provider.SYSTEM_KEY or "system"
+    key = key or next(iter(provider.SYSTEM_KEYS), "system")
     if value is None:
         return _without(body, key)
     return {**body, key: provider.system_value(body.get(key), value) if type(value) is str else value}

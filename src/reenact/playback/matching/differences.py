@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .normal_form import canonical
+from ...wire.json_values import canonical
 
 _FIRST = (
     "tool",

@@ -12,13 +12,13 @@ from typing import Any
 
 from ...recording.lanes import Lanes
 from ...recording.origins import Origins
+from ...wire.json_values import canonical
 from ...wire.messages import tool_results
 from ...wire.pairing import pairs
 from ...wire.reading import conversation_key
 from . import differences as suspects
 from .differences import Difference, differences
 from .frontier import CHANGED, EXHAUSTED, EXTRA, MISSING_CALL, REORDERED, WRONG_KIND, Frontier, Miss, Served
-from .normal_form import canonical
 from .recorded_answers import IN_FLIGHT
 from .request import MODEL, TOOL, Request
 from .rules import REBASE, STRICT

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
-from collections.abc import Callable, Iterable
-from json import encoder as _json
 from typing import Any
 
 from . import rules
@@ -17,16 +14,6 @@ from . import rules
 ID = "<id>"
 _MAX_DEPTH = 200
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-
-
-def canonical(value: Any) -> str:
-    """Return JSON text that does not depend on the order of keys; any value gives some text."""
-    if type(value) is str:
-        return json.dumps(value)
-    try:
-        return "".join(_encode(value, 0))
-    except (TypeError, ValueError, RecursionError):  # keys that are no text, cycles, bottomless nesting
-        return json.dumps(_tamed(value, 0), sort_keys=True, separators=(",", ":"))
 
 
 def skeleton(value: Any, names: list[str], *, key: str | None = None, top: bool = False) -> Any:
@@ -135,36 +122,3 @@ def _is_text_part(item: Any) -> bool:
         and type(item.get("text")) is str
         and item.get("type", "text") in rules.TEXT_PARTS
     )
-
-
-def _odd(value: object) -> object:
-    if isinstance(value, bytes | bytearray):
-        return {"$bytes": b64encode(value).decode("ascii"), "bytes": len(value)}
-    if isinstance(value, set | frozenset):
-        return sorted(map(canonical, value))
-    return {"$repr": repr(value)[:4000], "type": type(value).__name__}
-
-
-def _tamed(value: Any, depth: int) -> Any:
-    if depth > _MAX_DEPTH:
-        return "<deeper>"
-    if isinstance(value, dict):
-        return {str(key): _tamed(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_tamed(item, depth + 1) for item in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else _odd(value)
-
-
-def _encoder() -> Callable[[Any, int], Iterable[str]]:
-    """Build the encoder once: ``json.dumps`` builds one for each message otherwise."""
-    make = getattr(_json, "c_make_encoder", None)  # None where the interpreter has no C half of json
-    if make is not None:
-        made: Callable[[Any, int], Iterable[str]] = make(
-            None, _odd, _json.encode_basestring_ascii, None, ":", ",", True, False, True
-        )
-        return made
-    slow = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_odd)
-    return lambda value, _: slow.encode(value)
-
-
-_encode = _encoder()

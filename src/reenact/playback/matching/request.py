@@ -13,11 +13,11 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from ...wire.json_values import mapping, mappings, string
+from ...wire.json_values import canonical, mapping, mappings, string
 from ...wire.reading import conversation_key, model_of
 from ...wire.routes import endpoint, is_model_host
 from . import rules
-from .normal_form import canonical, exact, pairing, skeleton, without_addresses
+from .normal_form import exact, pairing, skeleton, without_addresses
 
 # Digests of the parts of a request, each worked out once: a conversation is sent again with every turn.
 #

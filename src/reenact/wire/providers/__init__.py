@@ -19,8 +19,8 @@ class Provider(Protocol):
     NAME: str
     ENDPOINTS: tuple[str, ...]
     """Ends of URL paths at which models are asked in this shape, longer ones first."""
-    SYSTEM_KEY: str | None
-    """Where a request keeps its system prompt; None if that is a message."""
+    SYSTEM_KEYS: tuple[str, ...]
+    """Where a request keeps its system prompt, first as the provider spells it; empty if it is a message."""
     ID_KEYS: tuple[str, ...]
     """Fields of ids that are made up and pair tool uses with results."""
     MESSAGES_KEY: str

@@ -47,7 +47,7 @@ from . import openai_chat
 
 NAME = "anthropic"
 ENDPOINTS: tuple[str, ...] = ("/v1/messages",)
-SYSTEM_KEY: str | None = "system"
+SYSTEM_KEYS: tuple[str, ...] = ("system",)
 ID_KEYS: tuple[str, ...] = ("id", "tool_use_id")
 MESSAGES_KEY = "messages"
 TOOLS_PATH: tuple[str, ...] = ("tools",)

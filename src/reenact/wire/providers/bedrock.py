@@ -37,7 +37,7 @@ from ..neutral import (
 
 NAME = "bedrock"
 ENDPOINTS: tuple[str, ...] = ("/converse", "/converse-stream")
-SYSTEM_KEY: str | None = "system"
+SYSTEM_KEYS: tuple[str, ...] = ("system",)
 ID_KEYS: tuple[str, ...] = ("toolUseId",)
 MESSAGES_KEY = "messages"
 TOOLS_PATH: tuple[str, ...] = ("toolConfig", "tools")

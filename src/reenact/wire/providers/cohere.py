@@ -13,7 +13,7 @@ from . import openai_chat
 
 NAME = "cohere"
 ENDPOINTS: tuple[str, ...] = ("/v2/chat", "/v1/chat")
-SYSTEM_KEY: str | None = None
+SYSTEM_KEYS: tuple[str, ...] = ()
 ID_KEYS: tuple[str, ...] = ("id", "tool_call_id")
 MESSAGES_KEY = "messages"
 TOOLS_PATH: tuple[str, ...] = ("tools",)

@@ -38,7 +38,7 @@ from ..neutral import (
 
 NAME = "gemini"
 ENDPOINTS: tuple[str, ...] = (":generateContent", ":streamGenerateContent")
-SYSTEM_KEY: str | None = "systemInstruction"
+SYSTEM_KEYS: tuple[str, ...] = ("systemInstruction", "system_instruction")
 ID_KEYS: tuple[str, ...] = ("id",)
 MESSAGES_KEY = "contents"
 TOOLS_PATH: tuple[str, ...] = ("tools",)

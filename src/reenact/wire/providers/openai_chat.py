@@ -44,7 +44,7 @@ from ..neutral import (
 
 NAME = "openai"
 ENDPOINTS: tuple[str, ...] = ("/chat/completions", "/completions")
-SYSTEM_KEY: str | None = None
+SYSTEM_KEYS: tuple[str, ...] = ()
 ID_KEYS: tuple[str, ...] = ("id", "tool_call_id")
 MESSAGES_KEY = "messages"
 TOOLS_PATH: tuple[str, ...] = ("tools",)

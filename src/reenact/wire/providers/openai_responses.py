@@ -28,7 +28,7 @@ from . import openai_chat
 
 NAME = "openai-responses"
 ENDPOINTS: tuple[str, ...] = ("/responses", "/realtime")
-SYSTEM_KEY: str | None = "instructions"
+SYSTEM_KEYS: tuple[str, ...] = ("instructions",)
 ID_KEYS: tuple[str, ...] = ("id", "call_id", "item_id")
 MESSAGES_KEY = "input"
 TOOLS_PATH: tuple[str, ...] = ("tools",)
