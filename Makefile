@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.tested
+unexport PYTHONDONTWRITEBYTECODE  # what is compiled once need not be compiled in every process
 
 .PHONY: demo compiled test test-long test-pythons test-versions test-frameworks test-neighbours bench check format clean
 

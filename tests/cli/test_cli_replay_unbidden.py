@@ -30,13 +30,12 @@ call_home()
 """
 AGENT = """
 import os, platform, sys
-import anthropic, chatty
+import chatty, httpx
 
 chatty.report()
 platform.processor()
-client = anthropic.Anthropic(base_url=os.environ["MODEL_URL"], api_key="none")
 ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Seven hills?"}]}
-print(client.messages.create(**ask).content[0].text)
+print(httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()["content"][0]["text"])
 if "--home" in sys.argv:
     chatty.call_home()
     print("not reached")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from reenact import Recording
+from support.examples import long
 from support.harness import CHILDREN, environment, lines, run_script
 
 
@@ -92,7 +93,7 @@ def check_runs(folder: Path, markers: list[str]) -> None:
         assert {each["parent"] for each in found.of("tool.called")} == asked
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize("loop", ["asyncio", long("uvloop")])
 def test_a_thousand_concurrent_runs_in_one_loop(loop: str, tmp_path: Path) -> None:
     finished = run_script(
         f"""

@@ -15,6 +15,7 @@ import pytest
 
 from reenact import Debugger
 from reenact.supervise.supervisor import oom_kills
+from support.examples import one_in
 from support.forked import type_in
 from support.harness import Finished, Lines, environment, finish, only_file, run_script, wait_until
 from support.provider import Provider
@@ -86,7 +87,7 @@ def without_ours(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("how", DEATHS)
+@pytest.mark.parametrize("how", one_in(2, DEATHS))
 def test_a_death_in_a_stream(how: str, tmp_path: Path, provider: Provider) -> None:
     act, code = DEATHS[how]
     source = f"def die():\n    {act}\nstream(die)\n"

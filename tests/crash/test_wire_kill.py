@@ -174,17 +174,14 @@ def check_desk(killed: Killed, head: Path) -> None:
 
 
 CELLS = [
-    ("run", "anthropic", "one", "stream"),
     ("install", "openai", "one", "stream"),
     ("wrap", "boto3", "one", "stream"),
     ("wrap", "genai", "gather", "stream,stream"),
     ("run", "boto3", "one", "wait"),
     ("run", "openai", "one", "mcp"),
     ("run", "boto3", "one", "asked"),
-    ("run", "openai", "gather", EIGHT),
     ("wrap", "anthropic", "gather", EIGHT),
     ("run", "boto3", "threads", FOUR),
-    ("run", "boto3", "fork+child", "stream"),
     ("install", "boto3", "spawn+child", "wait"),
     ("wrap", "boto3", "subprocess+child", "tool"),
     ("run", "boto3", "fork+both", "stream"),

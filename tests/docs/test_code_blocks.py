@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import long
 from support.pages import PAGES, Block, blocks, name_of
 
 HERE = Path(__file__).parent
@@ -27,8 +28,14 @@ OTHERS = ("hypothesispytest", "langsmith_plugin", "respx", "platformdirs", "time
 """Plugins of pytest that are here for other reasons; loading them takes longer than a page's tests."""
 
 
-@pytest.mark.timeout(900)  # a page starts dozens of processes, each of them with an SDK to import
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+LONGEST = ("docs/guides/fork.md", "docs/guides/replay.md", "docs/guides/testing.md")
+"""Pages that start dozens of processes, each of them with an SDK to import: a task of the long suite."""
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "page", [long(page) if name_of(page) in LONGEST else page for page in PAGES], ids=name_of
+)
 def test_the_code_on_the_page_runs_and_prints_what_it_says(page: Path, tmp_path: Path) -> None:
     reader = Reader(page, tmp_path)
     try:

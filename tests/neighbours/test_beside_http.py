@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.provider import Provider
 
 from .stage import INSIDE, Stage
@@ -23,6 +25,7 @@ def test_vcrpy_records_its_cassette_and_we_our_run(provider: Provider, tmp_path:
     stage.check({"install after": ["12 requests recorded of 14"]})
 
 
+@pytest.mark.long
 def test_vcrpy_plays_its_cassette(provider: Provider, tmp_path: Path) -> None:
     """Nothing goes over the wire; what passes us on its way to the cassette is recorded."""
     stations = tuple(name for name in LIBRARIES if name != "http.client")  # made before there is a cassette

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from reenact import Tap, Trace, lines, read_events, schema
 from reenact.capture.recorder.jsonable import jsonable, to_json
-from support.examples import up_to
+from support.examples import long, up_to
 
 numbers = st.one_of(
     st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**70), 2**70)
@@ -352,8 +352,8 @@ def test_values_json_cannot_hold_have_one_spelling_each() -> None:
     [
         lambda: [[0] * 1_000_000] * 1_000,
         lambda: [["x"] * 100_000] * 10_000,
-        lambda: [dict.fromkeys(map(str, range(100_000)), 0)] * 1_000,
-        lambda: shared(40),
+        long(lambda: [dict.fromkeys(map(str, range(100_000)), 0)] * 1_000),
+        long(lambda: shared(40)),
         lambda: [{RaisingRepr(): 1 for _ in range(3_000)}],
     ],
 )

@@ -13,13 +13,16 @@ LONG = os.environ.get("REENACT_LONG") == "1"
 
 
 def up_to(most: int) -> settings:
-    """So many examples of a property in the long suite, and a fourth of them in the short one."""
-    return settings(max_examples=most if LONG else most // 4)
+    """So many examples of a property in the long suite, and an eighth of them in the short one."""
+    return settings(max_examples=most if LONG else most // 8)
 
 
 def one_in(count: int, cases: Iterable[Any], first: int = 0) -> list[Any]:
     """All cases of a table; all but every `count`-th carry the mark `long`, and only the long suite tries them."""
-    return [case if n % count == first else long(case) for n, case in enumerate(cases)]
+    return [
+        case if n % count == first else long(*case) if isinstance(case, tuple) else long(case)
+        for n, case in enumerate(cases)
+    ]
 
 
 def long(*values: Any, **given: Any) -> Any:

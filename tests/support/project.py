@@ -62,6 +62,8 @@ OFF = (
 )
 """Plugins that have nothing to do with it and take their time."""
 QUICK = [word for name in OFF for word in ("-p", f"no:{name}")]
+IMPORTED = ("-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
+"""By the session of the suite itself, that is."""
 
 
 class Project:
@@ -90,7 +92,7 @@ class Project:
         with self._patch.context() as patch:
             for name, value in env.items():
                 patch.setenv(name, value)
-            result = self._pytester.runpytest_inprocess(*QUICK, "-p", "no:xdist", *args)
+            result = self._pytester.runpytest_inprocess(*QUICK, "-p", "no:xdist", *args, *IMPORTED)
         self.called = len(self._provider.log) - before
         self.printed = result.stdout.str() + result.stderr.str()
         self.exit = int(result.ret)
