@@ -13,7 +13,7 @@ GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "messages.md").read_tex
 
 def test_every_finding_is_in_the_guide() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \|", GUIDE.split("\n## Findings\n")[1], re.MULTILINE)
-    folder = Path(reenact.__file__).parent / "playback" / "rebuild"
+    folder = Path(reenact.__file__).parent / "messages"
     source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py")))
     made = set(re.findall(r'(?:say|Finding)\(\s*"([a-z-]+)"', source))
     assert {"cut", "rebuilt"} <= made
