@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 TESTED := $(VENV)/.tested
 unexport PYTHONDONTWRITEBYTECODE  # what is compiled once need not be compiled in every process
 
-.PHONY: demo compiled test test-long test-pythons test-versions test-frameworks test-neighbours bench check format clean
+.PHONY: demo compiled test test-long test-pythons test-versions test-frameworks test-neighbours bench check format house clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reenact needs Python 3.11 or newer; try: make PYTHON=python3.11")'
@@ -64,6 +64,10 @@ test-neighbours: .venvs/tracers/.ready
 # Older versions of the SDKs and libraries, each in an environment of its own under .venvs.
 test-versions: $(TESTED)
 	cd tests && ../$(BIN)/python -m versions
+
+# The order of the source tree in numbers; BEFORE=REV puts another commit beside it.
+house: $(TESTED)
+	PYTHONPATH=tests $(BIN)/python -m support.house $(if $(BEFORE),--before $(BEFORE)) $(if $(LIST),--list)
 
 bench: $(TESTED)
 	$(BIN)/python -m pip install -q --group bench

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import reenact
+from support.source_tree import Tree
 
 ROOT = Path(reenact.__file__).parent
 ROOT_MODULES = {
@@ -41,62 +42,155 @@ MAY_IMPORT = {
     "root": ROOT_MODULES,
 }  # fmt: skip
 """What each room may import, at the top of a file or inside a function."""
-LAZY_EXPORTS = "__init__.py"
-FILES = sorted(path for path in ROOT.rglob("*.py"))
+ROOT_ORDER = {
+    "schema": set(),
+    "errors": set(),
+    "lines": {"schema"},
+    "totals": {"schema", "lines", "wire"},
+    "extras": {"errors"},
+}
 
 
-def room(path: Path) -> str:
-    parts = path.relative_to(ROOT).parts
-    if len(parts) > 1:
-        return parts[0]
-    return path.stem if path.stem in MAY_IMPORT else "root"
+TREE = Tree(ROOT)
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """The rooms of reenact a file imports from, wherever in the file."""
-    package = ("reenact", *path.relative_to(ROOT).parts[:-1])
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            names = [*base, *(node.module or "").split(".")] if node.module else list(base)
-            if names[:1] == ["reenact"]:
-                found |= {names[1]} if len(names) > 1 and names[1] else {alias.name for alias in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("reenact.")}
+def room(module: str) -> str:
+    first = module.split(".")[0]
+    return first if first in MAY_IMPORT else "root"
+
+
+def wrong_layers(tree: Tree) -> dict[str, set[str]]:
+    """Modules that import a room above theirs, or public names from the package root."""
+    found = {}
+    for name, imports in tree.imports.items():
+        if name in ("", "__main__"):
+            continue  # the list of exports names every room, on first use only
+        allowed = MAY_IMPORT[room(name)]
+        bad = {module for module in imports if module and module.split(".")[0] not in allowed}
+        bad |= {f"reenact.{each}" for each in imports.get("", set()) - {"__version__"}}
+        if bad:
+            found[name] = bad
     return found
 
 
-def offenders(wrong: Callable[[Path], set[str]]) -> dict[str, set[str]]:
-    """Return what is wrong with each file, for the files with something wrong."""
-    return {str(path.relative_to(ROOT)): found for path in FILES if (found := wrong(path))}
+def root_modules_beyond_their_order(tree: Tree) -> dict[str, set[str]]:
+    """The root modules have an order, too: the bytes of a line know nothing of totals."""
+    return {
+        name: bad
+        for name, allowed in ROOT_ORDER.items()
+        if (bad := {module.split(".")[0] for module in tree.imports[name]} - allowed)
+    }
 
 
-def test_imports_point_down_the_layers() -> None:
-    public = set(reenact.__all__) | {"__version__"}
+def imports_by_string(tree: Tree) -> dict[str, set[str]]:
+    """``import_module("reenact…")`` and its like, which no other rule would see."""
+    found: dict[str, set[str]] = {}
+    for name, syntax in tree.trees.items():
+        if name in ("", "cli.main"):
+            continue  # the root's lazy names, and the table of commands
+        for node in ast.walk(syntax):
+            if (
+                isinstance(node, ast.Call)
+                and node.args
+                and call_name(node) in ("import_module", "__import__")
+            ):
+                text = ast.unparse(node.args[0]).lstrip("frb").strip("'\"")
+                if text.startswith((".", "reenact")):
+                    found.setdefault(name, set()).add(ast.unparse(node))
+    return found
 
-    def forbidden(path: Path) -> set[str]:
-        if path.name == LAZY_EXPORTS and room(path) == "root":
-            return set()  # the export list names every room, on first use only
-        if path.name == "__main__.py":
-            return set()
-        return imported_rooms(path) - MAY_IMPORT[room(path)] - public
 
-    assert offenders(forbidden) == {}
+def call_name(node: ast.Call) -> str:
+    return getattr(node.func, "id", "") or getattr(node.func, "attr", "")
+
+
+def prints(tree: Tree) -> dict[str, set[str]]:
+    """Only commands print; an entry that is called again prints its result, as the agent did."""
+    found: dict[str, set[str]] = {}
+    for name, syntax in tree.trees.items():
+        if room(name) in ("cli", "demo") or name == "playback.replay.enter":
+            continue
+        for node in ast.walk(syntax):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print":
+                found.setdefault(name, set()).add(f"line {node.lineno}")
+    return found
+
+
+def modules_in_cycles(tree: Tree) -> dict[str, set[str]]:
+    return {group[0]: set(group) for group in tree.cycles()}
+
+
+RULES = [
+    wrong_layers,
+    root_modules_beyond_their_order,
+    prints,
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_tree_keeps_to_the_rule(rule: Callable[[Tree], dict[str, set[str]]]) -> None:
+    assert rule(TREE) == {}
+
+
+MUTATIONS = {
+    "a reader inside the recorder": (
+        "capture.recorder.file",
+        "def f():\n    from ...tracefile.event import Event",
+        wrong_layers,
+    ),
+    "a root module that knows a provider": ("schema", "from .wire import routes", wrong_layers),
+    "a public name of the reader in capture": (
+        "capture.recorder.encode",
+        "from ... import Recording",
+        wrong_layers,
+    ),
+    "public names in wire": ("wire.routes", "def f():\n    from .. import Debugger, Tap", wrong_layers),
+    "an import by string": (
+        "tracefile.reader",
+        "import_module('reenact.capture.front.tap')",
+        imports_by_string,
+    ),
+    "a relative import by string": (
+        "playback.replay.plan",
+        "__import__(f'.{name}', __package__)",
+        imports_by_string,
+    ),
+    "a cycle inside a room": ("wire.sse", "def f():\n    from .streams import assemble", modules_in_cycles),
+    "lines that count totals": ("lines", "from .totals import Totals", root_modules_beyond_their_order),
+    "a library that prints": ("playback.fork.cut", "print('hello')", prints),
+    "a private attribute of another module": (
+        "debugger.session",
+        "def f(x): return x._gap_that_nobody_reads",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_breach_of_the_rules_is_seen(mutation: str) -> None:
+    name, line, rule = MUTATIONS[mutation]
+    changes = {name: TREE.files[name].read_text() + "\n" + line + "\n"}
+    if rule is None:
+        changes["debugger.stepper"] = (
+            TREE.files["debugger.stepper"].read_text() + "\n_gap_that_nobody_reads = 1\n"
+        )
+        assert Tree(ROOT, changes).private_reads()[name] == {"_gap_that_nobody_reads"}
+    else:
+        assert rule(Tree(ROOT, changes)) != rule(TREE)
 
 
 def test_no_third_party_import_at_the_top_of_a_file() -> None:
-    def third_party(path: Path) -> set[str]:
+    def third_party(name: str) -> set[str]:
         found = set()
-        for node in ast.parse(path.read_text()).body:
+        for node in TREE.trees[name].body:
             if isinstance(node, ast.Import):
                 found |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add((node.module or "").split(".")[0])
-        pytest_is_there = {"pytest"} if path.name == "pytest_plugin.py" else set()
+        pytest_is_there = {"pytest"} if name == "pytest_plugin" else set()
         return found - sys.stdlib_module_names - {"reenact"} - pytest_is_there
 
-    assert offenders(third_party) == {}
+    assert {name: found for name in TREE.files if (found := third_party(name))} == {}
 
 
 def test_no_module_bears_the_name_of_an_exported_function() -> None:
@@ -161,6 +255,16 @@ def test_a_first_event_loads_no_heavy_module_either(tmp_path: Path) -> None:
         "asyncio",
         "logging",
     }
+
+
+@pytest.mark.parametrize("name", ["Tap", "install"])
+def test_tap_and_install_load_neither_asyncio_nor_logging_nor_third_parties(
+    name: str, tmp_path: Path
+) -> None:
+    use = {"Tap": f"Tap({str(tmp_path / 'run.jsonl')!r})", "install": "install()"}[name]
+    new = isolated(f"from reenact import {name}; {use}; print(*(set(sys.modules) - before))")
+    assert not set(new) & {"asyncio", "logging"}
+    assert {each.split(".")[0] for each in new} - sys.stdlib_module_names <= {"reenact"}
 
 
 def test_importing_starts_nothing(tmp_path: Path) -> None:
