@@ -1,7 +1,4 @@
-"""Compressed streams made readable, also when they were cut in the middle.
-
-Capture keeps the bytes as they came over the wire.
-"""
+"""Content encodings of HTTP bodies, taken off and put on piece by piece."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any
 
 MOST = 256 << 20
 """More than this is not unpacked: a few kilobytes can claim to be terabytes."""
-_BLOCK = 4096
+_GZIP, _DEFLATE = ("gzip", "x-gzip"), "deflate"
 _LIBRARIES = {
     "br": (("brotli", "Decompressor", "process"), ("brotlicffi", "Decompressor", "process")),
     "zstd": (
@@ -22,101 +19,75 @@ _LIBRARIES = {
     ),
 }
 
+Unpack = Callable[[bytes], bytes]
 
-def decoded(data: bytes, content_encoding: str | None) -> tuple[bytes, str | None]:
-    """Return the data without its content encoding, and why not all of it could be read, if so.
 
-    A stream that was merely cut gives what came of it. What cannot be undone comes back as it is.
+def inflater(content_encoding: str) -> Unpack | None:
+    """Return what undoes an encoding piece by piece as the pieces arrive; None if that cannot be done.
+
+    It raises for data that is not in the encoding, and for more than ``MOST`` bytes of output.
     """
-    names = [name.strip().lower() for name in (content_encoding or "").split(",")]
-    for name in reversed(names):
+    steps: list[Unpack] = []
+    for name in reversed([name.strip().lower() for name in content_encoding.split(",")]):
         if name in ("", "identity", "none"):
             continue
-        data, why = _without(data, name)
-        if why is not None:
-            return data, why
-    return data, None
+        step = _Zlib(name).unpack if name in (*_GZIP, _DEFLATE) else _library(name)
+        if step is None:
+            return None
+        steps.append(step)
+    return _Chain(steps).unpack
 
 
-def _without(data: bytes, name: str) -> tuple[bytes, str | None]:
-    if not data:
-        return data, None
-    if name in ("gzip", "x-gzip"):
-        if not data.startswith(b"\x1f\x8b"[: len(data)]):
-            return data, f"not {name}, though its header says so"
-        return _inflated(data, 31, name)
-    if name == "deflate":
-        # By the book zlib's format; some servers send the bare one.
-        zlibs = data[0] & 15 == 8 and int.from_bytes(data[:2].ljust(2, b"\x01"), "big") % 31 == 0
-        return _inflated(data, 15 if zlibs else -15, name)
-    if name in _LIBRARIES:
-        unpack = _library(name)
-        if unpack is None:
-            return data, f"{name} cannot be decoded here: none of {_names(name)} is installed"
-        return _unpacked(data, unpack, name)
-    return data, f"content encoding {name[:40]!r} is unknown"
+class _Chain:
+    """Several encodings one after another, seldom more than one."""
+
+    def __init__(self, steps: list[Unpack]) -> None:
+        self._steps = steps
+        self._size = 0
+
+    def unpack(self, data: bytes) -> bytes:
+        for step in self._steps:
+            data = step(data)
+        self._size += len(data)
+        if self._size > MOST:
+            raise ValueError(f"unpacked no further than {MOST >> 20} MB")
+        return data
 
 
-def _inflated(data: bytes, window: int, name: str) -> tuple[bytes, str | None]:
-    unpacker = zlib.decompressobj(window)
+class _Zlib:
+    """gzip, whose members may follow one another, or deflate, by the book zlib's format, at times bare."""
 
-    def unpack(block: bytes) -> bytes:
-        nonlocal unpacker
+    def __init__(self, name: str) -> None:
+        self._is_gzip = name in _GZIP
+        self._unpacker: Any = None
+
+    def unpack(self, data: bytes) -> bytes:
         found = []
-        while block:
-            if unpacker.eof:
-                if window != 31 or not block.startswith(b"\x1f\x8b"[: len(block)]):
+        while data:
+            if self._unpacker is None:
+                bare = not self._is_gzip and data[0] & 15 != 8
+                self._unpacker = zlib.decompressobj(31 if self._is_gzip else -15 if bare else 15)
+            if self._unpacker.eof:
+                if not self._is_gzip or not data.startswith(b"\x1f\x8b"[: len(data)]):
                     break  # padding after the end
-                unpacker = zlib.decompressobj(window)  # gzip members may follow one another
-            found.append(unpacker.decompress(block))
-            block = unpacker.unused_data
+                self._unpacker = zlib.decompressobj(31)
+            found.append(self._unpacker.decompress(data))
+            data = self._unpacker.unused_data
         return b"".join(found)
 
-    return _unpacked(data, unpack, name)
 
-
-def _library(name: str) -> Callable[[bytes], bytes] | None:
+def _library(name: str) -> Unpack | None:
     """Return the decompression of the first library there; who asked for this encoding has one."""
-    for module, factory, method in _LIBRARIES[name]:
+    for module, factory, method in _LIBRARIES.get(name, ()):
         try:
             unpacker: Any = getattr(import_module(module), factory)()
             if module == "zstandard":
                 unpacker = unpacker.decompressobj()
         except (ImportError, AttributeError):
             continue
-        unpack: Callable[[bytes], bytes] = getattr(unpacker, method)
+        unpack: Unpack = getattr(unpacker, method)
         return unpack
     return None
-
-
-def _names(name: str) -> str:
-    return ", ".join(module for module, _, _ in _LIBRARIES[name])
-
-
-def _unpacked(data: bytes, unpack: Callable[[bytes], bytes], name: str) -> tuple[bytes, str | None]:
-    """Unpack block by block, so that what came before an error is kept."""
-    found: list[bytes] = []
-    size = 0
-    for at in range(0, len(data), _BLOCK):
-        try:
-            block = unpack(data[at : at + _BLOCK])
-        except Exception as error:  # each library has its own
-            if not found:
-                return data, f"not {name}, though its header says so ({error})"
-            return b"".join(found), f"{name} data broken after byte {at} ({error})"
-        found.append(block)
-        size += len(block)
-        if size > MOST:
-            return b"".join(found), f"unpacked no further than {MOST >> 20} MB"
-    return b"".join(found), None
-
-
-def inflater(content_encoding: str) -> Callable[[bytes], bytes] | None:
-    """Return what undoes an encoding piece by piece as the pieces arrive; None if that cannot be done."""
-    name = content_encoding.strip().lower()
-    if name in ("gzip", "x-gzip", "deflate"):
-        return zlib.decompressobj(47).decompress
-    return _library(name) if name in _LIBRARIES else None
 
 
 def packed(pieces: list[bytes], content_encoding: str, *, is_whole: bool) -> list[bytes] | None:

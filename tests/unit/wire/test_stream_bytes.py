@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-from reenact.wire.inflate import decoded
+from reenact.wire.inflate import inflater
 from reenact.wire.streams import assemble, stream_kind
 from support.streams import (
     ANTHROPIC_BODY,
@@ -236,6 +236,17 @@ class TestTime:
         assert seconds(large) < 30 * seconds(small) + 0.02
 
 
+def unpacked(data, encoding, size=4096):
+    """What capture keeps of a body that arrives in pieces, and why no more of it."""
+    unpack, found = inflater(encoding), []
+    for at in range(0, len(data), size):
+        try:
+            found.append(unpack(data[at : at + size]))
+        except Exception as error:
+            return b"".join(found), str(error)
+    return b"".join(found), None
+
+
 class TestCompression:
     DATA = sse(*ANTHROPIC_EVENTS * 20)
 
@@ -244,22 +255,23 @@ class TestCompression:
         packer = zlib.compressobj(wbits=-15)
         return packer.compress(data) + packer.flush()
 
-    @pytest.mark.parametrize("name", ["gzip", "GZIP", "x-gzip", "deflate", "raw", "identity", "", None])
-    def test_whole(self, name):
+    @pytest.mark.parametrize("size", [1, 7, 4096])
+    @pytest.mark.parametrize("name", ["gzip", "GZIP", "x-gzip", "deflate", "raw", "identity", ""])
+    def test_whole(self, name, size):
         packed = {
             "gzip": gzip.compress,
             "x-gzip": gzip.compress,
             "deflate": zlib.compress,
             "raw": self.raw_deflate,
-        }.get((name or "").lower(), bytes)(self.DATA)
-        assert decoded(packed, "deflate" if name == "raw" else name) == (self.DATA, None)
+        }.get(name.lower(), bytes)(self.DATA)
+        assert unpacked(packed, "deflate" if name == "raw" else name, size) == (self.DATA, None)
 
     @pytest.mark.parametrize("name", ["gzip", "deflate", "raw"])
     def test_cut_anywhere(self, name):
         pack = {"gzip": gzip.compress, "deflate": zlib.compress, "raw": self.raw_deflate}[name]
         packed = pack(self.DATA)
         for at in range(0, len(packed), 7):
-            data, why = decoded(packed[:at], "deflate" if name == "raw" else name)
+            data, why = unpacked(packed[:at], "deflate" if name == "raw" else name)
             assert why is None
             assert self.DATA.startswith(data)
         assert len(data) > len(self.DATA) / 2
@@ -267,45 +279,44 @@ class TestCompression:
     def test_flushed_pieces_are_all_there_when_cut(self):
         packer = zlib.compressobj(wbits=31)
         sent = packer.compress(sse(CHAT_EVENTS[1])) + packer.flush(zlib.Z_SYNC_FLUSH)
-        assert content(decoded(sent, "gzip")[0]) == "Grüße"
+        assert content(unpacked(sent, "gzip")[0]) == "Grüße"
 
-    def test_gzip_members_one_after_another_and_padding(self):
+    @pytest.mark.parametrize("size", [1, 7, 4096])
+    def test_gzip_members_one_after_another_and_padding(self, size):
         data = gzip.compress(b"a" * 9000) + gzip.compress(b"b") + b"\0\0"
-        assert decoded(data, "gzip") == (b"a" * 9000 + b"b", None)
+        assert unpacked(data, "gzip", size) == (b"a" * 9000 + b"b", None)
 
     def test_two_encodings(self):
-        assert decoded(gzip.compress(zlib.compress(b"abc")), "deflate, gzip") == (b"abc", None)
+        assert unpacked(gzip.compress(zlib.compress(b"abc")), "deflate, gzip") == (b"abc", None)
 
-    def test_what_is_not_packed_comes_back_as_it_is(self):
-        assert decoded(b"data: x", "gzip") == (b"data: x", "not gzip, though its header says so")
-        data, why = decoded(b"\xff\xff data", "deflate")
-        assert data == b"\xff\xff data"
-        assert why.startswith("not deflate, though its header says so")
+    @pytest.mark.parametrize(("data", "name"), [(b"data: x", "gzip"), (b"\xff\xff data", "deflate")])
+    def test_what_is_not_packed_is_refused(self, data, name):
+        found, why = unpacked(data, name)
+        assert found == b"" and why is not None
 
     def test_broken_data_gives_what_came_before(self):
         noise = b"".join(zlib.crc32(b"%d" % n).to_bytes(4, "big") for n in range(20_000))
         packed = bytearray(gzip.compress(noise))
         packed[50_000:50_100] = b"\xff" * 100
-        data, why = decoded(bytes(packed), "gzip")
+        data, why = unpacked(bytes(packed), "gzip")
         assert noise.startswith(data[:40_000]) and len(data) > 40_000
-        assert why.startswith("gzip data broken after byte")
+        assert why is not None
 
     def test_a_bomb_is_not_unpacked(self, monkeypatch):
         monkeypatch.setattr("reenact.wire.inflate.MOST", 1 << 20)
-        data, why = decoded(gzip.compress(b"\0" * (20 << 20)), "gzip")
-        assert len(data) < 8 << 20
+        data, why = unpacked(gzip.compress(b"\0" * (20 << 20)), "gzip", 64)
+        assert len(data) <= 1 << 20
         assert why == "unpacked no further than 1 MB"
 
     @pytest.mark.parametrize("name", ["br", "zstd"])
     def test_encodings_of_libraries_that_are_absent(self, name, monkeypatch):
         for module in ("brotli", "brotlicffi", "compression.zstd", "backports.zstd", "zstandard"):
             monkeypatch.setitem(sys.modules, module, None)
-        data, why = decoded(b"xyz", name)
-        assert data == b"xyz"
-        assert why.startswith(f"{name} cannot be decoded here: none of ")
+        assert inflater(name) is None
 
     def test_an_unknown_encoding(self):
-        assert decoded(b"x", "rot13") == (b"x", "content encoding 'rot13' is unknown")
+        assert inflater("rot13") is None
+        assert inflater("gzip, rot13") is None
 
 
 class TestKind:
