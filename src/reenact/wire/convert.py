@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .json_values import as_text as text_of_value
-from .json_values import call_text, mapping, mappings, string, words
+from .json_values import call_text, mapping, mappings, plain_text, string
 from .messages import content_parts, message_parts, role_of
 from .neutral import (
     Conversation,
@@ -146,7 +146,7 @@ _PLAIN_FORMS = (
 def _read_message(conversation: Conversation, message: dict[str, Any]) -> None:
     role, lost = role_of(message), conversation.lost
     if role == "system":
-        conversation.add_system(words(message.get("content")))
+        conversation.add_system(plain_text(message.get("content")))
         return
     if message.get("refusal"):
         lost.add("the mark of a refusal, whose text is kept")

@@ -13,7 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from .assembler import Problems
-from .json_values import mapping, string, words
+from .json_values import mapping, plain_text, string
 from .sse import Event, json_bytes
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
@@ -77,7 +77,7 @@ def _event(frame: bytes, headers_length: int) -> dict[str, Any] | None:
     kind = headers.get(":message-type")
     if kind in ("exception", "error"):
         name = headers.get(":exception-type") or headers.get(":error-code")
-        message = words((payload or {}).get("message")) or headers.get(":error-message", "")
+        message = plain_text((payload or {}).get("message")) or headers.get(":error-message", "")
         return {**(payload or {}), "__type": name or kind, "message": message}
     name = headers.get(":event-type")
     if not name or payload is None:
@@ -130,11 +130,11 @@ def exception(event: dict[str, Any]) -> tuple[str, str] | None:
     """Return (type, message) if the event is an exception, as a frame or as SDKs spell it."""
     name = event.get("__type")
     if isinstance(name, str):
-        return name, words(event.get("message"))
+        return name, plain_text(event.get("message"))
     if len(event) == 1:
         for key, value in event.items():
             if key.endswith("Exception"):
-                return key, words(mapping(value).get("message"))
+                return key, plain_text(mapping(value).get("message"))
     return None
 
 

@@ -37,7 +37,7 @@ def string(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def decoded(arguments: object) -> object:
+def parsed_arguments(arguments: object) -> object:
     """Return a tool's arguments as data; a string that is not JSON stays as it is."""
     if not isinstance(arguments, str):
         return arguments
@@ -112,12 +112,12 @@ _encode = _encoder()
 
 def call_text(name: object, args: object) -> str:
     """Return a tool use as ``name({"key": "value"})``."""
-    args = decoded(args)
+    args = parsed_arguments(args)
     shown = args if isinstance(args, str) else "" if args is None or args == {} else as_json(args)
     return f"{string(name) or 'tool'}({shown})"
 
 
-def words(value: object) -> str:
+def plain_text(value: object) -> str:
     """Return what a person would read of a string or of a list of text parts.
 
     Our own stand-ins are read too: of a long string moved to a blob the head is known.
@@ -127,11 +127,11 @@ def words(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, list):
-        return "\n".join(filter(None, map(_words_of_item, value)))
-    return _words_of_item(value)
+        return "\n".join(filter(None, map(_text_of_item, value)))
+    return _text_of_item(value)
 
 
-def _words_of_item(item: object) -> str:
+def _text_of_item(item: object) -> str:
     if isinstance(item, str):
         return item
     if isinstance(item, dict):
@@ -147,6 +147,6 @@ def _words_of_item(item: object) -> str:
     return as_json(item)
 
 
-def pieces_of(text: object, size: int = 40) -> list[str]:
+def text_pieces(text: object, size: int = 40) -> list[str]:
     """Return a text as a stream would hand it out; nothing for what is no text."""
     return [text[at : at + size] for at in range(0, len(text), size)] if isinstance(text, str) else []

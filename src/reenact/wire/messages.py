@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .json_values import call_text, mapping, mappings, string, words
+from .json_values import call_text, mapping, mappings, plain_text, string
 from .neutral import (  # fmt: skip
     OTHER,
     REASONING,
@@ -52,13 +52,13 @@ def message_parts(message: object, lost: Losses | None = None) -> Iterator[Part]
     elif item:
         yield part_of(item, lost)
     elif message:
-        yield Text(words(message))
+        yield Text(plain_text(message))
 
 
 def content_parts(content: object, lost: Losses | None = None) -> Iterator[Part]:
     """Yield the parts of a content: a text, a list of parts, or one part."""
     for item in content if isinstance(content, list) else [] if content is None else [content]:
-        yield part_of(item, lost) if isinstance(item, dict) else Text(words(item))
+        yield part_of(item, lost) if isinstance(item, dict) else Text(plain_text(item))
 
 
 def part_of(part: dict[str, Any], lost: Losses | None = None) -> Part:
@@ -74,7 +74,7 @@ def part_of(part: dict[str, Any], lost: Losses | None = None) -> Part:
         found = provider.part(part)
         if found is not None:
             return found
-    return Other(f"a part of type {kind or next(iter(part), 'unknown')}", words(part) if part else "")
+    return Other(f"a part of type {kind or next(iter(part), 'unknown')}", plain_text(part) if part else "")
 
 
 def role_of(message: object) -> str:
@@ -108,7 +108,7 @@ def readable(part: Part) -> tuple[str, str]:
     if isinstance(part, ToolUse):
         return TOOL, call_text(part.name, part.args)
     if isinstance(part, ToolResult):
-        return RESULT, words(part.value)
+        return RESULT, plain_text(part.value)
     return (OTHER, "[image]") if isinstance(part, Image) else (part.kind, part.text)
 
 

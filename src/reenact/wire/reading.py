@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..schema import LISTS
-from .json_values import mapping, mappings, string, words
+from .json_values import mapping, mappings, plain_text, string
 from .messages import message_parts, readable, role_of
 from .neutral import REASONING, TEXT, ToolResult, ToolUse, Usage, count, token_usage
 from .providers import (
@@ -63,9 +63,9 @@ def provider_of_request(body: object, url: str | None = None) -> str | None:
             if path.endswith(ending):
                 return name
     request = mapping(body)
-    for module in PROVIDERS:
-        if module.is_request(request):
-            return module.NAME
+    for provider in PROVIDERS:
+        if provider.is_request(request):
+            return provider.NAME
     if not isinstance(request.get("messages"), list):
         return None
     model = string(request.get("model")) or ""
@@ -77,9 +77,9 @@ def provider_of_request(body: object, url: str | None = None) -> str | None:
 def provider_of_response(body: object) -> str | None:
     """Return whose shape an answer or an error body has."""
     response = _object(body)
-    for module in PROVIDERS:
-        if module.is_response(response):
-            return module.NAME
+    for provider in PROVIDERS:
+        if provider.is_response(response):
+            return provider.NAME
     return None
 
 
@@ -92,11 +92,11 @@ def _object(body: object) -> dict[str, Any]:
 
 def provider_of_answer(body: object, provider: str | None = None) -> str | None:
     """Return the provider whose answer this is: the named one if it fits, else found by shape."""
-    module = _module(_object(body), provider)
-    return module.NAME if module is not None else None
+    reader = _reader_of(_object(body), provider)
+    return reader.NAME if reader is not None else None
 
 
-def _module(body: dict[str, Any], provider: str | None) -> Provider | None:
+def _reader_of(body: dict[str, Any], provider: str | None) -> Provider | None:
     """Return the provider file that reads the answer; a name that does not fit it gives way to shape."""
     named = BY_NAME.get(provider) if isinstance(provider, str) else None
     if named is not None and named.is_response(body):
@@ -108,17 +108,17 @@ def _module(body: dict[str, Any], provider: str | None) -> Provider | None:
 class Reading:
     """An answer with its provider, known by name or found by shape."""
 
-    __slots__ = ("_body", "_module", "_uses")
+    __slots__ = ("_body", "_reader", "_uses")
 
     def __init__(self, body: object, provider: str | None = None) -> None:
         self._body = _object(body)
-        self._module = _module(self._body, provider)
+        self._reader = _reader_of(self._body, provider)
         self._uses: list[ToolUse] | None = None
 
     def usage(self) -> Usage | None:
         """Return neutral usage: input (uncached), output (with reasoning), cache_read, cache_write,
         reasoning; a count the body does not tell is left out."""
-        found = self._module.usage(self._body) if self._module is not None else None
+        found = self._reader.usage(self._body) if self._reader is not None else None
         found = found or usage_from_raw(self._body.get("usage"))
         if found is None and "input" in (bare := usage_from_raw(self._body) or {}) and "output" in bare:
             return bare  # only both together: an answer that counts tokens has spent none
@@ -127,13 +127,13 @@ class Reading:
     def stop_reason(self) -> str | None:
         """Return why the model stopped: ``end_turn tool_use max_tokens stop_sequence refusal
         content_filter pause error``, or the provider's own word where none of these says it."""
-        if self._module is None:
+        if self._reader is None:
             return None
-        return self._module.stop_reason(self._body, bool(self.tool_uses()))
+        return self._reader.stop_reason(self._body, bool(self.tool_uses()))
 
     def error(self) -> tuple[str | None, str] | None:
         """Return (type, message) if the body is an error or carries one; the type is None if unnamed."""
-        return self._module.error_of(self._body) if self._module is not None else None
+        return self._reader.error_of(self._body) if self._reader is not None else None
 
     def tool_uses(self) -> list[ToolUse]:
         """Return the tools it asks the agent to run, in order: those without a result in the same answer.
@@ -148,7 +148,7 @@ class Reading:
 
     def answers(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the parts that an agent appends to its next request, as (pointer, object)."""
-        return self._module.answers(self._body) if self._module is not None else []
+        return self._reader.answers(self._body) if self._reader is not None else []
 
 
 def usage(body: object, provider: str | None = None) -> Usage | None:
@@ -169,10 +169,10 @@ def usage_from_raw(raw: object) -> Usage | None:
     inside = "input_tokens_details" in counts or "cached_input_tokens" in counts
     if inside or "reasoning_tokens" in details:
         return openai_responses.usage_from_raw(counts)
-    likely = next((module for name, module in _COUNTED_AS if name in counts), None)
+    likely = next((reader for name, reader in _COUNTED_AS if name in counts), None)
     others: tuple[Provider, ...] = (openai_chat, gemini, bedrock, ollama, anthropic)
-    for module in (likely, *others) if likely is not None else others:
-        found = module.usage_from_raw(counts)
+    for reader in (likely, *others) if likely is not None else others:
+        found = reader.usage_from_raw(counts)
         if found is not None and ("input" in found or "output" in found):
             return found
     return None
@@ -238,12 +238,12 @@ def text(body: object, provider: str | None = None) -> str:
         if error or not isinstance(body, list):
             return _error_text(error) if error else joined_text([body])
         return joined_text(body if any("role" in mapping(item) for item in body) else [{"content": body}])
-    module = _module(body, provider)
-    if module is not None and module.is_response(body):
+    reader = _reader_of(body, provider)
+    if reader is not None and reader.is_response(body):
         found = (
-            joined_text([*module.messages(body)]) if module.answers(body) or not module.error_of(body) else ""
+            joined_text([*reader.messages(body)]) if reader.answers(body) or not reader.error_of(body) else ""
         )
-        return found or _error_text(module.error_of(body))
+        return found or _error_text(reader.error_of(body))
     key = conversation_key(body)
     if key:
         return joined_text(_newest(body[key]))
@@ -294,7 +294,7 @@ def system_text(value: object) -> str:
     value = value.get("parts", value) if isinstance(value, dict) else value
     if isinstance(value, list):  # Bedrock puts a mark for its cache among the blocks
         value = [block for block in value if "cachePoint" not in mapping(block)]
-    return words(value)
+    return plain_text(value)
 
 
 def tool_declarations(value: object) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -12,7 +12,7 @@ from ...tracefile import status as states
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import Event
 from ...tracefile.text import arguments, compact, count, cut, milliseconds, plain, seconds, width_of
-from ...wire.json_values import as_json, canonical, string, words
+from ...wire.json_values import as_json, canonical, plain_text, string
 from ..output import Output
 from .event_line import address, describe, error_text, is_huge, offset_text
 from .page import Entry, Page
@@ -88,8 +88,8 @@ def comparable(text: str) -> str:
 def result_text(value: Any) -> str:
     """Return what a tool gave as the model was told it: the words of its parts, else JSON."""
     parts = value if type(value) is list else None
-    if parts and all(type(part) is dict and words(part.get("text")) for part in parts):
-        return "\n".join(words(part.get("text")) for part in parts)
+    if parts and all(type(part) is dict and plain_text(part.get("text")) for part in parts):
+        return "\n".join(plain_text(part.get("text")) for part in parts)
     return value if type(value) is str else as_json(value)
 
 

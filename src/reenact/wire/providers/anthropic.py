@@ -12,13 +12,13 @@ from ..assembler import Assembler, Problems, Texts, fill, grow, index_of
 from ..json_values import (
     as_text,
     call_text,
-    decoded,
     mapping,
     mappings,
-    pieces_of,
+    parsed_arguments,
+    plain_text,
     some_messages,
     string,
-    words,
+    text_pieces,
 )
 from ..neutral import (
     RESULT,
@@ -127,7 +127,7 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     error = body.get("error")
     if not isinstance(error, dict):
         return None
-    return string(error.get("type")), words(error.get("message"))
+    return string(error.get("type")), plain_text(error.get("message"))
 
 
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -147,28 +147,30 @@ def part(block: dict[str, Any]) -> Part | None:
     """Return what a content block is; None if it is not one of Anthropic's."""
     kind = string(block.get("type")) or ""
     if kind == "text":
-        return Text(words(block.get("text")))
+        return Text(plain_text(block.get("text")))
     if kind == "tool_use":
-        return ToolUse(string(block.get("id")), string(block.get("name")) or "", decoded(block.get("input")))
+        return ToolUse(
+            string(block.get("id")), string(block.get("name")) or "", parsed_arguments(block.get("input"))
+        )
     if kind == "tool_result":
         failed = block.get("is_error") is True
         return ToolResult(string(block.get("tool_use_id")), None, block.get("content"), failed)
     if kind in ("thinking", "redacted_thinking"):
         signed = kind == "redacted_thinking" or "signature" in block
-        text = words(block.get("thinking"))
+        text = plain_text(block.get("thinking"))
         return Reasoning(text, "a thinking block with its signature") if signed else Reasoning(text)
     if kind.endswith("tool_use"):
         run = f"a block of a tool the provider ran ({kind})"
         return Other(run, call_text(block.get("name"), block.get("input")), TOOL)
     if kind.endswith("tool_result"):
-        return Other(f"a block of a tool the provider ran ({kind})", words(block.get("content")), RESULT)
+        return Other(f"a block of a tool the provider ran ({kind})", plain_text(block.get("content")), RESULT)
     if kind == "compaction":
-        return Other("a block of type compaction", words(block.get("content")), TEXT)
+        return Other("a block of type compaction", plain_text(block.get("content")), TEXT)
     source = mapping(block.get("source"))
     image = Image(string(source.get("media_type")), string(source.get("data")), string(source.get("url")))
     if kind == "image" and (image.data or image.url):
         return image
-    return Other(f"a block of type {kind}", words(block)) if kind in _OTHER_BLOCKS else None
+    return Other(f"a block of type {kind}", plain_text(block)) if kind in _OTHER_BLOCKS else None
 
 
 def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:
@@ -310,7 +312,7 @@ class StreamAssembler(Assembler):
         for block in self._content:
             pieces = self._inputs.get(id(block), {}).get("json")
             if pieces:
-                block["input"] = decoded(pieces)
+                block["input"] = parsed_arguments(pieces)
         message = {"type": "message", "role": "assistant", **(self._message or {})}
         return {**message, "content": self._content}
 
@@ -356,7 +358,7 @@ def _begun_block(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, 
         return started, deltas + ([{"type": "signature_delta", "signature": signed}] if signed else [])
     if kind.endswith("tool_use"):
         args = block.get("input")
-        pieces = pieces_of(json.dumps(args)) if args not in (None, {}) else []
+        pieces = text_pieces(json.dumps(args)) if args not in (None, {}) else []
         deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces]]
         return {**block, "input": {}}, deltas
     return block, []
@@ -364,7 +366,7 @@ def _begun_block(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, 
 
 def _texts(kind: str, block: dict[str, Any]) -> list[dict[str, Any]]:
     text = string(block.get(kind)) or ""
-    return [{"type": f"{kind}_delta", kind: piece} for piece in pieces_of(text)]
+    return [{"type": f"{kind}_delta", kind: piece} for piece in text_pieces(text)]
 
 
 def restream(body: dict[str, Any], url: str | None) -> list[bytes]:

@@ -12,13 +12,13 @@ from ..assembler import Assembler, Problems, fill, grow, index_of, object_in
 from ..json_values import (
     as_text,
     call_text,
-    decoded,
     mapping,
     mappings,
-    pieces_of,
+    parsed_arguments,
+    plain_text,
     some_messages,
     string,
-    words,
+    text_pieces,
 )
 from ..neutral import (
     TOOL,
@@ -121,7 +121,7 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     """Return (type, message); on the wire the type is in a header, so it is often unknown here."""
     error = body.get("Error")
     if isinstance(error, dict):
-        return string(error.get("Code")), words(error.get("Message"))
+        return string(error.get("Code")), plain_text(error.get("Message"))
     message = body.get("message", body.get("Message"))
     if not isinstance(message, str):
         return None
@@ -146,16 +146,18 @@ def part(block: dict[str, Any]) -> Part | None:
     if isinstance(use, dict):
         if use.get("type") == "server_tool_use":
             return Other("a block of type toolUse", call_text(use.get("name"), use.get("input")), TOOL)
-        return ToolUse(string(use.get("toolUseId")), string(use.get("name")) or "", decoded(use.get("input")))
+        return ToolUse(
+            string(use.get("toolUseId")), string(use.get("name")) or "", parsed_arguments(use.get("input"))
+        )
     if isinstance(result, dict):
         failed = result.get("status") == "error"
         return ToolResult(string(result.get("toolUseId")), None, result.get("content"), failed)
     if "text" in block:
-        return Text(words(block["text"]))
+        return Text(plain_text(block["text"]))
     if "json" in block:
         return Text(as_text(block["json"]))
     if isinstance(reasoning, dict):
-        text = words(mapping(reasoning.get("reasoningText")).get("text"))
+        text = plain_text(mapping(reasoning.get("reasoningText")).get("text"))
         return Reasoning(text, "a thinking block with its signature")
     if "cachePoint" in block:
         return Other("a cache marker", "[cachePoint]")
@@ -193,7 +195,7 @@ def system_value(old: Any, text: str) -> Any:
 
 def with_result(block: dict[str, Any], text: str) -> dict[str, Any]:
     """Return the block that is a result with another text, which is no error any more."""
-    old, value = block["toolResult"], decoded(text) if text.strip() else text
+    old, value = block["toolResult"], parsed_arguments(text) if text.strip() else text
     status = {"status": "success"} if "status" in old else {}
     as_object = isinstance(value, dict) and any("json" in each for each in mappings(old.get("content")))
     return {
@@ -303,7 +305,7 @@ def _finished(block: dict[str, Any]) -> dict[str, Any]:
     """Return a block as it stands in an answer that was not streamed."""
     use = block.get("toolUse")
     if isinstance(use, dict):
-        use["input"] = decoded(use.get("input", ""))
+        use["input"] = parsed_arguments(use.get("input", ""))
     if "citations" in block:
         text = [{"text": block["text"]}] if "text" in block else []
         return {"citationsContent": {"content": text, "citations": block["citations"]}}
@@ -350,7 +352,7 @@ def _begun_block(block: dict[str, Any]) -> tuple[dict[str, Any] | None, list[dic
         if key == "text":
             return None, _texts(value)
         if key == "toolUse":
-            pieces = pieces_of(json.dumps(content.get("input", {})))
+            pieces = text_pieces(json.dumps(content.get("input", {})))
             begun = {name: value for name, value in content.items() if name != "input"}
             return {key: begun}, [{key: {"input": piece}} for piece in pieces]
         if key == "toolResult":
@@ -360,17 +362,17 @@ def _begun_block(block: dict[str, Any]) -> tuple[dict[str, Any] | None, list[dic
             return None, [{key: delta} for delta in _reasoning(content)]
         if key == "citationsContent":
             cited = [{"citation": each} for each in mappings(content.get("citations"))]
-            return None, _texts(words(content.get("content"))) + cited
+            return None, _texts(plain_text(content.get("content"))) + cited
     return None, [block]
 
 
 def _texts(text: object) -> list[dict[str, Any]]:
-    return [{"text": piece} for piece in pieces_of(text) or [""]]
+    return [{"text": piece} for piece in text_pieces(text) or [""]]
 
 
 def _reasoning(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
     text = mapping(block.get("reasoningText"))
-    for piece in pieces_of(text.get("text")):
+    for piece in text_pieces(text.get("text")):
         yield {"text": piece}
     if string(text.get("signature")):
         yield {"signature": text["signature"]}

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import sse
 from ..assembler import Assembler, Problems, fill, index_of
-from ..json_values import mapping, mappings, pieces_of, string, words
+from ..json_values import mapping, mappings, plain_text, string, text_pieces
 from ..neutral import count, token_usage, uncached
 from . import openai_chat
 
@@ -76,7 +76,7 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     message = body.get("message")
     if isinstance(message, str):
         return None, message
-    return (None, words(body["error"])) if string(body.get("error")) else None
+    return (None, plain_text(body["error"])) if string(body.get("error")) else None
 
 
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -167,15 +167,15 @@ def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     lists: dict[str, Any] = {key: [] for key in _LISTS if type(message.get(key)) is list}
     begun = {**message, **lists, **({"tool_plan": ""} if "tool_plan" in message else {})}
     yield {"type": "message-start", "id": body.get("id"), "delta": {"message": begun}}
-    for piece in pieces_of(message.get("tool_plan")):
+    for piece in text_pieces(message.get("tool_plan")):
         yield {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": piece}}}
     for index, block in enumerate(mappings(message.get("content"))):
         texts = [key for key in ("text", "thinking") if type(block.get(key)) is str]
-        pieces = [{key: piece} for key in texts for piece in pieces_of(block[key])]
+        pieces = [{key: piece} for key in texts for piece in text_pieces(block[key])]
         yield from _list("content", index, {**block, **dict.fromkeys(texts, "")}, pieces)
     for index, call in enumerate(mappings(message.get("tool_calls"))):
         function = mapping(call.get("function"))
-        arguments = [{"function": {"arguments": piece}} for piece in pieces_of(function.get("arguments"))]
+        arguments = [{"function": {"arguments": piece}} for piece in text_pieces(function.get("arguments"))]
         empty = {**call, "function": {**function, "arguments": ""}}
         yield from _list("tool_calls", index, empty, arguments)
     for index, citation in enumerate(mappings(message.get("citations"))):

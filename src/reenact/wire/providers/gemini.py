@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import sse
 from ..assembler import Assembler, Problems, fill, index_of, object_in
-from ..json_values import decoded, mapping, mappings, pieces_of, string, words
+from ..json_values import mapping, mappings, parsed_arguments, plain_text, string, text_pieces
 from ..neutral import (
     RESULT,
     TEXT,
@@ -137,7 +137,7 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     if not isinstance(error, dict):
         return None
     code = count(error.get("code"))
-    return string(error.get("status")) or (f"http_{code}" if code else None), words(error.get("message"))
+    return string(error.get("status")) or (f"http_{code}" if code else None), plain_text(error.get("message"))
 
 
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -160,14 +160,14 @@ def part(part: dict[str, Any]) -> Part | None:
     call, response = field(part, "functionCall"), field(part, "functionResponse")
     if isinstance(call, dict):
         args = call.get("args")
-        decoded_args = {} if args is None else decoded(args)
+        decoded_args = {} if args is None else parsed_arguments(args)
         return ToolUse(string(call.get("id")), string(call.get("name")) or "", decoded_args)
     if isinstance(response, dict):
         value = response.get("response")
         failed = isinstance(value, dict) and value.get("error") is not None
         return ToolResult(string(response.get("id")), string(response.get("name")), value, failed)
     if "text" in part:
-        text = words(part["text"])
+        text = plain_text(part["text"])
         is_thought = part.get("thought") is True
         return Reasoning(text, "a thinking block with its signature") if is_thought else Text(text)
     return _other_part(part)
@@ -176,9 +176,9 @@ def part(part: dict[str, Any]) -> Part | None:
 def _other_part(part: dict[str, Any]) -> Part | None:
     code, result = field(part, "executableCode"), field(part, "codeExecutionResult")
     if isinstance(code, dict):
-        return Other("a part of type executableCode", words(code.get("code")), TEXT)
+        return Other("a part of type executableCode", plain_text(code.get("code")), TEXT)
     if isinstance(result, dict):
-        return Other("a part of type codeExecutionResult", words(result.get("output")), RESULT)
+        return Other("a part of type codeExecutionResult", plain_text(result.get("output")), RESULT)
     for name in ("inlineData", "fileData"):
         if field(part, name) is not None:
             data = mapping(field(part, name))
@@ -222,7 +222,7 @@ def system_value(old: Any, text: str) -> Any:
 def with_result(part: dict[str, Any], text: str) -> dict[str, Any]:
     """Return the part that is a result with another text, under the key that the old one is under."""
     key = "functionResponse" if "functionResponse" in part else "function_response"
-    old, value = part[key], decoded(text) if text.strip() else text
+    old, value = part[key], parsed_arguments(text) if text.strip() else text
     keys = ("result", "output", "content")
     wrapping = next((name for name in mapping(old.get("response")) if name in keys), "result")
     return {**part, key: {**old, "response": value if isinstance(value, dict) else {wrapping: text}}}
@@ -423,7 +423,7 @@ def _candidates(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _pieces(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a text bit by bit, signed at its end; what is no text comes whole."""
-    pieces = pieces_of(part.get("text")) if "text" in part else []
+    pieces = text_pieces(part.get("text")) if "text" in part else []
     if not pieces or mapping(part.get("functionCall")):
         yield part
         return
@@ -488,7 +488,7 @@ def _written_part(part: Spoken, lost: Losses) -> dict[str, Any] | None:
         if isinstance(each, Image):
             lost.add("an image in a tool's result")
     text = text_of(part.parts)
-    value = decoded(text)
+    value = parsed_arguments(text)
     response = value if isinstance(value, dict) and text.strip() else {"result": text}
     if part.failed:
         response = {"error": text}

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import sse
 from ..assembler import Assembler, Problems, fill
-from ..json_values import as_text, mapping, mappings, pieces_of, some_messages, string
+from ..json_values import as_text, mapping, mappings, some_messages, string, text_pieces
 from ..neutral import Outcome, ToolUse, count, token_usage
 from . import openai_chat
 
@@ -172,7 +172,7 @@ def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
         last: dict[str, Any] = {"message": {"role": message.get("role") or "assistant", "content": ""}}
     else:
         for key in ("thinking", "response"):
-            for text in pieces_of(body.get(key)):
+            for text in text_pieces(body.get(key)):
                 yield {**each, "response": "", key: text, "done": False}
         last = {"response": ""}
     about = {key: value for key, value in body.items() if key not in (*_ON_EACH_LINE, "thinking")}
@@ -182,7 +182,7 @@ def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _messages(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     role = {"role": message.get("role") or "assistant", "content": ""}
     for key in _SPOKEN:
-        for text in pieces_of(message.get(key)):
+        for text in text_pieces(message.get(key)):
             yield {**role, key: text}
     others = {key: value for key, value in message.items() if key not in ("role", *_SPOKEN)}
     if others:

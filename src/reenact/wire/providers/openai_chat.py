@@ -10,13 +10,13 @@ from ..assembler import Assembler, Problems, Texts, fill, index_of
 from ..json_values import (
     as_json,
     as_text,
-    decoded,
     mapping,
     mappings,
-    pieces_of,
+    parsed_arguments,
+    plain_text,
     some_messages,
     string,
-    words,
+    text_pieces,
 )
 from ..neutral import (
     Conversation,
@@ -162,11 +162,11 @@ def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
 def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     """Return (type, message) of an error body, or of a choice that ended in an error (OpenRouter)."""
     if body.get("object") == "error":
-        return string(body.get("type")), words(body.get("message"))
+        return string(body.get("type")), plain_text(body.get("message"))
     found = [body.get("error"), *(choice.get("error") for choice in mappings(body.get("choices")))]
     for error in found:
         if isinstance(error, dict):
-            return _error_type(error), words(error.get("message"))
+            return _error_type(error), plain_text(error.get("message"))
         if string(error):
             return None, str(error)
     return None
@@ -210,10 +210,10 @@ def message_parts(message: dict[str, Any], content: Iterator[Part]) -> Iterator[
         yield ToolResult(string(message.get("tool_call_id")), name, message.get("content"), failed)
         return
     if any(message.get(key) for key in (*_REASONING, "reasoning_details")):
-        yield Reasoning(next(filter(None, (words(message.get(key)) for key in _REASONING)), ""))
+        yield Reasoning(next(filter(None, (plain_text(message.get(key)) for key in _REASONING)), ""))
     yield from content
     if message.get("refusal"):
-        yield Text(words(message["refusal"]))
+        yield Text(plain_text(message["refusal"]))
     images = message.get("images")
     for data in images if isinstance(images, list) else ():
         if isinstance(data, str):  # Ollama: base64 without a type
@@ -222,7 +222,7 @@ def message_parts(message: dict[str, Any], content: Iterator[Part]) -> Iterator[
         yield _tool_use(call)
     old = message.get("function_call")
     if isinstance(old, dict):
-        yield ToolUse(None, string(old.get("name")) or "", decoded(old.get("arguments")), "function")
+        yield ToolUse(None, string(old.get("name")) or "", parsed_arguments(old.get("arguments")), "function")
 
 
 def _tool_use(call: dict[str, Any]) -> ToolUse:
@@ -231,7 +231,7 @@ def _tool_use(call: dict[str, Any]) -> ToolUse:
         name, args = custom.get("name"), custom.get("input")  # free text, not JSON
     else:
         function = mapping(call.get("function"))
-        name, args = function.get("name"), decoded(function.get("arguments"))
+        name, args = function.get("name"), parsed_arguments(function.get("arguments"))
     return ToolUse(string(call.get("id")), string(name) or "", args)
 
 
@@ -239,9 +239,9 @@ def part(part: dict[str, Any]) -> Part | None:
     """Return what a content part is; None if it is not one of Chat Completions'."""
     kind = string(part.get("type")) or ""
     if kind == "text":
-        return Text(words(part.get("text")))
+        return Text(plain_text(part.get("text")))
     if kind == "refusal":
-        return Text(words(part.get("refusal")))
+        return Text(plain_text(part.get("refusal")))
     if kind == "image_url":
         url = part.get("image_url")
         return image_at(string(mapping(url).get("url")) or string(url))
@@ -561,7 +561,7 @@ def _choice(choice: dict[str, Any]) -> Iterator[dict[str, Any]]:
     logged = {"logprobs": logprobs} if logprobs is not None else {}
     unfinished = {"finish_reason": None}
     if "message" not in choice:  # old completions
-        for piece in pieces_of(choice.get("text")):
+        for piece in text_pieces(choice.get("text")):
             yield {"text": piece, **unfinished, **logged}
             logged = {}
         yield {"text": "", "finish_reason": None, **ended}
@@ -580,11 +580,11 @@ def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     first = "" if type(content) is str else None
     yield {"role": message.get("role") or "assistant", "content": first, **whole}
     for key, text in texts.items():  # reasoning, a refusal
-        for piece in pieces_of(text):
+        for piece in text_pieces(text):
             yield {key: piece}
     if type(content) is list:
         yield {"content": content}
-    for piece in pieces_of(content):
+    for piece in text_pieces(content):
         yield {"content": piece}
     for index, call in enumerate(mappings(message.get("tool_calls"))):
         # Whole: OpenAI cuts the arguments into pieces, but Mistral's SDK refuses a piece without a name.
@@ -592,7 +592,7 @@ def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     old = message.get("function_call")
     if isinstance(old, dict):
         yield {"function_call": {**old, "arguments": ""}}
-        for piece in pieces_of(old.get("arguments")):
+        for piece in text_pieces(old.get("arguments")):
             yield {"function_call": {"arguments": piece}}
 
 

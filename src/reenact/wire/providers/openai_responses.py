@@ -7,7 +7,16 @@ from typing import Any
 
 from .. import sse
 from ..assembler import Assembler, Problems, Texts, fill, grow, index_of, object_in
-from ..json_values import as_text, call_text, decoded, mapping, mappings, pieces_of, string, words
+from ..json_values import (
+    as_text,
+    call_text,
+    mapping,
+    mappings,
+    parsed_arguments,
+    plain_text,
+    string,
+    text_pieces,
+)
 from ..neutral import (
     RESULT,
     TOOL,
@@ -112,7 +121,7 @@ def error_of(body: dict[str, Any]) -> tuple[str | None, str] | None:
     error = body.get("error")
     if not isinstance(error, dict):
         return None
-    return string(error.get("type")) or string(error.get("code")), words(error.get("message"))
+    return string(error.get("type")) or string(error.get("code")), plain_text(error.get("message"))
 
 
 def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -134,30 +143,30 @@ def part(part: dict[str, Any]) -> Part | None:
     """Return what an item or a content part is; None if it is not one of Responses'."""
     kind = string(part.get("type")) or ""
     if kind in ("input_text", "output_text"):
-        return Text(words(part.get("text")))
+        return Text(plain_text(part.get("text")))
     if kind == "input_image":
         return image_at(string(part.get("image_url")))
     if kind in ("reasoning_text", "summary_text"):
-        return Reasoning(words(part.get("text")))
+        return Reasoning(plain_text(part.get("text")))
     if kind == "reasoning":
-        return Reasoning(words(part.get("summary")) or words(part.get("content")))
+        return Reasoning(plain_text(part.get("summary")) or plain_text(part.get("content")))
     if kind.endswith("_output"):
         return _output(part, kind)
     if kind in ("mcp_call", "mcp_approval_request"):
         return Other(f"an item of type {kind}", call_text(part.get("name"), part.get("arguments")), TOOL)
     id_ = string(part.get("call_id"))
     if kind == "function_call":
-        return ToolUse(id_, string(part.get("name")) or "", decoded(part.get("arguments")), kind)
+        return ToolUse(id_, string(part.get("name")) or "", parsed_arguments(part.get("arguments")), kind)
     if kind == "custom_tool_call":
         return ToolUse(id_, string(part.get("name")) or "", part.get("input"), kind)  # free text, not JSON
     if kind in _OWN_ARGUMENTS and part.get("execution") != "server":
         return ToolUse(id_, kind.removesuffix("_call"), part.get(_OWN_ARGUMENTS[kind]), kind)
-    return Other(f"an item of type {kind}", words(part)) if kind.endswith("_call") else None
+    return Other(f"an item of type {kind}", plain_text(part)) if kind.endswith("_call") else None
 
 
 def _output(item: dict[str, Any], kind: str) -> Part:
     if item.get("execution") == "server":
-        return Other(f"an item of type {kind}", words(item.get("output")), RESULT)
+        return Other(f"an item of type {kind}", plain_text(item.get("output")), RESULT)
     failed = item.get("status") in ("failed", "incomplete")
     return ToolResult(string(item.get("call_id")), None, item.get("output"), failed, kind)
 
@@ -249,7 +258,7 @@ class StreamAssembler(Assembler):
             self.fail(error_of(self._final), event)
             return False
         if kind == "error" or (not kind and "error" in event):
-            flat = string(event.get("code")), words(event.get("message"))
+            flat = string(event.get("code")), plain_text(event.get("message"))
             self.fail(error_of(event) or flat, event)
             return False
         return self._progress(kind.removeprefix("response."), event)
@@ -454,7 +463,7 @@ def _part(part: dict[str, Any], added: str) -> Iterator[dict[str, Any]]:
 def _text(
     name: str, field: str, text: object, at_end: dict[str, Any], with_each: dict[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    for piece in pieces_of(text):
+    for piece in text_pieces(text):
         yield {"type": f"{name}.delta", "delta": piece, **(with_each or {})}
     yield {"type": f"{name}.done", field: text, **at_end}
 
