@@ -12,7 +12,7 @@ import reenact
 from reenact.cli.forks.outcome import Spent
 from reenact.playback.fork.policy import Caps
 from reenact.testing import write_trace
-from support.typed import typed_many
+from support.typed import typed, typed_many
 
 import_module("genai_prices")
 
@@ -167,3 +167,25 @@ def test_a_base_that_leads_round_in_a_circle_has_no_model(tmp_path):
     shown, stats = typed_many([["show", path], ["stats", path, "--json"]])
     assert "unknown: no model name (2 calls)" in shown.out
     assert json.loads(stats.out)["cost"]["unknown"] == {"no model name": 2}
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["list price", "own price of the requested model"])
+def test_a_turn_of_a_large_run_costs_what_stats_say(tmp_path, own):
+    """In a large file the base is far away, and the answer may not name the model, or by another name."""
+    events = [asked("0", body={**whole("one"), "model": "in-house" if own else MODEL}), answered("0")]
+    long = {"body": {"messages": [{"role": "user", "content": "x" * 100_000}]}}
+    for number in range(1, 100):
+        answer = answered(str(number), **({"model": MODEL} if own else {}))
+        events += [asked(str(number), **{**kept(str(number - 1)), **long}), answer]
+    path = write_trace(tmp_path / "run.jsonl", events)
+    if own:
+        (tmp_path / "reenact.toml").write_text('[prices."in-house"]\ninput = 1000\noutput = 2000\n')
+    shown, stats = typed("show", path, cwd=tmp_path), typed("stats", path, "--json", cwd=tmp_path)
+    assert "not summed up in a run of this size" in shown.out
+    cost = json.loads(stats.out)["cost"]
+    assert (cost["priced"], cost["unknown"]) == (100, {})
+    turns = [line for line in shown.out.splitlines() if line.startswith("turn ")]
+    assert len(turns) > 1 and turns[-1].startswith("turn 100 ")
+    for turn in turns:
+        assert (2 if own else ONE) == money(turn)
+    assert cost["usd"] == pytest.approx(200 if own else 100 * ONE)

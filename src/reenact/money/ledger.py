@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..recording.calls import MODEL, Call
-from ..tracefile.models import requested_model
+from ..tracefile.event import Event
+from ..tracefile.models import MAX_LINKS, is_large, requested_model
 from ..tracefile.source import Shelf
 from ..wire import reading
 from ..wire.json_values import string
-
-if TYPE_CHECKING:
-    from .prices import Bill, Book, Price
+from .prices import LISTED, Bill, Book, Price
 
 _MAX_MODELS = 1 << 16
 """Requests whose model is remembered; that of an older one is looked up in its file."""
@@ -31,15 +30,13 @@ class Ledger:
 
     @cached_property
     def book(self) -> Book:
-        from .prices import Book  # takes a while, and a run without model calls needs none
+        return Book.open()  # takes a while, and a run without model calls needs none
 
-        return Book.open()
-
-    def request_facts(self, fields: dict[str, Any], shelf: Shelf) -> dict[str, Any]:
+    def request_facts(self, fields: dict[str, Any], shelf: Shelf, links: int = MAX_LINKS) -> dict[str, Any]:
         """Return what of a request decides the price of its call: its provider, address and model."""
-        model = requested_model(fields, shelf, self._models)
+        model = requested_model(fields, shelf, self._models, links=links)
         call, models = fields.get("call"), self._models
-        if type(call) is str:
+        if type(call) is str and (links or model is not None):
             models[call] = model
             while len(models) > _MAX_MODELS:
                 del models[next(iter(models))]
@@ -68,13 +65,27 @@ class Ledger:
         bill = self.book.bill()
         for call in calls:
             if call.kind == MODEL and call.end is not None:
-                bill.add(self.price(call.end._raw(), self._request(call)))
+                bill.add(self._price(call, call.end))
             for event in (call.begin, call.end):
                 if event is not None:
                     event._forget()
         return bill
 
-    def _request(self, call: Call) -> dict[str, Any] | None:
-        if call.begin is None or call.begin is call.end:
+    def _price(self, call: Call, end: Event) -> Price:
+        ended, request = end._raw(), self._request(call)
+        price = self.price(ended, request)
+        is_sure = price.usd is not None and (price.source != LISTED or not self.book.has_own)
+        if is_sure or call.error is not None or request is None or request["model"] is not None:
+            return price
+        return self.price(ended, self._request(call, is_thorough=True))
+
+    def _request(self, call: Call, *, is_thorough: bool = False) -> dict[str, Any] | None:
+        """Return the facts of a call's request; a large file is gone through only if that is needed."""
+        request = call.begin
+        if request is None or request is call.end:
             return None
-        return self.request_facts(call.begin._raw(), call.begin._shelf)
+        fields, shelf = request._raw(), request._shelf
+        if is_thorough:
+            return self.request_facts({**fields, "body": request._body()}, shelf)
+        is_near = "base" not in fields or not is_large(shelf, request._place)
+        return self.request_facts(fields, shelf, MAX_LINKS if is_near else 0)

@@ -153,6 +153,11 @@ class Book:
             return cls([], PriceList(), str(why))
 
     @property
+    def has_own(self) -> bool:
+        """True if the user has prices of their own."""
+        return bool(self._own)
+
+    @property
     def source(self) -> str:
         """Which price list is in use, and of when."""
         listed = self._list

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ..wire import reading
 from ..wire.json_values import string
 from .source import Shelf
 
+_LARGE = 8 << 20
 MAX_LINKS = 10_000
 """Requests followed from base to base; a hostile file must not hold us up."""
 
 
 def requested_model(
-    fields: dict[str, Any], shelf: Shelf, known: dict[str, str | None], links: int = MAX_LINKS
+    fields: dict[str, Any], shelf: Shelf, known: dict[str, str | None], *, links: int = MAX_LINKS
 ) -> str | None:
-    """Return the model a request asks for.
+    """Return the model a request asks for; it follows at most so many ``links`` from base to base.
 
     ``known`` are the models of other requests by call id; those found on the way are added.
     """
@@ -23,9 +25,11 @@ def requested_model(
     if model is not None:
         return model
     base, passed = string(fields.get("base")), dict[str, None]()
-    while model is None and base is not None and base not in passed and len(passed) < links:
+    while model is None and base is not None and base not in passed:
         if base in known:
             model = known[base]
+            break
+        if len(passed) >= links:
             break
         passed[base] = None
         place = shelf.request_place(base)
@@ -35,6 +39,14 @@ def requested_model(
         model, base = _named(got[0]), string(got[0].get("base"))
     known.update(dict.fromkeys(passed, model))
     return model
+
+
+def is_large(shelf: Shelf, place: int) -> bool:
+    """True if it takes a while to look for a base in the file of a place."""
+    try:
+        return os.path.getsize(shelf.at(place)[0].path) > _LARGE
+    except OSError:
+        return True
 
 
 def _named(fields: dict[str, Any]) -> str | None:

@@ -5,7 +5,6 @@ Shared by ``show``, ``tail``, ``grep`` and ``demo``. Parses the event it is give
 
 from __future__ import annotations
 
-import os
 import textwrap
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from ... import schema
 from ...totals import used
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import ErrorText, Event
-from ...tracefile.models import requested_model
+from ...tracefile.models import is_large, requested_model
 from ...tracefile.text import arguments, compact, cut, milliseconds, plain, seconds, short_json, width_of
 from ...wire import reading
 from ..output import Cell, Output
@@ -22,8 +21,8 @@ _WIDE = 400
 """Text made per event before it is cut to the terminal."""
 
 
-_CHEAP_BYTES, _CHEAP_LINKS = 8 << 20, 200
-"""How large a file and how long a chain may be to look up a name that is only nice to have."""
+_CHEAP_LINKS = 200
+"""How long a chain may be to look up a name that is only nice to have."""
 
 
 _NARROW = 20
@@ -83,12 +82,8 @@ def _request(event: Event, fields: dict[str, Any]) -> Told:
 
 def _model(event: Event, fields: dict[str, Any]) -> str | None:
     """Return the model a request asks for; kept from an earlier one, it is sought where that is cheap."""
-    shelf = event._shelf
-    try:
-        is_cheap = os.path.getsize(shelf.at(event._place)[0].path) <= _CHEAP_BYTES
-    except OSError:
-        is_cheap = False
-    return requested_model(fields, shelf, {}, _CHEAP_LINKS if is_cheap else 0)
+    is_cheap = "base" not in fields or not is_large(event._shelf, event._place)
+    return requested_model(fields, event._shelf, {}, links=_CHEAP_LINKS if is_cheap else 0)
 
 
 def _response(event: Event, fields: dict[str, Any]) -> Told:
