@@ -1,7 +1,7 @@
 """Messages from recorded requests: what the model was sent, then its answer and the tools' results.
 
 What the agent really sent stands in its next request, so results are taken from there; only where there
-is none are they made from the recorded result, and that is said.
+is none are they built from the recorded result, and a finding says so.
 """
 
 from __future__ import annotations
@@ -14,85 +14,87 @@ from ..wire import pairing
 from ..wire.messages import tool_results
 from ..wire.neutral import Outcome, ToolUse
 from .lanes import Lanes, has_request
-from .parts import Asked, read_answer, read_request
+from .parts import RecordedRequest, read_answer, read_request
 from .whole_values import Whole
 
 _AHEAD = 8
 """Requests of a lane looked through for the results of an answer; agents side by side may share a lane."""
 
-Say = Callable[[str, str], None]
+Report = Callable[[str, str], None]
 """Takes a finding: its code and a sentence."""
 
 
-def sent(call: Call, say: Say) -> Asked:
+def request_of(call: Call, report: Report) -> RecordedRequest:
     """Return the request of a model call, its messages up to where a provider would accept them."""
-    asked = read_request(call)
-    if asked.lost is not None:
-        say("lost", f"the request of call {_name(call)} is not whole here: {asked.lost}")
-    if asked.damaged:
-        say("lost", f"of the request of call {_name(call)} is missing: {', '.join(asked.damaged)}")
-    if asked.kept_elsewhere is not None:
+    request = read_request(call)
+    if request.lost is not None:
+        report("lost", f"the request of call {_name(call)} is not whole here: {request.lost}")
+    if request.damaged:
+        report("lost", f"of the request of call {_name(call)} is missing: {', '.join(request.damaged)}")
+    if request.kept_elsewhere is not None:
         message = (
-            f"the request builds on {asked.kept_elsewhere}, and only the provider has what is behind that"
+            f"the request builds on {request.kept_elsewhere}, and only the provider has what is behind that"
         )
-        say("not-whole", message)
-    return asked._replace(messages=accepted(asked.messages, asked, say))
+        report("not-whole", message)
+    return request._replace(messages=accepted(request.messages, request, report))
 
 
-def accepted(messages: list[Any], asked: Asked, say: Say) -> list[Any]:
+def accepted(messages: list[Any], request: RecordedRequest, report: Report) -> list[Any]:
     """Return the longest beginning that a provider accepts, and say what was cut."""
-    elsewhere = asked.kept_elsewhere is not None
-    prefix = pairing.consistent(messages, asked.provider, kept_elsewhere=elsewhere)
+    elsewhere = request.kept_elsewhere is not None
+    prefix = pairing.consistent(messages, request.provider, kept_elsewhere=elsewhere)
     if prefix.length < len(messages):
-        say("cut", why_cut(prefix, len(messages)))
+        report("cut", why_cut(prefix, len(messages)))
     return messages[: prefix.length]
 
 
 def why_cut(prefix: pairing.Prefix, length: int) -> str:
     """Return in words what keeps a conversation from being whole."""
     if prefix.orphans:
-        told = f"the result {', '.join(prefix.orphans)} belongs to no tool use before it"
+        reason = f"the result {', '.join(prefix.orphans)} belongs to no tool use before it"
     else:
-        told = f"no result for {', '.join(map(str, prefix.unanswered))}"
-    return f"{told}: cut to {prefix.length} of {length} messages"
+        reason = f"no result for {', '.join(map(str, prefix.unanswered))}"
+    return f"{reason}: cut to {prefix.length} of {length} messages"
 
 
-def with_answer(call: Call, asked: Asked, lanes: Lanes, limit: int, say: Say) -> list[Any]:
+def with_answer(call: Call, request: RecordedRequest, lanes: Lanes, limit: int, report: Report) -> list[Any]:
     """Return the request's messages, then the answer and results recorded before the event ``limit``."""
     end = call.end
-    if asked.lost is not None or end is None or end.index is None or end.index >= limit:
-        return asked.messages
+    if request.lost is not None or end is None or end.index is None or end.index >= limit:
+        return request.messages
     if call.error is not None or end.ended not in (None, "complete"):
-        return asked.messages  # a failure is no message
-    answer = read_answer(end, asked.provider)
+        return request.messages  # a failure is no message
+    answer = read_answer(end, request.provider)
     if answer.lost is not None:
-        say("lost", f"{answer.lost} (call {_name(call)})")
-        return asked.messages
+        report("lost", f"{answer.lost} (call {_name(call)})")
+        return request.messages
     uses = [use for message in answer.messages for use in pairing.uses(message)]
     if not uses:
-        _say_choice(answer.choices, say)
-        return asked.messages + answer.messages
-    outcomes, unanswered = _outcomes(uses, lanes.tools(call), limit, say)
+        _report_choices(answer.choices, report)
+        return request.messages + answer.messages
+    outcomes, unanswered = _outcomes(uses, lanes.tools(call), limit, report)
     if unanswered:
         more = f"no result for {', '.join(map(str, unanswered))}"
-        say("cut", f"{more}: cut before the answer of call {_name(call)}")
-        return asked.messages
-    seen = _seen(uses, asked, lanes.after(call, _AHEAD))
+        report("cut", f"{more}: cut before the answer of call {_name(call)}")
+        return request.messages
+    seen = _seen(uses, request, lanes.after(call, _AHEAD))
     if seen:
-        return asked.messages + seen
-    made = pairing.result_messages(asked.provider, list(zip(uses, outcomes, strict=True)))
-    if made is None:
+        return request.messages + seen
+    built = pairing.result_messages(request.provider, list(zip(uses, outcomes, strict=True)))
+    if built is None:
         forms = ", ".join(sorted({str(use.form) for use in uses}))
-        say("cut", f"a result of {forms} cannot be made from what was recorded: cut before the answer")
-        return asked.messages
-    _say_choice(answer.choices, say)
-    say("rebuilt", f"no request shows how the agent sent {_count(outcomes)}: made from the recorded results")
-    return asked.messages + answer.messages + made
+        report("cut", f"a result of {forms} cannot be built from the recording: cut before the answer")
+        return request.messages
+    _report_choices(answer.choices, report)
+    report(
+        "rebuilt", f"no request shows how the agent sent {_count(outcomes)}: built from the recorded results"
+    )
+    return request.messages + answer.messages + built
 
 
-def _say_choice(choices: int, say: Say) -> None:
+def _report_choices(choices: int, report: Report) -> None:
     if choices > 1:
-        say("choice", f"the answer has {choices} choices; the first is taken")
+        report("choice", f"the answer has {choices} choices; the first is taken")
 
 
 def _count(outcomes: list[Outcome]) -> str:
@@ -100,7 +102,7 @@ def _count(outcomes: list[Outcome]) -> str:
 
 
 def _outcomes(
-    uses: list[ToolUse], tools: list[Call], limit: int, say: Say
+    uses: list[ToolUse], tools: list[Call], limit: int, report: Report
 ) -> tuple[list[Outcome], list[ToolUse]]:
     """Return what came back for each use, or the uses for which nothing did."""
     ended = [tool for tool in tools if tool.end is not None and (tool.end.index or 0) < limit]
@@ -108,7 +110,7 @@ def _outcomes(
     unanswered: list[ToolUse] = []
     for use in uses:
         tool = _answering(use, ended)
-        outcome = outcome_of(tool, say) if tool is not None else None
+        outcome = outcome_of(tool, report) if tool is not None else None
         if tool is not None:
             ended.remove(tool)
         if outcome is None:
@@ -138,7 +140,7 @@ def tool_id(tool: Call) -> str | None:
     return None
 
 
-def outcome_of(tool: Call, say: Say) -> Outcome | None:
+def outcome_of(tool: Call, report: Report) -> Outcome | None:
     """Return what a tool gave back; None, and a finding, if it is not in the recording whole."""
     end = tool.end
     assert end is not None
@@ -147,7 +149,7 @@ def outcome_of(tool: Call, say: Say) -> Outcome | None:
     key = next((key for key in ("result", "output", "tool_output", "content") if key in fields), None)
     value = restored(fields[key]) if key is not None else None
     if restored.missing is not None:
-        say("lost", f"the result of {tool.tool or 'a tool'} is not whole: {restored.missing}")
+        report("lost", f"the result of {tool.tool or 'a tool'} is not whole: {restored.missing}")
         return None
     error = tool.error
     if error is None:
@@ -155,24 +157,24 @@ def outcome_of(tool: Call, say: Say) -> Outcome | None:
     return Outcome(value if value is not None else str(error) or error.type or "error", failed=True)
 
 
-def _seen(uses: list[ToolUse], asked: Asked, later: list[Call]) -> list[Any]:
+def _seen(uses: list[ToolUse], request: RecordedRequest, later: list[Call]) -> list[Any]:
     """Return answer and results as the agent sent them in a later request; empty if none has them."""
     ids = [use.id for use in uses]
     for number, call in enumerate(later):
         if not has_request(call) or (None in ids and number):
             continue
-        found = _slice(uses, asked, read_request(call).messages)
+        found = _slice(uses, request, read_request(call).messages)
         whole = pairing.consistent(
-            asked.messages + found, asked.provider, kept_elsewhere=asked.kept_elsewhere is not None
+            request.messages + found, request.provider, kept_elsewhere=request.kept_elsewhere is not None
         )
-        if found and whole.length == len(asked.messages) + len(found):
+        if found and whole.length == len(request.messages) + len(found):
             return found
     return []
 
 
-def _slice(uses: list[ToolUse], asked: Asked, messages: list[Any]) -> list[Any]:
+def _slice(uses: list[ToolUse], request: RecordedRequest, messages: list[Any]) -> list[Any]:
     """Return the part of a conversation from the answer with these uses to their last result."""
-    known = len(asked.messages)
+    known = len(request.messages)
     names = [[use[:2] for use in pairing.uses(message)] for message in messages]
     wanted = [use[:2] for use in uses]
     # Without ids only the place tells one use of a tool from the next.

@@ -1,4 +1,4 @@
-"""Messages from answers and results alone, as the first article's loop records them: no request, no prompt.
+"""Messages from responses and tool results alone, as the first article's loop records them: no request.
 
 An assistant message is the recorded ``content``, a tool message the recorded ``output``, whole.
 """
@@ -15,7 +15,7 @@ from ..wire import pairing, reading
 from ..wire.messages import tool_results
 from ..wire.neutral import Outcome, ToolUse
 from ..wire.providers import named
-from .from_requests import Say, outcome_of, tool_id, why_cut
+from .from_requests import Report, outcome_of, tool_id, why_cut
 from .parts import Answer, answer_messages, read_answer, sendable
 from .whole_values import Whole
 
@@ -26,15 +26,15 @@ _ARTICLE_CAP = 4000
 class Answers:
     """Builds the conversation event by event."""
 
-    def __init__(self, prompt: str | list[Any] | None, calls: Iterable[Call], say: Say) -> None:
+    def __init__(self, prompt: str | list[Any] | None, calls: Iterable[Call], report: Report) -> None:
         self.messages: list[Any] = list(prompt) if isinstance(prompt, list) else []
         self.provider: str | None = reading.provider_of_request({"messages": self.messages})
         self._prompt = prompt if isinstance(prompt, str) else None
-        self._given = len(self.messages)
+        self._prompt_length = len(self.messages)
         self._tools = {call.end.index: call for call in calls if call.end is not None}
         self._waiting: list[ToolUse] = []
         self._done: list[tuple[ToolUse, Outcome]] = []
-        self._say = say
+        self._report = report
 
     def read(self, events: Iterable[Event]) -> list[Any]:
         """Return the messages up to where the recording is whole and a provider accepts them."""
@@ -47,13 +47,13 @@ class Answers:
         return self._finish()
 
     def _answer(self, event: Event) -> bool:
-        """Take in an answer; False if what was said is not known, so that nothing after it can be used."""
+        """Take in an answer; False if its content is missing, so that nothing after it can be used."""
         if event.error is not None:
             return True  # a failure is no message
         self._flush()
-        answer = self._said(event)
+        answer = self._response(event)
         if answer.lost is not None:
-            self._say("lost", f"{answer.lost} (step {event.step}): nothing after it can be used")
+            self._report("lost", f"{answer.lost} (step {event.step}): nothing after it can be used")
             return False
         if self.provider is None and answer.messages:
             self.provider = _provider_of(answer.messages[0])
@@ -61,7 +61,7 @@ class Answers:
         self._waiting = [use for each in answer.messages for use in pairing.uses(each)]
         return True
 
-    def _said(self, event: Event) -> Answer:
+    def _response(self, event: Event) -> Answer:
         if event._whole().get("body") is not None:
             return read_answer(event, reading.provider_of_response(event.body))
         restored = Whole(event)
@@ -69,7 +69,7 @@ class Answers:
         if restored.missing is not None:
             return Answer([], f"an answer is not whole: {restored.missing}")
         if not content:
-            return Answer([], "an answer was recorded without what was said")
+            return Answer([], "an answer was recorded without its content")
         if isinstance(content, dict) and reading.answers(content):
             return answer_messages(content, reading.provider_of_response(content))
         if isinstance(content, dict) and ("parts" in content or "content" in content):
@@ -80,21 +80,21 @@ class Answers:
 
     def _result(self, event: Event) -> bool:
         tool = self._tools.get(event.index)
-        use = self._asked(tool) if tool is not None else None
+        use = self._use_answered_by(tool) if tool is not None else None
         if tool is None or use is None:
-            self._say("orphan", f"the result at step {event.step} answers no tool use and is left out")
+            self._report("orphan", f"the result at step {event.step} answers no tool use and is left out")
             return True
-        outcome = outcome_of(tool, self._say)
+        outcome = outcome_of(tool, self._report)
         if outcome is None:
             return False
         if isinstance(outcome.value, str) and len(outcome.value) == _ARTICLE_CAP:
-            told = f"the result of {use} is exactly {_ARTICLE_CAP:,} characters long"
-            self._say("capped", f"{told}: if the agent's loop cut it there, the model saw more")
+            length = f"the result of {use} is exactly {_ARTICLE_CAP:,} characters long"
+            self._report("capped", f"{length}: if the agent's loop cut it there, the model saw more")
         self._waiting.remove(use)
         self._done.append((use, outcome))
         return True
 
-    def _asked(self, tool: Call) -> ToolUse | None:
+    def _use_answered_by(self, tool: Call) -> ToolUse | None:
         """Return the use that a result answers: by id; by name and order only where uses have no ids."""
         id_ = tool_id(tool)
         for use in self._waiting:
@@ -105,8 +105,8 @@ class Answers:
     def _flush(self) -> None:
         """Append the results since the last answer; providers want those of one answer together."""
         done, self._done = self._done, []
-        made = pairing.result_messages(self.provider, done) if done else []
-        self.messages += made or []
+        built = pairing.result_messages(self.provider, done) if done else []
+        self.messages += built or []
 
     def _finish(self) -> list[Any]:
         self._flush()
@@ -114,12 +114,12 @@ class Answers:
             self.messages.insert(0, named(self.provider).user_message(self._prompt))
         prefix = pairing.consistent(self.messages, self.provider)
         if prefix.length < len(self.messages):
-            self._say("cut", why_cut(prefix, len(self.messages)))
+            self._report("cut", why_cut(prefix, len(self.messages)))
         messages = self.messages[: prefix.length]
-        results = sum(len(tool_results(each)) for each in messages[self._given :])
+        results = sum(len(tool_results(each)) for each in messages[self._prompt_length :])
         if results:
-            self._say(
-                "rebuilt", f"no request was recorded: {results} tool messages are made from the results"
+            self._report(
+                "rebuilt", f"no request was recorded: {results} tool messages are built from the results"
             )
         return messages
 

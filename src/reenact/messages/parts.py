@@ -17,7 +17,7 @@ _KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "cachedContent", "c
 _REFUSED_EMPTY = ("tool_calls", "annotations")
 
 
-class Asked(NamedTuple):
+class RecordedRequest(NamedTuple):
     """One request."""
 
     provider: str | None
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
     choices: int = 1
 
 
-def read_request(call: Call) -> Asked:
+def read_request(call: Call) -> RecordedRequest:
     """Return the request a model call began with."""
     event = call.event
     restored = Whole(event)
@@ -55,7 +55,7 @@ def read_request(call: Call) -> Asked:
     url = url if type(url) is str else None
     provider = _provider(event, call.end, body, url)
     if type(body) is not dict or any(is_mark(name) for name in body):
-        return Asked(
+        return RecordedRequest(
             provider, "messages", [], [], {}, reading.model_of(None, url), "it is no JSON object", []
         )
     key = reading.conversation_key(body) or (
@@ -77,7 +77,7 @@ def read_request(call: Call) -> Asked:
     tools = params.pop("tools", None) if provider != "bedrock" else _bedrock_tools(params)
     model = reading.model_of(body, url)
     tools = tools if type(tools) is list else []
-    return Asked(provider, key, messages, tools, params, model, lost, damaged)
+    return RecordedRequest(provider, key, messages, tools, params, model, lost, damaged)
 
 
 def _bedrock_tools(params: dict[str, Any]) -> Any:
@@ -104,9 +104,9 @@ def _conversation(stored: Any, restored: Whole) -> tuple[list[Any], str | None]:
 
 
 def _provider(event: Event, end: Event | None, body: Any, url: str | None) -> str | None:
-    told = event.provider
-    if told in reading.NAMES:
-        return str(told)
+    recorded = event.provider
+    if recorded in reading.NAMES:
+        return str(recorded)
     found = reading.provider_of_request(body, url)
     return found or (reading.provider_of_response(end.body) if end is not None else None)
 

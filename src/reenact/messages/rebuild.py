@@ -1,7 +1,7 @@
 """``replay()``: a recorded run -> a message list that a provider accepts.
 
-Nothing is invented. What is not in the recording, or would make a provider refuse the list, is left out
-and said in ``findings``.
+Nothing is invented. What is missing in the recording, or would make a provider refuse the list, is left out
+and named in ``findings``. (To run the agent's own code again, see ``reenact.rerun``.)
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ..recording.calls import MODEL, Call
 from ..recording.recording import Recording
 from ..tracefile.findings import Finding
 from ..wire import convert
-from .from_requests import sent, with_answer
+from .from_requests import request_of, with_answer
 from .from_responses import Answers
 from .lanes import Lanes, has_request
-from .parts import Asked
+from .parts import RecordedRequest
 from .whole_values import placeholders
 
 HOLES = ("cut", "lost", "orphan", "no-request", "no-content")
@@ -71,12 +71,22 @@ class Messages(list[Any]):
         if target == self.provider:
             return Messages(self, provider=target, key=self.key, tools=self.tools, params=self.params,
                             model=self.model, findings=list(self.findings), path=self.path)  # fmt: skip
-        made = convert.convert(self, self.tools, self.params, self.provider, target)
-        told = [Finding("lost", f"{target} has no place for {what}", self.path) for what in made.lost]
-        told += [Finding("converted", note, self.path) for note in made.notes]
+        converted = convert.convert(self, self.tools, self.params, self.provider, target)
+        findings = [
+            Finding("lost", f"{target} has no place for {what}", self.path) for what in converted.lost
+        ]
+        findings += [Finding("converted", note, self.path) for note in converted.notes]
         key = "contents" if target == "gemini" else "messages"
-        return Messages(made.messages, provider=target, key=key, tools=made.tools, params=made.params,
-                        model=self.model, findings=[*self.findings, *told], path=self.path)  # fmt: skip
+        return Messages(
+            converted.messages,
+            provider=target,
+            key=key,
+            tools=converted.tools,
+            params=converted.params,
+            model=self.model,
+            findings=[*self.findings, *findings],
+            path=self.path,
+        )
 
 
 def replay(
@@ -100,9 +110,11 @@ def replay(
 
 def check(n: object, turn: object, call: object, prompt: object) -> None:
     """Raise UsageError for arguments of ``replay`` that make no sense."""
-    given = [name for name, value in (("n", n), ("turn", turn), ("call", call)) if value is not None]
-    if len(given) > 1:
-        raise UsageError(f"replay() was given {' and '.join(given)}", hint="give one of n, turn and call")
+    named = [name for name, value in (("n", n), ("turn", turn), ("call", call)) if value is not None]
+    if len(named) > 1:
+        raise UsageError(
+            f"replay() takes one of n, turn and call, not {' and '.join(named)}", hint="pass only one of them"
+        )
     for name, number, least in (("n", n, 0), ("turn", turn, 1)):
         if number is not None and (type(number) is not int or number < least):
             raise UsageError(f"{name}={number!r}", hint=f"{name} is a whole number from {least}")
@@ -124,14 +136,14 @@ def messages_of(
     """Return the messages of an open recording; the arguments are those of ``replay``, checked."""
     player = _Player(recording, prompt)
     if turn is not None:
-        result = player.asked_in(_turn(recording, turn))
+        result = player.request_messages(_turn(recording, turn))
     elif call is not None:
-        result = player.asked_in(_call(recording, call))
+        result = player.request_messages(_call(recording, call))
     else:
         result = player.after(recording.count() if n is None else min(n, recording.count()))
     hidden = placeholders([*result, result.params, result.tools])
     if hidden:
-        player.say("redacted", f"placeholders stand where secrets were, in {hidden} of the texts")
+        player.report("redacted", f"placeholders stand where secrets were, in {hidden} of the texts")
     result.findings = [*recording.findings, *player.findings]
     result.path = recording.path
     hole = next((finding for finding in player.findings if finding.code in HOLES), None)
@@ -158,9 +170,9 @@ def _call(recording: Recording, prefix: str) -> Call:
     return next(call for call in recording.calls() if call.event == event)
 
 
-def _made(messages: list[Any], asked: Asked) -> Messages:
-    return Messages(messages, provider=asked.provider, key=asked.key, tools=asked.tools,
-                    params=asked.params, model=asked.model)  # fmt: skip
+def _messages_of(messages: list[Any], request: RecordedRequest) -> Messages:
+    return Messages(messages, provider=request.provider, key=request.key, tools=request.tools,
+                    params=request.params, model=request.model)  # fmt: skip
 
 
 class _Player:
@@ -173,11 +185,9 @@ class _Player:
         self.lanes = Lanes(recording)
         self.has_requests = any(has_request(call) for call in recording.calls() if call.kind == MODEL)
         if self.has_requests and prompt is not None:
-            self.say(
-                "prompt-unused", "the recorded requests have their own prompt; the one given is not used"
-            )
+            self.report("prompt-unused", "the recorded requests have their own prompt; prompt= is not used")
 
-    def say(self, code: str, message: str) -> None:
+    def report(self, code: str, message: str) -> None:
         self.findings.append(Finding(code, message, self.recording.path))
 
     def after(self, limit: int) -> Messages:
@@ -188,12 +198,16 @@ class _Player:
         found = self._with_request(call)
         if found is None:
             if limit:
-                self.say("no-request", f"no request was recorded among the first {limit} events of its lane")
+                self.report(
+                    "no-request", f"no request was recorded among the first {limit} events of its lane"
+                )
             return Messages([])
-        self._say_lane(found)
-        asked = sent(found, self.say)
-        messages = with_answer(found, asked, self.lanes, limit, self.say) if found is call else asked.messages
-        return _made(messages, asked)
+        self._report_lane(found)
+        request = request_of(found, self.report)
+        messages = (
+            with_answer(found, request, self.lanes, limit, self.report) if found is call else request.messages
+        )
+        return _messages_of(messages, request)
 
     def _with_request(self, call: Call | None) -> Call | None:
         """Return the call, or the nearest before it in its lane whose request is recorded."""
@@ -201,39 +215,41 @@ class _Player:
         while call is not None and not has_request(call):
             call, missing = self.lanes.before(call), missing + 1
         if missing and call is not None:
-            self.say(
+            self.report(
                 "lost", "the newest answer was recorded without its request: cut to the request before it"
             )
         return call
 
-    def _say_lane(self, call: Call) -> None:
+    def _report_lane(self, call: Call) -> None:
         names = self.lanes.names()
         if len(names) > 1:
             writer, lane = self.lanes.name(call)
             own = lane if len({each for each, _ in names}) == 1 else f"{lane} of writer {writer}"
-            self.say("lane", f"the run has {len(names)} lanes side by side; this is {own}")
+            self.report("lane", f"the run has {len(names)} lanes side by side; this is {own}")
 
-    def asked_in(self, call: Call) -> Messages:
+    def request_messages(self, call: Call) -> Messages:
         """Return what the model saw in a call, or in the one that led to a tool call."""
         model = self.lanes.model_call(call)
         if model is None:
-            self.say("no-request", "no model call led to this one")
+            self.report("no-request", "no model call led to this one")
             return Messages([])
         if not self.has_requests:
             return self._from_answers(model.event.index or 0, model)
         if not has_request(model):
             return self.after((model.event.index or 0) + 1)
-        asked = sent(model, self.say)
-        return _made(asked.messages, asked)
+        request = request_of(model, self.report)
+        return _messages_of(request.messages, request)
 
     def _from_answers(self, limit: int, call: Call | None) -> Messages:
         writer = call.event.writer if call is not None else None
         if self._is_silent():
-            self.say("no-content", "the recording holds no message: neither requests nor what the model said")
+            self.report(
+                "no-content", "the recording holds no message: neither requests nor what the model said"
+            )
             return Messages([])
         if self.prompt is None:
-            self.say("no-prompt", "the prompt was not recorded; prompt= puts one in front")
-        answers = Answers(self.prompt, self.recording.calls(), self.say)
+            self.report("no-prompt", "the prompt was not recorded; prompt= puts one in front")
+        answers = Answers(self.prompt, self.recording.calls(), self.report)
         messages = answers.read(e for e in self.recording.events[:limit] if e.writer == writer)
         key = "contents" if answers.provider == "gemini" else "messages"
         return Messages(messages, provider=answers.provider, key=key)
@@ -241,7 +257,7 @@ class _Player:
     def _is_silent(self) -> bool:
         """True if no answer of the run says anything, as in a log of tokens and durations."""
         ends = (call.end for call in self.recording.calls() if call.kind == MODEL)
-        said = ("content", "text", "body")
+        content_keys = ("content", "text", "body")
         return not any(
-            end is not None and any(end._raw().get(key) is not None for key in said) for end in ends
+            end is not None and any(end._raw().get(key) is not None for key in content_keys) for end in ends
         )
