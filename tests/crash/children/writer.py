@@ -9,11 +9,12 @@ import mmap
 import sys
 import threading
 
-import reenact.capture.files
-
+import reenact.capture.recorder.file
 from reenact import StepLog, Tap, Trace
 
-reenact.capture.files.STALL_S = 60.0  # what waits for a device that stalls may be lost: tried elsewhere
+reenact.capture.recorder.file.STALL_S = (
+    60.0  # tried elsewhere: what waits for a device that stalls may be lost
+)
 front_end, path, counters, first_slot, threads, size = sys.argv[1:7]
 limit = int(sys.argv[7]) if len(sys.argv) > 7 else sys.maxsize
 with open(counters, "r+b") as file:

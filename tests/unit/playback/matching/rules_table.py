@@ -1,6 +1,6 @@
 """How often each rule gives an agent that is run again what it got: the table for the docs.
 
-    python tests/unit/playback/rules_table.py [seeds]
+    python tests/unit/playback/matching/rules_table.py [seeds]
 
 Simple rules, as other tools have them, beside ours: all answer at once unless they release in recorded order.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from reenact.playback.matching.frontier import Frontier, Miss
 from reenact.playback.matching.request import Request

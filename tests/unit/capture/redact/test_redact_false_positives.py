@@ -10,7 +10,7 @@ import pytest
 from reenact.capture.redact.redactor import Redactor
 from reenact.lines import dumps
 
-SAMPLES = Path(__file__).parents[2] / ".." / "shared" / "samples"
+SAMPLES = Path(__file__).parents[4] / ".." / "shared" / "samples"
 
 ALLOWED_PER_STRING = 1 / 20_000
 """Measured: none of 67,406 strings."""

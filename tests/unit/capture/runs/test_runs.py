@@ -175,7 +175,7 @@ def test_an_abandoned_generator_and_an_async_one_end_their_runs(folder: Path) ->
     ends = {(one(path, "run.start")["name"], one(path, "run.end")["status"]) for path in files(folder)}
     assert len(files(folder)) == 3
     assert ends == {("sync", "ok"), ("async", "ok"), ("async", "error")}
-    assert reenact.capture.current.current_run.get() is None  # type: ignore[attr-defined]
+    assert reenact.capture.runs.current.current_run.get() is None  # type: ignore[attr-defined]
 
 
 def test_start_makes_a_context_that_writes_nothing_until_something_is_recorded(folder: Path) -> None:
