@@ -77,10 +77,11 @@ CLIENTS: dict[str, Callable[[], Any]] = {
 
 
 def carriers(client: Any) -> list[Any]:
-    from reenact.capture.seams.wrap import _SEAMS, aiohttp_client, carriers
+    from reenact.capture.seams import aiohttp
+    from reenact.capture.seams.wrap import _SEAMS, carriers
 
     kinds = tuple(kind for seam in _SEAMS for kind in seam.kinds())
-    return carriers(client, kinds, aiohttp_client.holders())
+    return carriers(client, kinds, aiohttp.holders())
 
 
 def state(carrier: Any) -> dict[str, Any]:
