@@ -15,7 +15,7 @@ from support.source_tree import Tree
 
 ROOT = Path(reenact.__file__).parent
 ROOT_MODULES = {
-    "schema", "lines", "errors", "totals", "protocols", "extras", "_version", "__init__", "__main__"
+    "schema", "lines", "errors", "totals", "extras", "_version", "__init__", "__main__"
 }  # fmt: skip
 READING = {"recording", "tracefile", "wire", *ROOT_MODULES}
 MAY_IMPORT = {

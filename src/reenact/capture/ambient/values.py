@@ -10,8 +10,8 @@ import sys
 import time
 from _thread import RLock
 
-from ... import protocols, schema
-from .. import guard
+from ... import schema
+from .. import answering, guard
 from ..import_lock import import_lock
 from ..runs import current
 from ..runs.location import parent_run
@@ -66,7 +66,7 @@ def drawn(name: str, make: Callable[[], Any], kind: type | tuple[type, ...]) -> 
         return make()
     thread = _thread()
     with _locks.setdefault(os.getpid(), RLock()):  # what is drawn first stands first in the recording
-        value = protocols.responder.ambient(name, thread) if protocols.responder is not None else None
+        value = answering.recorded_value(name, thread)
         if not isinstance(value, kind):
             value = make()
         _record(recorder, name, thread, value)

@@ -10,8 +10,8 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from ... import protocols
 from ...errors import UsageError
+from .. import answering
 from ..import_lock import import_lock
 from ..recorder.jsonable import snapshot
 from ..runs.entry import entry_of
@@ -262,18 +262,18 @@ class _ToolWatch(Watch):
         return self.tap.record_tool_call(self.name, args, effect=self.effect)
 
     def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
-        responder = protocols.responder
-        if responder is None:
+        adapter = answering.adapter("tools")
+        if adapter is None:
             return function
         with import_lock:
-            from ..answers.tools import standing_in
             from .tap import calls_of
 
         recorder = self.tap._recorder()
         calls = calls_of(recorder)
         opened = calls.open.get(calls.open_tool() or "")
-        asked = protocols.AskedTool(self.name, args, recorder, function, effect=self.effect, opened=opened)
-        return standing_in(function, asked, responder)
+        call = answering.ToolCall(self.name, args, recorder, function, effect=self.effect, opened=opened)
+        stand_in: Callable[..., Any] = adapter.standing_in(function, call)
+        return stand_in
 
     def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
         self.tap.record_tool_result(self.name, result, exc, call=token)

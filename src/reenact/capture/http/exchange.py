@@ -12,7 +12,7 @@ from ...wire.pairing import brought_results
 from ...wire.reading import error_of, kept_conversation, provider_of_request
 from ...wire.routes import MODEL
 from ...wire.streams import assemble, stream_kind
-from .. import guard
+from .. import answering, guard
 from ..calls.failure import caller_frames
 from ..calls.model_response import write_answer
 from ..front.tap import as_text, calls_of
@@ -26,14 +26,15 @@ from .response_body import Arrived
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeVar
 
-    from ...protocols import Live, Reply
+    from ..answering import Live
     from ..calls.calls import OpenCall
     from ..recorder.recorder import Recorder
 
     Headers = Iterable[tuple[str, str]]
+    T = TypeVar("T")
 
 COMPLETE, CLOSED, FAILED, CANCELLED, CUT = "complete", "closed", "error", "cancelled", "cut"
 """How an answer ended: whole, given up, by an exception, by one that is no error, in the middle."""
@@ -44,6 +45,25 @@ def how_raised(exc: BaseException) -> str:
     if isinstance(exc, StopIteration | StopAsyncIteration):
         return COMPLETE
     return FAILED if isinstance(exc, Exception) else CANCELLED
+
+
+def carry(library: str, exchange: Exchange | None, send: Callable[[T], Any], request: T, *more: Any) -> Any:
+    """Have a library send a request; or answer it, where a recording stands in for the network.
+
+    ``more`` is what the library's adapter needs to make a response.
+    """
+    adapter = answering.adapter(library)
+    return send(request) if adapter is None else adapter.carry(exchange, send, request, *more)
+
+
+async def carry_async(
+    library: str, exchange: Exchange | None, send: Callable[[T], Any], request: T, *more: Any
+) -> Any:
+    """Do what ``carry`` does for a library that is awaited."""
+    adapter = answering.adapter(library)
+    if adapter is None:
+        return await send(request)
+    return await adapter.carry_async(exchange, send, request, *more)
 
 
 class Exchange:
@@ -69,8 +89,8 @@ class Exchange:
         """What is sent while a recording answers all others."""
         self.replayed: str | None = None
         """The recorded call whose answer this gets."""
-        self.given: Reply | None = None
-        """Another answer that it gets in the place of that."""
+        self.edited_reply: Any = None
+        """Another reply that it gets in place of that."""
         self._status: int | None = None
         self._headers: list[tuple[str, str]] = []
         self._by_name: dict[str, str] = {}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ... import protocols
 from ...errors import Diverged
 from ...wire.routes import HTTP, Route, host_of, may_be_model, route_of
-from .. import guard
+from .. import answering, guard
 from . import finished_streams, recorded_once
 from .exchange import Exchange
 from .parsed_requests import parsed
@@ -66,21 +65,18 @@ class Watch:
                     return None
                 route = Route(HTTP, None)
             finished_streams.record_whole_ones()
-            recorder, leaving, live, told = self.recorder(), None, None, list(headers)
-            if protocols.responder is not None:
-                asked = body if given is None else given
-                leaving = protocols.Leaving(route.sort, method.upper(), url, told, asked, recorder)
-                leaving.lost = lost
-                live = protocols.responder.live(leaving)
-                if live is not None and lost is not None:
-                    raise Diverged(f"a WebSocket cannot go live here: {lost}")
-                if live is not None:
-                    url = url if live.url is None else live.url
-                    body, given = (body, given) if live.body is None else (live.body, as_json(live.body))
+            recorder, told = self.recorder(), list(headers)
+            request = answering.OutgoingRequest(
+                route.sort, method.upper(), url, told, body if given is None else given, recorder
+            )
+            request.lost = lost
+            live = answering.live(request)
+            if live is not None:
+                url = url if live.url is None else live.url
+                body, given = (body, given) if live.body is None else (live.body, as_json(live.body))
             exchange = Exchange(recorder, route.sort, route.provider, method.upper(), url)
             exchange.live, exchange.body_hash = live, hash(body)
-            if leaving is not None:
-                exchange.given, exchange.replayed = leaving.given, leaving.replayed
+            exchange.edited_reply, exchange.replayed = request.edited_reply, request.replayed
             try:
                 exchange.leave(told, body if given is None else given, hash((url, body)))
             except BaseException:  # an interrupt, too
@@ -89,7 +85,7 @@ class Watch:
             _count(met, host)
             return exchange
         except Exception as exc:
-            if protocols.responder is not None:  # not recorded and not answered, it would just be sent
+            if answering.responder is not None:  # not recorded and not answered, it would just be sent
                 raise Diverged(f"a request cannot be answered: {guard.explain(exc)}") from exc
             guard.swallow("record a request", exc)
             return None

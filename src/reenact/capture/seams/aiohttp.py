@@ -10,9 +10,8 @@ from __future__ import annotations
 import sys
 from collections import deque
 
-from ... import protocols
 from .. import guard
-from ..http.exchange import CLOSED, how_raised
+from ..http.exchange import CLOSED, carry_async, how_raised
 from ..http.recorded_once import AgentsOwn, HandedOn, current
 from ..import_lock import import_lock
 from .patching import Unlike, need, need_asked, need_held, override, replace, restore
@@ -183,19 +182,13 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
     with HandedOn(exchange) as handed_on:
         handed_on.reads_body = True
         try:
-            if protocols.responder is None:
-                response = await original(session, *args, **given)
-            elif exchange.live is not None:
-                with import_lock:
-                    from ..answers.aiohttp import changed
-
-                args, given = changed(exchange.live, args, given)
-                response = await original(session, *args, **given)
-            else:
-                with import_lock:
-                    from ..answers.aiohttp import answered
-
-                response = await answered(exchange, session, original, args, given)
+            response = await carry_async(
+                "aiohttp",
+                exchange,
+                lambda each: original(session, *each[0], **each[1]),
+                (args, given),
+                session,
+            )
         except BaseException as exc:
             _refused(exchange, exc)
             raise

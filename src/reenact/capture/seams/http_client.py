@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import partial
 from weakref import ref
 
-from ... import protocols
 from .. import guard
-from ..http.exchange import CLOSED, how_raised
+from ..http.exchange import CLOSED, carry, how_raised
 from . import http_client_bodies, urllib3
 from .http_client_bodies import Outgoing, ReadAlong, Transfer, as_bytes, outgoing, put
 from .patching import genuine, need, need_asked, override, replace, restore
@@ -35,15 +34,10 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     _check(owner)
     taps = {name: tap for name, tap in _taps(watch).items() if name in vars(owner)}
     undo = replace(owner, {name: _as_method(tap, vars(owner)[name]) for name, tap in taps.items()})
-    if protocols.responder is not None:
-        from ..answers import http_client
-
-        undo_connecting = http_client.patch(module)
-    elif _is_of_urllib3(owner):
-        secure = genuine(module.HTTPSConnection)
-        undo_connecting = replace(secure, {"connect": _as_method(_connecting(watch), secure.connect)})
-    else:
+    if not _is_of_urllib3(owner):
         return undo
+    secure = genuine(module.HTTPSConnection)
+    undo_connecting = replace(secure, {"connect": _as_method(_connecting(watch), secure.connect)})
 
     def undo_both() -> None:
         undo_connecting()
@@ -109,17 +103,15 @@ def _request(
         return original(connection, method, url, *args, **given)
     asked = urllib3.taken()
     exchange = asked.exchange if asked is not None else _begin(watch, connection, method, url, args, given)
-    put(connection, Outgoing(exchange))
-    try:
-        if protocols.responder is not None:
-            from ..answers import http_client
+    out = Outgoing(exchange)
+    put(connection, out)
 
-            http_client.lead(connection, nowhere=exchange is not None and exchange.live is None)
-            if exchange is not None and exchange.live is not None:
-                url, args, given = http_client.changed(exchange.live, url, args, given)
-        done = original(connection, method, url, *args, **given)
-        if protocols.responder is not None and exchange is not None and exchange.live is None:
-            http_client.ask(connection, exchange)
+    def send(request: Any) -> Any:
+        target, rest, named = request
+        return original(connection, method, target, *rest, **named)
+
+    try:
+        done = carry("http_client", exchange, send, (url, args, given), connection, out)
     except BaseException as exc:
         if exchange is None:
             raise
@@ -151,12 +143,14 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, given: 
                 out.begin(_bytes(body))
     except Exception as exc:
         guard.swallow("look at a request", exc)
-    try:
-        if by_hand and protocols.responder is not None:
-            from ..answers import http_client
 
-            http_client.lead_by_hand(connection, out)
+    def send(_: Any) -> Any:
         return original(connection, *args, **given)
+
+    try:
+        if not by_hand:
+            return send(None)
+        return carry("http_client", out.exchange if out is not None else None, send, None, connection, out)
     except BaseException as exc:
         if by_hand and out is not None:
             out.begin()
@@ -235,10 +229,6 @@ class _NextResponse:
         self._was_own = "response_class" in vars(connection)
 
     def __call__(self, *args: Any, **given: Any) -> Any:
-        if protocols.responder is not None and self.exchange.live is None:
-            from ..answers.http_client import answering
-
-            args = (answering(self._connection(), self.exchange), *args[1:])
         response = self.make(*args, **given)
         try:
             self._step_back()

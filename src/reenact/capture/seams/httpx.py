@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from ... import protocols
 from .. import guard
-from ..http.exchange import CLOSED
+from ..http.exchange import CLOSED, carry, carry_async
 from ..http.recorded_once import AgentsOwn, HandedOn
 from .patching import Unlike, need, need_arguments, need_asked, override, replace, restore
 
@@ -292,16 +291,9 @@ def _tapped(module: Any, watch: Watch) -> Any:
         if exchange is None:
             return original(client, request, stream=stream, **given)
         with HandedOn(exchange):
-            if protocols.responder is None:
-                response = original(client, request, stream=True, **given)
-            elif exchange.live is not None:
-                from ..answers.httpx import changed
-
-                response = original(client, changed(module, exchange.live, request), stream=True, **given)
-            else:
-                from ..answers.httpx import answer
-
-                response = answer(module, exchange, request)
+            response = carry(
+                "httpx", exchange, lambda each: original(client, each, stream=True, **given), request, module
+            )
         answered(exchange, response, tee)
         if not stream:
             try:
@@ -322,17 +314,9 @@ def _async_tapped(module: Any, watch: Watch) -> Any:
         if exchange is None:
             return await original(client, request, stream=stream, **given)
         with HandedOn(exchange):
-            if protocols.responder is None:
-                response = await original(client, request, stream=True, **given)
-            elif exchange.live is not None:
-                from ..answers.httpx import changed
-
-                sent = changed(module, exchange.live, request)
-                response = await original(client, sent, stream=True, **given)
-            else:
-                from ..answers.httpx import answer_async
-
-                response = await answer_async(module, exchange, request)
+            response = await carry_async(
+                "httpx", exchange, lambda each: original(client, each, stream=True, **given), request, module
+            )
         answered(exchange, response, tee)
         if not stream:
             try:
@@ -466,17 +450,7 @@ def _make_sync(module: Any) -> type:
             body = listen(module, request, exchange.sent)
             try:
                 with HandedOn(exchange):
-                    if protocols.responder is None:
-                        response = transport.handle_request(request)
-                    elif exchange.live is not None:
-                        from ..answers.httpx import changed
-
-                        sent = changed(module, exchange.live, request)
-                        response = transport.handle_request(sent)
-                    else:
-                        from ..answers.httpx import answer
-
-                        response = answer(module, exchange, request)
+                    response = carry("httpx", exchange, transport.handle_request, request, module)
             finally:
                 let_go(request, body)
             answered(exchange, response, tee)
@@ -516,18 +490,9 @@ def _make_async(module: Any) -> type:
             body = listen(module, request, exchange.sent)
             try:
                 with HandedOn(exchange):
-                    if protocols.responder is None:
-                        response = await transport.handle_async_request(request)
-                    elif exchange.live is not None:
-                        from ..answers.httpx import changed
-
-                        response = await transport.handle_async_request(
-                            changed(module, exchange.live, request)
-                        )
-                    else:
-                        from ..answers.httpx import answer_async
-
-                        response = await answer_async(module, exchange, request)
+                    response = await carry_async(
+                        "httpx", exchange, transport.handle_async_request, request, module
+                    )
             finally:
                 let_go(request, body)
             answered(exchange, response, tee)

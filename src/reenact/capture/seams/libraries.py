@@ -11,7 +11,7 @@ import sys
 from _thread import get_ident
 from importlib import import_module
 
-from .. import guard
+from .. import answering, guard
 from ..import_lock import import_lock
 from .patching import Unlike
 
@@ -74,6 +74,9 @@ class Installed:
                 self.undo.pop(name)()
             seam: Any = import_module(f".{SEAMS[name]}", __package__)
             self.undo[name] = seam.patch(module, self.watch)
+            undo_answers = answering.prepare(SEAMS[name], module, self.watch)
+            if undo_answers is not None:
+                self.undo[name] = _both(undo_answers, self.undo[name])
             why = seam.shortfall(module) if hasattr(seam, "shortfall") else ""
         except Exception as exc:
             guard.pass_on(exc)
@@ -104,6 +107,14 @@ class Installed:
         self.undo.clear()
         if self.watch is not None:
             self.watch.is_off = True
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def undo() -> None:
+        first()
+        second()
+
+    return undo
 
 
 def wanted_modules() -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
-from ... import protocols, schema
+from ... import schema
 from ...schema import EFFECTS
-from .. import guard
+from .. import answering, guard
 from ..front.tap import Tap, calls_of
 from ..import_lock import import_lock
 from .mcp_transports import line_of
@@ -49,11 +49,8 @@ class Question:
 
     def instead(self) -> None:
         """Have the stand-in say what was said then, or ask the real server."""
-        if protocols.responder is None or self._line.stand_in is None:
-            return
-        asked = protocols.AskedServer(self._line.server, self._method, self._params, self._recorder)
-        reply = protocols.responder.of_server(asked)
-        self._line.stand_in.expect(self._method, self._params, reply)
+        if self._line.stand_in is not None:
+            self._line.stand_in.ask(self._method, self._params, self._recorder)
 
     def answered(self, result: Any) -> None:
         self._tell("result", plain(result))
@@ -128,7 +125,7 @@ def let_through(session: Any, method: str, params: Any) -> None:
     """Have a tool called of the real server, which is started for it."""
     line = line_of(session)
     if line is not None and line.stand_in is not None:
-        line.stand_in.expect(method, parameters(params), None)
+        line.stand_in.let_through(method, parameters(params))
 
 
 def plain(value: Any) -> Any:
@@ -178,9 +175,7 @@ def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -
             _remember(self, result)
             return result
         try:
-            result = await call.instead(args, given)
-            if result is None:
-                result = await call.really(self, args, given, ask)
+            result = await call.carry(self, args, given, ask)
         except BaseException as exc:
             call.failed(exc)
             raise
@@ -228,7 +223,7 @@ def _other(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[str | None, An
 def _let_through(session: Any, args: tuple[Any, ...], given: dict[str, Any]) -> None:
     """Have the real server called for a tool, if a recording stands in its place."""
     request = _request(args, given)
-    if protocols.responder is not None and getattr(request, "method", None) == CALL:
+    if getattr(request, "method", None) == CALL:
         let_through(session, CALL, getattr(request, "params", None))
 
 
@@ -285,39 +280,22 @@ class _Call:
         self._effect = effect
         self._call = tap.record_tool_call(name, args or {}, effect=effect)
 
-    async def instead(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        """Return what a recording has in the place of the server's result, None if the server is asked."""
-        if protocols.responder is None:
-            return None
-        with import_lock:
-            from ..answers.tools import given_async
-
-        reply = await protocols.responder.tool_async(self._asked())
-        if reply is None:
-            return None
-        kinds = [each for each in (*args, *given.values()) if isinstance(each, type)]
-        kind: Any = next((each for each in kinds if hasattr(each, "model_validate")), None)
-        if kind is None:
-            with import_lock:
-                from importlib import import_module
-
-            kind = import_module("mcp.types").CallToolResult
-        return kind.model_validate(await given_async(reply))
-
-    async def really(
+    async def carry(
         self, session: Any, args: tuple[Any, ...], given: dict[str, Any], ask: Callable[[], Any]
     ) -> Any:
-        """Return what the server gives, which may do what a re-enacted agent may not."""
-        if protocols.responder is None:
+        """Return the server's result; or the recorded one, where a recording stands in for it."""
+        adapter = answering.adapter("mcp")
+        if adapter is None:
             return await ask()
-        _let_through(session, args, given)
-        with protocols.responder.running(self._asked()):
-            return await ask()
-
-    def _asked(self) -> protocols.AskedTool:
         recorder = self._tap._recorder()
         opened = calls_of(recorder).open.get(self._call)
-        return protocols.AskedTool(self._name, self._args, recorder, effect=self._effect, opened=opened)
+        call = answering.ToolCall(self._name, self._args, recorder, effect=self._effect, opened=opened)
+
+        def ask_server() -> Any:
+            _let_through(session, args, given)
+            return ask()
+
+        return await adapter.call_tool(call, (*args, *given.values()), ask_server)
 
     def failed(self, exc: BaseException) -> None:
         self._tap.record_tool_result(self._name, error=exc, call=self._call)

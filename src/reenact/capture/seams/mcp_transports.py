@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 
-from ... import protocols
-from .. import guard
+from .. import answering, guard
 from ..http import recorded_once
 from ..import_lock import import_lock
 from .patching import Unlike
@@ -17,10 +16,19 @@ from .patching import Unlike
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from typing import Any
+    from typing import Any, Protocol
 
-    from ..answers.mcp import StandIn
     from ..http.watch import Watch
+
+    class StandIn(Protocol):
+        """What answers a session in place of its server."""
+
+        def ask(self, method: str, params: Any, recorder: Any) -> None:
+            """Find the reply to a request before it is sent."""
+
+        def let_through(self, method: str, params: Any) -> None:
+            """Have the next such request sent to the real server."""
+
 
 _NAMES = (
     "stdio_client",
@@ -95,16 +103,11 @@ def _line(module: Any, watch: Watch, behind: Any, args: tuple[Any, ...], given: 
     if server is None:
         return None
     real = _Carrier(server, asynccontextmanager(behind)(*args, **given))
-    if protocols.responder is None or recorded_once.is_carried():
+    adapter = None if recorded_once.is_carried() else answering.adapter("mcp")
+    if adapter is None:
         return _noted(real, Line(server))
-    if not protocols.responder.has_server(server, watch.recorder()):
-        return _noted(real.carrier, Line(server))
-    with import_lock:
-        from ..answers.mcp import StandIn
-
-    has_id = hasattr(module, "GetSessionIdCallback")  # mcp 1 has something more to say
-    stand_in = StandIn(server, real)
-    return _noted(stand_in.connection(has_id=has_id), Line(server, stand_in))
+    carrier, stand_in = adapter.connection(module, server, real, watch.recorder())
+    return _noted(carrier, Line(server, stand_in))
 
 
 def _told(target: Any) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from _contextvars import ContextVar
 
-from ... import protocols
 from ..http.exchange import CLOSED, how_raised
 from .http_client_bodies import outgoing
 from .patching import genuine, need_asked, replace
@@ -71,7 +70,7 @@ def connect(connection: Any, original: Callable[[], Any], begin: Callable[..., E
     """Let a connection connect; what has been asked is begun before."""
     asked = _asked.get()
     is_within = outgoing(connection) is not None  # a request connects if nobody has
-    if asked is None or asked.is_begun or is_within or protocols.responder is not None:
+    if asked is None or asked.is_begun or is_within:
         return original()
     method, url, more = asked.request
     asked.is_begun, asked.exchange = True, begin(connection, method, url, more, {})

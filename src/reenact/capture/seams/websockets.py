@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from ... import protocols, schema
+from ... import schema
 from .. import guard
 from ..http.exchange import CLOSED
 from ..import_lock import import_lock
@@ -18,10 +18,28 @@ from .patching import need, override, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
 
     from ..http.exchange import Exchange
     from ..http.watch import Watch
+
+    class OtherEnd(Protocol):
+        """What answers a connection in place of its server."""
+
+        fault: BaseException | None
+        """Why there is no answer."""
+
+        def lost(self, url: str, body: bytes) -> str | None:
+            """Return why a request cannot be sent to a server that has not heard what came before it."""
+
+        def expect(self, exchange: Exchange) -> None:
+            """Learn where a request goes, before it is sent."""
+
+        def ask(self, exchange: Exchange) -> None:
+            """Answer an exchange, after those before it."""
+
+        def heard(self) -> None:
+            """The agent has sent something that is not a request."""
 
 
 # What a socket's server says without being asked: a greeting, limits, what a session was changed to.
@@ -116,6 +134,8 @@ MAX_ITEMS = 1_000
 _OPEN, _ITEMS, _WATCH = "_reenact_open", "_reenact_items", "_reenact_watch"
 """Attributes of a connection: the exchanges that are not over, oldest first; what was said since the last
 one; who listens to this one connection."""
+OTHER_END = "_reenact_other_end"
+"""Attribute of a connection that a recording answers: an ``OtherEnd``, in this process."""
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
@@ -124,19 +144,7 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     need(owner, "send", "recv", "close")
     is_async = module.__name__.endswith("asyncio.client")
     taps = _asynchronous(watch) if is_async else _synchronous(watch)
-    undo = replace(owner, {name: _as_method(tap, getattr(owner, name)) for name, tap in taps.items()})
-    if protocols.responder is None:
-        return undo
-    with import_lock:
-        from ..answers import websockets
-
-    undo_connecting = websockets.patch(module, watch)
-
-    def undo_both() -> None:
-        undo_connecting()
-        undo()
-
-    return undo_both
+    return replace(owner, {name: _as_method(tap, getattr(owner, name)) for name, tap in taps.items()})
 
 
 def tap(connection: Any, watch: Watch) -> None:
@@ -305,26 +313,23 @@ def _broken(connection: Any, exc: BaseException, why: BaseException | None = Non
             exchange.raised(why or exc)
 
 
+def _other_end(connection: Any) -> OtherEnd | None:
+    """Return who answers a connection in this process; None if it leads to a server."""
+    found: OtherEnd | None = vars(connection).get(OTHER_END)
+    return found
+
+
 def _lost(connection: Any, url: str, body: bytes) -> str | None:
     """Return why a request cannot leave although a fork is live."""
-    if protocols.responder is None:
-        return None
-    with import_lock:
-        import json
-
-        from ..answers.websockets import lost
-
-    return lost(connection, url, json.loads(body))
+    other = _other_end(connection)
+    return None if other is None else other.lost(url, body)
 
 
 def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
     """Return what is sent: a fork may have changed it."""
-    if protocols.responder is None or exchange is None:
+    if exchange is None:
         return message
-    with import_lock:
-        from ..answers.websockets import played
-
-    other, live = played(connection), exchange.live
+    other, live = _other_end(connection), exchange.live
     if other is not None:
         other.expect(exchange)
     if live is None or live.body is None:
@@ -344,12 +349,7 @@ def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
 
 def _ask(connection: Any, exchange: Exchange | None, message: Any) -> None:
     """Have a request answered by the recording, if its connection leads there."""
-    if protocols.responder is None:
-        return
-    with import_lock:
-        from ..answers.websockets import played
-
-    other = played(connection)
+    other = _other_end(connection)
     if other is None:
         return
     if exchange is None:
@@ -361,12 +361,7 @@ def _ask(connection: Any, exchange: Exchange | None, message: Any) -> None:
 
 def _fault(connection: Any) -> BaseException | None:
     """Return why a recording has not answered."""
-    if protocols.responder is None:
-        return None
-    with import_lock:
-        from ..answers.websockets import played
-
-    other = played(connection)
+    other = _other_end(connection)
     return None if other is None else other.fault
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from ...capture.answering import Live
 from ...capture.runs.location import parent_run
 from ...errors import Diverged, Halted
-from ...protocols import Live, Reply, ToolReply
 from ...wire.routes import MODEL
 from ..edits.edits import CutRequest, Edits, needs_signature
 from ..matching.divergence import ADD_KEEP_GOING
@@ -27,16 +27,18 @@ from ..matching.rules import REBASE
 from ..matching.tape import RecordedCall, Tape
 from ..replay.responder import TapeResponder, asked_by, mark, reply_of
 from ..replay.tools import asked_of
+from ..serve.replies import Reply, ToolReply
 from .cut import ANSWERED, AROUND, AT_CUT, Cut
 from .policy import CALLS, STEPS, USD, Acting, Caps
 
 if TYPE_CHECKING:
-    from ...protocols import Asked, AskedServer, AskedTool, Leaving, ServerReply
+    from ...capture.answering import OutgoingRequest, ToolCall
     from ..matching.divergence import Divergence
     from ..matching.player import Player
     from ..matching.tape import RecordedCall
     from ..replay.guard import Guard
     from ..replay.plan import Plan
+    from ..serve.replies import AskedServer, HttpCall, ServerReply
     from .policy import Acting
 
 
@@ -88,7 +90,7 @@ class ForkResponder(TapeResponder):
         self._at_cut = CutRequest.at(cut.call, player.tape) if is_needed else None
         """Of a model call as the agent makes it now: the recorded one is redacted."""
 
-    def live(self, leaving: Leaving) -> Live | None:
+    def live(self, leaving: OutgoingRequest) -> Live | None:
         """Return what leaves for a request at the cut or beyond it, None for one that is answered."""
         request = self._translated(asked_by(leaving))
         with self._lock:
@@ -99,24 +101,24 @@ class ForkResponder(TapeResponder):
                 self._at_cut = CutRequest(leaving.request, leaving.url)
                 self._pass()
                 if self._edits.replaces_answer:
-                    leaving.given, leaving.replayed = self._edited_answer(request), self._cut.call.id
+                    leaving.edited_reply, leaving.replayed = self._edited_answer(request), self._cut.call.id
                     return None
             return self._leaves(leaving)
 
-    def reply(self, exchange: Asked) -> Reply:
+    def reply(self, exchange: HttpCall) -> Reply:
         """Return what a call gets that does not leave."""
-        return super().reply(exchange) if exchange.given is None else exchange.given
+        return super().reply(exchange) if exchange.edited_reply is None else exchange.edited_reply
 
-    async def reply_async(self, exchange: Asked) -> Reply:
+    async def reply_async(self, exchange: HttpCall) -> Reply:
         """Return the same, when this task may have it."""
-        return await super().reply_async(exchange) if exchange.given is None else exchange.given
+        return await super().reply_async(exchange) if exchange.edited_reply is None else exchange.edited_reply
 
-    def tool(self, asked: AskedTool) -> ToolReply | None:
+    def tool(self, asked: ToolCall) -> ToolReply | None:
         """Return what a tool gave, or is made to give; None if it is to run."""
         place, reply = self._tool_at(asked)
         return super().tool(asked) if place == ANSWERED else reply
 
-    async def tool_async(self, asked: AskedTool) -> ToolReply | None:
+    async def tool_async(self, asked: ToolCall) -> ToolReply | None:
         """Return the same, when this task may have it."""
         place, reply = self._tool_at(asked)
         return await super().tool_async(asked) if place == ANSWERED else reply
@@ -125,7 +127,7 @@ class ForkResponder(TapeResponder):
         """Return what clock and chance gave before the cut, None for what they give now."""
         return None if self._cut.is_whole or self._cut.is_passed else super().ambient(name, thread)
 
-    def running(self, asked: AskedTool) -> AbstractContextManager[None]:
+    def running(self, asked: ToolCall) -> AbstractContextManager[None]:
         """Return what is to be held while a tool runs: it may do what the guard refuses others."""
         return self._acting.running(asked)
 
@@ -181,7 +183,7 @@ class ForkResponder(TapeResponder):
                 left.append(call)
         return left
 
-    def _leaves(self, leaving: Leaving) -> Live:
+    def _leaves(self, leaving: OutgoingRequest) -> Live:
         self.player.release.asked()
         try:
             self._acting.reach(leaving)
@@ -197,7 +199,7 @@ class ForkResponder(TapeResponder):
             self._stop(Diverged(f"the request cannot be changed as asked: {type(exc).__name__}: {exc}"))
         raise AssertionError("not reached")
 
-    def _changed(self, leaving: Leaving) -> Live:
+    def _changed(self, leaving: OutgoingRequest) -> Live:
         if leaving.sort != MODEL or not self._edits.changes_requests:
             return Live()
         self._at_cut = self._at_cut or self._cut.request()
@@ -220,7 +222,7 @@ class ForkResponder(TapeResponder):
         provider = call.event.provider if type(call.event.provider) is str else None
         return reply_of(self._edits.answer(call.answer, provider, request.url or "", call.is_stream))
 
-    def _tool_at(self, asked: AskedTool) -> tuple[str, ToolReply | None]:
+    def _tool_at(self, asked: ToolCall) -> tuple[str, ToolReply | None]:
         """Return where a tool's call stands, and its reply if it is not the recording that gives it."""
         request: Request = self._translated(asked_of(asked))
         with self._lock:
@@ -241,7 +243,7 @@ class ForkResponder(TapeResponder):
             self._stop(exc)
         return place, None if recorded is None else self._given(recorded, asked)
 
-    def _given(self, call: RecordedCall, asked: AskedTool) -> ToolReply:
+    def _given(self, call: RecordedCall, asked: ToolCall) -> ToolReply:
         self.given += 1
         mark(asked, call.id)
         return self._result(asked, call.id, call.answer)

@@ -21,7 +21,7 @@ from ..matching.tape import RecordedCall, Tape
 from .world import HARMLESS, IRREVERSIBLE, effect_of
 
 if TYPE_CHECKING:
-    from ...protocols import AskedTool, Leaving
+    from ...capture.answering import OutgoingRequest, ToolCall
     from ..replay.guard import Guard
 
 
@@ -60,7 +60,7 @@ class Acting:
         self._always: set[str] = set()
         self.guard = guard
 
-    def decide(self, asked: AskedTool, request: Request) -> RecordedCall | None:
+    def decide(self, asked: ToolCall, request: Request) -> RecordedCall | None:
         """Return the recorded call whose result a tool gets, None if it is to run; Halted if it must not."""
         with self._lock:
             if asked.name in self._allowed or ALL in self._allowed:
@@ -75,11 +75,11 @@ class Acting:
             self._ask(asked, effect)
             return None
 
-    def effect(self, asked: AskedTool) -> str | None:
+    def effect(self, asked: ToolCall) -> str | None:
         """Return what a tool does to the world: by the user's settings, else as its author told."""
         return effect_of(asked.name, asked.effect, self._effects)
 
-    def reach(self, leaving: Leaving) -> None:
+    def reach(self, leaving: OutgoingRequest) -> None:
         """Let a request get where it goes; Halted for one that asks no model, if it may change something.
 
         What a tool asks while it runs is the tool's, and that was decided on.
@@ -119,7 +119,7 @@ class Acting:
             self.guard.hosts.add(host)
 
     @contextmanager
-    def running(self, asked: AskedTool) -> Iterator[None]:
+    def running(self, asked: ToolCall) -> Iterator[None]:
         """Let a tool that runs do what the guard refuses others."""
         if self.guard is None:
             yield
@@ -130,7 +130,7 @@ class Acting:
         finally:
             self.guard.open(-1)
 
-    def _equal(self, asked: AskedTool, request: Request) -> RecordedCall:
+    def _equal(self, asked: ToolCall, request: Request) -> RecordedCall:
         for call in self._recorded:
             if asks_the_same(call, request):
                 self._recorded.remove(call)
@@ -140,7 +140,7 @@ class Acting:
             hint=f"leave --tools recorded out, and allow it with --live-tools {asked.name}",
         )
 
-    def _ask(self, asked: AskedTool, effect: str | None) -> None:
+    def _ask(self, asked: ToolCall, effect: str | None) -> None:
         what = "what it does to the world is not told" if effect is None else f"it is told to {effect}"
         said = self._question(f"reenact: run tool {asked.name}({_shown(asked.args)})? {what}. [y/N/a] ")
         if said is None:
@@ -152,7 +152,7 @@ class Acting:
             raise Halted(f"tool {asked.name} was not allowed to run")
 
 
-def _refusal(asked: AskedTool, why: str) -> Halted:
+def _refusal(asked: ToolCall, why: str) -> Halted:
     return Halted(
         f"tool {asked.name} does not run: {why}",
         hint=f"--live-tools {asked.name} allows it, --tools recorded gives recorded results only,"

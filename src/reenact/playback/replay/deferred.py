@@ -7,8 +7,9 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from ... import protocols
+from ...capture import answering
 from ..matching.claims import Claims
+from ..serve import adapter, prepare
 
 
 def claims_path(scratch: str) -> str:
@@ -28,8 +29,16 @@ class Later:
         """Puts the real one in its place."""
         self._lock = Lock()
 
+    def adapter(self, library: str) -> Any:
+        """Return the module that makes answers for a library, before anything is asked."""
+        return adapter(library)
+
+    def prepare(self, library: str, module: Any, watch: Any) -> Callable[[], None] | None:
+        """Have the connections of a module lead to the recording; returns what undoes it."""
+        return prepare(library, module, watch)
+
     def __getattr__(self, name: str) -> Any:
         with self._lock:
-            if protocols.responder is self:
+            if answering.responder is self:
                 self._make()
-        return getattr(protocols.responder, name)
+        return getattr(answering.responder, name)

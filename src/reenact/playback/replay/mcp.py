@@ -11,8 +11,8 @@ from typing import Any
 
 from ... import schema
 from ...lines import dumps
-from ...protocols import AskedServer, ServerReply
 from ..matching.tape import Tape
+from ..serve.replies import AskedServer, ServerReply
 from .mcp_servers import alike
 
 _WITHHELD = frozenset({"$hash", "$none", "$cut", "$bytes", "$repr"})

@@ -8,20 +8,22 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from ...capture.answering import Live
 from ...errors import NotRecorded
-from ...protocols import Live, ToolReply
 from ...tracefile.status import FAILED
 from ..matching.frontier import Miss, Served, asks_the_same
 from ..matching.recorded_answers import IN_FLIGHT
 from ..matching.request import TOOL
+from ..serve.replies import ToolReply
 from .guard import agents_place
 from .responder import TapeResponder, asked_by
 from .tools import asked_of
 
 if TYPE_CHECKING:
-    from ...protocols import AskedServer, AskedTool, Leaving, ServerReply
+    from ...capture.answering import OutgoingRequest, ToolCall
     from ..matching.divergence import Divergence
     from ..matching.player import Player
+    from ..serve.replies import AskedServer, ServerReply
 
 WENT_LIVE = "went_live"
 """A note: of which process a call went out."""
@@ -70,7 +72,7 @@ class ToolsAlone(TapeResponder):
         self._lock = Lock()
         self._left = [call for call in player.tape.calls if call.kind == TOOL]
 
-    def live(self, leaving: Leaving) -> Live | None:
+    def live(self, leaving: OutgoingRequest) -> Live | None:
         """Let every request leave."""
         return Live()
 
@@ -78,7 +80,7 @@ class ToolsAlone(TapeResponder):
         """Have every socket lead to the real server."""
         return True
 
-    def tool(self, asked: AskedTool) -> ToolReply | None:
+    def tool(self, asked: ToolCall) -> ToolReply | None:
         """Return what a tool gave for the same arguments; NotRecorded, as its failure, if it never did."""
         if asked.name in self._live:
             return None
@@ -91,7 +93,7 @@ class ToolsAlone(TapeResponder):
                 self._left.remove(found)
         return self._result(asked, found.id, found.answer)
 
-    async def tool_async(self, asked: AskedTool) -> ToolReply | None:
+    async def tool_async(self, asked: ToolCall) -> ToolReply | None:
         """Return the same."""
         return self.tool(asked)
 
@@ -106,7 +108,7 @@ class AsFarAsItGoes(TapeResponder):
         self._left: dict[str, int] = {}
         """How many recorded calls are not yet promised to a request, by what they ask."""
 
-    def live(self, leaving: Leaving) -> Live | None:
+    def live(self, leaving: OutgoingRequest) -> Live | None:
         """Let a request leave that nothing recorded answers."""
         request = self._translated(asked_by(leaving))
         asked = request.fingerprint.l1
@@ -119,7 +121,7 @@ class AsFarAsItGoes(TapeResponder):
         self._goes_live()
         return Live()
 
-    def _made_of_tool(self, found: Served | Miss, asked: AskedTool) -> ToolReply | None:  # type: ignore[override]
+    def _made_of_tool(self, found: Served | Miss, asked: ToolCall) -> ToolReply | None:  # type: ignore[override]
         if isinstance(found, Miss) or found.call.answer.outcome == IN_FLIGHT:
             self._goes_live()
             return None

@@ -16,20 +16,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ... import schema
+from ...capture.answering import ToolCall
 from ...capture.http.request_body import body_before
 from ...errors import Diverged, NotRecorded
-from ...protocols import (
-    BREAKS,
-    COMPLETE,
-    ENDS,
-    RAISES,
-    STAYS_OPEN,
-    AskedTool,
-    Reply,
-    ServerReply,
-    ToolReply,
-    Unasked,
-)
 from ...wire.inflate import packed
 from ..matching.divergence import out_of_turn
 from ..matching.frontier import REORDERED, Miss, Served
@@ -39,12 +28,25 @@ from ..matching.request import HTTP, MODEL, Request
 from ..matching.request_secrets import SecretsNow, cleaned
 from ..matching.rules import KEEP_GOING, STRICT
 from ..matching.tape import Tape
+from ..serve import adapter, prepare
+from ..serve.replies import (
+    BREAKS,
+    COMPLETE,
+    ENDS,
+    RAISES,
+    STAYS_OPEN,
+    Reply,
+    ServerReply,
+    ToolReply,
+    Unasked,
+)
 from .mcp import Servers
 from .tools import asked_of, reply_of_tool
 
 if TYPE_CHECKING:
-    from ...protocols import Asked, AskedServer, Leaving, Live, Unasked
+    from ...capture.answering import Live, OutgoingRequest
     from ..matching.divergence import Divergence
+    from ..serve.replies import AskedServer, HttpCall
 
 
 # Clock and chance as they were: the values a process drew, given again in their order.
@@ -192,9 +194,17 @@ class TapeResponder:
         self.given = 0
         """How many calls were answered."""
 
-    def live(self, leaving: Leaving) -> Live | None:
+    def live(self, leaving: OutgoingRequest) -> Live | None:
         """Return None: nothing leaves."""
         return None
+
+    def adapter(self, library: str) -> Any:
+        """Return the module that makes answers for a library."""
+        return adapter(library)
+
+    def prepare(self, library: str, module: Any, watch: Any) -> Callable[[], None] | None:
+        """Have the connections of a module lead to the recording; returns what undoes it."""
+        return prepare(library, module, watch)
 
     def ambient(self, name: str, thread: str | None) -> Any:
         """Return the next recorded value of a clock or of chance; None, told as a doubt, if none is left."""
@@ -203,17 +213,17 @@ class TapeResponder:
             self._note("doubt", {"call": name, "why": "no value is recorded for it, a real one was given"})
         return value
 
-    def reply(self, exchange: Asked) -> Reply:
+    def reply(self, exchange: HttpCall) -> Reply:
         """Return what a call gets, when this thread may have it."""
         request = self._translated(asked_by(exchange))
         return self._made(self._learned(exchange, request, self.player.ask(request)))
 
-    async def reply_async(self, exchange: Asked) -> Reply:
+    async def reply_async(self, exchange: HttpCall) -> Reply:
         """Return the same, when this task may have it."""
         request = self._translated(asked_by(exchange))
         return self._made(self._learned(exchange, request, await self.player.ask_async(request)))
 
-    def tool(self, asked: AskedTool) -> ToolReply | None:
+    def tool(self, asked: ToolCall) -> ToolReply | None:
         """Return what a tool gave, when this thread may have it; None if it is to run."""
         if asked.name in self._live:
             self.player.release.asked()
@@ -221,7 +231,7 @@ class TapeResponder:
         request = self._translated(asked_of(asked))
         return self._made_of_tool(self._learned(asked, request, self.player.ask(request)), asked)
 
-    async def tool_async(self, asked: AskedTool) -> ToolReply | None:
+    async def tool_async(self, asked: ToolCall) -> ToolReply | None:
         """Return the same, when this task may have it."""
         if asked.name in self._live:
             self.player.release.asked()
@@ -229,7 +239,7 @@ class TapeResponder:
         request = self._translated(asked_of(asked))
         return self._made_of_tool(self._learned(asked, request, await self.player.ask_async(request)), asked)
 
-    def running(self, asked: AskedTool) -> AbstractContextManager[None]:
+    def running(self, asked: ToolCall) -> AbstractContextManager[None]:
         """Hold nothing while a tool runs."""
         return nullcontext()
 
@@ -257,7 +267,7 @@ class TapeResponder:
             raise Diverged(why)
         return ServerReply(error={"code": UNANSWERED, "message": why})
 
-    def _made_of_tool(self, found: Served | Miss, asked: AskedTool) -> ToolReply:
+    def _made_of_tool(self, found: Served | Miss, asked: ToolCall) -> ToolReply:
         if isinstance(found, Miss):
             raise NotRecorded(self._missed(found))
         answer = found.call.answer
@@ -266,7 +276,7 @@ class TapeResponder:
         self._served(found)
         return self._result(asked, found.call.id, answer)
 
-    def _result(self, asked: AskedTool, call: str, answer: Answer) -> ToolReply:
+    def _result(self, asked: ToolCall, call: str, answer: Answer) -> ToolReply:
         """Return a recorded result as it is given, and tell if that is not as it was."""
         reply, why = reply_of_tool(answer, asked.function)
         if why:
@@ -305,7 +315,7 @@ class TapeResponder:
             request.kind, request.name, of(request.body), url=of(request.url), sent=of(request.sent)
         )
 
-    def _learned(self, asked: Asked | AskedTool, request: Request, found: Served | Miss) -> Served | Miss:
+    def _learned(self, asked: HttpCall | ToolCall, request: Request, found: Served | Miss) -> Served | Miss:
         if isinstance(found, Served):
             mark(asked, found.call.id)
         redactor = asked.recorder.texts.redactor
@@ -345,14 +355,14 @@ class TapeResponder:
         return text
 
 
-def mark(asked: Asked | AskedTool, call: str) -> None:
+def mark(asked: HttpCall | ToolCall, call: str) -> None:
     """Have it recorded whose answer this is."""
-    told: Any = asked.opened if isinstance(asked, AskedTool) else asked
+    told: Any = asked.opened if isinstance(asked, ToolCall) else asked
     if told is not None:
         told.replayed = call
 
 
-def asked_by(exchange: Asked) -> Request:
+def asked_by(exchange: HttpCall) -> Request:
     """Return what a call asks, redacted as it is recorded."""
     clean = exchange.recorder.texts.clean
     kind = MODEL if exchange.sort == MODEL else HTTP

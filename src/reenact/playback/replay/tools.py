@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from ...protocols import AskedTool, ToolReply
+from ...capture.answering import ToolCall
 from ...tracefile.event import ErrorText
 from ...tracefile.stored_values import restore
 from ..matching.recorded_answers import CANCELLED, EXCEPTION, Answer
 from ..matching.request import Request
+from ..serve.replies import ToolReply
 from .typed_values import as_annotated, hints_of, stood_in, yielded
 
 _LONGEST = 80
 
 
-def asked_of(asked: AskedTool) -> Request:
+def asked_of(asked: ToolCall) -> Request:
     """Return what a tool is asked for, redacted as it is recorded."""
     args = asked.recorder.texts.clean("args", asked.args, "full")
     return Request.tool(asked.name, restore(args, lambda reference: None))

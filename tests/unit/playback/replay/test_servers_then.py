@@ -11,11 +11,11 @@ import pytest
 from mcp import ClientSession, MCPError
 
 from reenact import Recording, Tap, schema
-from reenact.capture.answers.mcp import StandIn
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.mcp import Servers
 from reenact.playback.replay.responder import Sockets
-from reenact.protocols import AskedServer, ServerReply
+from reenact.playback.serve.mcp import StandIn
+from reenact.playback.serve.replies import AskedServer, ServerReply
 
 
 @pytest.mark.parametrize("number", [[1], {"a": 1}, None, 7])

@@ -7,20 +7,42 @@ started, told of the session as this one was, and connected through.
 from __future__ import annotations
 
 import math
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import Any
 
+from ...capture.answering import ToolCall
 from ...lines import dumps
-from ...protocols import ServerReply
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from typing import Any
+from .replies import AskedServer, ServerReply, responder
+from .tools import given_async
 
 _SETTING_UP = ("initialize", "logging/setLevel", "resources/subscribe", "notifications/initialized")
 """What a server must have been told before it can take part in the middle of a session."""
 _NOT_RECORDED, _GONE = -32601, -32000
 """As JSON-RPC has it for a method that is not there, and MCP for a connection."""
+
+
+def connection(module: Any, server: str, real: Any, recorder: Any) -> tuple[Any, StandIn | None]:
+    """Return what carries a session, and who answers it: none where its server is not recorded."""
+    if not responder().has_server(server, recorder):
+        return real.carrier, None
+    has_id = hasattr(module, "GetSessionIdCallback")  # mcp 1 returns one stream more
+    stand_in = StandIn(server, real)
+    return stand_in.connection(has_id=has_id), stand_in
+
+
+async def call_tool(call: ToolCall, arguments: tuple[Any, ...], ask_server: Callable[[], Any]) -> Any:
+    """Return the recorded result of a tool, as the kind that the arguments name; or the real server's."""
+    reply = await responder().tool_async(call)
+    if reply is None:
+        with responder().running(call):
+            return await ask_server()
+    kinds = [each for each in arguments if isinstance(each, type)]
+    kind: Any = next((each for each in kinds if hasattr(each, "model_validate")), None)
+    if kind is None:
+        kind = import_module("mcp.types").CallToolResult
+    return kind.model_validate(await given_async(reply))
 
 
 class StandIn:
@@ -40,6 +62,16 @@ class StandIn:
         """Requests that the real server has not answered yet."""
         self._fault = ""
         """Why the real server cannot be asked."""
+
+    def ask(self, method: str, params: Any, recorder: Any) -> None:
+        """Find the reply to a request before it is sent."""
+        self.expect(
+            method, params, responder().of_server(AskedServer(self._server, method, params, recorder))
+        )
+
+    def let_through(self, method: str, params: Any) -> None:
+        """Have the next such request sent to the real server."""
+        self.expect(method, params, None)
 
     def expect(self, method: str, params: Any, reply: ServerReply | None) -> None:
         """Say beforehand what a request gets; None if the real server is to be asked."""
@@ -175,8 +207,6 @@ def _key(method: str, params: Any) -> str:
 
 def _answer(wrapped: Any, number: Any, reply: ServerReply | None) -> Any:
     """Return an answer in the same wrappers as the request."""
-    from importlib import import_module
-
     types = import_module("mcp.types")
     said: dict[str, Any] = {"jsonrpc": "2.0", "id": number}
     if reply is None:

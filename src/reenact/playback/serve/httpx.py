@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from ... import protocols
 from ...errors import Diverged
-from ...protocols import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN
 from .raw_http import THE_END, text_of
+from .replies import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN, responder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from typing import Any
-
-    from ...protocols import Live, Reply
-    from ..http.exchange import Exchange
+    from ...capture.answering import Live
+    from ...capture.http.exchange import Exchange
+    from .replies import Reply
 
 _streams: dict[str, tuple[type, type]] = {}
 
@@ -39,22 +37,24 @@ def changed(module: Any, live: Live, request: Any) -> Any:
     )
 
 
-def answer(module: Any, exchange: Exchange, request: Any) -> Any:
+def carry(exchange: Exchange, send: Callable[[Any], Any], request: Any, module: Any) -> Any:
     """Return the response to a request, whose body is made first if it is made while it is sent."""
-    assert protocols.responder is not None
+    if exchange.live is not None:
+        return send(changed(module, exchange.live, request))
     if exchange.sent is not None:
         for _ in request.stream:
             pass
-    return _response(module, protocols.responder.reply(exchange), request)
+    return _response(module, responder().reply(exchange), request)
 
 
-async def answer_async(module: Any, exchange: Exchange, request: Any) -> Any:
-    """Return the same."""
-    assert protocols.responder is not None
+async def carry_async(exchange: Exchange, send: Callable[[Any], Any], request: Any, module: Any) -> Any:
+    """Return the response to a request of an ``AsyncClient``."""
+    if exchange.live is not None:
+        return await send(changed(module, exchange.live, request))
     if exchange.sent is not None:
         async for _ in request.stream:
             pass
-    return _response(module, await protocols.responder.reply_async(exchange), request, is_async=True)
+    return _response(module, await responder().reply_async(exchange), request, is_async=True)
 
 
 def _response(module: Any, reply: Reply, request: Any, *, is_async: bool = False) -> Any:

@@ -12,20 +12,18 @@ import re
 import socket
 import threading
 from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from ... import protocols
-from ...protocols import BREAKS, RAISES
-from ..seams.patching import replace
-from ..seams.websockets import is_models
+from ...capture import answering
+from ...capture.seams.patching import replace
+from ...capture.seams.websockets import OTHER_END, is_models
+from .replies import BREAKS, RAISES, responder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from ...protocols import Reply, Unasked
-    from ..http.exchange import Exchange
-    from ..http.watch import Watch
+    from ...capture.http.exchange import Exchange
+    from ...capture.http.watch import Watch
+    from .replies import Reply, Unasked
 
 
 # The other end of a socket that a recording answers: in this process, until a fork goes live.
@@ -71,6 +69,19 @@ class Played:
         """Why there is no answer."""
         threading.Thread(target=self._listen, name="reenact-socket", daemon=True).start()
 
+    def lost(self, url: str, body: bytes) -> str | None:
+        """Return why a request cannot be sent to a server that has not heard what came before it."""
+        if not self.answers:
+            return None
+        if not url.partition("?")[0].endswith("/responses"):
+            return (
+                "what was said before is kept by the server's side of the connection, and that was never made"
+            )
+        request = json.loads(body)
+        if request.get("previous_response_id") and request.get("store") is False:
+            return "it goes on with an answer that only its connection keeps (store is false)"
+        return None
+
     def expect(self, exchange: Exchange) -> None:
         """Say where a request goes, before it is sent."""
         self._verdicts.append(exchange.live is not None)
@@ -95,9 +106,7 @@ class Played:
 
     def _answer(self, before: threading.Thread | None, exchange: Exchange) -> None:
         try:
-            responder = protocols.responder
-            assert responder is not None
-            reply = responder.reply(exchange)
+            reply = responder().reply(exchange)
             if before is not None:
                 before.join()
             for message in _messages(reply):
@@ -269,8 +278,8 @@ def _messages(reply: Reply) -> Iterator[bytes]:
             yield each[6:-2]
 
 
-_PLAYED, _WATCH = "_reenact_played", "_reenact_watch"
-"""Attributes of a connection: its other end; who listens to this one."""
+_WATCH = "_reenact_watch"
+"""Attribute of a connection: who listens to this one."""
 _ASKED, _ENTERED = "_reenact_asked", "_reenact_entered"
 """Attributes of what makes connections, one after the other: what it was given; that it has made one."""
 _ELSEWHERE = (
@@ -325,13 +334,13 @@ def _maker(module: Any) -> Any:
 
 def _led(module: Any, watch: Watch, uri: Any, given: dict[str, Any], way: dict[str, None]) -> Any:
     """Return where to connect to; ``given`` is changed so that it leads to our end, if it is a model's."""
-    responder, make = protocols.responder, given.get("create_connection") or module.ClientConnection
-    is_ours = responder is not None and not hasattr(make, "is_really_there")
-    if responder is None or not is_ours or given.get("sock") is not None or not is_models(watch, uri):
+    make = given.get("create_connection") or module.ClientConnection
+    is_ours = answering.responder is not None and not hasattr(make, "is_really_there")
+    if not is_ours or given.get("sock") is not None or not is_models(watch, uri):
         return uri
     ours, theirs = socket.socketpair()
-    is_live = responder.opens(uri)
-    unasked = [] if is_live else responder.unasked(uri, watch.recorder())
+    is_live = responder().opens(uri)
+    unasked = [] if is_live else responder().unasked(uri, watch.recorder())
     played = Played(theirs, unasked, _reaching(uri, dict(given)), is_live=is_live)
 
     def create_connection(*args: Any, **options: Any) -> Any:
@@ -340,7 +349,7 @@ def _led(module: Any, watch: Watch, uri: Any, given: dict[str, Any], way: dict[s
         connection = make(*args, **options)
         name = "uri" if hasattr(connection.protocol, "uri") else "wsuri"
         setattr(connection.protocol, name, parse_uri(uri))
-        vars(connection)[_PLAYED] = played
+        vars(connection)[OTHER_END] = played
         return connection
 
     for name in _ELSEWHERE:
@@ -377,21 +386,3 @@ class _End(socket.socket):
     def setsockopt(self, level: int, *option: Any) -> None:
         if level != socket.IPPROTO_TCP:
             super().setsockopt(level, *option)
-
-
-def played(connection: Any) -> Played | None:
-    """Return the other end of a connection that the recording answers."""
-    found: Played | None = vars(connection).get(_PLAYED)
-    return found
-
-
-def lost(connection: Any, url: str, body: dict[str, Any]) -> str | None:
-    """Return why a request cannot be asked of a server that has not heard what came before it."""
-    other = played(connection)
-    if other is None or not other.answers:
-        return None
-    if not url.partition("?")[0].endswith("/responses"):
-        return "what was said before is kept by the server's side of the connection, and that was never made"
-    if body.get("previous_response_id") and body.get("store") is False:
-        return "it goes on with an answer that only its connection keeps (store is false)"
-    return None

@@ -11,20 +11,20 @@ import builtins
 import sys
 from _contextvars import ContextVar
 from errno import ECONNREFUSED
+from typing import TYPE_CHECKING, Any
 
-from ... import protocols
+from ...capture.seams.http_client_bodies import Transfer
+from ...capture.seams.patching import override
 from ...errors import Diverged
-from ...protocols import BREAKS, ENDS, RAISES
-from ..seams.http_client_bodies import Transfer
-from ..seams.patching import override
 from .raw_http import ABOUT_LENGTH, THE_END, Raw, named, os_error, text_of
+from .replies import BREAKS, ENDS, RAISES, responder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
-    from ...protocols import Live, Reply
-    from ..http.exchange import Exchange
+    from ...capture.answering import Live
+    from ...capture.http.exchange import Exchange
+    from .replies import Reply
 
 _exchange: ContextVar[Exchange | None] = ContextVar("reenact_answered", default=None)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -46,12 +46,14 @@ def _pairs(headers: Any) -> list[tuple[str, str]]:
     return [(str(name), str(value)) for name, value in held]
 
 
-async def answered(exchange: Exchange, session: Any, original: Any, args: Any, given: Any) -> Any:
-    """Make a request that the recording answers."""
+async def carry_async(exchange: Exchange, send: Callable[[Any], Any], request: Any, session: Any) -> Any:
+    """Make a request, positional arguments and others, that the recording answers; or one that is sent."""
+    if exchange.live is not None:
+        return await send(changed(exchange.live, *request))
     override(session.connector, "connect", _connect)
     token = _exchange.set(exchange)
     try:
-        return await original(session, *args, **given)
+        return await send(request)
     finally:
         try:
             _exchange.reset(token)
@@ -114,12 +116,10 @@ class _InMemory(asyncio.Transport):
         return Transfer(chunked, None if chunked else int(told.get("content-length", 0)))
 
     async def _serve(self) -> None:
-        responder = protocols.responder
-        assert responder is not None
         try:
             if self._exchange.sent is not None:
                 self._exchange.sent.all()
-            await self._give(await responder.reply_async(self._exchange))
+            await self._give(await responder().reply_async(self._exchange))
         except asyncio.CancelledError:
             raise
         except BaseException as exc:  # for who waits for the answer, not for this task

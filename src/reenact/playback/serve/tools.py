@@ -10,39 +10,42 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from .replies import responder
+
 if TYPE_CHECKING:
-    from ...protocols import AskedTool, Responder, ToolReply
+    from ...capture.answering import ToolCall
+    from .replies import ToolReply
 
 
-def standing_in(function: Callable[..., Any], asked: AskedTool, responder: Responder) -> Callable[..., Any]:
+def standing_in(function: Callable[..., Any], asked: ToolCall) -> Callable[..., Any]:
     """Return what takes the place of a tool for one call."""
 
     def plain(*args: Any, **kwargs: Any) -> Any:
-        reply = responder.tool(asked)
+        reply = responder().tool(asked)
         if reply is not None:
             return given(reply)
-        with responder.running(asked):
+        with responder().running(asked):
             return function(*args, **kwargs)
 
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        reply = await responder.tool_async(asked)
+        reply = await responder().tool_async(asked)
         if reply is not None:
             return await given_async(reply)
-        with responder.running(asked):
+        with responder().running(asked):
             return await function(*args, **kwargs)
 
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        reply = responder.tool(asked)
+        reply = responder().tool(asked)
         if reply is None:
-            with responder.running(asked):
+            with responder().running(asked):
                 return (yield from function(*args, **kwargs))
         yield from _items(reply)
         return _returned(reply)
 
     async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        reply = await responder.tool_async(asked)
+        reply = await responder().tool_async(asked)
         if reply is None:
-            with responder.running(asked):
+            with responder().running(asked):
                 async for item in function(*args, **kwargs):
                     yield item
             return

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from ...protocols import COMPLETE
+from .replies import COMPLETE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from ...protocols import Reply
+    from .replies import Reply
 
 _STREAMS = ("event-stream", "eventstream", "ndjson", "stream+json")
 _BODILESS = (204, 304)

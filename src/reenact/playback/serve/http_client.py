@@ -1,7 +1,7 @@
 """Answers of a recording for http.client and urllib3: connections lead nowhere, responses are their own.
 
 A connection gets a socket that swallows what is sent; the response it then makes for itself reads the
-recorded answer as bytes of HTTP. A call that no recording is asked for gets a real connection.
+recorded answer from it as bytes of HTTP. A call that no recording is asked for gets a real connection.
 """
 
 from __future__ import annotations
@@ -12,35 +12,46 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
+from weakref import ref
 
-from ... import protocols
+from ...capture import answering
+from ...capture.http.recorded_once import current
+from ...capture.seams.patching import genuine, replace
 from ...errors import Diverged
-from ...protocols import BREAKS, ENDS, RAISES, STAYS_OPEN
-from ..http.exchange import how_raised
-from ..http.recorded_once import current
-from ..seams.patching import genuine, replace
 from .raw_http import THE_END, Raw, named, os_error, text_of
+from .replies import BREAKS, ENDS, RAISES, STAYS_OPEN, responder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
+    from ...capture.answering import Live
+    from ...capture.http.exchange import Exchange
+    from ...capture.http.watch import Watch
+    from ...capture.seams.http_client_bodies import Outgoing
+    from .replies import Reply
 
-    from ...protocols import Live, Reply
-    from ..http.exchange import Exchange
-    from ..seams.http_client_bodies import Outgoing
-
-_LIVE, _REPLY = "_reenact_live", "_reenact_reply"
-"""Attributes of a connection: it is to be a real one; the answer it has been given and not yet read."""
+_LIVE = "_reenact_live"
+"""Attribute of a connection that is to be a real one."""
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _CONNECTING = ("NewConnectionError", "ConnectTimeoutError", "NameResolutionError", "ConnectionRefusedError")
 
 
 class Nowhere:
-    """The socket of a connection that leads nowhere; who waits to be told to go on is told at once."""
+    """The socket of a connection that leads nowhere: the recorded answer is read from it.
+
+    Who waits for "100 Continue" gets it at once.
+    """
 
     _continues = False
     _always_readable: int | None = None
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = ref(connection)
+        self.out: Outgoing | None = None
+        """The request that is swallowed."""
+        self.reply: Reply | None = None
+        """Its reply, where it is known before the answer is read."""
 
     def sendall(self, data: Any, *flags: int) -> None:
         self._continues = self._continues or b"100-continue" in bytes(data[:65_536]).lower()
@@ -72,13 +83,23 @@ class Nowhere:
         self.close()
 
     def makefile(self, *args: Any, **given: Any) -> Any:
+        return io.BufferedReader(_Played(self._coming()))
+
+    def _coming(self) -> Iterator[bytes]:
         if self._continues:
             self._continues = False
-            return io.BytesIO(b"HTTP/1.1 100 Continue\r\n\r\n")
-        raise Diverged("a request that is not recorded was put together by hand: nobody answers it")
+            yield _CONTINUE
+        exchange = self.out.exchange if self.out is not None else None
+        if exchange is None or exchange.live is not None:
+            raise Diverged("a request that is not recorded was put together by hand: nobody answers it")
+        reply, self.reply = self.reply or _reply(exchange), None
+        connection = self._connection()
+        if connection is not None and connection.sock is self:
+            connection.sock = None  # the next request has another
+        yield from _bytes_of(reply, exchange.method)
 
 
-def patch(module: Any) -> Callable[[], None]:
+def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Have no connection of a module made before it is known who answers; returns what undoes it."""
     owners = [genuine(getattr(module, name)) for name in ("HTTPConnection", "HTTPSConnection")]
     undo = [
@@ -96,7 +117,7 @@ def patch(module: Any) -> Callable[[], None]:
 
 def _connecting(original: Any) -> Any:
     def connect(self: Any) -> None:
-        if protocols.responder is None or current() is not None or _LIVE in vars(self):
+        if answering.responder is None or current() is not None or _LIVE in vars(self):
             original(self)
         else:
             _sink(self)
@@ -105,11 +126,32 @@ def _connecting(original: Any) -> Any:
 
 
 def _sink(connection: Any) -> None:
-    connection.sock = Nowhere()
+    connection.sock = Nowhere(connection)
     connection.is_verified = True  # else urllib3 warns that nobody looked at a certificate
 
 
-def lead(connection: Any, *, nowhere: bool) -> None:
+def carry(
+    exchange: Exchange | None, send: Callable[[Any], Any], request: Any, connection: Any, out: Outgoing | None
+) -> Any:
+    """Have a request of ``HTTPConnection.request`` swallowed and its answer ready; or have it sent.
+
+    ``request`` is its URL, its positional and its other arguments; None if its head is written by hand.
+    """
+    if request is None:
+        _lead_by_hand(connection, exchange, out)
+        return send(request)
+    is_answered = exchange is not None and exchange.live is None
+    _lead(connection, out, nowhere=is_answered)
+    if exchange is None:
+        return send(request)
+    if exchange.live is not None:
+        return send(changed(exchange.live, *request))
+    done = send(request)
+    _ask(connection, exchange)
+    return done
+
+
+def _lead(connection: Any, out: Outgoing | None, *, nowhere: bool) -> None:
     """Have the next request of a connection swallowed, or sent as ever."""
     is_sunk = isinstance(connection.sock, Nowhere)
     if nowhere:
@@ -118,21 +160,21 @@ def lead(connection: Any, *, nowhere: bool) -> None:
             if connection.sock is not None:
                 connection.sock.close()
             _sink(connection)
+        connection.sock.out, connection.sock.reply = out, None
     else:
         vars(connection)[_LIVE] = True
         if is_sunk:
             connection.sock = None  # the library makes one when it sends
 
 
-def lead_by_hand(connection: Any, out: Outgoing | None) -> None:
-    """The same for a request whose head is written already."""
-    exchange = out.exchange if out is not None else None
+def _lead_by_hand(connection: Any, exchange: Exchange | None, out: Outgoing | None) -> None:
+    """Have a request swallowed whose head is written already, or sent as ever."""
     if exchange is not None and exchange.live is not None:
         if exchange.live.body is not None or exchange.live.url is not None:
             raise Diverged("a request that is put together by hand cannot be changed")
-        lead(connection, nowhere=False)
+        _lead(connection, out, nowhere=False)
     else:
-        lead(connection, nowhere=out is None or out.expects_body or exchange is not None)
+        _lead(connection, out, nowhere=out is None or out.expects_body or exchange is not None)
 
 
 def changed(live: Live, url: Any, args: Any, given: Any) -> tuple[Any, Any, Any]:
@@ -153,45 +195,18 @@ def _name(header: Any) -> str:
     return header.decode("latin-1").lower() if isinstance(header, bytes) else str(header).lower()
 
 
-def ask(connection: Any, exchange: Exchange) -> None:
+def _ask(connection: Any, exchange: Exchange) -> None:
     """The request has gone nowhere: get its answer, or raise what kept the connection from being made."""
     reply = _reply(exchange)
     if reply.then == RAISES and getattr(reply.error, "type", None) in _CONNECTING:
         raise _error(reply.error, connection)
-    vars(connection)[_REPLY] = reply
+    connection.sock.reply = reply
 
 
 def _reply(exchange: Exchange) -> Reply:
-    responder = protocols.responder
-    assert responder is not None
     if exchange.sent is not None:
         exchange.sent.all()
-    return responder.reply(exchange)
-
-
-def answering(connection: Any, exchange: Exchange) -> Any:
-    """Return the socket that a response reads the answer from."""
-    reply = vars(connection).pop(_REPLY, None) if connection is not None else None
-    if reply is None:
-        try:
-            reply = _reply(exchange)
-        except BaseException as exc:
-            exchange.end(how_raised(exc), exc)
-            raise
-    if connection is not None:
-        connection.sock = None  # the next request has another
-    return _Answer(reply, exchange.method)
-
-
-class _Answer:
-    """A socket of which only the file is asked for."""
-
-    def __init__(self, reply: Reply, method: str) -> None:
-        self._reply = reply
-        self._method = method
-
-    def makefile(self, *args: Any, **given: Any) -> Any:
-        return io.BufferedReader(_Played(_bytes_of(self._reply, self._method)))
+    return responder().reply(exchange)
 
 
 class _Played(io.RawIOBase):

@@ -1,1 +1,0 @@
-"""Recorded answers in the form each library expects them, while a run is replayed."""

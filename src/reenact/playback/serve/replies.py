@@ -1,0 +1,132 @@
+"""Recorded answers before they take the form of a library, and who gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, cast
+
+from ...capture import answering
+from ...capture.answering import ToolCall
+
+
+class HttpCall(Protocol):
+    """An HTTP call that wants a reply; ``Exchange`` of capture is one."""
+
+    sort: str
+    method: str
+    url: str
+    request: Any
+    """The body, as parsed where it is JSON."""
+    content_type: str | None
+    sent: Any
+    recorder: Any
+    edited_reply: Any
+
+
+class Responder(Protocol):
+    """Answers calls from a recording; raises for a call that it has no answer to."""
+
+    def reply(self, call: HttpCall) -> Reply: ...
+    async def reply_async(self, call: HttpCall) -> Reply: ...
+    def tool(self, call: ToolCall) -> ToolReply | None: ...
+    async def tool_async(self, call: ToolCall) -> ToolReply | None: ...
+    def running(self, call: ToolCall) -> AbstractContextManager[None]:
+        """Return what is held while a tool that is not answered runs."""
+
+    def opens(self, url: str) -> bool:
+        """True if a socket that is opened now leads to the real server."""
+
+    def unasked(self, url: str, recorder: Any) -> list[Unasked]:
+        """Return what the server says of itself over the next socket that is opened there."""
+
+    def has_server(self, server: str, recorder: Any) -> bool:
+        """True if an MCP server need not be there, since its answers are recorded."""
+
+    def of_server(self, asked: AskedServer) -> ServerReply | None:
+        """Return the reply of an MCP server to a request; None if the real one is to be asked."""
+
+
+def responder() -> Responder:
+    """Return who answers in this process."""
+    assert answering.responder is not None
+    return cast(Responder, answering.responder)
+
+
+COMPLETE, BREAKS, STAYS_OPEN, RAISES, ENDS = "complete", "breaks", "stays-open", "raises", "ends"
+"""After its pieces an answer is over; or its connection breaks; or nothing more comes, because it was the
+agent that went no further; or there is no answer at all but an exception of the HTTP library; or the
+recording ends there, and with it the run."""
+
+
+class Reply:
+    """An HTTP response before it takes the form of a library."""
+
+    __slots__ = ("error", "headers", "pieces", "status", "then")
+
+    def __init__(
+        self,
+        status: int = 200,
+        headers: Sequence[tuple[str, str]] = (),
+        pieces: Sequence[tuple[bytes, float]] = (),
+        then: str = COMPLETE,
+        error: Any = None,
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self.pieces = pieces
+        """Bytes, and the seconds to wait before them."""
+        self.then = then
+        self.error = error
+        """The recorded error, where it raises or breaks: a text with its ``type``."""
+
+
+class ToolReply:
+    """The recorded result of a tool: a value, an exception, or nothing any more, since the agent gave up.
+
+    In place of a ``ToolReply`` None stands for a tool that is to run.
+    """
+
+    __slots__ = ("error", "is_given_up", "value")
+
+    def __init__(
+        self, value: Any = None, error: BaseException | None = None, is_given_up: bool = False
+    ) -> None:
+        self.value = value
+        """Of a generator ``{"yielded", "count", "returned"}``, as it is recorded."""
+        self.error = error
+        self.is_given_up = is_given_up
+
+
+class Unasked:
+    """A message that came over a socket with no request open: after how many requests and other messages."""
+
+    __slots__ = ("asked", "body", "sent")
+
+    def __init__(self, asked: int, sent: int, body: Any) -> None:
+        self.asked = asked
+        self.sent = sent
+        self.body = body
+
+
+class AskedServer:
+    """A request of an MCP session that calls no tool: a handshake, a list, a resource."""
+
+    __slots__ = ("method", "params", "recorder", "server")
+
+    def __init__(self, server: str, method: str, params: Any, recorder: Any) -> None:
+        self.server = server
+        """How it is reached: its command, or its URL."""
+        self.method = method
+        self.params = params
+        self.recorder = recorder
+
+
+class ServerReply:
+    """The reply of an MCP server: a result, or an error of JSON-RPC."""
+
+    __slots__ = ("error", "result")
+
+    def __init__(self, result: Any = None, error: dict[str, Any] | None = None) -> None:
+        self.result = result
+        self.error = error
