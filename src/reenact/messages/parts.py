@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from ..recording.calls import Call
 from ..tracefile.event import Event
 from ..wire import reading
-from ..wire.providers import openai_responses
+from ..wire.json_values import mapping
+from ..wire.providers import named, openai_responses
 from .whole_values import Whole, is_mark
 
 _KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "cachedContent", "cached_content")
@@ -74,15 +75,11 @@ def read_request(call: Call) -> RecordedRequest:
                 params[name] = value
             else:
                 damaged.append(name)
-    tools = params.pop("tools", None) if provider != "bedrock" else _bedrock_tools(params)
+    key_of_tools, *inside = named(provider).TOOLS_PATH
+    tools = mapping(params.get(key_of_tools)).get(inside[0]) if inside else params.pop(key_of_tools, None)
     model = reading.model_of(body, url)
     tools = tools if type(tools) is list else []
     return RecordedRequest(provider, key, messages, tools, params, model, lost, damaged)
-
-
-def _bedrock_tools(params: dict[str, Any]) -> Any:
-    config = params.get("toolConfig")
-    return config.get("tools") if type(config) is dict else None
 
 
 def _conversation(stored: Any, restored: Whole) -> tuple[list[Any], str | None]:

@@ -14,6 +14,7 @@ from ..recording.calls import MODEL, Call
 from ..recording.recording import Recording
 from ..tracefile.findings import Finding
 from ..wire import convert
+from ..wire.providers import named
 from .from_requests import request_of, with_answer
 from .from_responses import Answers
 from .lanes import Lanes, has_request
@@ -55,7 +56,8 @@ class Messages(list[Any]):
 
     def request(self) -> dict[str, Any]:
         """Return the whole request body: parameters, tools if there are any, and this list."""
-        tools = {"tools": self.tools} if self.tools and self.provider != "bedrock" else {}
+        key, *inside = named(self.provider).TOOLS_PATH
+        tools = {key: self.tools} if self.tools and not inside else {}  # else they are among the parameters
         return {**self.params, **tools, self.key: list(self)}
 
     @overload
@@ -76,7 +78,7 @@ class Messages(list[Any]):
             Finding("lost", f"{target} has no place for {what}", self.path) for what in converted.lost
         ]
         findings += [Finding("converted", note, self.path) for note in converted.notes]
-        key = "contents" if target == "gemini" else "messages"
+        key = named(target).MESSAGES_KEY
         return Messages(
             converted.messages,
             provider=target,

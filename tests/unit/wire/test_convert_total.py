@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from test_wire_total import anything
+from test_reading_total import anything
 
 from reenact.wire import pairing, reading
 from reenact.wire.convert import TARGETS, as_text, convert

@@ -6,7 +6,7 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
-from test_wire_providers import ANSWERS
+from test_reading_providers import ANSWERS
 
 from reenact.wire import reading
 from support.examples import up_to
