@@ -74,7 +74,7 @@ def test_a_function_is_called_again_with_values_of_its_own_types(
     now = bytes_of(tmp_path)
     assert {name: now[name] for name in before} == before, "a replay touches nothing of a recording"
     (made,) = [name for name in now if name not in before]  # the function's own run is the replay's
-    start = Recording.load(made).start._raw()
+    start = Recording.load(made).start.stored_fields
     assert start["entry"] == "planner:plan" and start["input"]["more"] == [7, 8]
     assert json.loads(here("replay", made, "--json").stderr.splitlines()[-1])["answered"] == 3
 

@@ -125,7 +125,7 @@ def turn_of(body: Any, case: Case) -> Turn:
 
 
 def check_answer(case: Case, call: Any, received: Received) -> None:
-    told = call.end._raw()
+    told = call.end.stored_fields
     if call.attempt == 1 and "status-429" in received.target and told["status"] == 429:
         assert told["error"] is not None
         return

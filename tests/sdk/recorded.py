@@ -45,16 +45,18 @@ def check(cell: Cell, path: Path, log: list[Received], is_seen: Callable[[Receiv
     assert not list(path.parent.glob("*.blobs/*.part")), "an answer that is over leaves nothing behind"
     asked = [each for each in log if _dialect(each)]
     requests = [event for event in recording.events if event.kind == "model.request"]
-    responses = {event.call: event._raw() for event in recording.events if event.kind == "model.response"}
+    responses = {
+        event.call: event.stored_fields for event in recording.events if event.kind == "model.response"
+    }
     assert len(responses) == len(requests), [line["kind"] for line in lines]
     others = [line for line in lines if line["kind"] == "http.response"]
     assert len(others) == sum(_is_other(each) and is_seen(each) for each in log)
     check_calls(cell, requests, responses, asked, path)
     _check_tools(recording, asked)
     if cell.method == "many at once":
-        assert len({request._raw()["lane"] for request in requests}) == len(requests)
+        assert len({request.stored_fields["lane"] for request in requests}) == len(requests)
     else:
-        assert {request._raw()["lane"] for request in requests} <= {"main"}
+        assert {request.stored_fields["lane"] for request in requests} <= {"main"}
 
 
 def check_calls(
@@ -98,7 +100,7 @@ def _is_other(received: Received) -> bool:
 
 
 def _check_request(cell: Cell, request: Any, received: Received, number: int) -> None:
-    raw = request._raw()
+    raw = request.stored_fields
     assert request.body == json.loads(received.body)
     assert raw["url"].endswith(received.target)
     assert raw["ts"] <= received.at + (time.time() - time.perf_counter()) + 0.002, "told before it was sent"

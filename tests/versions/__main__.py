@@ -84,12 +84,12 @@ def check(cells: list[Cell], path: Path, log: list[Received]) -> None:
     assert end["kind"] == "run.end" and end["dropped"] == 0 and not end.get("unseen"), end
     recording = Recording.load(path)
     asked = [event for event in recording.events if event.kind == "model.request"]
-    told = {event.call: event._raw() for event in recording.events if event.kind == "model.response"}
+    told = {event.call: event.stored_fields for event in recording.events if event.kind == "model.response"}
     for number, cell in enumerate(cells):
         mark = f"@{number}/"
         try:
             check_calls(
-                cell, [each for each in asked if mark in each._raw()["url"]], told,
+                cell, [each for each in asked if mark in each.stored_fields["url"]], told,
                 [each for each in log if mark in each.target], path,
             )  # fmt: skip
         except (AssertionError, KeyError) as exc:

@@ -23,6 +23,8 @@ from ..wire.json_values import as_json
 # Every function takes any decoded JSON value; what cannot be done gives None or False.
 
 _MAX_JOINED = 1 << 20
+_NOT_VALUES = frozenset(("restore_value", "stored_head", "stored_in"))
+"""Attributes of an event that are no values of a trace."""
 _ALIASES = {"tool": "tool_name", "type": "event_type"}
 _ORDER: dict[type, Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
@@ -46,7 +48,7 @@ def field(value: Any, name: str) -> Any:
         name = _ALIASES.get(name, name)
         if name == "summary":
             return value.summary()
-        return None if name.startswith("_") else getattr(value, name)
+        return None if name.startswith("_") or name in _NOT_VALUES else getattr(value, name)
     if isinstance(value, dict):
         return value.get(name)
     if isinstance(value, ErrorText) and name in ("type", "frames", "message"):

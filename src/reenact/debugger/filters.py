@@ -46,7 +46,6 @@ class Filter:
             if self(event):
                 found = True
                 yield event
-            event._forget()
         if not found and self._failed and self._failed == self._asked:
             kind = type(self._why).__name__
             raise UsageError(

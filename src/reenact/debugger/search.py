@@ -36,9 +36,9 @@ class TextSearch:
 
     def _cannot_match(self, event: Event) -> bool:
         """True if a line of ours can be passed over unread."""
-        if self._literal is None or not event._is_ours():
+        if self._literal is None or not event.is_ours:
             return False
-        source, offset = event._shelf.at(event._place)
+        source, offset = event.stored_in.at(event.stored_at)
         line = source.line(offset)
         return self._literal not in line and b'"$blob"' not in line
 
@@ -51,7 +51,7 @@ def _literal(pattern: str) -> bytes | None:
 
 def texts_of(event: Event) -> Iterator[str]:
     """Yield the texts and numbers of an event in the order they stand."""
-    fields = event._whole()
+    fields = event.whole_fields
     waiting: list[Any] = [value for key, value in reversed(fields.items()) if key not in _SKIPPED]
     for _ in range(_MAX_VALUES):
         if not waiting:
@@ -63,7 +63,7 @@ def texts_of(event: Event) -> Iterator[str]:
             waiting.extend(reversed(value))
         elif type(value) is dict:
             is_text = "$blob" in value and "form" not in value
-            whole = event._shelf.blobs.text(value["$blob"]) if is_text else None
+            whole = event.stored_in.blobs.text(value["$blob"]) if is_text else None
             if whole is not None:
                 yield whole
             else:

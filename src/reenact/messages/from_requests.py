@@ -133,7 +133,7 @@ def _answering(use: ToolUse, ended: list[Call]) -> Call | None:
 def tool_id(tool: Call) -> str | None:
     """Return the provider's id of the use a tool call answers."""
     for event in (tool.end, tool.begin):
-        fields = event._raw() if event is not None else {}
+        fields = event.stored_fields if event is not None else {}
         for key in ("tool_id", "id", "tool_call_id", "tool_use_id"):
             if type(fields.get(key)) is str:
                 return str(fields[key])
@@ -145,7 +145,7 @@ def outcome_of(tool: Call, report: Report) -> Outcome | None:
     end = tool.end
     assert end is not None
     restored = Whole(end)
-    fields = end._whole()
+    fields = end.whole_fields
     key = next((key for key in ("result", "output", "tool_output", "content") if key in fields), None)
     value = restored(fields[key]) if key is not None else None
     if restored.missing is not None:

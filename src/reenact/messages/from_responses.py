@@ -62,10 +62,10 @@ class Answers:
         return True
 
     def _response(self, event: Event) -> Answer:
-        if event._whole().get("body") is not None:
+        if event.whole_fields.get("body") is not None:
             return read_answer(event, reading.provider_of_response(event.body))
         restored = Whole(event)
-        content = restored(event._whole().get("content", event._whole().get("text")))
+        content = restored(event.whole_fields.get("content", event.whole_fields.get("text")))
         if restored.missing is not None:
             return Answer([], f"an answer is not whole: {restored.missing}")
         if not content:

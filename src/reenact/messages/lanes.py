@@ -83,4 +83,6 @@ def has_request(call: Call) -> bool:
     begin = call.begin
     if begin is None or begin.event_type != schema.MODEL_REQUEST:
         return False
-    return begin._raw().get("body") is not None or begin._long  # of a very long line only the head is read
+    return (
+        begin.stored_fields.get("body") is not None or begin.is_partial
+    )  # of a very long line only the head is read

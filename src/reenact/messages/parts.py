@@ -52,7 +52,7 @@ def read_request(call: Call) -> RecordedRequest:
     """Return the request a model call began with."""
     event = call.event
     restored = Whole(event)
-    body, url = event._body(), event.url
+    body, url = event.stored_body, event.url
     url = url if type(url) is str else None
     provider = _provider(event, call.end, body, url)
     if type(body) is not dict or any(is_mark(name) for name in body):
@@ -111,7 +111,7 @@ def _provider(event: Event, end: Event | None, body: Any, url: str | None) -> st
 def read_answer(end: Event, provider: str | None) -> Answer:
     """Return the answer of a model call as the messages an agent would append."""
     restored = Whole(end)
-    body = restored(end._body())
+    body = restored(end.stored_body)
     if restored.missing is not None:
         return Answer([], f"the answer is not whole: {restored.missing}")
     return answer_messages(body, provider)

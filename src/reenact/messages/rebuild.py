@@ -261,5 +261,6 @@ class _Player:
         ends = (call.end for call in self.recording.calls() if call.kind == MODEL)
         content_keys = ("content", "text", "body")
         return not any(
-            end is not None and any(end._raw().get(key) is not None for key in content_keys) for end in ends
+            end is not None and any(end.stored_fields.get(key) is not None for key in content_keys)
+            for end in ends
         )

@@ -28,8 +28,8 @@ class Whole:
     """Restores the values of one event; ``missing`` says why the last one is not whole, None if it is."""
 
     def __init__(self, event: Event) -> None:
-        self._blob = event._shelf.blobs.text
-        self._ours = event._is_ours()
+        self._blob = event.stored_in.blobs.text
+        self._ours = event.is_ours
         self.missing: str | None = None
 
     def __call__(self, value: Any) -> Any:

@@ -58,7 +58,7 @@ class Ledger:
 
     def model_of(self, call: Call) -> str | None:
         """Return the model of a call, as ``model`` does."""
-        return self.model(call.end._raw() if call.end is not None else {}, self._request(call))
+        return self.model(call.end.stored_fields if call.end is not None else {}, self._request(call))
 
     def bill(self, calls: Iterable[Call]) -> Bill:
         """Return the sum over the model calls that ended."""
@@ -66,13 +66,10 @@ class Ledger:
         for call in calls:
             if call.kind == MODEL and call.end is not None:
                 bill.add(self._price(call, call.end))
-            for event in (call.begin, call.end):
-                if event is not None:
-                    event._forget()
         return bill
 
     def _price(self, call: Call, end: Event) -> Price:
-        ended, request = end._raw(), self._request(call)
+        ended, request = end.stored_fields, self._request(call)
         price = self.price(ended, request)
         is_sure = price.usd is not None and (price.source != LISTED or not self.book.has_own)
         if is_sure or call.error is not None or request is None or request["model"] is not None:
@@ -84,8 +81,8 @@ class Ledger:
         request = call.begin
         if request is None or request is call.end:
             return None
-        fields, shelf = request._raw(), request._shelf
+        fields, shelf = request.stored_fields, request.stored_in
         if is_thorough:
-            return self.request_facts({**fields, "body": request._body()}, shelf)
-        is_near = "base" not in fields or not is_large(shelf, request._place)
+            return self.request_facts({**fields, "body": request.stored_body}, shelf)
+        is_near = "base" not in fields or not is_large(shelf, request.stored_at)
         return self.request_facts(fields, shelf, MAX_LINKS if is_near else 0)

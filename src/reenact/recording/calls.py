@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import schema
-from ..tracefile.event import ErrorText, Event
+from ..tracefile import dialects
+from ..tracefile.event import ErrorText, Event, error_of, tool_of
 
 MODEL, TOOL, HTTP = "model", "tool", "http"
 
@@ -68,7 +69,7 @@ class Call:
     def close(self, event: Event, fields: dict[str, Any]) -> None:
         """Take in the end of the call."""
         self.end = event
-        error = event.error
+        error = error_of(event, fields)
         if error is not None:  # an empty text is an error too
             self.error = error
         duration = fields.get("duration_ms")
@@ -118,10 +119,14 @@ class Turn:
 
 def join_calls(events: Iterable[Event]) -> list[Call]:
     """Return the calls of a run in the order they began."""
+    return join_known((event, event.stored_fields) for event in events)
+
+
+def join_known(events: Iterable[tuple[Event, dict[str, Any]]]) -> list[Call]:
+    """Return the calls of a run, from those fields of its events that link and count."""
     joiner = _AllCalls()
-    for event in events:
-        joiner.feed(event)
-        event._forget()
+    for event, fields in events:
+        joiner.feed(event, fields)
     return joiner.calls
 
 
@@ -140,11 +145,10 @@ class Joiner:
     def ended(self, call: Call) -> None:
         """A call has its end, and nothing more will come of it."""
 
-    def feed(self, event: Event) -> None:
-        """Take in the next event."""
-        fields = event._raw()
+    def feed(self, event: Event, fields: dict[str, Any]) -> None:
+        """Take in the next event; of its fields those that neither link nor count may be missing."""
         error_before, self.tool_error = self.tool_error, None
-        kind = event.event_type
+        kind = schema.event_type(dialects.event_type(event.kind), fields)
         if kind == schema.MODEL_REQUEST:
             self.begin(Call(MODEL, event, fields), schema.MODEL_REQUEST)
         elif kind == schema.MODEL_RESPONSE:
@@ -158,17 +162,19 @@ class Joiner:
             if event.kind == schema.TOOL_CALL:
                 self.whole(Call(TOOL, event, fields), event, fields)
             else:
-                self.end(TOOL, event.tool_name or schema.TOOL_CALL, event, fields)
+                self.end(TOOL, tool_of(event.kind, fields) or schema.TOOL_CALL, event, fields)
         elif kind == schema.HTTP_REQUEST:
             self.begin(Call(HTTP, event, fields), kind)
         elif kind == schema.HTTP_RESPONSE:
             self.end(HTTP, schema.HTTP_REQUEST, event, fields)
-        elif kind == schema.ERROR and event.tool_name is not None and event.error is not None:
-            self.tool_fails(event, event.tool_name, event.error, fields)
+        elif kind == schema.ERROR:
+            tool, error = tool_of(event.kind, fields), error_of(event, fields)
+            if tool is not None and error is not None:
+                self.tool_fails(event, tool, error, fields)
 
     def tool_begins(self, event: Event, fields: dict[str, Any], before: tuple[str, ErrorText] | None) -> None:
         call = Call(TOOL, event, fields)
-        call.tool = event.tool_name
+        call.tool = tool_of(event.kind, fields)
         asked_by = self.by_id.get(call.parent or "")
         if asked_by is not None and "lane" not in fields:
             call.lane = asked_by.lane
@@ -196,7 +202,7 @@ class Joiner:
             self.nameless.setdefault(name, []).append(call)
 
     def whole(self, call: Call, event: Event, fields: dict[str, Any]) -> None:
-        call.tool = event.tool_name if call.kind == TOOL else None
+        call.tool = tool_of(event.kind, fields) if call.kind == TOOL else None
         self.began(call)
         call.close(event, fields)
         self.ended(call)
@@ -212,7 +218,7 @@ class Joiner:
         failed_before = call is not None and call.end is not None and call.end.kind == schema.ERROR
         if call is None or (call.end is not None and not failed_before) or call.kind != kind:
             call = Call(kind, None, fields)  # its begin is lost
-            call.tool = event.tool_name if kind == TOOL else None
+            call.tool = tool_of(event.kind, fields) if kind == TOOL else None
             self.began(call)
         call.close(event, fields)
         self.ended(call)

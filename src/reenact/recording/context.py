@@ -142,7 +142,7 @@ def _tokens(recording: Recording, request: Event) -> int | None:
         return None
     for event in recording.events[start + 1 : start + _NEAR]:
         if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
-            usage = used(event._raw())
+            usage = used(event.stored_fields)
             keys = ("input", "cache_read", "cache_write")
             known = [number(usage[key]) for key in keys if usage.get(key) is not None]
             return sum(known) if known else None

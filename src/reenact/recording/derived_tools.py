@@ -259,7 +259,7 @@ class DerivedCall(Call):
 
     @property
     def result(self) -> Any:
-        return None if self.end is None else self.end._value(self._result)
+        return None if self.end is None else self.end.restore_value(self._result)
 
     @property
     def tool_id(self) -> str | None:
@@ -277,12 +277,11 @@ def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
     for event, call in _in_order(calls):
         lane = event.writer, call.lane
         if call.kind == TOOL:
-            deriver.called(call.parent, lane, event._raw(), call.tool)
+            deriver.called(call.parent, lane, event.stored_fields, call.tool)
         elif event is call.end:
-            deriver.answered(call.id, lane, event._raw(), call)
+            deriver.answered(call.id, lane, event.stored_fields, call)
         else:
-            deriver.asked(call.id, lane, event._raw(), event, partial(getattr, event, "body"))
-        event._forget()
+            deriver.asked(call.id, lane, event.stored_fields, event, partial(getattr, event, "body"))
     deriver.finish()
     return sorted(found, key=lambda call: (call.event.index or 0, call.order))
 

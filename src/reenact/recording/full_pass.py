@@ -111,12 +111,12 @@ def totals(recording: Recording) -> Totals:
             sums.add(dialects.event_type(head[3].decode()), fields)
         else:
             event = recording._event(position)
-            sums.add(dialects.event_type(event.kind), event._raw())
+            sums.add(dialects.event_type(event.kind), event.stored_fields)
     return sums
 
 
-def events_of_calls(recording: Recording) -> Iterator[Event]:
-    """Yield the events, each with the fields that tell which call it is of."""
+def events_of_calls(recording: Recording) -> Iterator[tuple[Event, dict[str, Any]]]:
+    """Yield the events, each with those of its fields that tell which call it is of."""
     run, writer, shelf = recording.run_id, recording.writers[0], recording.shelf
     places, book = recording._execution.places, set(recording._execution.book)
     number = -1
@@ -128,9 +128,10 @@ def events_of_calls(recording: Recording) -> Iterator[Event]:
         if head is not None and fields is not None:
             kind = intern(head[3].decode())
             envelope = Envelope(float(head[1]), run, writer, int(head[2]), kind, OURS)
-            yield Event(envelope, fields, places[position], shelf, number)
+            yield Event(envelope, None, places[position], shelf, number), fields
         else:
-            yield recording._event(position)
+            event = recording._event(position)
+            yield event, event.stored_fields
 
 
 def _light_fields(head: re.Match[bytes] | None, line: bytes) -> dict[str, Any] | None:

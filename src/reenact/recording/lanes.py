@@ -153,6 +153,6 @@ _ENDS = frozenset(
 
 def _told(event: Event) -> int | None:
     """Return the turns its writer had counted at an end."""
-    tot = event.tot if event._is_ours() else None
+    tot = event.tot if event.is_ours else None
     turns = tot.get("turns") if type(tot) is dict else None
     return turns if type(turns) is int and turns >= 0 else None

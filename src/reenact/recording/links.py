@@ -62,8 +62,7 @@ class Links:
     def previous(self, turn: Turn) -> Turn | None:
         """Return the turn whose conversation this one went on with."""
         request = turn.request
-        fields = request._raw() if request.kind == schema.MODEL_REQUEST else {}
-        request._forget()
+        fields = request.stored_fields if request.kind == schema.MODEL_REQUEST else {}
         for call in _links_of(fields):
             found = self._of_call.get(call)
             if found is not None and found.number < turn.number:

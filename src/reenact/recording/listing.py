@@ -223,7 +223,7 @@ def _read_whole(path: str, size: int) -> list[RunRow]:
         run = Recording(path, shelf, execution, findings)
         row = RunRow(path, id=run.run_id, status=run.status, totals=run.totals, size=size)
         row.started, row.ended, row.findings = run.started, run.ended, len(findings)
-        _describe(row, run.start._raw() if run.start is not None else None)
+        _describe(row, run.start.stored_fields if run.start is not None else None)
         rows.append(row)
     if not rows:
         rows.append(RunRow(path, name=_stem(path), size=size, findings=len(findings)))

@@ -84,7 +84,7 @@ class Origins:
         self._looks -= 1
         if self._looks < 0:
             return 0, [], None
-        fields = link._raw()
+        fields = link.stored_fields
         base, keep, body = fields.get("base"), fields.get("keep"), fields.get("body")
         key = next((name for name in schema.LISTS if _has(name, keep, body)), None)
         stored = body.get(key) if type(body) is dict else None

@@ -23,7 +23,7 @@ from ..tracefile.run_files import member
 from ..tracefile.source import PLACE_BITS, Shelf
 from ..tracefile.status import status_of
 from . import full_pass
-from .calls import Call, Turn, join_calls
+from .calls import Call, Turn, join_calls, join_known
 from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
 
 _OFFSET = (1 << PLACE_BITS) - 1
@@ -89,8 +89,8 @@ class Recording:
     def status(self) -> str:
         start, end = self.start, self.end
         return status_of(
-            start._raw() if start is not None else None,
-            end._raw() if end is not None else None,
+            start.stored_fields if start is not None else None,
+            end.stored_fields if end is not None else None,
             start.timestamp if start is not None else None,
         )
 
@@ -168,9 +168,11 @@ class Recording:
     def calls(self, *, derived: bool = False) -> list[Call]:
         """Return the calls in the order they began; ``derived``: also tools that only the wire tells of."""
         if self._calls is None:
-            events = full_pass.events_of_calls(self) if self._execution.is_gapless else self.events
             with full_pass.nothing_to_collect():
-                self._calls = join_calls(events)
+                if self._execution.is_gapless:
+                    self._calls = join_known(full_pass.events_of_calls(self))
+                else:
+                    self._calls = join_calls(self.events)
         return with_derived(self._calls, self._derived) if derived else self._calls
 
     def turns(self, *, derived: bool = False) -> list[Turn]:

@@ -154,7 +154,7 @@ class Scan:
                     gatherer = gatherers[execution] = Gatherer(path, execution.run, self._book)
                 gatherer.root = execution.root
                 run, writer = envelope.run, envelope.w
-            known = fields if fields is not None else shelf.light(place) or {}
+            known = fields if fields is not None else shelf.beginning(place) or {}
             gatherer.add(envelope, known, place, shelf)
             self._events += 1
             if self._tick is not None and self._events % _TICK == 0:

@@ -179,8 +179,7 @@ class Gatherer:
 
     def take(self, event: Event) -> None:
         """Count the next event of an open recording."""
-        self.add(event._envelope, event._raw(), event._place, event._shelf)
-        event._forget()
+        self.add(event.stored_head, event.stored_fields, event.stored_at, event.stored_in)
 
     def add(self, envelope: Envelope, fields: dict[str, Any], place: int, shelf: Shelf) -> None:
         """Count the next event."""
@@ -203,8 +202,7 @@ class Gatherer:
             if change:
                 self._error(event, change, call, fields)
             if joins is None and kind in _NAMELESS:
-                self._others.feed(event)
-                event._forget()
+                self._others.feed(event, fields)
                 return
         self._others.tool_error = None  # it stands right before the call it belongs to
         if joins is not None:
@@ -312,14 +310,16 @@ class _Nameless(Joiner):
         self._open: dict[Call, Begun] = {}
 
     def began(self, call: Call) -> None:
-        fields = call.begin._raw() if call.begin is not None else {}
+        fields = call.begin.stored_fields if call.begin is not None else {}
         asks = call.kind == MODEL and call.begin is not None and call.begin.kind != schema.LLM_CALL
         begun = self._open[call] = Begun(
-            call.kind, fields, self._sums.request(fields, call.event._shelf) if asks else None
+            call.kind, fields, self._sums.request(fields, call.event.stored_in) if asks else None
         )
         begun.tool = call.tool
         if call.kind == TOOL and call.begin is not None:
-            self._deriver.called(call.parent, (call.event.writer, call.lane), call.event._raw(), call.tool)
+            self._deriver.called(
+                call.parent, (call.event.writer, call.lane), call.event.stored_fields, call.tool
+            )
 
     def ended(self, call: Call) -> None:
         begun, end = self._open.pop(call), call.end
@@ -327,7 +327,7 @@ class _Nameless(Joiner):
         has_begun = call.begin is not None
         if call.kind == MODEL:
             kind = dialects.event_type(end.kind)
-            stats = self._sums.answered(begun if has_begun else None, end._raw(), kind)
+            stats = self._sums.answered(begun if has_begun else None, end.stored_fields, kind)
         else:
             stats = self._sums.tool(call.tool, has_begun)
         self._sums.took(stats, call.duration_ms, call.error is not None)

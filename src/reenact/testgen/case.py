@@ -68,7 +68,7 @@ def failure_text(recording: Recording) -> str:
 def what_happened(recording: Recording) -> str:
     """Return how a run failed that raised nothing."""
     end = recording.end
-    told = end._raw() if end is not None else {}
+    told = end.stored_fields if end is not None else {}
     if type(told.get("http_status")) is int:
         return f"it answered with status {told['http_status']}"
     return f"it ended with exit code {told['exit']}" if "exit" in told else "it failed"
@@ -226,7 +226,7 @@ def told_by(fixture: Recording, case: Case) -> Case:
     entry = Entry.of(fixture)
     given = entry.input if entry is not None else fixture.input
     if case.sort == COMMAND:
-        given = portable(fixture.start._raw().get("command"))[1:] if fixture.start is not None else []
+        given = portable(fixture.start.stored_fields.get("command"))[1:] if fixture.start is not None else []
     failed = failure_text(fixture)
     return replace(case, given=given, tools=_tools(fixture), final=_final(fixture), failed=failed)
 
@@ -242,7 +242,7 @@ def _final(recording: Recording) -> str:
 
 def _start(recording: Recording, entry: str | None) -> tuple[str, str, str, Any]:
     """Return how a run is started again: sort, target, folder and input."""
-    start = recording.start._raw() if recording.start is not None else {}
+    start = recording.start.stored_fields if recording.start is not None else {}
     cwd = start.get("cwd")
     folder = cwd if type(cwd) is str and os.path.isdir(cwd) else os.getcwd()
     found = Entry.of(recording)

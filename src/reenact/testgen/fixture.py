@@ -86,10 +86,9 @@ class Fixture:
         for event in self._recording.lines:
             is_repeated = event.kind == schema.RUN_END and event != last_ends[event.writer]
             is_inner = event.kind in _OF_RUNS and event.run_id != self._recording.run_id
-            if event.kind not in _KEPT or not event._is_ours() or is_repeated or is_inner:
+            if event.kind not in _KEPT or not event.is_ours or is_repeated or is_inner:
                 continue
             fields = {name: value for name, value in fields_of(event).items() if name not in schema.ENVELOPE}
-            event._forget()
             if event.writer in self._processes and event.kind in _IN_LANES:
                 fields["lane"] = f"{fields.get('lane', 'main')}.{event.writer}"
             kept = _OF_HEADS.get(event.kind)
@@ -125,7 +124,7 @@ class Fixture:
             return value
         if type(value.get("$blob")) is not str:
             return {key: self._with_blobs(item, event) for key, item in value.items()}
-        text = event._shelf.blobs.text(value["$blob"])
+        text = event.stored_in.blobs.text(value["$blob"])
         if text is None:
             return value
         clean = text if value.get("base64") else self._redactor.text(text)
@@ -133,7 +132,7 @@ class Fixture:
 
     def _stream(self, raw: Any, event: Event) -> Any:
         """Return the reference to a stream as it came; without its pieces if a secret stood in it."""
-        path = event._shelf.blobs.path(raw.get("$blob")) if type(raw) is dict else None
+        path = event.stored_in.blobs.path(raw.get("$blob")) if type(raw) is dict else None
         if path is None:
             return raw
         with open(path, "rb") as file:
@@ -158,7 +157,7 @@ class Fixture:
 def provenance(recording: Recording) -> dict[str, Any]:
     """Return what a fixture says of where it comes from."""
     calls = [call for call in recording.calls() if call.kind == MODEL and call.begin is not None]
-    asked = {model_of(call.begin._body(), call.begin.url) for call in calls if call.begin is not None}
+    asked = {model_of(call.begin.stored_body, call.begin.url) for call in calls if call.begin is not None}
     served = {call.end.model for call in calls if call.end is not None}
     heads = [call.begin.headers for call in calls if call.begin is not None]
     agents = [told.get("user-agent") for told in heads if type(told) is dict]
@@ -194,7 +193,6 @@ def _next_numbers(recording: Recording) -> dict[str, count[int]]:
     for event in recording.lines:
         for kind, number in PLACEHOLDER.findall(lines.dumps(event.stored)):
             found[kind] = max(found.get(kind, 0), int(number[:9]))
-        event._forget()
     return {kind: count(number + 1) for kind, number in found.items()}
 
 
@@ -203,7 +201,7 @@ def _in_full(event: Event) -> dict[str, Any]:
     fields = event.stored
     if event.kind == schema.MODEL_REQUEST:
         fields = {name: value for name, value in fields.items() if name not in _AS_STORED}
-        fields["body"] = event._body()
+        fields["body"] = event.stored_body
     return fields
 
 

@@ -226,7 +226,7 @@ class Execution:
         shelf.learn(envelope, fields, place)
         if self.totals is None:
             self.totals = Totals()
-        known = fields if fields is not None else shelf.light(place) or {}
+        known = fields if fields is not None else shelf.beginning(place) or {}
         self.totals.writer = envelope.w
         self.totals.add(dialects.event_type(envelope.kind), known)
 

@@ -48,12 +48,12 @@ class ErrorText(str):
 class Event:
     """One event of a run."""
 
-    __slots__ = ("_envelope", "_fields", "_index", "_long", "_place", "_shelf")
+    __slots__ = ("_envelope", "_fields", "_index", "_place", "_shelf")
 
     _envelope: Envelope
     _fields: dict[str, Any] | None
+    """All fields, where whoever made the event had them; else the shelf parses its line when asked."""
     _index: Index
-    _long: bool
     _place: int
     _shelf: Shelf
 
@@ -63,7 +63,6 @@ class Event:
         _set_envelope(self, envelope)
         _set_fields(self, fields)
         _set_index(self, index)
-        _set_long(self, False)
         _set_place(self, place)
         _set_shelf(self, shelf)
 
@@ -88,7 +87,9 @@ class Event:
         """Normalised: ``model.request model.response tool.called tool.result``, else the kind."""
         kind = dialects.event_type(self._envelope.kind)
         return (
-            schema.event_type(kind, self._raw()) if kind == schema.TOOL_CALL else schema.event_type(kind, {})
+            schema.event_type(kind, self.stored_fields)
+            if kind == schema.TOOL_CALL
+            else schema.event_type(kind, {})
         )
 
     @property
@@ -110,9 +111,7 @@ class Event:
 
     @property
     def tool_name(self) -> str | None:
-        fields = self._raw()
-        keys = dialects.TOOL_KEYS if "tool" in self._envelope.kind else dialects.TOOL_KEYS[:2]
-        return next((fields[key] for key in keys if type(fields.get(key)) is str), None)
+        return tool_of(self._envelope.kind, self.stored_fields)
 
     @property
     def args(self) -> Any:
@@ -120,25 +119,19 @@ class Event:
 
     @property
     def result(self) -> Any:
-        return self._first(dialects.RESULT_KEYS[:3] if self._is_ours() else dialects.RESULT_KEYS)
+        return self._first(dialects.RESULT_KEYS[:3] if self.is_ours else dialects.RESULT_KEYS)
 
     @property
     def error(self) -> ErrorText | None:
         """None, or the error's text; anything but null is an error, an empty text too."""
-        fields = self._raw()
-        for key in dialects.ERROR_KEYS:
-            if fields.get(key) is not None:
-                return _error_text(self._value(fields[key]))
-        if dialects.event_type(self._envelope.kind) == schema.ERROR:
-            return _error_text(self._value(fields.get("message", fields.get("content", ""))))
-        return None
+        return error_of(self, self.stored_fields)
 
     @property
     def content(self) -> str | None:
         """What was said, as text, for every provider's shape."""
         from ..wire import reading
 
-        fields = self._whole()
+        fields = self.whole_fields
         provider = fields.get("provider")
         provider = provider if type(provider) is str else None
         if type(fields.get("body")) is dict:
@@ -146,7 +139,7 @@ class Event:
         for key in ("content", "text"):
             value = fields.get(key)
             if value is not None:
-                value = self._value(value)
+                value = self.restore_value(value)
                 if type(value) is str:
                     return value
                 is_message = type(value) is dict and "content" in value
@@ -161,8 +154,8 @@ class Event:
     @property
     def payload(self) -> dict[str, Any]:
         """A fresh plain dict of all fields, requests whole, long texts put back."""
-        fields = self._whole()
-        if not self._is_ours():
+        fields = self.whole_fields
+        if not self.is_ours:
             return dict(fresh(fields))
         result, blob = {}, self._shelf.blobs.text
         for key, value in fields.items():
@@ -176,7 +169,71 @@ class Event:
     @property
     def stored(self) -> dict[str, Any]:
         """A fresh dict of the fields as they stand in the file: deltas, references and all."""
-        return dict(fresh(self._whole()))
+        return dict(fresh(self.whole_fields))
+
+    # How the event is stored, for the code of the reading side. The shelf holds the last few parsed lines,
+    # so that an event itself stays small. The dicts are shared: nobody may change them.
+
+    @property
+    def stored_fields(self) -> dict[str, Any]:
+        """The fields as they stand in the file, shared; of a line of many megabytes only the first ones."""
+        if self._fields is not None:
+            return self._fields
+        parsed = self._shelf.parsed(self._place)
+        return parsed.fields if parsed is not None else self._lost()
+
+    @property
+    def whole_fields(self) -> dict[str, Any]:
+        """The fields as they stand in the file, shared, however long the line is."""
+        if not self.is_partial:
+            return self.stored_fields
+        got = self._shelf.fields(self._place)
+        return got[0] if got is not None else self._lost()
+
+    @property
+    def is_partial(self) -> bool:
+        """True if the line is so long that ``stored_fields`` has only its first fields."""
+        if self._fields is not None:
+            return False
+        parsed = self._shelf.parsed(self._place)
+        return parsed is not None and parsed.is_partial
+
+    @property
+    def is_parsed(self) -> bool:
+        """True if ``stored_fields`` costs nothing."""
+        return self._fields is not None or self._shelf.holds(self._place)
+
+    @property
+    def stored_body(self) -> Any:
+        """The body of a request or response, rebuilt but shared, with references to blobs in it."""
+        fields = self.whole_fields
+        if self._envelope.kind == schema.MODEL_REQUEST and self.is_ours:
+            return self._shelf.history.body(fields, self._place)
+        return fields.get("body")
+
+    def restore_value(self, value: Any) -> Any:
+        """Return a fresh copy of a stored value, with long texts put back."""
+        return restore(value, self._shelf.blobs.text) if self.is_ours else fresh(value)
+
+    @property
+    def stored_head(self) -> Envelope:
+        """The fields every line begins with."""
+        return self._envelope
+
+    @property
+    def stored_in(self) -> Shelf:
+        """The files of the run, their blobs and the requests that build on each other."""
+        return self._shelf
+
+    @property
+    def stored_at(self) -> int:
+        """The place of the line in ``stored_in``."""
+        return self._place
+
+    @property
+    def is_ours(self) -> bool:
+        """True if a recorder wrote the line, False for another dialect."""
+        return self._envelope.dialect == dialects.OURS
 
     def summary(self) -> str:
         """Return one short line of plain printable text."""
@@ -187,10 +244,10 @@ class Event:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        value = self._whole().get(name)
+        value = self.whole_fields.get(name)
         if name == _RAW:
             return fresh(value)
-        return self._value(value) if value is not None else None
+        return self.restore_value(value) if value is not None else None
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"events are read-only; {name!r} cannot be set")
@@ -210,59 +267,26 @@ class Event:
     def _path(self) -> str:
         return self._shelf.sources[0].path
 
-    def _is_ours(self) -> bool:
-        return self._envelope.dialect == dialects.OURS
+    def _fresh_body(self) -> Any:
+        fields, shelf = self.whole_fields, self._shelf
+        if self._envelope.kind == schema.MODEL_REQUEST and self.is_ours:
+            return shelf.history.fresh(fields, self._place, shelf.blobs.text)
+        return self.restore_value(fields.get("body"))
 
-    def _raw(self) -> dict[str, Any]:
-        """The parsed line; of one of many megabytes only its first fields, unless _whole() is asked."""
-        fields = self._fields
-        if fields is None:
-            fields = self._shelf.light(self._place)
-            _set_long(self, fields is not None)
-            if fields is None:
-                fields = self._read()
-            _set_fields(self, fields)
-        return fields
-
-    def _whole(self) -> dict[str, Any]:
-        """The parsed line, however long it is."""
-        fields = self._raw()
-        return self._read() if self._long else fields
-
-    def _read(self) -> dict[str, Any]:
-        got = self._shelf.fields(self._place)
-        if got is not None:
-            return got[0]
+    def _lost(self) -> dict[str, Any]:
+        """The line is gone or damaged by now: say so once, and keep the envelope."""
         message = f"the event at byte {self._place & 0xFFFFFFFFFFFF:,} can no longer be read"
         self._shelf.note("unreadable", message)
         ts, run, w, step, kind, _ = self._envelope
-        return {"ts": ts, "run": run, "w": w, "step": step, "kind": kind}
-
-    def _forget(self) -> Event:
-        """Drop the parsed line, so that many events can be held."""
-        _set_fields(self, None)
-        return self
-
-    def _body(self) -> Any:
-        fields = self._whole()
-        if self._envelope.kind == schema.MODEL_REQUEST and self._is_ours():
-            return self._shelf.history.body(fields, self._place)
-        return fields.get("body")
-
-    def _fresh_body(self) -> Any:
-        fields, shelf = self._whole(), self._shelf
-        if self._envelope.kind == schema.MODEL_REQUEST and self._is_ours():
-            return shelf.history.fresh(fields, self._place, shelf.blobs.text)
-        return self._value(fields.get("body"))
-
-    def _value(self, value: Any) -> Any:
-        return restore(value, self._shelf.blobs.text) if self._is_ours() else fresh(value)
+        fields = {"ts": ts, "run": run, "w": w, "step": step, "kind": kind}
+        _set_fields(self, fields)
+        return fields
 
     def _first(self, keys: tuple[str, ...]) -> Any:
-        fields = self._whole()
+        fields = self.whole_fields
         for key in keys:
             if key in fields:
-                return self._value(fields[key])
+                return self.restore_value(fields[key])
         return None
 
 
@@ -270,7 +294,23 @@ class Event:
 _set_envelope, _set_fields, _set_index = (
     Event.__dict__[name].__set__ for name in ("_envelope", "_fields", "_index")
 )
-_set_long, _set_place, _set_shelf = (Event.__dict__[name].__set__ for name in ("_long", "_place", "_shelf"))
+_set_place, _set_shelf = (Event.__dict__[name].__set__ for name in ("_place", "_shelf"))
+
+
+def tool_of(kind: str, fields: dict[str, Any]) -> str | None:
+    """Return the name of the tool in the fields of an event of some kind."""
+    keys = dialects.TOOL_KEYS if "tool" in kind else dialects.TOOL_KEYS[:2]
+    return next((fields[key] for key in keys if type(fields.get(key)) is str), None)
+
+
+def error_of(event: Event, fields: dict[str, Any]) -> ErrorText | None:
+    """Return the error of an event, from those of its fields that are at hand."""
+    for key in dialects.ERROR_KEYS:
+        if fields.get(key) is not None:
+            return _error_text(event.restore_value(fields[key]))
+    if dialects.event_type(event.kind) == schema.ERROR:
+        return _error_text(event.restore_value(fields.get("message", fields.get("content", ""))))
+    return None
 
 
 def _error_text(value: Any) -> ErrorText:

@@ -29,8 +29,7 @@ _TOOL_BEGINS = frozenset((schema.TOOL_CALLED, schema.TOOL_CALL))
 
 def links_of(event: Event) -> dict[str, Any]:
     """Return those of ``call lane parent tool attempt`` that the event has."""
-    fields = event._fields
-    if fields is None and event._is_ours():
+    if event.is_ours and not event.is_parsed:
         data = _head(event)
         large = _LARGE.search(data)
         data = data[: large.start()] if large is not None else data
@@ -38,7 +37,7 @@ def links_of(event: Event) -> dict[str, Any]:
             found[1].decode(): int(found[3]) if found[2] is None else _text(found[2])
             for found in _LINKS.finditer(data)
         }
-    fields = event._raw()
+    fields = event.stored_fields
     links = {key: fields[key] for key in _KEYS if type(fields.get(key)) in (str, int)}
     if (tool := event.tool_name) is not None:
         links["tool"] = tool
@@ -83,7 +82,7 @@ def is_turn_begin(event: Event) -> bool:
 
 def is_error(event: Event) -> bool:
     """True if the event is an error; most are told from their first bytes."""
-    if event._fields is None and event._is_ours() and event.kind != schema.ERROR:
+    if event.is_ours and not event.is_parsed and event.kind != schema.ERROR:
         data = _head(event)
         if _NO_ERROR in data or (len(data) < _WHOLE and b', "err' not in data):
             return False
@@ -91,5 +90,5 @@ def is_error(event: Event) -> bool:
 
 
 def _head(event: Event) -> bytes:
-    source, offset = event._shelf.at(event._place)
+    source, offset = event.stored_in.at(event.stored_at)
     return source.head(offset)

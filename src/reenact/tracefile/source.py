@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import schema
 from . import dialects, run_files
@@ -26,7 +26,7 @@ PLACE_BITS = 48
 _OFFSET = (1 << PLACE_BITS) - 1
 
 _HEAD, _SMALL, _WINDOW = 4 << 10, 8 << 10, 256 << 10
-_RECENT_BYTES = 8 << 20
+_HELD_BYTES = 4 << 20
 _MODEL_LINE = re.compile(
     rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, '
     rb'"kind": "model\.(request|response)", "call": "([^"\\]*)"'
@@ -167,10 +167,18 @@ class Source:
     __del__ = close
 
 
+class Parsed(NamedTuple):
+    """A line's fields; of one of many megabytes only the first ones."""
+
+    fields: dict[str, Any]
+    size: int
+    is_partial: bool
+
+
 class Shelf:
     """All files of one run or shared file."""
 
-    __slots__ = ("_calls", "_recent", "_recent_bytes", "_scanned", "blobs", "history", "note", "sources")
+    __slots__ = ("_calls", "_held", "_held_bytes", "_scanned", "blobs", "history", "note", "sources")
 
     def __init__(self, path: str, on_finding: OnFinding | None = None, blobs: str | None = None) -> None:
         self.note = Note(path, on_finding)
@@ -179,8 +187,9 @@ class Shelf:
         self.blobs = Blobs([*folders, blobs] if blobs else folders, self.note)
         self.history = History(self._request, self._response, self._way, self.note)
         self._calls: dict[tuple[str, bool], int] = {}
-        self._recent: dict[tuple[str, bool], tuple[dict[str, Any], int]] = {}
-        self._recent_bytes = 0
+        self._held: dict[int, Parsed] = {}
+        """The lines parsed last, by place, up to a bound: references come in groups."""
+        self._held_bytes = 0
         self._scanned: dict[int, int] = {}
 
     def add(self, path: str) -> int:
@@ -196,13 +205,42 @@ class Shelf:
         """Return the fields of the event at a place and its size."""
         return self.sources[place >> PLACE_BITS].fields(place & _OFFSET)
 
-    def light(self, place: int) -> dict[str, Any] | None:
+    def parsed(self, place: int) -> Parsed | None:
+        """Return the fields of the line at a place, and hold them for a while; None if it is gone."""
+        held = self._held.get(place)
+        if held is None:
+            held = self._parse(place)
+            if held is not None:
+                self._hold(place, held)
+        return held
+
+    def holds(self, place: int) -> bool:
+        """True if the line at a place need not be parsed."""
+        return place in self._held
+
+    def beginning(self, place: int) -> dict[str, Any] | None:
         """Return the first fields of a line too long to be parsed by the way; None for any other."""
         source, offset = self.sources[place >> PLACE_BITS], place & _OFFSET
         try:
             return source.beginning(offset) if source.is_long(offset) else None
         except OSError:
             return None
+
+    def _parse(self, place: int) -> Parsed | None:
+        first = self.beginning(place)
+        if first is not None:
+            return Parsed(first, rawlines.HEAD, True)
+        got = self.fields(place)
+        return None if got is None else Parsed(*got, False)
+
+    def _hold(self, place: int, parsed: Parsed) -> None:
+        """Take in a line; past the bound the older half goes, in steps no other thread can come between."""
+        self._held[place] = parsed
+        self._held_bytes += parsed.size
+        if self._held_bytes > _HELD_BYTES:
+            held = list(self._held.items())
+            self._held = dict(held[len(held) // 2 :]) if len(held) > 1 else {}
+            self._held_bytes = sum(each.size for each in self._held.values())
 
     def request_place(self, call: str) -> int | None:
         """Return where the request of a call stands."""
@@ -223,19 +261,12 @@ class Shelf:
         return None if place is None else self.sources[place >> PLACE_BITS].line(place & _OFFSET)
 
     def _line(self, call: str, answer: bool) -> tuple[dict[str, Any], int] | None:
-        """Return a model call's line; the last few are remembered, since references come in groups."""
-        known = self._recent.pop((call, answer), None)
-        if known is not None:
-            self._recent[call, answer] = known  # the last one used goes last
-            return known
+        """Return the fields of a model call's line and its size."""
         place = self._place(call, answer)
-        got = None if place is None else self.fields(place)
-        if got is not None:
-            self._recent[call, answer] = got
-            self._recent_bytes += got[1]
-            while self._recent_bytes > _RECENT_BYTES:
-                self._recent_bytes -= self._recent.pop(next(iter(self._recent)))[1]
-        return got
+        parsed = None if place is None else self.parsed(place)
+        if place is None or parsed is None:
+            return None
+        return self.fields(place) if parsed.is_partial else (parsed.fields, parsed.size)
 
     def _place(self, call: str, answer: bool) -> int | None:
         place = self._calls.get((call, answer))

@@ -49,7 +49,7 @@ def summary_line(event: Event) -> str:
     parts = [event.kind, *_PARTS.get(event.event_type, _other)(event)]
     if event.error is not None:
         parts.append(f"error: {_error(event)}")
-    if event._long:
+    if event.is_partial:
         parts.append("(a line too long to be shown)")
     return one_line("  ".join(part for part in parts if part))
 
@@ -62,11 +62,11 @@ def _error(event: Event) -> str:
 
 
 def _request(event: Event) -> list[str]:
-    fields = event._raw()
+    fields = event.stored_fields
     body = fields.get("body")
     model = body.get("model") if type(body) is dict else None
     if model is None and type(body) is dict and "base" in fields:
-        body = event._body()
+        body = event.stored_body
         model = body.get("model")
     count = fields.get("n")
     if type(count) is not int and type(body) is dict:
@@ -79,24 +79,24 @@ def _request(event: Event) -> list[str]:
 
 
 def _response(event: Event) -> list[str]:
-    fields = event._raw()
+    fields = event.stored_fields
     out = used(fields).get("output")
     tokens = f"{out} tokens out" if type(out) is int else ""
     if type(fields.get("output_tokens")) is int:
         tokens = f"{fields.get('input_tokens')} in, {out} out"
-    said = event.content if event.error is None and not event._long else None
+    said = event.content if event.error is None and not event.is_partial else None
     model = fields.get("model")
     return [_text(model), _text(fields.get("stop_reason")), tokens, _text(said, 80), _duration(fields)]
 
 
 def _called(event: Event) -> list[str]:
-    fields = event._raw()
+    fields = event.stored_fields
     args = next((fields[key] for key in dialects.ARGS_KEYS if key in fields), None)
     return [f"{event.tool_name or '?'}({_json(args)})"]
 
 
 def _result(event: Event) -> list[str]:
-    fields = event._raw()
+    fields = event.stored_fields
     result = next((fields[key] for key in ("result", "output", "tool_output") if key in fields), None)
     shown = result.get("head") if type(result) is dict and "$blob" in result else result
     text = "" if shown is None else shown if type(shown) is str else _json(shown)
@@ -104,7 +104,7 @@ def _result(event: Event) -> list[str]:
 
 
 def _run(event: Event) -> list[str]:
-    fields = event._raw()
+    fields = event.stored_fields
     return [_text(fields.get(key)) for key in ("name", "status", "what", "detail")]
 
 
@@ -112,7 +112,7 @@ def _other(event: Event) -> list[str]:
     if event.is_bookkeeping:
         return _run(event)
     skip = {*schema.RESERVED, "error", "err"}
-    fields = [f"{key}={_json(value)}" for key, value in event._raw().items() if key not in skip]
+    fields = [f"{key}={_json(value)}" for key, value in event.stored_fields.items() if key not in skip]
     return fields[:6]
 
 

@@ -228,9 +228,9 @@ def test_a_line_beyond_the_limit_is_known_by_its_envelope_and_parsed_only_when_a
     assert [e.kind for e in events] == ["run.start", "tool.result", "note"]
     assert (events[1].tool_name, events[1].error) == ("big", None)
     assert "too long" in events[1].summary()
-    assert "text" not in events[1]._fields
+    assert "text" not in events[1].stored_fields
     assert len(events[1].payload["text"]) == 5 << 20
-    assert "text" not in events[1]._fields
+    assert "text" not in events[1].stored_fields
     assert codes == []
     _, codes = read(write(tmp_path, lines[0], lines[1][:-9]))
     assert codes == ["torn"]

@@ -69,8 +69,8 @@ def test_every_request_of_usual_conversations_goes_the_short_way(tmp_path, answe
     recording = Recording.load(path)
     requests = [event for event in recording.events if event.kind == "model.request"]
     for event, body in zip(requests, sent, strict=True):
-        parts = splice(event._raw(), recording.shelf._way(event._place), {})
-        if "base" in event._raw():
+        parts = splice(event.stored_fields, recording.shelf._way(event.stored_at), {})
+        if "base" in event.stored_fields:
             assert parts is not None
             assert json.loads(parts.text) == body["messages"]
         again = Recording.load(path)
@@ -87,7 +87,7 @@ def test_a_changed_byte_is_not_believed_and_the_long_way_tells(tmp_path):
         path.write_bytes(data[:at] + b"Q" + data[at + 1 :])
         recording = Recording.load(path)
         event = [event for event in recording.events if event.kind == "model.request"][-1]
-        assert splice(event._raw(), recording.shelf._way(event._place), {}) is None
+        assert splice(event.stored_fields, recording.shelf._way(event.stored_at), {}) is None
         messages = recording.context_at(event)
         assert sum(a != b for a, b in zip(messages, sent[-1]["messages"], strict=True)) == 1
         assert [finding.code for finding in recording.findings][:1] == ["chain"]

@@ -249,7 +249,7 @@ def _print(events: Iterable[Event], args: argparse.Namespace, write: Write, out:
         if not (args.full or args.stable or args.json):
             write(_stored_line(event) + b"\n")
             continue
-        fields = event.payload if args.full else event._raw()
+        fields = event.payload if args.full else event.stored_fields
         if stable is not None:
             fields = stable.event(fields)
         if args.json:
@@ -260,11 +260,11 @@ def _print(events: Iterable[Event], args: argparse.Namespace, write: Write, out:
 
 def _stored_line(event: Event) -> bytes:
     """Return the bytes of an event; written anew if they share their line with something else."""
-    source, offset = event._shelf.at(event._place)
+    source, offset = event.stored_in.at(event.stored_at)
     data = source.line(offset).rstrip(b"\r\0")
     if len(data) > MAX_LINE:
         return data
-    fields = event._raw()
+    fields = event.stored_fields
     try:
         return data if lines.parse(data) == fields else line_of(fields)
     except ValueError:

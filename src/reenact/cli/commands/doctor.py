@@ -11,7 +11,6 @@ from typing import Any
 from ... import schema
 from ...errors import ReenactError, TraceFileError, UsageError
 from ...totals import Totals
-from ...tracefile import dialects
 from ...tracefile.event import Event
 from ...tracefile.findings import Finding, Findings
 from ...tracefile.reader import read_events
@@ -80,13 +79,13 @@ class Checkup:
     def _check(self, event: Event) -> None:
         self.lines += 1
         self._runs.add(event.run_id)
-        fields = event._fields
-        if fields is None:  # longer than a line is ever held in memory
+        if event.is_partial:  # longer than a line is ever held in memory
             return
+        fields = event.stored_fields
         self.totals.add(event.kind, fields)
-        if event.kind == schema.MODEL_REQUEST and event._envelope.dialect == dialects.OURS:
+        if event.kind == schema.MODEL_REQUEST and event.is_ours:
             self.requests += 1
-            self.proved += event._shelf.history.proves(fields, event._place)
+            self.proved += event.stored_in.history.proves(fields, event.stored_at)
         for reference in _references(fields):
             if reference not in self._seen:
                 self._seen.add(reference)
@@ -94,7 +93,7 @@ class Checkup:
 
     def _check_blob(self, event: Event, reference: str) -> None:
         self.blobs += 1
-        path = event._shelf.blobs.path(reference)
+        path = event.stored_in.blobs.path(reference)
         short = reference[:15] + "…"
         if path is None:
             message = f"the long text {short} of step {event.step} is not beside the file; its beginning is"

@@ -175,13 +175,13 @@ class _Search:
         if self.tool is not None and event.tool_name != self.tool:
             return None
         if fields is not None:
-            for text in _texts(fields, event._shelf, seen):
+            for text in _texts(fields, event.stored_in, seen):
                 found = self.regex.search(text)
                 if found is not None:
                     return Hit(event, text, found.start(), found.end())
             raw = _HEAD.sub(b"", line[3]) if b'"$blob"' in line[3] else line[3]
         else:  # too long to be parsed for a search
-            source, offset = event._shelf.at(event._place)
+            source, offset = event.stored_in.at(event.stored_at)
             raw = source.line(offset)
         text = raw.decode("utf-8", "replace")
         found = self.regex.search(text)

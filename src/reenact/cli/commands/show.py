@@ -155,7 +155,7 @@ def _show_identity(recording: Recording, out: Output) -> None:
 def _inside(recording: Recording) -> tuple[list[RunRow], bool]:
     """Return the runs inside a program's, and whether there may be more."""
     start, end = recording.start, recording.end
-    if start is None or recording.run_id is None or "command" not in start._raw():
+    if start is None or recording.run_id is None or "command" not in start.stored_fields:
         return [], False
     return a_look_inside(recording.path, recording.run_id, end.timestamp if end is not None else None)
 
@@ -208,7 +208,6 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
     shown: Sequence[Event] = recording.lines if chosen is None else events_of(chosen, recording)
     for event in shown:
         out.json_line(event_dict(event, numbers.of(event), root))
-        event._forget()
 
 
 def _needs_story(recording: Recording, args: argparse.Namespace) -> bool:
@@ -217,7 +216,7 @@ def _needs_story(recording: Recording, args: argparse.Namespace) -> bool:
 
 def _descent(recording: Recording) -> str:
     """Return which run this one comes from, and of a fork where it left it and what was changed."""
-    told = recording.start._raw().get("fork") if recording.start is not None else None
+    told = recording.start.stored_fields.get("fork") if recording.start is not None else None
     parent = f"parent run {plain(str(recording.parent_run), 60)}"
     if type(told) is not dict:
         return parent

@@ -107,7 +107,7 @@ class _Tail:
         """Print the last of what is there already."""
         self._run = recording.run_id
         self._root = next(iter(recording.writers), None)
-        self._start = recording.start._raw() if recording.start is not None else None
+        self._start = recording.start.stored_fields if recording.start is not None else None
         self._started = recording.started
         number = max(self._args.n, 0)
         events = recording.lines
@@ -132,7 +132,7 @@ class _Tail:
         self._remember(event)
         self._out.stdout.flush()
         if event.kind == schema.RUN_START and self._start is None:
-            self._start = event._raw()
+            self._start = event.stored_fields
         if event.kind == schema.RUN_END and not self._args.keep_going:
             self.why = f"The run is over ({plain(str(event.status), 20)})."
 

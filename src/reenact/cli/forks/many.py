@@ -85,7 +85,7 @@ def _recordings(args: argparse.Namespace) -> list[Recording]:
 def _recorded(found: list[Recording]) -> list[Recording]:
     """Return the runs that are no fork or replay, nor inside one, nor a block of another one that is forked
     anyway: these would only be paid for twice."""
-    again = {each.run_id for each in found if each.start is not None and _is_again(each.start._raw())}
+    again = {each.run_id for each in found if each.start is not None and _is_again(each.start.stored_fields)}
     while inside := {each.run_id for each in found if each.parent_run in again} - again:
         again |= inside
     there = {each.run_id for each in found}

@@ -28,7 +28,7 @@ _REFUSED = (401, 403)
 def why_failed(recording: Recording, provider: object) -> str | None:
     """Return a hint on why a run failed, None if it is not about reaching the model."""
     live = [call for call in recording.calls() if call.kind == MODEL and not _is_replayed(call)]
-    ends = [call.end._whole() for call in live if call.end is not None]
+    ends = [call.end.whole_fields for call in live if call.end is not None]
     if any(type(end.get("status")) is int and end["status"] < 400 for end in ends):
         return None
     variables = " or ".join(key_variables(provider)) or "its key"
@@ -64,7 +64,7 @@ def unlike(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _is_replayed(call: Any) -> bool:
-    return call.end is not None and call.end._whole().get("replayed") is not None
+    return call.end is not None and call.end.whole_fields.get("replayed") is not None
 
 
 def _errors(recording: Recording) -> list[str]:

@@ -126,7 +126,7 @@ def _nearby(session: Session) -> Iterable[str]:
 def _paths(session: Session) -> Iterable[str]:
     """Yield the fields of the current event, and one level of what is in them."""
     yield from ("kind", "event_type", "tool", "args", "result", "error", "content", "usage")
-    for key, value in session.stepper.event._raw().items():
+    for key, value in session.stepper.event.stored_fields.items():
         if key.isidentifier():
             yield key
             if type(value) is dict:

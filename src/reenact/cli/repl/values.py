@@ -163,7 +163,7 @@ def _delta(session: Session, argument: str) -> None:
 def _raw(session: Session, argument: str) -> None:
     nothing("raw", argument)
     event = session.stepper.event
-    source, offset = event._shelf.at(event._place)
+    source, offset = event.stored_in.at(event.stored_at)
     session.view.raw(source.line(offset))
 
 

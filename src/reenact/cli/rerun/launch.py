@@ -188,7 +188,7 @@ def _called(recording: Recording, tools: tuple[str, ...]) -> list[str]:
         return []
     whole = with_inside(recording)
     called = {call.tool for call in whole.calls(derived=True)}
-    answers = (repr(event._raw()) for event in whole.events if event.event_type == MODEL_RESPONSE)
+    answers = (repr(event.stored_fields) for event in whole.events if event.event_type == MODEL_RESPONSE)
     if any("'$none'" in answer or "'$hash'" in answer for answer in answers):
         return list(tools)
     return [name for name in tools if name in called]
@@ -196,6 +196,6 @@ def _called(recording: Recording, tools: tuple[str, ...]) -> list[str]:
 
 def _ambient(recording: Recording) -> dict[str, list[str]]:
     """Return the modules whose clock and chance were recorded, as ``run.start`` tells it."""
-    told = recording.start._raw().get("ambient") if recording.start is not None else None
+    told = recording.start.stored_fields.get("ambient") if recording.start is not None else None
     names = [name for name in told if type(name) is str] if type(told) is list else []
     return {"ambient": names} if names else {}

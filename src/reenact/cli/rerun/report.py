@@ -176,7 +176,7 @@ def both_ends(then: Recording, now: Recording) -> dict[str, str] | None:
 
 
 def _end(recording: Recording) -> dict[str, Any]:
-    told = recording.end._raw() if recording.end is not None else {}
+    told = recording.end.stored_fields if recording.end is not None else {}
     found: dict[str, Any] = {
         name: told[name] for name in ("http_status", "exit") if type(told.get(name)) is int
     }

@@ -44,7 +44,7 @@ class Start(NamedTuple):
 
 def start_of(recording: Recording, given: list[str], verb: str) -> Start:
     """Return how a run is started again; ``given`` is the user's own command, ``verb`` ours, for hints."""
-    start = recording.start._raw() if recording.start is not None else {}
+    start = recording.start.stored_fields if recording.start is not None else {}
     if given:
         return Start(_answerable(command_line(given), verb), None)
     command, folder = start.get("command"), start.get("cwd")
@@ -81,7 +81,7 @@ def start_of(recording: Recording, given: list[str], verb: str) -> Start:
 
 def is_part(recording: Recording) -> bool:
     """True for a ``with reenact.run(…)`` block of a run: it is started with that one only."""
-    start = recording.start._raw() if recording.start is not None else {}
+    start = recording.start.stored_fields if recording.start is not None else {}
     return recording.parent_run is not None and not start.get("command") and Entry.of(recording) is None
 
 

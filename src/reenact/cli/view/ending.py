@@ -68,7 +68,7 @@ def died_without_a_word(recording: Recording) -> bool:
     end = recording.end
     if end is None or recording.status == states.KILLED:
         return True
-    fields = end._raw()
+    fields = end.stored_fields
     return fields.get("by") == "supervisor" and "dropped" not in fields
 
 

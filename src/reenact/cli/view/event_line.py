@@ -41,15 +41,14 @@ class Told(NamedTuple):
 
 def is_huge(event: Event) -> bool:
     """True for an event too long to be parsed for a mere line about it."""
-    event._raw()
-    return event._long
+    return event.is_partial
 
 
 def describe(event: Event) -> Told:
     """Return what happened in an event."""
     if is_huge(event):
         return Told("·", f"{plain(event.kind, 60)}  (a line of over 64 MB; `reenact cat` passes it on)")
-    fields = event._raw()
+    fields = event.stored_fields
     told = _TELL.get(event.event_type, _other)(event, fields)
     error = event.error
     if error is None:
@@ -82,8 +81,8 @@ def _request(event: Event, fields: dict[str, Any]) -> Told:
 
 def _model(event: Event, fields: dict[str, Any]) -> str | None:
     """Return the model a request asks for; kept from an earlier one, it is sought where that is cheap."""
-    is_cheap = "base" not in fields or not is_large(event._shelf, event._place)
-    return requested_model(fields, event._shelf, {}, links=_CHEAP_LINKS if is_cheap else 0)
+    is_cheap = "base" not in fields or not is_large(event.stored_in, event.stored_at)
+    return requested_model(fields, event.stored_in, {}, links=_CHEAP_LINKS if is_cheap else 0)
 
 
 def _response(event: Event, fields: dict[str, Any]) -> Told:
@@ -105,7 +104,7 @@ def _called(event: Event, fields: dict[str, Any]) -> Told:
 
 def tool_text(event: Event, width: int = _WIDE) -> str:
     """Return a tool with its arguments, like a call."""
-    fields = event._raw()
+    fields = event.stored_fields
     args = next((fields[key] for key in ARGS_KEYS if fields.get(key) is not None), None)
     return f"{plain(event.tool_name or '?', 60)}({arguments(args, width)})"
 

@@ -44,7 +44,6 @@ def print_events(events: Iterable[Event], turn: int, recording: Recording, out: 
             out.line(out.paint(f"turn {number}", "bold"))
         for line in event_lines(event, out, root=root, started=started):
             out.line(line)
-        event._forget()
 
 
 class TurnNumbers:
@@ -55,7 +54,7 @@ class TurnNumbers:
         self._by_call: dict[str, int] = {}
 
     def of(self, event: Event) -> int:
-        fields = event._raw()
+        fields = event.stored_fields
         if is_turn_begin(event):
             self._turn += 1
             self._note(fields.get("call"), self._turn)

@@ -43,9 +43,9 @@ class Piece(NamedTuple):
 
 def opened(event: Event, value: Any) -> Any:
     """Return a stored value with the texts that stand in blobs put back, unless they are very long."""
-    if not event._is_ours():
+    if not event.is_ours:
         return value
-    blobs = event._shelf.blobs
+    blobs = event.stored_in.blobs
 
     def text(reference: object) -> str | None:
         path = blobs.path(reference)
@@ -58,7 +58,7 @@ def opened(event: Event, value: Any) -> Any:
 
 def answer_pieces(event: Event) -> list[Piece]:
     """Return what a model said in the event that ends its call."""
-    fields = event._raw()
+    fields = event.stored_fields
     body = fields.get("body")
     if type(body) is not dict:
         said = opened(event, fields.get("content", fields.get("text")))
@@ -178,8 +178,8 @@ def _compared(request: Event, before: Event | None) -> _Found:
     added = _appended(request, before) if before is not None else None
     if added is not None:
         return _Found(opened(request, added), [])
-    old = before._body() if before is not None else None  # first, since the request builds on it
-    body = request._body()
+    old = before.stored_body if before is not None else None  # first, since the request builds on it
+    body = request.stored_body
     if type(body) is not dict:
         return _Found(None, [])
     if type(old) is not dict:
@@ -193,7 +193,7 @@ def _compared(request: Event, before: Event | None) -> _Found:
 
 def _appended(request: Event, before: Event) -> list[Any] | None:
     """Return the messages put behind those of the earlier request if its line says that this is all."""
-    fields, below = request._raw(), before._raw()
+    fields, below = request.stored_fields, before.stored_fields
     body, keep = mapping(fields.get("body")), mapping(fields.get("keep"))
     key = reading.conversation_key(body)
     if fields.get("base") is None or fields["base"] != below.get("call") or key is None or len(body) > 1:
@@ -209,7 +209,7 @@ def _appended(request: Event, before: Event) -> list[Any] | None:
 
 def _stored(request: Event, before: Event | None) -> _Found:
     """Return what the line itself says is new, where building the whole request would take too long."""
-    fields, below = request._raw(), before._raw() if before is not None else {}
+    fields, below = request.stored_fields, before.stored_fields if before is not None else {}
     body, keep = fields.get("body"), mapping(fields.get("keep"))
     if type(body) is not dict or "base" not in fields:
         return _compared(request, None)

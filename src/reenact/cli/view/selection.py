@@ -127,7 +127,7 @@ def _tail_start(recording: Recording) -> int:
 
 
 def _bytes_after(event: Event) -> int:
-    source, offset = event._shelf.at(event._place)
+    source, offset = event.stored_in.at(event.stored_at)
     return os.path.getsize(source.path) - offset
 
 

@@ -23,7 +23,7 @@ def tokens(calls: Iterable[Call]) -> Totals:
     totals = Totals()
     for call in calls:
         if call.end is not None:
-            totals.add(dialects.event_type(call.end.kind), call.end._raw())
+            totals.add(dialects.event_type(call.end.kind), call.end.stored_fields)
     return totals
 
 

@@ -192,8 +192,6 @@ class Turns:
             where = ""
         if where:
             self._asks(where, "", "the results above" if found.new else "nothing new", "dim")
-        if request is not None:
-            request._forget()
 
     def _unseen(self, found: Delta) -> list[Piece]:
         """Return the new pieces without the results that were told where their tools were."""
@@ -235,19 +233,18 @@ class Turns:
             elif piece.sort != TOOL:
                 self._answers(where, piece.text)
             where = "" if piece.sort != TOOL else where
-        stop = string(end._raw().get("stop_reason"))
+        stop = string(end.stored_fields.get("stop_reason"))
         if stop not in _QUIET_STOPS:
             self._answers(where, plain(stop or "", 60), "stopped by", "yellow")
             where = ""
         if not pieces:
-            fields = end._raw()
+            fields = end.stored_fields
             if "body" in fields or "content" in fields or "text" in fields:
                 self._answers(where, "", "an empty answer", "dim")
             else:
                 self._say_once("the answer's text was not recorded")
             where = ""
         self._untold = where
-        end._forget()
 
     def _unanswered(self, call: Call, attempt: str) -> None:
         """Draw a call without an end, and what had come of its answer when the process died."""
@@ -277,12 +274,9 @@ class Turns:
             self._derived(call)
         else:
             self._recorded(call, event, end)
-        for seen in (event, end):
-            if seen is not None:
-                seen._forget()
 
     def _recorded(self, call: Call, event: Event, end: Event | None) -> None:
-        fields = {} if is_huge(event) else event._raw()
+        fields = {} if is_huge(event) else event.stored_fields
         args = opened(event, next((fields[key] for key in ARGS_KEYS if fields.get(key) is not None), None))
         text = call_text(call.tool, args) if fields else describe(event).text
         self._tool_line(address(event, self.root), text, milliseconds(call.duration_ms))
@@ -293,7 +287,7 @@ class Turns:
         elif is_huge(end):
             self._result_line(address(end, self.root), "(a line of over 64 MB)", "dim")
         else:
-            fields = end._raw()
+            fields = end.stored_fields
             result = opened(end, next((fields[key] for key in RESULT_KEYS if key in fields), None))
             said = result if type(result) is str else as_json(result)
             self._results.add(comparable(said))
@@ -336,7 +330,6 @@ class Turns:
         self.page.entry(Entry(where, told.sign, text, "", told.duration, style, style, lines))
         self._last_error = told.error or self._last_error
         self._reached(event.timestamp)
-        event._forget()
 
     def _asks(self, where: str, text: str, label: str = "", style: str = "") -> None:
         self.page.entry(Entry(where, "→", text, label, "", style, "cyan"))

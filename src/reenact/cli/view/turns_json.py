@@ -22,7 +22,7 @@ def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
         tokens(turn.attempts),
     )
     said = answer_pieces(end) if end is not None and not is_huge(end) else []
-    fields = {} if end is None else end._raw()
+    fields = {} if end is None else end.stored_fields
     return {
         "turn": turn.number,
         "lane": lane_of(turn.call, root),

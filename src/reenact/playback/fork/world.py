@@ -81,13 +81,12 @@ def acts_before(tape: Tape, call: RecordedCall, settings: Mapping[str, str] | No
         state = _state(each, call) if each.kind == TOOL and each.id != call.id else None
         if state is None:
             continue
-        told = None if each.derived else each.event._raw().get("effect")
+        told = None if each.derived else each.event.stored_fields.get("effect")
         effect = effect_of(each.tool, told, settings or {})
         if effect not in HARMLESS:
             tool, runs_again = each.tool or "?", each.id in around
             runs_again = runs_again or (each.derived and tool in would_run)
             found.append(Acted(each.event.step, tool, _excerpt(each.args), effect, state, runs_again))
-        each.event._forget()
     return found
 
 
@@ -173,7 +172,7 @@ class Snapshots:
         self._recording = recording
         self.repository = repository
         start = recording.start
-        folder = start._raw().get("workspace_dir") if start is not None else None
+        folder = start.stored_fields.get("workspace_dir") if start is not None else None
         self.folder = folder if type(folder) is str else None
         """Where the workspace was when it was recorded."""
 
@@ -227,8 +226,7 @@ _HINT = "nothing that was in it is lost; --restore CMD and --stale-world do with
 
 
 def _tree(event: Event) -> str | None:
-    tree = event._raw().get(FIELD)
-    event._forget()
+    tree = event.stored_fields.get(FIELD)
     return tree if is_tree_id(tree) else None
 
 

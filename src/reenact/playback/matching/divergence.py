@@ -143,7 +143,7 @@ def is_left_behind(call: RecordedCall, tape: Tape) -> bool:
     if call.outcome != IN_FLIGHT:
         return False
     end = tape.recording.end
-    code = end._raw().get("exit") if end is not None else None
+    code = end.stored_fields.get("exit") if end is not None else None
     return type(code) is int and code >= 0
 
 

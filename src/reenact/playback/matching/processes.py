@@ -111,8 +111,7 @@ class Origins:
         for at, kind in enumerate(recording.event_types(system=True)):
             if kind == schema.PROC_START:
                 event = recording.lines[at]
-                self._started.setdefault(event.writer, _label(event._raw()))
-                event._forget()
+                self._started.setdefault(event.writer, _label(event.stored_fields))
         self._here: Any = None
 
     def is_like_this(self, writer: str) -> bool:

@@ -131,7 +131,7 @@ def outcome_of(call: Call) -> str:
     if end is None:
         return IN_FLIGHT
     if call.kind == TOOL:
-        if end.error is None or end._raw().get("result") is not None:
+        if end.error is None or end.stored_fields.get("result") is not None:
             return OK
         return CANCELLED if end.error.type == "CancelledError" else EXCEPTION
     ended, status = end.ended, end.status
@@ -190,7 +190,7 @@ def _request_id(call: Call) -> str:
 
 def _unfinished(call: Call) -> Answer:
     """Return what was kept of a stream the process died in; its last bytes were not."""
-    pieces = read_part(call.id, call.event._shelf.blobs)
+    pieces = read_part(call.id, call.event.stored_in.blobs)
     if pieces is None:
         return Answer(IN_FLIGHT)
     return Answer(IN_FLIGHT, 200, {"content-type": "text/event-stream"}, pieces=pieces, lossy=("cut",))
@@ -199,7 +199,7 @@ def _unfinished(call: Call) -> Answer:
 def _pieces(end: Event, body: Any, outcome: str, lossy: list[str]) -> tuple[list[Piece] | None, str | None]:
     if end.raw is None and body is None and outcome != OK:
         return None, None  # nothing had come
-    pieces, why = read_stream(end.raw, end._shelf.blobs)
+    pieces, why = read_stream(end.raw, end.stored_in.blobs)
     if why is not None:
         lossy.append(why)
     return pieces, why
@@ -222,7 +222,7 @@ def _rebuilt(call: Call, body: Any, lossy: list[str]) -> list[Piece] | None:
 def _why_not(call: Call, end: Event, body: Any, headers: dict[str, str]) -> str | None:
     """Return why the bytes of an answer cannot be told from its body, None if they can."""
     if body is None and call.kind != MODEL:
-        is_told = end._raw().get("headers") is not None and not end.problems
+        is_told = end.stored_fields.get("headers") is not None and not end.problems
         return None if is_told or end.status in (None, 204, 304) else "not-recorded"
     is_stream = any(each in headers.get("content-type", "") for each in _STREAMS)
     return "no-stream" if is_stream and type(body) in (dict, list) else None
@@ -244,12 +244,12 @@ def _one_piece(body: Any, headers: dict[str, str]) -> list[Piece] | None:
 
 def _value(event: Event, name: str, lossy: list[str]) -> Any:
     """Return a field of an event, its marks resolved, and say what is missing of it."""
-    stored = event._whole().get(name)
+    stored = event.whole_fields.get(name)
     whole = Whole(event)
     value = whole(stored)
     if whole.missing is not None:
         lossy.append(_reason(whole.missing))
-        value = event._value(stored)
+        value = event.restore_value(stored)
     if placeholders(value):
         lossy.append("redacted")
     return value

@@ -63,7 +63,7 @@ class RecordedCall:
         self.ended_at: float = (call.end.timestamp or NEVER) if call.end is not None else NEVER
         """When, in seconds since the epoch."""
         self.parent = call.parent
-        self.within = begin._raw().get("within") if call.kind == TOOL else None
+        self.within = begin.stored_fields.get("within") if call.kind == TOOL else None
         """The tool that called this one."""
         self.attempt = call.attempt
         self.tool = call.tool
@@ -75,8 +75,7 @@ class RecordedCall:
     @cached_property
     def size(self) -> int | None:
         """How many messages were sent; told without rebuilding them."""
-        count = self._begin._raw().get("n") if self.kind == MODEL else None
-        self._begin._forget()
+        count = self._begin.stored_fields.get("n") if self.kind == MODEL else None
         return count if type(count) is int else None
 
     @property
@@ -84,36 +83,28 @@ class RecordedCall:
         """What it asked for, rebuilt."""
         with self._lock:
             begin = self._begin
-            try:
-                if self.kind == TOOL:
-                    return Request.tool(self.tool or "", begin.args)
-                name = begin.method if type(begin.method) is str else "POST"
-                url = begin.url if type(begin.url) is str else None
-                sent = begin.sent or (self._call.end.sent if self._call.end is not None else None)
-                return Request(
-                    self.kind, name, begin.body, url=url, sent=sent if type(sent) is dict else None
-                )
-            finally:
-                self._forget()
+            if self.kind == TOOL:
+                return Request.tool(self.tool or "", begin.args)
+            name = begin.method if type(begin.method) is str else "POST"
+            url = begin.url if type(begin.url) is str else None
+            sent = begin.sent or (self._call.end.sent if self._call.end is not None else None)
+            return Request(self.kind, name, begin.body, url=url, sent=sent if type(sent) is dict else None)
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
         if self.kind != MODEL:
             return self.request.fingerprint
         with self._lock:
-            try:
-                return self._of_stored()
-            finally:
-                self._forget()
+            return self._of_stored()
 
     def _of_stored(self) -> Fingerprint:
         """Take the fingerprint without a copy of the whole conversation, most of which is known by now."""
-        body, url = self._begin._body(), self._begin.url
+        body, url = self._begin.stored_body, self._begin.url
         key = conversation_key(body)
         if key is None or self._sent() is not None:
             return self.request.fingerprint
-        elements = [self._parts.of(element, self._begin._value) for element in body[key]]
-        rest = self._begin._value({name: value for name, value in body.items() if name != key})
+        elements = [self._parts.of(element, self._begin.restore_value) for element in body[key]]
+        rest = self._begin.restore_value({name: value for name, value in body.items() if name != key})
         return of_parts(self._method(), url if type(url) is str else None, rest, key, elements)
 
     @cached_property
@@ -128,10 +119,7 @@ class RecordedCall:
     def outcome(self) -> str:
         """How it ended: see ``answers``."""
         with self._lock:
-            try:
-                return outcome_of(self._call)
-            finally:
-                self._forget()
+            return outcome_of(self._call)
 
     @property
     def ends_by_itself(self) -> bool:
@@ -147,10 +135,7 @@ class RecordedCall:
     def answer(self) -> Answer:
         """What came back."""
         with self._lock:
-            try:
-                return answer_of(self._call, self.kind == MODEL and self.is_stream)
-            finally:
-                self._forget()
+            return answer_of(self._call, self.kind == MODEL and self.is_stream)
 
     def is_cut_upload_of(self, request: Request) -> bool:
         """True if it asked the same as a request with a body, but ended before all of that was sent."""
@@ -199,14 +184,9 @@ class RecordedCall:
     def _sent(self) -> dict[str, Any] | None:
         """What is told of a body that is no JSON: in the answer's event if it was made while it was sent."""
         sent = self._begin.sent
-        if sent is None and self._call.end is not None and self._begin._raw().get("body") is None:
+        if sent is None and self._call.end is not None and self._begin.stored_fields.get("body") is None:
             sent = self._call.end.sent
         return sent if type(sent) is dict else None
-
-    def _forget(self) -> None:
-        for event in (self._begin, self._call.end):
-            if event is not None:
-                event._forget()
 
     def __repr__(self) -> str:
         return f"<RecordedCall {self.id} {self.kind} [{self.begin}, {self.end}]>"
@@ -288,8 +268,7 @@ def processes_of(recording: Recording) -> dict[str, str]:
     for at, kind in enumerate(recording.event_types(system=True)):
         if kind in (schema.RUN_START, schema.PROC_START):
             event = recording.lines[at]
-            pid = event._raw().get("pid")
-            event._forget()
+            pid = event.stored_fields.get("pid")
             if type(pid) is not int:
                 continue
             if kind == schema.RUN_START and event.run_id != recording.run_id:

@@ -45,15 +45,15 @@ class Entry:
     def of(cls, recording: Recording) -> Entry | None:
         """Return the entry of a run; None if it was not recorded as a call of something."""
         start = recording.start
-        told = start._raw() if start is not None else {}
+        told = start.stored_fields if start is not None else {}
         entry, source = told.get("entry"), told.get("entry_from")
         if start is None or type(entry) is not str or not entry:
             return None
-        stored = start._whole().get("input")
+        stored = start.whole_fields.get("input")
         whole = Whole(start)
         value = whole(stored)
         if whole.missing is not None:
-            value = stood_in(start._value(stored))
+            value = stood_in(start.restore_value(stored))
         is_request = entry.startswith(ASGI) and type(value) is dict
         lossy = not_as_it_was(value) if is_request else ["secrets in it"] if placeholders(value) else []
         if whole.missing is not None:

@@ -73,20 +73,16 @@ class Servers:
     def _line_up(self, at: int) -> None:
         assert self._said is not None
         event = self._tape.recording.events[at]
-        raw = event._raw()
+        raw = event.stored_fields
         server, method = raw.get("server"), raw.get("method")
         if type(server) is str and type(method) is str and not _is_withheld(raw):
-            params = event._value(raw.get("params"))
+            params = event.restore_value(raw.get("params"))
             self._said.setdefault(server, {}).setdefault((method, dumps(params or None)), []).append(at)
-        event._forget()
 
     def _told(self, at: int) -> ServerReply | None:
         with self._tape.lock:
             event = self._tape.recording.events[at]
-            try:
-                told = event.payload
-            finally:
-                event._forget()
+            told = event.payload
         if told.get("same") is True:
             return None
         result, refused = told.get("result"), told.get("refused")

@@ -37,14 +37,12 @@ def server_processes(recording: Recording) -> set[str]:
     if schema.MCP_ANSWER not in recording.event_types():
         return set()
     for event in recording.lines:
-        raw = event._raw() if event.kind in (schema.MCP_ANSWER, schema.PROC_START) else {}
+        raw = event.stored_fields if event.kind in (schema.MCP_ANSWER, schema.PROC_START) else {}
         command, server = raw.get("command"), raw.get("server")
         if type(server) is str:
             servers.add(without_folders(server))
         if type(command) is list and all(type(word) is str for word in command):
             commands[event.writer] = without_folders(shlex.join(command))
-        if raw:
-            event._forget()
     return {writer for writer, command in commands.items() if command in servers}
 
 

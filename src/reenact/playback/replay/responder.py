@@ -87,20 +87,16 @@ class Ambient:
                 if kind != schema.AMBIENT:
                     continue
                 event = recording.events[at]
-                name, thread = event._raw().get("name"), event._raw().get("thread")
+                name, thread = event.stored_fields.get("name"), event.stored_fields.get("thread")
                 if self._tape.process_of(event.writer) == writer and type(name) is str:
                     found.setdefault((name, thread), deque()).append(at)
                     self._by_name.setdefault(name, deque()).append(at)
-                event._forget()
         return found
 
     def _value(self, at: int) -> Any:
         with self._tape.lock:
             event = self._tape.recording.events[at]
-            try:
-                return event._raw().get("value")
-            finally:
-                event._forget()
+            return event.stored_fields.get("value")
 
 
 # What servers said unasked over sockets, connection by connection, in the order they were opened.
@@ -131,8 +127,7 @@ class Sockets:
                 if kind != schema.SOCKET_MESSAGE:
                     continue
                 event = recording.events[at]
-                told, which = event.payload, (event.writer, str(event._raw().get("socket")))
-                event._forget()
+                told, which = event.payload, (event.writer, str(event.stored_fields.get("socket")))
                 url, asked, sent = told.get("url"), told.get("asked"), told.get("sent")
                 if type(url) is not str or type(asked) is not int or type(sent) is not int:
                     continue
