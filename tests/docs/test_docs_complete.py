@@ -139,16 +139,15 @@ def test_every_environment_variable_is_in_the_reference() -> None:
 
 
 def test_every_mark_the_writer_makes_is_in_the_format() -> None:
-    capture = "\n".join(
-        path.read_text(encoding="utf-8") for path in sorted((SOURCE / "capture").glob("*.py"))
-    )
-    marks = set(re.findall(r'"(\$[a-z]+)"', capture)) - {"$schema", "$ref"}
+    marks = set(re.findall(r'"(\$[a-z]+)"', sources("capture"))) - {"$schema", "$ref"}
     assert len(marks) >= 8
     assert all(mark in FORMAT for mark in marks), marks
 
 
 def test_every_finding_is_in_the_reading_guide() -> None:
-    codes = set(re.findall(r'(?:note|once|Finding)\(\s*"([a-z-]+)"', sources("tracefile", "cli")))
+    codes = set(
+        re.findall(r'(?:note|once|Finding)\(\s*"([a-z-]+)"', sources("tracefile", "recording", "cli"))
+    )
     assert {"torn", "gap", "chain"} <= codes
     missing = codes - words(section(READING, "## Damage"))
     assert not missing
