@@ -200,6 +200,7 @@ def test_a_server_that_is_missing_after_the_cut_is_named(desk: Desk) -> None:
     assert (kept.stdout, kept.returncode) == (desk.first.stdout, 0), kept.stderr
 
 
+@pytest.mark.long
 def test_a_tool_that_asks_a_server_may_run(desk: Desk) -> None:
     (desk.folder / "wrapped.py").write_text("""
 import asyncio, sys

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reenact import Recording, Tap
+from support.examples import up_to
 
 MARKER = {"type": "ephemeral"}
 
@@ -128,9 +129,7 @@ class Agent:
         self.messages.append({"role": "user", "content": [{"type": "text", "text": "é" * size}]})
 
 
-@settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(up_to(120), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(steps)
 def test_every_request_is_rebuilt_exactly_and_proved_by_its_chain(story: list[tuple[str, Any]]) -> None:
     with TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@ from reenact import Recording, read_events
 from reenact.errors import NewerSchema, NotATrace
 from reenact.recording.listing import head_and_tail
 from reenact.tracefile.repair import repair
+from support.examples import up_to
 from support.written import Pen, worked_example
 
 with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +62,7 @@ def is_object(line: bytes) -> bool:
 
 
 @given(damages)
-@settings(max_examples=300, **ROOMY)
+@settings(up_to(300), **ROOMY)
 def test_byte_damage_never_raises_and_never_loses_an_undamaged_line(tmp_path_factory, how):
     path = tmp_path_factory.mktemp("d") / "trip.jsonl"
     data = damaged(WHOLE, how)
@@ -91,7 +92,7 @@ def test_byte_damage_never_raises_and_never_loses_an_undamaged_line(tmp_path_fac
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=300, **ROOMY)
+@settings(up_to(300), **ROOMY)
 def test_any_bytes_at_all_are_read_or_refused(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("d") / "t.jsonl"
     path.write_bytes(data)
@@ -103,7 +104,7 @@ def test_any_bytes_at_all_are_read_or_refused(tmp_path_factory, data):
 
 
 @given(damages)
-@settings(max_examples=60, **ROOMY)
+@settings(up_to(60), **ROOMY)
 def test_a_repaired_copy_reads_as_the_damaged_file_did(tmp_path_factory, how):
     folder = tmp_path_factory.mktemp("d")
     path = folder / "trip.jsonl"
@@ -173,7 +174,7 @@ json_values = st.recursive(
         ]
     ),
 )
-@settings(max_examples=300, **ROOMY)
+@settings(up_to(300), **ROOMY)
 def test_fields_of_any_type_are_read(tmp_path_factory, fields, kind):
     path = tmp_path_factory.mktemp("d") / "t.jsonl"
     pen = Pen()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from reenact import Debugger, Trace
+from support.examples import up_to
 
 KINDS = st.sampled_from(["note", "plan", "tool_call"])
 
@@ -92,4 +93,4 @@ class Stepping(RuleBasedStateMachine):
 
 
 TestStepping = Stepping.TestCase
-TestStepping.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestStepping.settings = settings(up_to(60), stateful_step_count=30, deadline=None)

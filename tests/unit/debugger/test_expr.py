@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reenact import Debugger, Tap, UsageError
 from reenact.debugger.expressions import Expr
 from reenact.tracefile.event import Event
+from support.examples import up_to
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(up_to(400), deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_any_text_is_an_expression_or_a_sentence_and_calls_nothing(events: list[Event], text: str) -> None:
     called: list[str] = []

@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from support.examples import up_to
 from support.stepped import Writer, stepper_of
 
 LANES = ("main", "one", "two")
@@ -183,4 +184,4 @@ class SteppingMachine(RuleBasedStateMachine):
 
 
 TestStepping = SteppingMachine.TestCase
-TestStepping.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestStepping.settings = settings(up_to(60), stateful_step_count=30, deadline=None)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reenact import Trace, replay
 from reenact.errors import ReenactError
 from reenact.wire import pairing
+from support.examples import up_to
 from support.spoken import SHAPES, record
 
 KEYS = """role content type text parts tool_calls function name arguments id call_id call parent lane tool tool_id body messages
@@ -55,7 +56,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(up_to(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from([*sorted(SHAPES), "article"]),
     changes=st.lists(st.tuples(st.integers(0, 99), st.integers(0, 999), anything), min_size=1, max_size=3),

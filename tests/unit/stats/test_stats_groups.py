@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reenact import Recording, runs
 from reenact.errors import UsageError
+from support.examples import up_to
 from support.many import TS, Pen, agent
 
 KEYS = ("model", "tool", "stop_reason", "day", "name", "status", "run", "meta.environment")
@@ -119,7 +120,7 @@ def unique(events):
         yield kind, {key: value for key, value in fields.items() if key not in ("call", "attempt") or value}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(up_to(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(events=events)
 def test_any_run_says_the_same_as_in_the_debugger_and_every_grouping_adds_up(tmp_path, events):
     pen = Pen().start()

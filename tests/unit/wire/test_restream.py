@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reenact.wire import reading
 from reenact.wire.streams import assemble, stream_kind, stream_of, stream_type
-from support.examples import LONG
+from support.examples import up_to
 from support.provider.dialects import (
     anthropic,
     bedrock,
@@ -225,7 +225,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-@settings(max_examples=400 if LONG else 40, deadline=None)
+@settings(up_to(400), deadline=None)
 @given(said=SAID, counts=st.lists(COUNTS, min_size=3, max_size=3))
 def test_any_answer_comes_back(name, said, counts):
     make, stop = MADE[name]

@@ -14,13 +14,13 @@ from reenact.errors import UsageError
 from reenact.playback.edits.edits import CutRequest, Edits
 from reenact.wire.pairing import consistent
 from support.edited import DIALECTS, another, conversation
-from support.examples import LONG
+from support.examples import up_to
 
 WORDS = st.sampled_from(["hotels", "found", "Go on", "ok", "日本 🦉", "{}"])
 TURNS = st.lists(
     st.tuples(st.just("tool"), WORDS, WORDS) | st.tuples(st.just("text"), WORDS, WORDS), max_size=4
 )
-SOME = settings(max_examples=400 if LONG else 40, deadline=None)
+SOME = settings(up_to(400), deadline=None)
 ALL = pytest.mark.parametrize("name", DIALECTS)
 
 

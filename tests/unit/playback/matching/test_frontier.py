@@ -15,7 +15,7 @@ from reenact.playback.matching import frontier as f
 from reenact.playback.matching.request import MODEL, Request
 from reenact.playback.matching.rules import KEEP_GOING
 from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
-from support.examples import LONG
+from support.examples import up_to
 from support.simulated import URL, body, user
 
 numbers = count()
@@ -55,7 +55,7 @@ def recorded_steps(draw: st.DrawFn) -> list[tuple[str, str, str]]:
     return [step for *_, step in sorted(steps)]
 
 
-SOME = settings(max_examples=600 if LONG else 120, deadline=None)
+SOME = settings(up_to(600), deadline=None)
 
 
 @SOME
