@@ -7,12 +7,13 @@ together by hand, and bodies made while they are sent, are told of by ``endheade
 
 from __future__ import annotations
 
+from _contextvars import ContextVar
 from functools import partial
 from weakref import ref
 
 from .. import guard
 from ..http.exchange import CLOSED, carry, how_raised
-from . import http_client_bodies, urllib3
+from . import http_client_bodies
 from .http_client_bodies import Outgoing, ReadAlong, Transfer, as_bytes, outgoing, put
 from .patching import genuine, need, need_asked, override, replace, restore
 
@@ -67,7 +68,7 @@ def _taps(watch: Watch) -> dict[str, Any]:
 
 def _connecting(watch: Watch) -> Any:
     def connect(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
-        return urllib3.connect(owner, partial(original, owner, *args, **given), partial(_begin, watch))
+        return _connect(watch, owner, partial(original, owner, *args, **given))
 
     return connect
 
@@ -95,14 +96,79 @@ def untap_connection(connection: Any) -> None:
         restore(connection, name)
 
 
+# urllib3 makes a TLS connection, or one through a proxy, before it makes a request of it. What is about to be
+# requested is known to its pool's ``urlopen``, which calls itself again for each attempt.
+
+_in_pool: ContextVar[PoolRequest | None] = ContextVar("reenact_asked", default=None)
+
+
+class PoolRequest:
+    """A request of a pool of urllib3, which may make a connection before it makes the request of it.
+
+    A call that gets no further than that is recorded, too.
+    """
+
+    def __init__(self, pool: Any, method: Any, url: Any, args: Any, given: Any) -> None:
+        body = args[0] if args else given.get("body")
+        headers = args[1] if len(args) > 1 else given.get("headers")
+        self.request = method, url, (body, getattr(pool, "headers", None) if headers is None else headers)
+        self.is_begun = False
+        """True if its connection has begun the exchange, and no request has taken it yet."""
+        self.exchange: Exchange | None = None
+
+    def give_up(self, how: str, exc: BaseException | None = None) -> None:
+        """End a request for which there was a connection, and which was not made."""
+        if self.is_begun and self.exchange is not None:
+            self.exchange.end(how, exc)
+
+
+def open_in_pool(request: PoolRequest, send: Callable[[], Any]) -> Any:
+    """Let a pool make a request; its connections find it here meanwhile."""
+    before = _in_pool.get()
+    _in_pool.set(request)
+    try:
+        return send()
+    except BaseException as exc:
+        request.give_up(how_raised(exc), exc)
+        raise
+    finally:
+        _in_pool.set(before)
+        request.give_up(CLOSED)
+
+
+def _connect(watch: Watch, connection: Any, connect: Callable[[], Any]) -> Any:
+    """Let a connection connect; the exchange of its pool's request begins before."""
+    request = _in_pool.get()
+    is_within = outgoing(connection) is not None  # a request connects if nobody has
+    if request is None or request.is_begun or is_within:
+        return connect()
+    method, url, more = request.request
+    request.is_begun, request.exchange = True, _begin(watch, connection, method, url, more, {})
+    try:
+        return connect()
+    except BaseException as exc:
+        if request.exchange is not None:
+            request.exchange.raised(exc)
+        raise
+
+
+def _begun_in_pool() -> PoolRequest | None:
+    """Return the request whose exchange began with its connection, once."""
+    request = _in_pool.get()
+    if request is None or not request.is_begun:
+        return None
+    request.is_begun = False
+    return request
+
+
 def _request(
     watch: Watch, connection: Any, original: Any, method: Any, url: Any, args: Any, given: Any
 ) -> Any:
     out = outgoing(connection)
     if out is not None and not out.has_head:  # urllib3's, upon http.client's
         return original(connection, method, url, *args, **given)
-    asked = urllib3.taken()
-    exchange = asked.exchange if asked is not None else _begin(watch, connection, method, url, args, given)
+    begun = _begun_in_pool()
+    exchange = begun.exchange if begun is not None else _begin(watch, connection, method, url, args, given)
     out = Outgoing(exchange)
     put(connection, out)
 

@@ -11,7 +11,7 @@ import sys
 from _thread import get_ident
 from importlib import import_module
 
-from .. import answering, guard
+from .. import guard
 from ..import_lock import import_lock
 from .patching import Unlike
 
@@ -35,10 +35,10 @@ SEAMS = {
     "websockets.sync.client": "websockets",
     "websockets.asyncio.client": "websockets",
     "mcp.client.session": "mcp",
-    "mcp.client.stdio": "mcp_transports",
-    "mcp.client.streamable_http": "mcp_transports",
-    "mcp.client.sse": "mcp_transports",
-    "mcp.client.websocket": "mcp_transports",
+    "mcp.client.stdio": "mcp",
+    "mcp.client.streamable_http": "mcp",
+    "mcp.client.sse": "mcp",
+    "mcp.client.websocket": "mcp",
     "starlette.applications": "starlette",
 }
 """Module -> the file of this folder that listens to it. Its ``patch(module, watch)`` returns the undo, or
@@ -70,6 +70,8 @@ class Installed:
     def patch(self, name: str, module: ModuleType) -> None:
         """Listen to one module."""
         try:
+            with import_lock:
+                from .. import answering
             if name in self.undo:  # it is loaded again
                 self.undo.pop(name)()
             seam: Any = import_module(f".{SEAMS[name]}", __package__)

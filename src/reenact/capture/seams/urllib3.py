@@ -1,43 +1,37 @@
-"""urllib3 makes a TLS connection, or one through a proxy, before it makes a request of it.
+"""urllib3's pools, and what holds them: where the connections of requests and botocore come from.
 
-A call that gets no further than that is a call, too. What is about to be asked is known to its pool's
-``urlopen``, which calls itself again for each attempt; the connection takes it from there.
+``patch`` listens to every pool (``install``), ``tap`` to one (``tap.wrap``). Connections are made when they
+are needed, so ``tap`` listens to their makers: what an adapter, a manager or a pool hands out is tapped in
+turn.
 """
 
 from __future__ import annotations
 
-from _contextvars import ContextVar
+import sys
+from functools import partial
 
-from ..http.exchange import CLOSED, how_raised
-from .http_client_bodies import outgoing
-from .patching import genuine, need_asked, replace
+from .. import guard
+from .http_client import PoolRequest, open_in_pool, tap_connection, untap_connection
+from .patching import genuine, need_asked, override, real, replace, restore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..http.exchange import Exchange
     from ..http.watch import Watch
 
-_asked: ContextVar[Asked | None] = ContextVar("reenact_asked", default=None)
-
-
-class Asked:
-    """What a pool is asked for: method, URL, body, headers."""
-
-    def __init__(self, pool: Any, method: Any, url: Any, args: Any, given: Any) -> None:
-        body = args[0] if args else given.get("body")
-        headers = args[1] if len(args) > 1 else given.get("headers")
-        self.request = method, url, (body, getattr(pool, "headers", None) if headers is None else headers)
-        self.is_begun = False
-        """True if its connection has begun the exchange, and no request has taken it yet."""
-        self.exchange: Exchange | None = None
-
-    def give_up(self, how: str, exc: BaseException | None = None) -> None:
-        """There is a connection, and nobody has asked anything of it."""
-        if self.is_begun and self.exchange is not None:
-            self.exchange.end(how, exc)
+_CONNECTIONS = "_get_conn"
+MAKERS = (
+    ("http.client", "HTTPConnection", ""),
+    ("urllib3.connectionpool", "HTTPConnectionPool", _CONNECTIONS),
+    ("urllib3.poolmanager", "PoolManager", "connection_from_pool_key"),
+    ("requests.adapters", "HTTPAdapter", "get_connection_with_tls_context get_connection"),
+    ("requests.sessions", "Session", "get_adapter"),
+    ("botocore.httpsession", "URLLib3Session", "_get_connection_manager"),
+)
+"""Module, class, and the method that hands out what is to be tapped, an older name after it; a connection
+is tapped itself."""
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
@@ -47,45 +41,74 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     original = owner.urlopen
 
     def tapped(self: Any, *args: Any, **given: Any) -> Any:
-        return urlopen(self, original, *args, **given)
+        return _urlopen(self, original, *args, **given)
 
     return replace(owner, {"urlopen": tapped})
 
 
-def urlopen(pool: Any, original: Any, method: Any, url: Any, *args: Any, **given: Any) -> Any:
-    """Call a pool's ``urlopen``, and remember meanwhile what was asked."""
-    before, asked = _asked.get(), Asked(pool, method, url, args, given)
-    _asked.set(asked)
-    try:
-        return original(pool, method, url, *args, **given)
-    except BaseException as exc:
-        asked.give_up(how_raised(exc), exc)
-        raise
-    finally:
-        _asked.set(before)
-        asked.give_up(CLOSED)
+def _urlopen(pool: Any, original: Any, method: Any, url: Any, *args: Any, **given: Any) -> Any:
+    """Call a pool's ``urlopen``, and remember meanwhile what it requests."""
+    request = PoolRequest(pool, method, url, args, given)
+    return open_in_pool(request, partial(original, pool, method, url, *args, **given))
 
 
-def connect(connection: Any, original: Callable[[], Any], begin: Callable[..., Exchange | None]) -> Any:
-    """Let a connection connect; what has been asked is begun before."""
-    asked = _asked.get()
-    is_within = outgoing(connection) is not None  # a request connects if nobody has
-    if asked is None or asked.is_begun or is_within:
-        return original()
-    method, url, more = asked.request
-    asked.is_begun, asked.exchange = True, begin(connection, method, url, more, {})
-    try:
-        return original()
-    except BaseException as exc:
-        if asked.exchange is not None:
-            asked.exchange.raised(exc)
-        raise
+def kinds() -> tuple[type, ...]:
+    """Return the classes that can be tapped, of the modules there are."""
+    return tuple(kind for kind, _ in _makers())
 
 
-def taken() -> Asked | None:
-    """Return what a connection has begun before the request at hand, once."""
-    asked = _asked.get()
-    if asked is None or not asked.is_begun:
-        return None
-    asked.is_begun = False
-    return asked
+def tap(held: Any, watch: Watch) -> None:
+    """Listen to one of them; raises if it is not as it used to be."""
+    for kind, method in _makers():
+        if isinstance(held, kind):
+            if method:
+                _tap_maker(held, method, watch)
+                if method == _CONNECTIONS:
+                    override(held, "urlopen", _urlopen)
+            else:
+                tap_connection(held, watch)
+            return
+
+
+def untap(held: Any) -> None:
+    """Give it back as it was, with what it has handed out and still holds."""
+    for kind, method in _makers():
+        if isinstance(held, kind):
+            if method:
+                restore(held, method)
+                restore(held, "urlopen")
+            else:
+                untap_connection(held)
+            for each in _handed_out(held):
+                untap(each)
+
+
+def _makers() -> list[tuple[type, str]]:
+    found = []
+    for module, name, methods in MAKERS:
+        if module in sys.modules:
+            kind = genuine(getattr(sys.modules[module], name))
+            found.append((kind, next((each for each in methods.split() if hasattr(kind, each)), methods)))
+    return found
+
+
+def _tap_maker(maker: Any, method: str, watch: Watch) -> None:
+    def hand_out(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
+        made = original(owner, *args, **given)
+        try:
+            tap(real(made), watch)
+        except Exception as exc:
+            guard.swallow("listen to a connection", exc)
+        return made
+
+    override(maker, method, hand_out)
+
+
+def _handed_out(held: Any) -> list[Any]:
+    own = vars(held)
+    idle = getattr(own.get("pool"), "queue", ())
+    pools = getattr(own.get("pools"), "_container", {})
+    others = [own.get("poolmanager"), own.get("_manager")]
+    for name in ("adapters", "proxy_manager", "_proxy_managers"):
+        others += list((own.get(name) or {}).values())
+    return [real(each) for each in (*idle, *pools.values(), *others) if each is not None]

@@ -7,6 +7,7 @@ of ours. ``patch`` listens to all sockets (``install``), ``tap`` to one (``tap.w
 
 from __future__ import annotations
 
+import sys
 from itertools import count
 
 from ... import schema
@@ -18,6 +19,7 @@ from .patching import need, override, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
     from typing import Any, Protocol
 
     from ..http.exchange import Exchange
@@ -368,3 +370,72 @@ def _fault(connection: Any) -> BaseException | None:
 def _closed(connection: Any) -> None:
     for exchange in vars(connection).pop(_OPEN, ()):
         exchange.end(CLOSED)
+
+
+# openai's ``responses.connect()`` and ``realtime.connect()`` for ``tap.wrap``: sockets that a client opens.
+#
+# What opens them holds its client; the tapped transport of a wrapped client, or of a copy of one, holds the
+# watch. So it is looked up when a socket is there. Modules that are not imported yet are waited for.
+
+_OPENAI_MODULES = ("openai.resources.responses.responses", "openai.resources.realtime.realtime")
+_OPENERS = (
+    "ResponsesConnectionManager", "AsyncResponsesConnectionManager",
+    "RealtimeConnectionManager", "AsyncRealtimeConnectionManager",
+)  # fmt: skip
+_waits_for_openai = False
+
+
+def expect_openai() -> None:
+    """Listen to every socket that a wrapped openai client opens from now on. Twice is fine."""
+    global _waits_for_openai
+    if _waits_for_openai or "openai" not in sys.modules:
+        return
+    _waits_for_openai = True
+    with import_lock:
+        from .libraries import AfterImport
+
+    missing = [name for name in _OPENAI_MODULES if name not in sys.modules]
+    sys.meta_path.insert(0, AfterImport(missing, lambda _, module: _prepare(module)))
+    for name in _OPENAI_MODULES:
+        if name not in missing:
+            _prepare(sys.modules[name])
+
+
+def _prepare(module: ModuleType) -> None:
+    for name in _OPENERS:
+        opener = getattr(module, name, None)
+        original = getattr(opener, "_connect_ws", None)
+        if opener is not None and original is not None:
+            make = _async_opening if name.startswith("Async") else _opening
+            opener._connect_ws = make(original)
+
+
+def _opening(original: Any) -> Any:
+    def _connect_ws(self: Any, *args: Any, **given: Any) -> Any:
+        return _tap_opened(self, original(self, *args, **given))
+
+    return _connect_ws
+
+
+def _async_opening(original: Any) -> Any:
+    async def _connect_ws(self: Any, *args: Any, **given: Any) -> Any:
+        return _tap_opened(self, await original(self, *args, **given))
+
+    return _connect_ws
+
+
+def _tap_opened(opener: Any, socket: Any) -> Any:
+    try:
+        watch = _watch_of(opener)
+        if watch is not None:
+            tap(socket, watch)
+    except Exception as exc:
+        guard.swallow("listen to a socket", exc)
+    return socket
+
+
+def _watch_of(opener: Any) -> Watch | None:
+    """Return who listens to the client that opens a socket."""
+    client = next(value for name, value in vars(opener).items() if name.endswith("__client"))
+    found: Watch | None = getattr(vars(client._client).get("_transport"), "_watch", None)
+    return found

@@ -7,7 +7,7 @@ import sys
 
 from .. import guard
 from ..http.watch import Watch
-from . import aiohttp, httpx, openai_sockets, urllib3_pools
+from . import aiohttp, httpx, urllib3, websockets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _asked_for(value: Any) -> Iterator[Any]:
             guard.pass_on(exc)
 
 
-_SEAMS: tuple[Any, ...] = (httpx, aiohttp, urllib3_pools)
+_SEAMS: tuple[Any, ...] = (httpx, aiohttp, urllib3)
 _LOOKED_FOR = "clients of httpx and httpx2, sessions of aiohttp, and connections of urllib3 and http.client"
 
 
@@ -93,7 +93,7 @@ def wrap(tap: Tap, client: Any) -> None:
         return
     try:
         watch = Watch(tap._recorder)
-        openai_sockets.expect()
+        websockets.expect_openai()
         if not _each_carrier(client, lambda seam, held: seam.tap(held, watch)):
             _tell_nothing_found(client)
     except Exception as exc:

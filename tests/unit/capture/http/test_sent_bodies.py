@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from reenact import Tap
 from reenact.capture.http.watch import Watch
 from reenact.capture.seams import aiohttp as aiohttp_client
-from reenact.capture.seams import httpx, urllib3_pools
+from reenact.capture.seams import httpx, urllib3
 from reenact.capture.seams.libraries import Installed
 from reenact.wire.multipart import Parts, boundary_of
 from support.provider import Provider, Received
@@ -214,7 +214,7 @@ def wrapped(tap: Tap) -> Iterator[Hand]:
     watch = Watch(tap._recorder, everything=True)
 
     def hand(client: Any) -> Any:
-        for seam in (httpx, aiohttp_client, urllib3_pools):
+        for seam in (httpx, aiohttp_client, urllib3):
             if isinstance(client, seam.kinds()):
                 seam.tap(client, watch)
         return client

@@ -15,7 +15,7 @@ import pytest
 from reenact import Tap
 from reenact.capture.http import recorded_once
 from reenact.capture.http.watch import Watch
-from reenact.capture.seams import mcp_transports
+from reenact.capture.seams import mcp
 
 URL = "http://127.0.0.1:1/mcp"
 
@@ -33,7 +33,7 @@ def transports(tap: Tap) -> Any:
 
     module: Any = ModuleType("transports")
     module.sse_client = sse_client
-    mcp_transports.patch(module, Watch(tap._recorder))
+    mcp.patch(module, Watch(tap._recorder))
     return module
 
 
@@ -44,20 +44,18 @@ def test_nothing_is_left_of_a_connection(tmp_path: Path, how: str) -> None:
     async def use(module: Any) -> None:
         connection = module.sse_client(URL)
         streams = await connection.__aenter__()
-        assert (
-            all(id(stream) in mcp_transports._lines for stream in streams) and URL in recorded_once.carriers
-        )
+        assert all(id(stream) in mcp._lines for stream in streams) and URL in recorded_once.carriers
         if how == "dropped":
             kept.append(connection)
         else:
             error = KeyError() if how == "raised" else None
             assert not await connection.__aexit__(error and KeyError, error, None)
 
-    known, carried = dict(mcp_transports._lines), list(recorded_once.carriers)
+    known, carried = dict(mcp._lines), list(recorded_once.carriers)
     with Tap(str(tmp_path / "run.jsonl")) as tap:
         loop = asyncio.new_event_loop()
         loop.run_until_complete(use(transports(tap)))
         loop.close()  # which does not close what its generators hold
     kept.clear()
     gc.collect()
-    assert (mcp_transports._lines, recorded_once.carriers) == (known, carried)
+    assert (mcp._lines, recorded_once.carriers) == (known, carried)
