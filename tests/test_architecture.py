@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "stats": {"stats", "money", *READING},
     "debugger": {"debugger", "stats", "money", *READING},
     "messages": {"messages", *READING},
-    "playback": {"playback", "messages", "money", "capture", "supervise", *READING},
+    "playback": {"playback", "messages", "money", "settings", "capture", "supervise", *READING},
     "testing": {"testing", "debugger", "money", "playback", "messages", "capture", "supervise", "stats", *READING},
     "pytest_plugin": {"testing", "playback", *ROOT_MODULES},
     "testgen": {"testgen", "money", "testing", "debugger", "playback", "messages", "capture", *READING},

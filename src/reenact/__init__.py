@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from .debugger.debugger import Debugger as Debugger
     from .errors import UsageError as UsageError
     from .messages.rebuild import replay as replay
+    from .playback.experiment import experiment as experiment
+    from .playback.forks import fork as fork
+    from .playback.rerun import rerun as rerun
     from .recording.recording import Recording as Recording
     from .stats.many_runs import runs as runs
     from .tracefile.reader import read_events as read_events
@@ -54,13 +57,16 @@ _HOME = {
     "Trace": "capture.front.trace",
     "UsageError": "errors",
     "carry": "capture.runs.run",
+    "experiment": "playback.experiment",
     "flush": "capture.runs.open_recorders",
+    "fork": "playback.forks",
     "install": "capture.seams.install",
     "now": "capture.ambient.values",
     "private": "capture.redact.policy",
     "random": "capture.ambient.values",
     "read_events": "tracefile.reader",
     "replay": "messages.rebuild",
+    "rerun": "playback.rerun",
     "run": "capture.runs.run",
     "runs": "stats.many_runs",
     "uninstall": "capture.seams.install",
@@ -74,8 +80,8 @@ _NOTEBOOK = {
 
 __all__ = [
     "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
-    "carry", "flush", "install", "now", "private", "random", "read_events", "replay", "run", "runs",
-    "uninstall", "uuid",
+    "carry", "experiment", "flush", "fork", "install", "now", "private", "random", "read_events", "replay",
+    "rerun", "run", "runs", "uninstall", "uuid",
 ]  # fmt: skip
 
 

@@ -130,5 +130,5 @@ def test_a_call_at_the_cut_that_has_changed_is_told_as_that(recorded: Recorded, 
     assert "differs at messages[0].content" in report and "'review " in report
     assert "next: add --rebase" in report and "hint: 127.0.0.1" not in report
     assert report.splitlines()[-1] == (
-        "reenact: the call at the cut was never made; 2 calls answered, nothing live"
+        "reenact: the call at the cut was never made: 2 calls answered, 0 live"
     )

@@ -128,8 +128,8 @@ def test_the_fork_of_a_step_begins_with_the_folder_of_that_step(original: Desk, 
     taken = [call.event.workspace for call in now]
     assert taken[turn - 1 :] == [call.event.workspace for call in then][turn - 1 :]
     assert set(taken[: turn - 1]) <= {None}
-    command = next(line for line in said.splitlines() if "to have it back: " in line)
-    back = command.partition("back: ")[2]
+    command = next(line for line in said.splitlines() if "to undo that: " in line)
+    back = command.partition("that: ")[2]
     copied = desk.folder / "back"
     copied.mkdir()
     subprocess.run(back.replace(f"--work-tree={desk.work}", f"--work-tree={copied}"), shell=True, check=True)
@@ -159,7 +159,7 @@ def test_without_a_choice_it_stops_and_lists_what_was_done(desk: Desk) -> None:
     before = state(desk.work)
     done = desk.fork("--at", "turn:3")
     assert done.returncode == 2
-    assert done.stderr.count("(write)") == 2 and 'write {"path": "f0"' in done.stderr
+    assert done.stderr.count("(write; does not run again)") == 2 and 'write {"path": "f0"' in done.stderr
     assert all(flag in done.stderr for flag in ("--workspace", "--restore CMD", "--stale-world"))
     failed = desk.fork("--at", "turn:3", "--restore", "echo cannot; exit 9")
     assert failed.returncode == 2 and "cannot\n" in failed.stderr and "exit code 9" in failed.stderr

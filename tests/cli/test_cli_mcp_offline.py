@@ -156,7 +156,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iterat
 def test_no_server_is_needed(desk: Desk) -> None:
     again = desk("replay", "first")
     assert (again.stdout, again.returncode) == (desk.first.stdout, 0), again.stderr
-    assert again.stderr.splitlines()[-1] == "reenact: went as recorded; 9 calls answered, none live"
+    assert again.stderr.splitlines()[-1] == "reenact: replayed as recorded: 9 calls answered, 0 live"
     assert desk.said() == {"pipe": [], "web": []}
 
 

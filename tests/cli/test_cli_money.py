@@ -9,8 +9,8 @@ from importlib import import_module
 import pytest
 
 import reenact
-from reenact.cli.forks.outcome import Spent
 from reenact.playback.fork.policy import Caps
+from reenact.playback.forks import Spent
 from reenact.testing import write_trace
 from support.typed import typed, typed_many
 

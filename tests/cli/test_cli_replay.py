@@ -100,8 +100,10 @@ def test_the_same_code_does_the_same_without_its_model(recorded, provider: Provi
     again = recorded("replay", "first", *LIVE)
     assert (again.stdout, again.returncode) == (recorded.first.stdout, 7)
     runs, went = again.stderr.strip().splitlines()
-    assert runs.startswith("reenact: runs ") and "agent.py" in runs  # a trace says what is executed: be told
-    assert went == "reenact: went as recorded; 8 calls answered, tools that ran: lookup"
+    assert (
+        runs.startswith("reenact: running ") and "agent.py" in runs
+    )  # a trace says what is executed: be told
+    assert went == "reenact: replayed as recorded: 8 calls answered, tools that ran: lookup"
     assert len(provider.settled()) == before
 
 
@@ -117,16 +119,16 @@ def test_a_changed_prompt_ends_the_run_and_is_explained(original, provider: Prov
     other = recorded("replay", "first", *LIVE, *HERE)
     assert other.returncode == 3 and other.stdout == ""
     assert "messages[0].content" in other.stderr and "eight hills" in other.stderr
-    assert "went as recorded" not in other.stderr and len(provider.settled()) == before
-    assert "next: add --rebase" in other.stderr and other.stderr.endswith("0 calls answered, none live\n")
+    assert "replayed as recorded" not in other.stderr and len(provider.settled()) == before
+    assert "next: add --rebase" in other.stderr and other.stderr.endswith("0 calls answered, 0 live\n")
     frames = [line for line in other.stderr.splitlines() if line.startswith("  File ")]
     assert frames and all("agent.py" in line for line in frames)  # not how it went on through the SDK and us
     told = json.loads(recorded("replay", "first", *LIVE, "--json", *HERE).stderr.splitlines()[-1])
     assert told["answered"] == 0 and [each["code"] for each in told["diverged"]] == ["changed-request"]
     rebased = recorded("replay", "first", *LIVE, "--rebase", *HERE)
     assert rebased.stdout == first.stdout
-    assert "with a doubt: drift" in rebased.stderr and "went on with 3 doubts" in rebased.stderr
-    assert "went as recorded" not in rebased.stderr
+    assert "answered, but uncertain: drift" in rebased.stderr and "replayed with 3 doubts" in rebased.stderr
+    assert "replayed as recorded" not in rebased.stderr
 
 
 def test_one_more_call_is_named_and_takes_no_other_ones_answer(recorded, tmp_path: Path) -> None:
@@ -136,12 +138,12 @@ def test_one_more_call_is_named_and_takes_no_other_ones_answer(recorded, tmp_pat
     agent.write_text(agent.read_text().replace("print(loop())", more + "print(loop())"))
     again = recorded("replay", "first", *LIVE, "--keep-going", *HERE)
     assert again.returncode == 3 and again.stdout == "418\n" + recorded.first.stdout
-    assert "left its recording in 1 place; 8 calls answered" in again.stderr
+    assert "diverged from the recording in 1 place: 8 calls answered" in again.stderr
 
 
 def test_what_cannot_be_run_again_is_said(recorded, tmp_path: Path) -> None:
     made = "from reenact import Tap\nwith Tap('by_hand.jsonl') as tap: tap.record_tool_call('x', {})"
     subprocess.run([sys.executable, "-c", made], cwd=tmp_path, check=True)
     refused = recorded("replay", "by_hand.jsonl")
-    assert refused.returncode == 2 and "say it after --" in refused.stderr
+    assert refused.returncode == 2 and "say what to run: reenact replay RUN -- agent.py" in refused.stderr
     assert "Traceback" not in refused.stderr

@@ -120,12 +120,12 @@ def test_what_the_helpers_gave_they_give_again(typed: Typed) -> None:
     assert first.returncode == 0 and first.stdout.count("chatcmpl") == 7, first.stderr
     again = typed("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
-    assert "went as recorded; 7 calls answered" in again.stderr
+    assert "replayed as recorded: 7 calls answered" in again.stderr
     more = typed.folder / "helpers.py"
     more.write_text(more.read_text() + "print(type(reenact.now()).__name__)\n")
     drawn = typed("replay", "first")
     assert drawn.stdout == first.stdout + "datetime\n" and drawn.returncode == 0
-    assert "now was answered with a doubt: no value is recorded for it" in drawn.stderr
+    assert "now answered, but uncertain: no value is recorded for it" in drawn.stderr
 
 
 def test_code_that_knows_nothing_of_it_is_given_its_clock_and_chance(typed: Typed) -> None:
@@ -144,7 +144,7 @@ def test_code_that_knows_nothing_of_it_is_given_its_clock_and_chance(typed: Type
     )
     again = typed("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
-    assert "went as recorded; 1 call answered" in again.stderr
+    assert "replayed as recorded: 1 call answered" in again.stderr
 
 
 def test_what_is_no_module_is_refused(typed: Typed) -> None:

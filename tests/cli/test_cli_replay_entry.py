@@ -69,7 +69,9 @@ def test_a_function_is_called_again_with_values_of_its_own_types(
         "said": "Lisbon has seven hills.", "day": "2026-01-02", "stops": "('a', 'b')", "key": 5, "cost": 20,
         "pair": "(3, ['a', 'b'])", "more": [7, 8], "rest": {"x": 9},
     }  # fmt: skip
-    assert "runs planner:plan in" in again.stderr and "went as recorded; 3 calls answered" in again.stderr
+    assert (
+        "running planner:plan in" in again.stderr and "replayed as recorded: 3 calls answered" in again.stderr
+    )
     assert len(provider.settled()) == calls
     now = bytes_of(tmp_path)
     assert {name: now[name] for name in before} == before, "a replay touches nothing of a recording"
@@ -83,7 +85,7 @@ def test_a_failure_is_the_same_again_and_its_mending_is_told(here, tmp_path: Pat
     failed = run_of(tmp_path, "plan", '"strict":true')
     again = here("replay", failed)
     assert again.returncode == 1 and "LookupError: no room in Porto" in again.stderr
-    assert again.stderr.strip().endswith("went as recorded; 3 calls answered, none live")
+    assert again.stderr.strip().endswith("replayed as recorded: 3 calls answered, 0 live")
     planner = tmp_path / "planner.py"
     planner.write_text(planner.read_text().replace("raise LookupError", "print"))
     mended = here("replay", failed, "--json")
@@ -100,7 +102,7 @@ def test_a_failure_is_the_same_again_and_its_mending_is_told(here, tmp_path: Pat
 def test_every_kind_of_function(name: str, printed: str, here, tmp_path: Path) -> None:
     again = here("replay", run_of(tmp_path, name))
     assert (again.stdout, again.returncode) == (printed + "\n", 0), again.stderr
-    assert "went as recorded" in again.stderr
+    assert "replayed as recorded" in again.stderr
 
 
 def test_a_request_is_handled_again_and_its_mending_is_told(here, tmp_path: Path, provider: Provider) -> None:
@@ -108,12 +110,15 @@ def test_a_request_is_handled_again_and_its_mending_is_told(here, tmp_path: Path
     failed = run_of(tmp_path, "POST--orders--customer-", '"count":0')
     again = here("replay", failed)
     assert again.returncode == 1 and "ZeroDivisionError" in again.stderr
-    assert "answered 500, as recorded" in again.stderr and "went as recorded; 1 call answered" in again.stderr
+    assert (
+        "answered 500, as recorded" in again.stderr
+        and "replayed as recorded: 1 call answered" in again.stderr
+    )
     shop = tmp_path / "shop.py"
     shop.write_text(shop.read_text().replace("100 / order.count", "order.count and 100 / order.count"))
     mended = here("replay", failed)
     assert (mended.returncode, json.loads(mended.stdout)["each"]) == (0, 0)
-    assert "ended otherwise: answered 200, recorded: answered 500" in mended.stderr
+    assert "ended differently (now answered 200, recorded answered 500)" in mended.stderr
     assert len(provider.settled()) == calls
     assert {name: bytes_of(tmp_path)[name] for name in before} == before
 
@@ -121,15 +126,18 @@ def test_a_request_is_handled_again_and_its_mending_is_told(here, tmp_path: Path
 def test_what_of_a_request_was_not_recorded_is_told(here, tmp_path: Path) -> None:
     fine = here("replay", run_of(tmp_path, "POST--orders--customer-", '"count":2'))
     assert json.loads(fine.stdout) == {"each": 50.0, "said": "Lisbon has seven hills."}
-    assert "of the input not given as it was: header authorization" in fine.stderr
+    assert "input that is not exactly as recorded: header authorization" in fine.stderr
     form = here("replay", run_of(tmp_path, "POST--form"))
-    assert form.returncode == 0 and "not given as it was: file a.png" in form.stderr
+    assert form.returncode == 0 and "not exactly as recorded: file a.png" in form.stderr
 
 
 def test_an_input_that_is_not_whole_is_told(here, tmp_path: Path) -> None:
     again = here("replay", run_of(tmp_path, "secretly"))
     assert again.stdout == '"<object object "\n'
-    assert "of the input not given as it was: secrets in it, holds an object that is no JSON" in again.stderr
+    assert (
+        "input that is not exactly as recorded: secrets in it, holds an object that is no JSON"
+        in again.stderr
+    )
 
 
 def test_what_cannot_be_called_ends_with_a_hint(here, tmp_path: Path) -> None:

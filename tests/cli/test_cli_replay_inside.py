@@ -97,7 +97,7 @@ def test_a_program_with_runs_inside_goes_as_recorded(desk: Desk, shape: list[str
     assert first.returncode == 0, first.stderr
     again = desk.types("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
-    assert again.stderr.splitlines()[-1] == f"reenact: went as recorded; {calls} calls answered, none live"
+    assert again.stderr.splitlines()[-1] == f"reenact: replayed as recorded: {calls} calls answered, 0 live"
 
 
 def test_a_change_in_a_run_inside_is_noticed(desk: Desk) -> None:

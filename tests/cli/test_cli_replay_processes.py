@@ -45,7 +45,7 @@ def test_every_process_gets_its_own_answers(shape: str, tmp_path: Path, provider
     for _ in range(TIMES):
         again = typed("replay", "first", *LIVE)
         assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
-        told = f"went as recorded; {CALLS[shape.partition('-')[0]]} calls answered"
+        told = f"replayed as recorded: {CALLS[shape.partition('-')[0]]} calls answered"
         assert told in again.stderr and "Traceback" not in again.stderr
     assert len(provider.settled()) == before
     if shape == "pair":

@@ -73,7 +73,7 @@ def test_a_python_that_passes_us_by_is_not_started(typed, provider: Provider) ->
 def test_switched_off_a_replay_is_answered_all_the_same(typed, provider: Provider) -> None:
     calls = len(provider.settled())
     told = typed("replay", "first", REENACT_OFF="1")
-    assert told.returncode == 0 and "went as recorded; 2 calls answered" in told.stderr
+    assert told.returncode == 0 and "replayed as recorded: 2 calls answered" in told.stderr
     assert untouched(typed, provider, calls)
 
 

@@ -86,7 +86,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Re
 def test_a_call_that_was_left_behind_is_left_behind_again(recorded: Recorded) -> None:
     again = recorded("replay", "first")
     assert (again.stdout, again.returncode) == (recorded.first.stdout, 4), again.stderr
-    assert "went as recorded" in again.stderr
+    assert "replayed as recorded" in again.stderr
 
 
 def test_no_process_can_switch_its_answers_off(recorded: Recorded) -> None:
@@ -94,14 +94,14 @@ def test_no_process_can_switch_its_answers_off(recorded: Recorded) -> None:
     again = recorded("replay", "first", mood="off")
     assert len(recorded.provider.settled()) == before
     assert again.returncode == 3 and "child 1" in again.stdout
-    assert "left its recording" in again.stderr
+    assert "diverged from the recording" in again.stderr
 
 
 def test_a_link_in_the_scratch_folder_leads_nowhere(recorded: Recorded) -> None:
     outside = recorded.folder / "outside"
     outside.write_text("mine")
     again = recorded("replay", "first", mood="link")
-    assert outside.read_text() == "mine" and again.stderr.startswith("reenact: runs")
+    assert outside.read_text() == "mine" and again.stderr.startswith("reenact: running")
     assert again.stderr.count("refused\n") == 2 and again.returncode == 3
 
 

@@ -150,9 +150,9 @@ def test_decorated_tools_give_what_they_gave_and_do_not_run(typed: Typed, tmp_pa
     again = typed("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
     assert again.stderr.splitlines()[1:] == [
-        "reenact: 1 result of tool make not given as it was: cut",
-        "reenact: 1 result of tool lookup not given as it was: cut",
-        "reenact: went as recorded; 16 calls answered, none live",
+        "reenact: 1 result of tool make not exactly as recorded: cut",
+        "reenact: 1 result of tool lookup not exactly as recorded: cut",
+        "reenact: replayed as recorded: 16 calls answered, 0 live",
     ]
     (tmp_path / "agent.py").write_text(scripted)
     live = typed("replay", "first", "--live-tools", "count,lookup", DID=str(tmp_path / "again"))
@@ -265,7 +265,7 @@ def test_scratch_files_caches_and_python_children_are_no_harm(quiet: Typed, tmp_
     first = quiet("run", "--name", "first", "agent.py")
     again = quiet("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0) and first.stdout == "42\n\n"
-    assert again.stderr.splitlines()[1:] == ["reenact: went as recorded; 1 call answered, none live"]
+    assert again.stderr.splitlines()[1:] == ["reenact: replayed as recorded: 1 call answered, 0 live"]
 
 
 def test_a_child_is_guarded_too_and_nobody_else_is_called(quiet: Typed, tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_tools_of_an_mcp_session_are_answered_by_the_recording(typed: Typed, tmp
     (tmp_path / "agent.py").write_text(MCP.replace("BODY", "os._exit(99)"))
     again = typed("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
-    assert again.stderr.splitlines()[-1] == "reenact: went as recorded; 2 calls answered, none live"
+    assert again.stderr.splitlines()[-1] == "reenact: replayed as recorded: 2 calls answered, 0 live"
     recorded, given = (typed("cat", run, "--kind", "tool.result").stdout for run in ("first", "@replay"))
     calls = [json.loads(line)["call"] for line in recorded.splitlines()]
     assert [json.loads(line)["replayed"] for line in given.splitlines()] == calls and len(calls) == 2
@@ -326,4 +326,4 @@ def test_a_tool_that_never_ended_is_where_the_recording_ends(typed: Typed, tmp_p
     again = typed("replay", "first")
     assert again.returncode == 3 and again.stdout == ""
     assert "tool dies never ended in the recording" in again.stderr
-    assert "went as recorded as far as the recording goes" in again.stderr
+    assert "replayed as recorded as far as the recording goes" in again.stderr

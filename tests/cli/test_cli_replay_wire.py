@@ -70,7 +70,7 @@ def test_tools_of_plain_http_are_answered_with_no_network(typed: Typed, provider
     before = len(provider.settled())
     again = typed("replay", "first")
     assert (again.stdout, again.returncode) == (typed.first, 0), again.stderr  # type: ignore[attr-defined]
-    assert "10 calls answered, none live" in again.stderr
+    assert "10 calls answered, 0 live" in again.stderr
     assert len(provider.settled()) == before
 
 

@@ -39,6 +39,18 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--blobs", metavar="DIR", help="extra folder to look for long texts")
 
 
+def add_live_tools(parser: argparse._ActionsContainer, what: str) -> None:
+    """Add ``--live-tools``: names in a list with commas, in one flag or in several."""
+    parser.add_argument(
+        "--live-tools", metavar="NAME,…", type=_tool_names, action="extend", default=[],
+        help=f"{what}; can be repeated",
+    )  # fmt: skip
+
+
+def _tool_names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def locate(text: str | None) -> tuple[str, str | None]:
     """Return the path of a run, and its id if the address says which one of the file is meant."""
     if text and not text.startswith("@"):

@@ -105,6 +105,8 @@ def replay(
     """Return the messages after the first ``n`` events, or as the model saw them in a turn or call.
 
     Without any of the three, those of the whole run. ``prompt`` is the user's, for runs without requests.
+    Nothing runs: this is ``reenact messages``. To run the agent again, as ``reenact replay``, is
+    ``reenact.rerun``; to continue live from a call ``reenact.fork``.
     """
     check(n, turn, call, prompt)
     return messages_of(Recording.load(path, run, blobs=blobs), n, turn, call, prompt, strict)

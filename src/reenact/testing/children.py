@@ -6,7 +6,6 @@ all of the test's process, and is told anew. A Python that would not hear of it 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,8 @@ from ..playback.replay import preflight
 from ..playback.replay.deferred import claims_path
 from ..playback.replay.guard import Guard
 from ..playback.replay.plan import VARIABLE, Plan
-from ..playback.replay.start import Report, answer_later
+from ..playback.replay.report import Began, Diverged, Note, Refused, Report, read
+from ..playback.replay.start import answer_later
 from ..supervise.supervisor import BOOTSTRAP
 from . import reenactment
 
@@ -82,19 +82,13 @@ class Children:
 
         return end
 
-    def told(self) -> tuple[list[str], list[dict[str, Any]], list[tuple[str, Any]]]:
-        """Return what they have told so far: reports of misses, what was refused, other notes by name."""
-        try:
-            with open(self._report, encoding="utf-8") as file:
-                lines = [json.loads(line) for line in file if line.endswith("\n")]
-        except FileNotFoundError:
-            return [], [], []
-        missed = [line["text"] for line in lines if "diverged" in line]
-        refused = [line["refused"] for line in lines if "refused" in line]
-        others = [
-            next(iter(line.items())) for line in lines if not line.keys() & {"diverged", "refused", "began"}
-        ]
-        return missed, refused, others
+    def reported(self) -> tuple[list[Diverged], list[Refused], list[Note]]:
+        """Return what they have reported so far: divergences, what was refused, other notes."""
+        notes = read(self._report, is_growing=True)
+        diverged = [note for note in notes if isinstance(note, Diverged)]
+        refused = [note for note in notes if isinstance(note, Refused)]
+        others = [note for note in notes if not isinstance(note, Diverged | Refused | Began)]
+        return diverged, refused, others
 
 
 def _join(plan: Plan) -> None:
@@ -103,7 +97,7 @@ def _join(plan: Plan) -> None:
     guard = Guard(
         [plan.scratch, *plan.open],
         is_relaxed=plan.relaxed,
-        tell=lambda refused: report.note("refused", refused),
+        tell=report.note,
         models=plan.models,
     )
     answer_later(plan, guard, is_forked=True)

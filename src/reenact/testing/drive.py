@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json as json_module
 import os
-import subprocess
-import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Sequence
@@ -16,9 +14,12 @@ from typing import Any
 from ..capture.front.decorators import BENEATH
 from ..debugger.debugger import Debugger
 from ..errors import Diverged, UsageError
-from ..playback.matching.divergence import Divergence
+from ..playback.fork.policy import RECORDED
+from ..playback.forks import fork
+from ..playback.matching.rules import REBASE, STRICT
 from ..playback.replay.entry import call_with
 from ..playback.replay.web_app import Response, call_asgi
+from ..playback.rerun import RerunReport, rerun
 from ..recording.calls import TOOL
 from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
@@ -96,15 +97,18 @@ def replay_command(
     live_tools: Collection[str] = (),
     rebase: bool = False,
 ) -> Rerun:
-    """Run a program again, answered by a recording as by ``reenact replay``; Diverged if it leaves that."""
+    """Run a program again, answered by a recording, as ``reenact.rerun`` does; Diverged if it leaves that."""
 
-    def check(told: dict[str, Any], said: str) -> None:
-        problems = [_text(each) for each in told["diverged"]] + list(told["unknown"])
-        problems += _refused(told)
+    def run(place: dict[str, Any]) -> RerunReport:
+        report = rerun(
+            trace, command, mode=REBASE if rebase else STRICT, live_tools=list(live_tools), **place
+        )
+        problems = [each.text() for each in report.divergences] + list(report.unknown) + _refused(report)
         if problems:
-            raise Diverged("\n\n".join(problems) + _printed(said))
+            raise Diverged("\n\n".join(problems) + _printed(report.stderr))
+        return report
 
-    return _rerun("replay", trace, ["--rebase"] if rebase else [], command, cwd, live_tools, check)
+    return _kept(run, command, cwd)
 
 
 def fork_command(
@@ -114,55 +118,42 @@ def fork_command(
     cwd: str | os.PathLike[str] | None = None,
     live_tools: Collection[str] = (),
 ) -> Rerun:
-    """Run a program again with the model live and its tools given recorded results, as by ``reenact fork``;
-    AssertionError if it was stopped, because a tool was called otherwise or a cap was reached."""
+    """Run a program again with the model live and tools answered by the recording, as ``reenact.fork`` does;
+    AssertionError if it was stopped, because a tool was called otherwise or a limit was reached."""
 
-    def check(told: dict[str, Any], said: str) -> None:
-        problems = [f"stopped: {each['why']}" for each in told["halted"]] + _refused(told)
-        problems += [told["hint"]] if told["hint"] else []
-        if not told["passed"]:
-            problems.append(f"it ended with exit code {told['exit']} before it called a model")
+    def run(place: dict[str, Any]) -> RerunReport:
+        report = fork(trace, command, tools=RECORDED, live_tools=list(live_tools), **place)
+        problems = [f"stopped: {each.why}" for each in report.halted] + _refused(report)
+        problems += [report.hint] if report.hint else []
+        if not report.is_cut_reached:
+            problems.append(f"it ended with exit code {report.exit} before it called a model")
         if problems:
-            raise AssertionError("\n".join(problems) + _printed(said))
+            raise AssertionError("\n".join(problems) + _printed(report.stderr))
+        return report
 
-    return _rerun("fork", trace, ["--tools", "recorded"], command, cwd, live_tools, check)
+    return _kept(run, command, cwd)
 
 
-def _rerun(
-    verb: str,
-    trace: str | os.PathLike[str],
-    flags: list[str],
-    command: Sequence[str],
-    cwd: str | os.PathLike[str] | None,
-    live_tools: Collection[str],
-    check: Callable[[dict[str, Any], str], None],
+def _kept(
+    run: Callable[[dict[str, Any]], RerunReport], command: Sequence[str], cwd: str | os.PathLike[str] | None
 ) -> Rerun:
-    """Run a program again by one of our commands; ``check`` gets its report and what the program said."""
+    """Run a program again, and keep its trace in a folder that goes with the result."""
     folder = tempfile.mkdtemp(prefix="reenact-test-")
-    live = ["--live-tools", ",".join(live_tools)] if live_tools else []
-    words = [sys.executable, "-m", "reenact", verb, os.path.abspath(trace), "--json", *live, *flags]
     env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
-    env |= {"REENACT_DIR": folder}
     try:
-        done = subprocess.run(  # noqa: S603
-            [*words, "--", *command], cwd=cwd, env=env, capture_output=True, text=True, check=False
-        )
-        rest, _, last = done.stderr.rstrip("\n").rpartition("\n")
-        told = json_module.loads(last) if last.startswith("{") else None
-        if told is None:
-            raise UsageError(f"{' '.join(command)} was not run again:\n{done.stderr.strip()[-_LONGEST:]}")
-        check(told, rest)
-        path = os.path.join(folder, _file_of(told["run"], os.listdir(folder)))
+        report = run({"cwd": cwd, "folder": folder, "env": env, "capture_output": True})
+        if not report.is_started:
+            raise UsageError(f"{' '.join(command)} was not run again:\n{report.stderr.strip()[-_LONGEST:]}")
     except BaseException:
         rmtree(folder, ignore_errors=True)
         raise
-    made = Rerun(told["exit"], done.stdout, rest, path)
+    made = Rerun(report.exit, report.stdout, report.stderr, report.path)
     weakref.finalize(made, rmtree, folder, ignore_errors=True)
     return made
 
 
-def _refused(told: dict[str, Any]) -> list[str]:
-    return [f"refused to {each['what']}" for each in told["refused"] if each.get("by") == "agent"]
+def _refused(report: RerunReport) -> list[str]:
+    return [f"refused to {each.what}" for each in report.refused if each.by == "agent"]
 
 
 def assert_tools_alike(now: Any, recorded: Any = None) -> None:
@@ -234,11 +225,6 @@ def passes(
         raise AssertionError(f"{passed} of {samples} runs went well, {at_least} wanted:\n  {told}")
 
 
-def _file_of(run: str, names: list[str]) -> str:
-    """Return the file of a run; those of its further processes have longer names."""
-    return min((name for name in names if run[:12] in name and name.endswith(".jsonl")), key=len)
-
-
 def _debugger(run: Any) -> Debugger:
     if isinstance(run, Debugger):
         return run
@@ -247,12 +233,6 @@ def _debugger(run: Any) -> Debugger:
 
 def _outcome(call: Any) -> str:
     return "it gave a result" if call.error is None else f"it raised {call.error}"
-
-
-def _text(told: dict[str, Any]) -> str:
-    process = told.pop("process", None)
-    text = Divergence(**{"now": None, "number": None, "recorded": None, "call": None, **told}).text()
-    return text if process is None else f"in {process}: {text}"
 
 
 def _printed(text: str) -> str:

@@ -31,7 +31,8 @@ from ..playback.matching.rules import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
 from ..playback.matching.tape import Tape
 from ..playback.replay import preflight
 from ..playback.replay.guard import Guard
-from ..playback.replay.modes import WENT_LIVE, AsFarAsItGoes, Strict, ToolsAlone
+from ..playback.replay.modes import AsFarAsItGoes, Strict, ToolsAlone
+from ..playback.replay.report import Note, Refused, Unknown, WentLive
 from ..recording.calls import MODEL, TOOL
 from ..recording.recording import Recording
 from ..recording.runs_inside import has_recorders_name, with_inside
@@ -219,9 +220,8 @@ class Reenactment:
         self._undo: list[Callable[[], None]] = []
         self._children = Children(folder)
         self._missed_elsewhere: list[str] = []  # in processes that the test has started
-        self._refused: list[dict[str, Any]] = []
-        self.notes: list[tuple[str, Any]] = []
-        """What else was remarkable: ``doubt``, ``stand_in``, ``unknown``, each with its words."""
+        self._refused: list[Refused] = []
+        self._notes: list[Note] = []
 
     # -- what a test looks at
 
@@ -256,6 +256,11 @@ class Reenactment:
         """Where this run left its recording so far; what has not been asked for yet is not counted."""
         return list(self._responder.misses) if isinstance(self._responder, Strict) else []
 
+    @property
+    def notes(self) -> list[tuple[str, Any]]:
+        """What else was remarkable: kind (``doubt``, ``stand_in``, ``unknown``) and details of each note."""
+        return [(note.kind, note.plain()) for note in self._notes]
+
     def wrap(self, function: F, name: str | None = None) -> F:
         """Return a function whose calls are recorded and answered as a tool's are."""
         return wrap(function, name)
@@ -287,10 +292,10 @@ class Reenactment:
         if error is not None:
             recorder.emit("error", {"where": "test", "error": error})
         recorder.close("ok" if exc is None else "error", **({} if error is None else {"error": error}))
-        missed, refused, notes = self._children.told()
-        self._missed_elsewhere += missed
+        diverged, refused, notes = self._children.reported()
+        self._missed_elsewhere += [note.divergence.text() for note in diverged]
         self._refused += refused
-        self.notes += notes
+        self._notes += notes
 
     def end(self) -> None:
         """Put everything back as it was; twice is fine."""
@@ -310,17 +315,15 @@ class Reenactment:
         texts = self._responder.texts if isinstance(self._responder, Strict) else []
         if texts or self._missed_elsewhere:
             return [*texts, *self._missed_elsewhere]
-        refused = [
-            f"refused to {each['what']} at {each['where']}" for each in self._refused if each["by"] == "agent"
+        problems = [f"refused to {each.what} at {each.where}" for each in self._refused if each.by == "agent"]
+        problems += [
+            f"{each.why}\n  next: {self._advice}" for each in self._notes if isinstance(each, Unknown)
         ]
-        told = refused + [
-            f"{words}\n  next: {self._advice}" for name, words in self.notes if name == "unknown"
-        ]
-        return told or self._unused()
+        return problems or self._unused()
 
     def missed(self) -> list[str]:
         """Return the problems that raised where they were met."""
-        is_unknown = any(name == "unknown" for name, _ in self.notes)
+        is_unknown = any(isinstance(each, Unknown) for each in self._notes)
         is_raised = self.divergences or self._missed_elsewhere or self._refused or is_unknown
         return self.problems() if is_raised else []
 
@@ -331,7 +334,7 @@ class Reenactment:
         return unused(responder.player, self._advice)
 
     def _went_live(self) -> bool:
-        return any(name == WENT_LIVE for name, _ in self.notes)
+        return any(isinstance(each, WentLive) for each in self._notes)
 
     # -- its parts
 
@@ -384,7 +387,7 @@ class Reenactment:
         live = self._live_tools = live_tools(tape, self._live_tools)
         calls = [call for call in tape.calls if call.tool not in live]
         shared = None if self._is_for_tools else self._children.shared(tape, calls)
-        note: Callable[[str, Any], None] = lambda name, words: self.notes.append((name, words))  # noqa: E731
+        note = self._notes.append
         if self._is_for_tools:
             return ToolsAlone(Player(tape, calls=calls), live=live, note=note)
         if self.mode == RECORD_MISSING:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import math
 import os
+import signal
+import time
 
-from ...errors import UsageError
+from ...errors import NoSuchRun, UsageError
+from ...playback.edits.edits import Edits
+from ...playback.experiment import Arm, Experiment, arms_of, expected_of, originals
 from ...playback.fork.policy import ASK, CALLS, RECORDED, STEPS, USD
+from ...playback.forks import ForkOptions, fork_one_call, prepare_fork
+from ...playback.launch import supervise_here
 from ...playback.matching.rules import REBASE, STRICT
+from ...recording.recording import Recording
+from ...supervise.supervisor import end_like
+from ...tracefile.text import clean, dump
 from .. import runs
-from ..forks import many, one_call, one_fork
 from ..output import Output
-from ..rerun.start import add_live_tools
+from ..view.reports import say_fork, say_one_call, say_start, show_experiment
 from . import replay
 
 DESCRIPTION = """\
@@ -42,6 +51,8 @@ EXAMPLES = """\
   reenact fork 'runs/*' --set system=@new.txt --samples 3 --control
 """
 
+
+FAILED = 1
 
 parse = replay.parse
 """A command comes after --, as there."""
@@ -95,7 +106,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "--tools", choices=(ASK, RECORDED), default=ASK,
         help="recorded: tools only return recorded results, none runs",
     )  # fmt: skip
-    add_live_tools(group, "tools allowed to run (or 'all')")
+    runs.add_live_tools(group, "tools allowed to run (or 'all')")
     group.add_argument(
         "--max-calls",
         type=int,
@@ -150,6 +161,148 @@ def run(args: argparse.Namespace, out: Output) -> int:
     addresses = args.run_addresses
     is_table = args.vary or args.samples != 1 or args.control or args.verify or args.expect
     if is_table or len(addresses) > 1 or any("*" in each or os.path.isdir(each) for each in addresses):
-        return many.run(args, out)
+        return _run_many(args, out)
     recording = runs.load(addresses[0] if addresses else None, run=args.run, blobs=args.blobs)
-    return one_call.run(args, recording, out) if args.one_call else one_fork.run(args, recording, out)
+    return _run_one_call(args, recording, out) if args.one_call else _run_one(args, recording, out)
+
+
+def _run_one(args: argparse.Namespace, recording: Recording, out: Output) -> int:
+    prepared = prepare_fork(recording, _edits(args), _options(args), args.command, args.name)
+    for message in prepared.messages:
+        out.say(clean(f"reenact: {message}"))
+    runs.tell(prepared.launch.recording.findings, out)
+    say_start(prepared.launch.start, out)
+    report = prepared.run(supervise_here)
+    if args.json:
+        out.say(dump(report.as_dict()))
+    else:
+        say_fork(report, out)
+    if not report.is_cut_reached:
+        return replay.LEFT_RECORDING
+    return FAILED if report.is_stopped else end_like(report.exit)
+
+
+def _run_one_call(args: argparse.Namespace, recording: Recording, out: Output) -> int:
+    report = fork_one_call(recording, _edits(args), args.at, args.name)
+    if args.json:
+        out.json_line(report.as_dict())
+    else:
+        say_one_call(report, out)
+    return FAILED if report.is_failed else 0
+
+
+def _run_many(args: argparse.Namespace, out: Output) -> int:
+    if args.samples < 1:
+        raise UsageError(f"--samples {args.samples}", hint="at least 1")
+    arms, expected = _arms(args), expected_of(args.expect)
+    recordings = _recordings(args)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _exit)  # a fork has a session of its own, and would go on alone
+    progress = _Progress(out, len(recordings) * len(arms) * args.samples)
+    reports = Experiment(
+        arms=arms,
+        options=_options(args),
+        command=args.command,
+        samples=args.samples,
+        is_one_call=args.one_call,
+        verify=args.verify,
+        expected=expected,
+        on_sample=lambda recording, arm, number: progress.next(f"{recording.name}, {arm.name} {number}"),
+    ).run(recordings)
+    progress.done()
+    if args.json:
+        for report in reports:
+            out.json_line(report.as_dict())
+    else:
+        show_experiment(reports, out)
+    return 0 if all(report.is_well for report in reports) else FAILED
+
+
+def _exit(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def _options(args: argparse.Namespace) -> ForkOptions:
+    return ForkOptions(
+        at=args.at,
+        tools=args.tools,
+        live_tools=tuple(args.live_tools),
+        max_calls=args.max_calls,
+        max_usd=args.max_usd,
+        max_steps=args.max_steps,
+        restore=args.restore,
+        workspace=args.workspace,
+        stale_world=args.stale_world,
+        mode=args.mode,
+        blobs=args.blobs,
+    )
+
+
+def _edits(args: argparse.Namespace) -> Edits:
+    return Edits.given(
+        sets=args.sets,
+        inject_user=args.inject_user,
+        drop=args.drop,
+        tool_result=args.tool_result,
+        tool=args.tool,
+        response=args.response,
+        once=args.once,
+    )
+
+
+def _arms(args: argparse.Namespace) -> list[Arm]:
+    """Return the arms that the flags describe."""
+    varied = {}
+    if args.vary:
+        name, equals, values = args.vary.partition("=")
+        wanted = [value.strip() for value in values.split(",") if value.strip()]
+        if not equals or not name or not wanted:
+            raise UsageError(f"--vary {args.vary} is not NAME=A,B", hint="--vary model=claude-a,claude-b")
+        varied = {f"{name}={value}": Edits.given(sets=[f"{name}={value}"]) for value in wanted}
+    return arms_of(_edits(args), varied, is_controlled=args.control)
+
+
+def _recordings(args: argparse.Namespace) -> list[Recording]:
+    """Return the runs to fork: addresses, folders, patterns of file names."""
+    found: list[Recording] = []
+    for text in args.run_addresses or [None]:
+        if text is not None and any(char in text for char in "*?["):
+            paths = [path for path in sorted(glob.glob(text)) if os.path.isfile(path)]
+            files = runs.files_of([path for path in paths if path.endswith(".jsonl")]) if paths else []
+        elif text is not None and os.path.isdir(text):
+            files = runs.files_of([text])
+        else:
+            found.append(runs.load(text, run=args.run, blobs=args.blobs))
+            continue
+        found += [
+            Recording.load(path, blobs=args.blobs) for path in files if ".p" not in os.path.basename(path)
+        ]
+    where = " ".join(args.run_addresses)
+    if not found:
+        raise NoSuchRun(f"there is no run in {where}", asked=where, hint="`reenact ls` shows what there is")
+    return originals(found, where)
+
+
+class _Progress:
+    """Says which fork is running: on a terminal in one line, else not at all."""
+
+    def __init__(self, out: Output, forks: int) -> None:
+        self._out = out
+        self._forks = forks
+        self._done = 0
+        self._began = time.monotonic()
+        self._is_terminal = out.stderr.isatty()
+
+    def next(self, what: str) -> None:
+        self._done += 1
+        if self._is_terminal:
+            seconds = time.monotonic() - self._began
+            text = clean(f"fork {self._done} of {self._forks}: {what} ({seconds:.0f} s)")
+            self._out.stderr.write(f"\r\x1b[K{text}")
+            self._out.stderr.flush()
+
+    def done(self) -> None:
+        if self._is_terminal:
+            self._out.stderr.write("\r\x1b[K")
+            self._out.stderr.flush()

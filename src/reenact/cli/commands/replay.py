@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from ...playback.launch import supervise_here
 from ...playback.matching.rules import KEEP_GOING, REBASE, STRICT
-from ...playback.replay import preflight
-from ...recording.runs_inside import with_inside
+from ...playback.rerun import prepare_rerun, report_of
 from ...supervise.supervisor import end_like
-from ...tracefile.text import clean, dump
+from ...tracefile.text import dump
 from .. import runs
 from ..output import Output
-from ..rerun.launch import Reenacted
-from ..rerun.start import add_live_tools, start_of
+from ..view.reports import say_rerun, say_start
 
 DESCRIPTION = """\
 Run the recorded command again, call the recorded function, or send the recorded request to its web
@@ -32,7 +31,7 @@ EXAMPLES = """\
   reenact replay @last --live-tools search     allow a tool that is not answered to run
 """
 
-DIVERGED = 3
+LEFT_RECORDING = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rebase", dest="mode", action="store_const", const=REBASE,
         help="answer a changed request with the recorded answer at that position, and report it",
     )  # fmt: skip
-    add_live_tools(parser, "tools allowed to run (or 'all'); they may write files and start programs")
+    runs.add_live_tools(parser, "tools allowed to run (or 'all'); they may write files and start programs")
     parser.add_argument("--json", action="store_true", help="print the report on stderr as one JSON object")
     runs.add_run_options(parser)
 
@@ -63,21 +62,15 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Nam
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    recording = with_inside(runs.load(args.run_address, run=args.run, blobs=args.blobs))
-    agent, outcome = Reenacted(
-        recording,
-        start_of(recording, args.command, "replay"),
-        out,
-        name=f"{recording.name}-replay",
-        live=tuple(preflight.live_tools(recording, args.live_tools)),
-        mode=args.mode,
-        relaxed=bool(args.live_tools),
-        blobs=args.blobs,
-        meta={"replay_of": recording.run_id},
-    ).run()
+    recording = runs.load(args.run_address, run=args.run, blobs=args.blobs)
+    prepared = prepare_rerun(
+        recording, args.command, mode=args.mode, live_tools=args.live_tools, blobs=args.blobs
+    )
+    runs.tell(prepared.recording.findings, out)
+    say_start(prepared.start, out)
+    report = report_of(prepared, prepared.execute(supervise_here))
     if args.json:
-        out.say(dump({**outcome.as_dict(), "exit": agent.exit, "run": agent.run_id}))
+        out.say(dump(report.as_dict()))
     else:
-        for line in outcome.lines():
-            out.say(clean(line))
-    return DIVERGED if outcome.is_other else end_like(agent.exit)
+        say_rerun(report, out)
+    return LEFT_RECORDING if report.left_recording else end_like(report.exit)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 from typing import Any
 
 from ...capture.ambient.modules import AMBIENT_VARIABLE
@@ -16,6 +15,7 @@ from ...capture.seams.libraries import SEAMS, SEAMS_VARIABLE
 from ...errors import UsageError
 from ...recording.runs_inside import a_look_inside
 from ...settings import run_settings
+from ...supervise.command import command_line
 from ...supervise.supervisor import Supervised, end_like
 from ...supervise.workspace.snapshots import named_folder
 from ...tracefile.text import clean, compact, count, dump
@@ -128,28 +128,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if strict and (unseen or not agent.is_recorded) and agent.exit == 0:
         return UNCOVERED
     return end_like(agent.exit)
-
-
-def command_line(words: list[str]) -> list[str]:
-    """Return what to execute: Python for a script, a module or code, else a program on the PATH."""
-    first = words[0]
-    if first in ("-m", "-c"):
-        if len(words) < 2:
-            raise UsageError(f"{first} of what", hint="for example: reenact run -m my_agent")
-        return [sys.executable, *words]
-    if first.endswith((".py", ".pyz")) or os.path.isdir(first):
-        if not os.path.exists(first):
-            raise UsageError(f"there is no script {first}", hint="paths are relative to the current folder")
-        return [sys.executable, *words]
-    beside_us = os.path.dirname(sys.executable)
-    found = shutil.which(first) or shutil.which(first, path=beside_us)
-    if found is not None:
-        return [found, *words[1:]]
-    if os.path.isfile(first):
-        return [sys.executable, *words]
-    raise UsageError(
-        f"there is no script or program {first}", hint="name a script, -m a module, or a program on the PATH"
-    )
 
 
 def _name(words: list[str]) -> str:

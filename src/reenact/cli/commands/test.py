@@ -16,7 +16,6 @@ from ...testgen.generate import Generated, Generator
 from ...tracefile.text import clean, count
 from .. import runs
 from ..output import Output
-from ..rerun.start import add_live_tools
 
 DESCRIPTION = """\
 Write a pytest test from a run: a small test file, and a recording beside it that answers the test. Each
@@ -85,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-lossy", action="store_true", help="allow answers that are redacted, shortened or withheld"
     )
-    add_live_tools(parser, "tools without @tap.tool allowed to run, now and in the test (or 'all')")
+    runs.add_live_tools(parser, "tools without @tap.tool allowed to run, now and in the test (or 'all')")
     parser.add_argument(
         "--force", action="store_true", help="overwrite an edited test or one made from another run"
     )

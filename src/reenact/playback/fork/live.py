@@ -25,6 +25,7 @@ from ..matching.player import Player
 from ..matching.request import TOOL, Request
 from ..matching.rules import REBASE
 from ..matching.tape import RecordedCall, Tape
+from ..replay import report
 from ..replay.responder import TapeResponder, asked_by, mark, reply_of
 from ..replay.tools import asked_of
 from ..serve.replies import Reply, ToolReply
@@ -164,7 +165,7 @@ class ForkResponder(TapeResponder):
             names = ", ".join(call.label() for call in left_out[:3])
             self._stop(Diverged(f"the call at the cut is made, but not what came before it: {names}"))
         self._cut.passes(self._at_cut if self._cut.call.kind == MODEL else None)
-        self._note("passed", self._cut.call.id)
+        self._note(report.Passed(self._cut.call.id))
         try:
             self._opened()
         except Halted as exc:  # the workspace is not what it was
@@ -191,7 +192,7 @@ class ForkResponder(TapeResponder):
                 self._caps.model()
             else:
                 self._caps.step()
-            self._note("live", {"url": leaving.url, "sort": leaving.sort})
+            self._note(report.Live(leaving.url, leaving.sort))
             return self._changed(leaving)
         except (Halted, Diverged) as exc:
             self._stop(exc)
@@ -207,7 +208,7 @@ class ForkResponder(TapeResponder):
             return Live()
         made = self._edits.request(leaving.request, leaving.url, self._at_cut)
         for note in made.notes:
-            self._note("edit", note)
+            self._note(report.Edited(note))
         is_same = made.body == leaving.request and made.url == leaving.url
         if is_same:
             return Live()
@@ -261,12 +262,12 @@ class ForkResponder(TapeResponder):
 
     def _elsewhere(self, found: Miss) -> Divergence:
         """Return the report of a miss away from the cut, with the flags that ``reenact fork`` has."""
-        report = super()._explained(found)
-        return replace(report, next=tuple(advice for advice in report.next if advice != ADD_KEEP_GOING))
+        found_here = super()._explained(found)
+        return replace(found_here, next=tuple(each for each in found_here.next if each != ADD_KEEP_GOING))
 
     def _stop(self, exc: BaseException) -> None:
         """Tell why the fork ends, and end it."""
-        self._note("halted", {"why": str(exc), "hint": getattr(exc, "hint", None)})
+        self._note(report.Halted(str(exc), getattr(exc, "hint", None)))
         raise exc
 
 

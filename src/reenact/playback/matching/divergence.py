@@ -69,6 +69,15 @@ class Divergence:
     recorded_came_from: str | None = None
     hints: tuple[str, ...] = ()
     next: tuple[str, ...] = field(default=())
+    process: str | None = None
+    """The command of the process it happened in, if that is not the first one of the run."""
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Divergence:
+        """Return what ``as_dict`` made plain."""
+        known: dict[str, Any] = {"now": None, "number": None, "recorded": None, "call": None, **plain}
+        lists = {name: tuple(known.get(name, ())) for name in ("hints", "next")}
+        return cls(**{**known, **lists})
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data; what is not known is left out."""
@@ -77,6 +86,7 @@ class Divergence:
     def text(self) -> str:
         """Return it for a person."""
         lines = [f"{self.code}: {SENTENCES[self.code]}"]
+        lines += [f"  process   {self.process}"] if self.process is not None else []
         rows = (("recorded", self.recorded), ("now", self.now and f"call {self.number}: {self.now}"))
         lines += [f"  {name:<9} {value}" for name, value in rows if value]
         if self.path is not None:

@@ -18,7 +18,7 @@ from ...errors import Diverged, UsageError
 from ...recording.recording import Recording
 from .entry import Entry, call_of
 from .plan import Plan
-from .start import Report
+from .report import Input, Report, Unusable
 from .web_app import NotStarted, Response
 
 UNUSABLE = 2
@@ -62,13 +62,13 @@ def _call(plan: Plan, report: Report) -> Callable[[], Any]:
             hint=f'what it does by itself belongs under if __name__ == "__main__":{whole}',
         ) from None
     for what in entry.lossy:
-        report.note("input", what)
+        report.note(Input(what))
     return call
 
 
 def _unusable(report: Report, exc: UsageError) -> int:
     """Let the supervisor say why nothing was called."""
-    report.note("unusable", {"text": str(exc), "hint": exc.hint})
+    report.note(Unusable(str(exc), exc.hint))
     return UNUSABLE
 
 

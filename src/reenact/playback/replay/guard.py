@@ -20,6 +20,7 @@ from ...capture.calls.failure import is_agents
 from ...capture.seams.coverage import says_to_ignore_us
 from ...errors import Diverged
 from . import live_servers
+from .report import Refused
 
 # Who asks for something that a re-enacted agent must not do: told by the frames at hand.
 
@@ -154,7 +155,7 @@ class Guard:
         folders: Iterable[str],
         *,
         is_relaxed: bool,
-        tell: Callable[[dict[str, Any]], None],
+        tell: Callable[[Refused], None],
         raised: Callable[[str], BaseException] = Diverged,
         allowing: str = "allow tools to act with --live-tools",
         models: Container[object] = (),
@@ -320,7 +321,7 @@ class Guard:
     def _refused(self, what: str, *, by_agent: bool) -> str:
         """Tell of what is refused, and return the beginning of the message."""
         where = agents_place()
-        self._tell({"what": what, "where": where, "by": "agent" if by_agent else "library"})
+        self._tell(Refused(what, where, "agent" if by_agent else "library"))
         return f"reenact refused to {what}" + (f" ({where})" if where else "")
 
 

@@ -16,6 +16,7 @@ from ..matching.recorded_answers import IN_FLIGHT
 from ..matching.request import TOOL
 from ..serve.replies import ToolReply
 from .guard import agents_place
+from .report import WentLive
 from .responder import TapeResponder, asked_by
 from .tools import asked_of
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from ..matching.player import Player
     from ..serve.replies import AskedServer, ServerReply
 
-WENT_LIVE = "went_live"
-"""A note: of which process a call went out."""
 ENDS_IN_FAILURE = (
     "the recording ends where the run failed, and what mended code asks after that was never answered:"
     " --reenact=record-missing asks the model for it, and keeps it if the test passes"
@@ -136,5 +135,5 @@ class AsFarAsItGoes(TapeResponder):
 
     def _goes_live(self) -> None:
         self.went_live += 1
-        self._note(WENT_LIVE, os.getpid())
+        self._note(WentLive(os.getpid()))
         self.player.release.asked()

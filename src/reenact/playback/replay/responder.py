@@ -41,6 +41,7 @@ from ..serve.replies import (
     Unasked,
 )
 from .mcp import Servers
+from .report import Doubt, Inexact, Listener, StandIn, Unknown
 from .tools import asked_of, reply_of_tool
 
 if TYPE_CHECKING:
@@ -175,13 +176,13 @@ class TapeResponder:
         mode: str = STRICT,
         live: Container[str] = (),
         tell: Callable[[Divergence], None] | None = None,
-        note: Callable[[str, Any], None] | None = None,
+        note: Listener | None = None,
     ) -> None:
         self.player = player
         self._mode = mode
         self._live = live
         self._tell = tell
-        self._note = note or (lambda name, told: None)
+        self._note = note or (lambda note: None)
         self.secrets = SecretsNow()
         self.ambients = Ambient(player.tape, player.writer)
         self.servers = Servers(player.tape)
@@ -205,7 +206,7 @@ class TapeResponder:
         """Return the next recorded value of a clock or of chance; None, told as a doubt, if none is left."""
         value = self.ambients.next(name, thread)
         if value is None:
-            self._note("doubt", {"call": name, "why": "no value is recorded for it, a real one was given"})
+            self._note(Doubt(name, "no value is recorded for it, a real one was given"))
         return value
 
     def reply(self, exchange: HttpCall) -> Reply:
@@ -257,7 +258,7 @@ class TapeResponder:
             return found
         what = f"{asked.method} {json.dumps(asked.params) if asked.params else ''}".strip()
         why = f"MCP {what} was not asked of {asked.server} then: what it gives is not known"
-        self._note("unknown", why)
+        self._note(Unknown(why))
         if self._mode == STRICT:
             raise Diverged(why)
         return ServerReply(error={"code": UNANSWERED, "message": why})
@@ -275,7 +276,7 @@ class TapeResponder:
         """Return a recorded result as it is given, and tell if that is not as it was."""
         reply, why = reply_of_tool(answer, asked.function)
         if why:
-            self._note("stand_in", {"tool": asked.name, "call": call, "why": list(why)})
+            self._note(StandIn(asked.name, call, tuple(why)))
         return reply
 
     def _made(self, found: Served | Miss) -> Reply:
@@ -288,7 +289,7 @@ class TapeResponder:
             if answer.is_known:
                 self._served(found)
                 if answer.lossy:
-                    self._note("inexact", {"call": found.call.label(), "why": list(answer.lossy)})
+                    self._note(Inexact(found.call.label(), tuple(answer.lossy)))
                 return reply_of(answer)
         error = {"type": "reenact_diverged", "message": self._not_given(found)}
         body = json.dumps({"type": "error", "error": error}).encode()
@@ -298,7 +299,7 @@ class TapeResponder:
 
     def _never_ended(self, found: Served) -> str:
         why = f"{found.call.label()} never ended in the recording: what it gives is not known"
-        self._note("unknown", why)
+        self._note(Unknown(why))
         return why
 
     def _translated(self, request: Request) -> Request:
@@ -324,7 +325,7 @@ class TapeResponder:
         if isinstance(found, Miss):
             return self._missed(found)
         why = f"the answer to {found.call.label()} is not known: {', '.join(found.call.answer.lossy)}"
-        self._note("unknown", why)
+        self._note(Unknown(why))
         if self._mode == STRICT:
             raise Diverged(why)
         return why
@@ -334,7 +335,7 @@ class TapeResponder:
         if REORDERED in found.notes and self._mode == KEEP_GOING and self._tell is not None:
             self._tell(out_of_turn(found.call))
         elif found.notes:  # an answer, but not without a doubt
-            self._note("doubt", {"call": found.call.label(), "why": ", ".join(found.notes)})
+            self._note(Doubt(found.call.label(), ", ".join(found.notes)))
 
     def _explained(self, found: Miss) -> Divergence:
         return self.player.explain(found)

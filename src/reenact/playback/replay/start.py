@@ -6,12 +6,11 @@ process that was recorded, all others share the rest.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...capture import answering
 from ...capture.calls.failure import is_agents
@@ -21,10 +20,7 @@ from ..matching.rules import KEEP_GOING, RECORD_MISSING
 from .deferred import Later, claims_of
 from .guard import Guard
 from .plan import Plan
-
-if TYPE_CHECKING:
-    from ..matching.divergence import Divergence
-
+from .report import Began, Report
 
 # The traceback of a run that ends because its recording does not answer: the agent's frames, no others.
 #
@@ -73,7 +69,7 @@ def begin_here() -> None:
     guard = Guard(
         [plan.scratch, *plan.open, *([os.path.dirname(stem)] if stem else [])],
         is_relaxed=plan.relaxed,
-        tell=lambda refused: report.note("refused", refused),
+        tell=report.note,
         models=() if plan.fork else plan.models,
         servers=os.path.join(plan.scratch, "servers") if plan.fork else None,
         is_free=_may_serve(plan) if plan.fork else None,
@@ -83,7 +79,7 @@ def begin_here() -> None:
     else:
         answer_later(plan, guard, is_forked=False)
     os.register_at_fork(after_in_child=lambda: answer_later(plan, guard, is_forked=True))
-    report.note("began", os.getpid())
+    report.note(Began(os.getpid()))
     if plan.guarded:
         guard.begin()
 
@@ -143,36 +139,3 @@ def _called() -> str:
     """Return what this process is called: its name among its siblings, or its command."""
     started = how_started()
     return str(started.get("process") or " ".join(started["command"][1:]))
-
-
-class Report:
-    """A file of JSON lines that the supervisor reads when all is over."""
-
-    def __init__(self, path: str, process: str | None = None) -> None:
-        self._path = path
-        self._process = process
-        """The command of this process, None for the first."""
-
-    def diverged(self, divergence: Divergence) -> None:
-        """Write it down at once: what raises now may end the process."""
-        told, text = divergence.as_dict(), divergence.text()
-        if self._process is not None:
-            told["process"] = self._process
-            first, newline, rest = text.partition("\n")
-            text = f"{first}\n  process   {self._process}{newline}{rest}"
-        self._write({"diverged": told, "text": text})
-
-    def note(self, name: str, told: Any) -> None:
-        """Write down what else is to be told: ``began``, ``refused``, ``stand_in``, ``unknown``, ``doubt``,
-        ``inexact``."""
-        self._write({name: told})
-
-    def _write(self, line: dict[str, Any]) -> None:
-        try:
-            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(file, json.dumps(line).encode() + b"\n")
-            finally:
-                os.close(file)
-        except OSError as exc:  # an SDK would take it for a broken connection, and nobody would hear of this
-            raise Diverged(f"what happens cannot be told: {exc}") from exc

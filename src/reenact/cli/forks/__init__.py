@@ -1,1 +1,0 @@
-"""The parts of `reenact fork`: one fork, one call, tables of many forks."""

@@ -1,1 +1,0 @@
-"""Starting a recorded agent again and reporting what happened, for `replay` and `fork`."""

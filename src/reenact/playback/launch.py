@@ -1,0 +1,511 @@
+"""Starts a recorded agent again, supervises it, and collects what its processes reported.
+
+The agent's parent is this process (``supervise_here``, for commands) or one of its own (``Apart``, for
+programs that call us: their signals, streams and other children are not ours to touch).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import chdir
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..capture.ambient.modules import AMBIENT_VARIABLE
+from ..capture.seams.coverage import says_to_ignore_us
+from ..capture.seams.install import HOSTS_VARIABLE, HTTP_VARIABLE
+from ..errors import UsageError
+from ..recording.addresses import find_run
+from ..recording.recording import Recording
+from ..recording.runs_inside import with_inside
+from ..schema import MODEL_RESPONSE
+from ..supervise.command import command_line
+from ..supervise.supervisor import NOT_EXECUTABLE, OFF_VARIABLE, Supervised
+from .matching.divergence import Divergence
+from .matching.processes import what_was_made
+from .matching.rules import STRICT
+from .replay import preflight
+from .replay.deferred import claims_path
+from .replay.entry import Entry
+from .replay.guard import is_python
+from .replay.plan import VARIABLE, Plan
+from .replay.report import Diverged, Halted, Note, Unknown, Unusable, read
+
+ENTER = "reenact.playback.replay.enter"
+AGENT_PARENT = "reenact.playback.agent_parent"
+TRY_ELSEWHERE = (
+    "name another folder, and the run by its path: REENACT_DIR=DIR reenact … (in Python: folder=DIR)"
+)
+_HEAD = ("entry", "entry_from")
+
+
+def recording_of(
+    run: Recording | str | os.PathLike[str], run_id: str | None = None, blobs: str | None = None
+) -> Recording:
+    """Return a run by what a caller has of it: itself, a path, or an address such as ``@last``."""
+    if isinstance(run, Recording):
+        return run
+    text = os.fspath(run)
+    if os.path.isfile(text) or not isinstance(run, str):
+        return Recording.load(text, run_id, blobs=blobs)
+    row = find_run(text)
+    return Recording.load(row.path, run_id or row.id, blobs=blobs)
+
+
+# How a recorded agent is started: by the recorded command or entry, or by the caller's own command.
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What to execute, and where."""
+
+    command: list[str]
+    folder: str | None
+    """None for the current one."""
+    entry: str | None = None
+    """The function or application that the command calls, if it was not a program that was recorded."""
+    head: dict[str, Any] = field(default_factory=dict)
+    """Fields for the first line of the new run."""
+    is_recorded: bool = True
+    """False for a command of the caller's own."""
+
+
+def start_of(recording: Recording, command: Sequence[str], verb: str, folder: str | None = None) -> Start:
+    """Return how a run is started again. ``command`` is the caller's own, if any; ``folder`` where it runs;
+    ``verb`` our command, for hints."""
+    start = recording.start.stored_fields if recording.start is not None else {}
+    if command:
+        words = command_line(list(command), folder or "")
+        return Start(_answerable(words, verb), folder, is_recorded=False)
+    recorded, recorded_folder = start.get("command"), start.get("cwd")
+    entry = Entry.of(recording)
+    if entry is not None:
+        _ = entry.place  # raises, before anything runs, for one that cannot be found
+        head = {name: start[name] for name in _HEAD if name in start}
+        head["input"] = entry.input
+        is_there = type(recorded_folder) is str and os.path.isdir(recorded_folder)
+        here = recorded_folder if is_there else os.getcwd()
+        return Start([sys.executable, "-m", ENTER], here, entry.entry, head)
+    if type(recorded) is not list or not all(type(word) is str for word in recorded) or not recorded:
+        raise _not_startable(recording, verb)
+    hint = _name_command(verb)
+    if type(recorded_folder) is not str or not os.path.isdir(recorded_folder):
+        raise UsageError(f"its folder {recorded_folder} is not here", hint=hint)
+    if not os.path.exists(recorded[0]):
+        raise UsageError(f"{recorded[0]} is not here", hint=hint)
+    is_script = len(recorded) > 1 and recorded[1].endswith(".py")
+    if is_script and not os.path.exists(os.path.join(recorded_folder, recorded[1])):
+        raise UsageError(f"{recorded[1]} is not in {recorded_folder} any more", hint=hint)
+    return Start(_answerable(recorded, verb), recorded_folder)
+
+
+def _name_command(verb: str) -> str:
+    return f"say what to run: reenact {verb} RUN -- agent.py (in Python: command=['agent.py'])"
+
+
+def _not_startable(recording: Recording, verb: str) -> UsageError:
+    if is_part(recording):
+        return UsageError(
+            f"{recording.name} is a part of another run, and cannot be started by itself",
+            hint=f"take all of it: reenact {verb} {str(recording.parent_run)[:12]}",
+        )
+    return UsageError(
+        f"{recording.name} was not recorded by reenact run, so how to start it is not known",
+        hint=_name_command(verb),
+    )
+
+
+def is_part(recording: Recording) -> bool:
+    """True for a ``with reenact.run(…)`` block of a run: it is started with that one only."""
+    start = recording.start.stored_fields if recording.start is not None else {}
+    return recording.parent_run is not None and not start.get("command") and Entry.of(recording) is None
+
+
+def _answerable(command: list[str], verb: str) -> list[str]:
+    """Return a command; raise for a Python with a flag that keeps us out: it would run live."""
+    word = says_to_ignore_us(command) if is_python(command[0]) else ""
+    if word:
+        raise UsageError(
+            f"python {word} does not load reenact, so nothing would answer it, and it would run live",
+            hint=f"run it without {word}: reenact {verb} RUN -- agent.py",
+        )
+    return command
+
+
+# One agent process and its parent. What crosses between the two are these dataclasses.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """An agent to start: plain data, for the process that becomes its parent."""
+
+    command: list[str]
+    folder: str | None
+    name: str
+    meta: dict[str, Any]
+    variables: dict[str, str]
+    head: dict[str, Any]
+    workspace: str | None
+    restored_from: str | None
+    report: str
+    """Where the agent's processes report."""
+    claims: str
+    is_watched: bool
+    """True if an agent that diverged and does not end is interrupted."""
+
+    def text(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self), default=repr)
+
+    @classmethod
+    def from_text(cls, text: str) -> Launch:
+        """Return what ``text`` encoded."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How an agent ended."""
+
+    exit: int
+    """Its exit code, or minus the signal that ended it."""
+    run_id: str
+    path: str
+    """Its own trace."""
+    status: str
+    is_recorded: bool
+    stdout: str = ""
+    stderr: str = ""
+    """What it wrote, if that was captured."""
+
+    def text(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self), default=repr)
+
+    @classmethod
+    def from_text(cls, text: str, **more: Any) -> Finished:
+        """Return what ``text`` encoded, with further fields."""
+        return cls(**{**json.loads(text), **more})
+
+
+Supervise = Callable[[Launch], Finished]
+
+_QUIET = 10.0
+"""Seconds without progress, after a divergence, until an agent is interrupted."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+
+class Overseer:
+    """Watches the report of a run, and says when to interrupt an agent that diverged and does not end.
+
+    ``multiprocessing.Pool`` is one: it starts another worker for the one that ended, and waits for ever. So
+    is code that catches whatever is raised and tries again.
+    """
+
+    def __init__(self, report: str, others: Sequence[str] = ()) -> None:
+        self._report = report
+        self._others = others
+        self._progress: list[int] = []
+        self._since = time.monotonic()
+        self._sent = 0
+
+    def __call__(self) -> int | None:
+        """Return the signal to send now: as Ctrl-C does, so that pools are taken down; then for good."""
+        notes = read(self._report)
+        over = sum(isinstance(note, Diverged | Unknown | Halted) for note in notes)  # repeated, no progress
+        progress = [len(notes) - over, *map(_size, self._others)]
+        if progress != self._progress:
+            self._progress, self._since = progress, time.monotonic()
+        if self._sent == len(_SIGNALS) or time.monotonic() - self._since < _QUIET:
+            return None
+        self._since = time.monotonic()
+        if not over:
+            return None
+        self._sent += 1
+        return _SIGNALS[self._sent - 1]
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def supervise_here(launch: Launch, also_ask: Callable[[], int | None] | None = None) -> Finished:
+    """Start an agent as a child of this process, which gives it its streams and signals, and wait for it.
+
+    Only for a process that has nothing else to do. ``also_ask`` may have a signal to send, as an Overseer.
+    """
+    agent = Supervised(
+        launch.command,
+        launch.name,
+        launch.meta,
+        launch.variables,
+        launch.head,
+        workspace=launch.workspace,
+        restored_from=launch.restored_from,
+        must_join=True,
+    )
+    overseers = [Overseer(launch.report, [launch.claims])] if launch.is_watched else []
+    asked: list[Callable[[], int | None]] = [*overseers, *([also_ask] if also_ask is not None else [])]
+    if asked:
+        agent.overseer = lambda: next(filter(None, [each() for each in asked]), None)
+    with chdir(launch.folder or os.curdir):
+        agent.run()
+    return Finished(
+        exit=agent.exit,
+        run_id=agent.run_id,
+        path=agent.path,
+        status=agent.status,
+        is_recorded=agent.is_recorded,
+    )
+
+
+_PATIENCE = 5.0
+"""Seconds that an agent has to end when it is interrupted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """Starts an agent below a process of its own, in a session of its own: nobody is asked for permission at
+    a terminal, and signals, streams and children of the caller are untouched."""
+
+    env: Mapping[str, str] | None = None
+    """The agent's environment; None for the caller's."""
+    folder: str | None = None
+    """Where the new run is written; None for ``$REENACT_DIR`` or ``./.reenact``."""
+    is_captured: bool = False
+    """True if what the agent writes is returned and not shown."""
+
+    def __call__(self, launch: Launch) -> Finished:
+        env = dict(os.environ if self.env is None else self.env)
+        if self.folder is not None:
+            env["REENACT_DIR"] = os.path.abspath(self.folder)
+        result = os.path.join(os.path.dirname(launch.report), "finished.json")
+        output = subprocess.PIPE if self.is_captured else None
+        with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(launch.report), suffix=".json") as file:
+            file.write(launch.text())
+            file.flush()
+            child = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-P", "-m", AGENT_PARENT, file.name, result],
+                env=env,
+                stdout=output,
+                stderr=output,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+            try:
+                stdout, stderr = child.communicate()
+            except BaseException:  # an interrupt, which does not reach the other session
+                _end(child)
+                raise
+        try:
+            with open(result, encoding="utf-8") as file:
+                return Finished.from_text(file.read(), stdout=stdout or "", stderr=stderr or "")
+        except FileNotFoundError:
+            last = (stderr or "").strip().rpartition("\n")[2]
+            raise UsageError(
+                f"the agent could not be started: {last or f'exit {child.returncode}'}"
+            ) from None
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """End an agent and its parent: as Ctrl-C would, then for good."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, number)
+            child.wait(_PATIENCE)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            continue
+
+
+# One run of an agent that a recording answers: from the plan to what was reported.
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended, beside how it had ended when it was recorded."""
+
+    recorded: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What became of an agent that was started again."""
+
+    finished: Finished
+    notes: list[Note]
+    """What its processes reported; empty if none of them was answered."""
+    answered: int
+    """How many calls the recording answered."""
+    missing: list[Divergence]
+    """Recorded calls that were never made."""
+    tools_run: tuple[str, ...]
+    """Tools that were allowed to run and were called."""
+    ended: Ended | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """An agent that is ready to run again: everything that can be refused before it starts has been."""
+
+    recording: Recording
+    start: Start
+    name: str
+    live: tuple[str, ...] = ()
+    """Tools that run instead of being answered."""
+    mode: str = STRICT
+    relaxed: bool = False
+    blobs: str | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    head: dict[str, Any] = field(default_factory=dict)
+    fork: dict[str, Any] = field(default_factory=dict)
+    workspace: str | None = None
+    restored_from: str | None = None
+
+    def execute(self, supervise: Supervise) -> Execution:
+        """Start the agent, wait for its end, and return what was reported."""
+        with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+            plan = self._plan(scratch)
+            finished = supervise(self._launch(plan))
+            notes = read(plan.report)
+            _raise_if_not_started(finished, notes)
+            answered, missing = self._answered(plan, notes) if notes else (0, [])
+            if not notes or not finished.is_recorded:
+                return Execution(finished, notes, answered, missing, self.live, None)
+            now = Recording.load(finished.path)
+            return Execution(
+                finished, notes, answered, missing, _called(now, self.live), both_ends(self.recording, now)
+            )
+
+    def _plan(self, scratch: str) -> Plan:
+        recording = self.recording
+        return Plan(
+            path=os.path.abspath(recording.path),
+            run=recording.run_id or "",
+            report=os.path.join(scratch, "report.jsonl"),
+            scratch=scratch,
+            mode=self.mode,
+            live=self.live,
+            relaxed=self.relaxed,
+            models=preflight.model_ports(recording),
+            blobs=None if self.blobs is None else os.path.abspath(self.blobs),  # the agent runs elsewhere
+            inside=tuple((os.path.abspath(path), run) for path, run in recording.inside),
+            fork=self.fork,
+        )
+
+    def _launch(self, plan: Plan) -> Launch:
+        ambient = _ambient(self.recording)
+        return Launch(
+            command=self.start.command,
+            folder=self.start.folder,
+            name=self.name,
+            meta=self.meta,
+            variables=self._variables(plan, ambient),
+            head={**self.start.head, **self.head, **({"ambient": ambient} if ambient else {})},
+            workspace=self.workspace,
+            restored_from=self.restored_from,
+            report=plan.report,
+            claims=claims_path(plan.scratch),
+            is_watched=plan.mode == STRICT,
+        )
+
+    def _variables(self, plan: Plan, ambient: list[str]) -> dict[str, str]:
+        temporary = os.path.join(plan.scratch, "tmp")
+        os.mkdir(temporary)
+        variables = {
+            VARIABLE: plan.text(),
+            HOSTS_VARIABLE: ",".join(preflight.model_hosts(self.recording)),
+            "TMPDIR": temporary,
+            OFF_VARIABLE: "0",  # switched off, nobody would answer, and the agent would be live
+            HTTP_VARIABLE: preflight.recorded_http(self.recording),
+        }
+        if ambient:
+            variables[AMBIENT_VARIABLE] = ",".join(ambient)
+        if not plan.fork:
+            variables |= {name: "none" for name in preflight.KEYS if name not in os.environ}
+        return variables
+
+    def _answered(self, plan: Plan, notes: list[Note]) -> tuple[int, list[Divergence]]:
+        """Return how many calls all processes together were answered, and those that none has made."""
+        answered, missing = what_was_made(self.recording, plan.scratch, plan.live, plan.mode)
+        is_over = plan.mode == STRICT and any(isinstance(note, Diverged) for note in notes)
+        is_over = is_over or any(isinstance(note, Unknown) for note in notes)
+        return answered, [] if is_over or plan.fork else missing  # what was to come after it could not
+
+
+def _raise_if_not_started(finished: Finished, notes: list[Note]) -> None:
+    if not notes and finished.exit == NOT_EXECUTABLE:
+        raise UsageError(
+            f"the run cannot be written to {os.path.dirname(finished.path)}, so nothing was started",
+            hint=TRY_ELSEWHERE,
+        )
+    for note in notes:
+        if isinstance(note, Unusable):
+            raise UsageError(note.text, hint=note.hint)
+
+
+def _called(recording: Recording, tools: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of some tools that were called in a run, or requested by its model; all of them if the
+    run withholds content."""
+    if not tools:
+        return ()
+    whole = with_inside(recording)
+    called = {call.tool for call in whole.calls(derived=True)}
+    answers = (repr(event.stored_fields) for event in whole.events if event.event_type == MODEL_RESPONSE)
+    if any("'$none'" in answer or "'$hash'" in answer for answer in answers):
+        return tools
+    return tuple(name for name in tools if name in called)
+
+
+def _ambient(recording: Recording) -> list[str]:
+    """Return the modules whose clock and random numbers were recorded, from ``run.start``."""
+    names = recording.start.stored_fields.get("ambient") if recording.start is not None else None
+    return [name for name in names if type(name) is str] if type(names) is list else []
+
+
+# How a run ended, beside how it had ended when it was recorded.
+
+_COMPARED = ("http_status", "exit", "error", "status")
+_UNSURE = ("unclosed", "unknown", "running")
+"""Statuses that say only that nobody knows."""
+
+
+def both_ends(then: Recording, now: Recording) -> Ended | None:
+    """Return how both ended, where that can be compared; None where it cannot."""
+    before, after = _end_of(then), _end_of(now)
+    known = [name for name in _COMPARED if name in before and name in after]
+    if not known:
+        return None
+    name = next((name for name in known if before[name] != after[name]), known[0])
+    return Ended(_end_text(name, before), _end_text(name, after))
+
+
+def _end_of(recording: Recording) -> dict[str, Any]:
+    end = recording.end.stored_fields if recording.end is not None else {}
+    found: dict[str, Any] = {
+        name: end[name] for name in ("http_status", "exit") if type(end.get(name)) is int
+    }
+    if recording.error is not None and recording.error.type:
+        found["error"] = recording.error.type
+    if recording.status not in _UNSURE:
+        found["status"] = recording.status
+    return found
+
+
+def _end_text(name: str, end: dict[str, Any]) -> str:
+    if name == "http_status":
+        return f"answered {end[name]}"
+    if name == "exit":
+        return f"exit {end[name]}" if end[name] >= 0 else f"signal {-end[name]}"
+    return str(end.get("error") or end[name])
