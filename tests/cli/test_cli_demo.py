@@ -7,8 +7,8 @@ import pty
 import subprocess
 
 import pytest
-import reenact._extras as extras
 
+import reenact.extras as extras
 from support.typed import COMMAND, environment, typed
 
 

@@ -79,7 +79,7 @@ def turn(out, number):
     for line in rest.splitlines()[1:]:
         if line.startswith("turn ") or not line.startswith(" "):
             break
-        lines.append(re.sub(r" ≤ [\d.]+ m?s$", "", " ".join(line.split())))
+        lines.append(re.sub(r" ≤ [\d.]+ [mµ]?s$", "", " ".join(line.split())))
     return lines
 
 
