@@ -102,7 +102,7 @@ def _lane(stepper: Stepper, pattern: str) -> Test:
     """Stop where work passes to the lane, not at each of its events."""
 
     def is_in(index: int) -> bool:
-        return fnmatch.fnmatchcase(stepper.lanes.of(index), pattern)
+        return fnmatch.fnmatchcase(stepper.lane_at(index), pattern)
 
     def test(event: Event) -> bool:
         index = event.index
@@ -146,7 +146,7 @@ class Repeats:
             one = stepper.events[self._upto]
             stepper.progress(self._upto, index)
             for name, args in stepper.tools.calls(one):
-                key = stepper.lanes.of(self._upto), name, args
+                key = stepper.lane_at(self._upto), name, args
                 self._seen[key] = self._seen.get(key, 0) + 1
                 self._nth[self._upto] = max(self._seen[key], self._nth.get(self._upto, 0))
             self._upto += 1

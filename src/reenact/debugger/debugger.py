@@ -13,8 +13,7 @@ from .. import schema
 from ..errors import UsageError
 from ..recording.addresses import errors as counted_errors
 from ..recording.calls import Call, Turn
-from ..recording.lanes import lane_name
-from ..recording.links import Links
+from ..recording.index import Index
 from ..recording.recording import Recording
 from ..stats.rows import RunStats
 from ..stats.sums import stats_of
@@ -61,13 +60,11 @@ class State:
         return self._recording.context_at(self.event)
 
 
-def state_at(recording: Recording, links: Links, event: Event, last: int) -> State:
+def state_at(recording: Recording, event: Event, last: int) -> State:
     """Go through the run up to an event, the one with the index ``last``, and sum it up."""
     so_far = stats_of(recording, recording.events[: last + 1])
     calls = [call for call in recording.calls(derived=True) if (call.event.index or 0) <= last]
-    turn = links.turn_of(event) or next(
-        (turn for turn in reversed(links.turns) if (turn.request.index or 0) <= last), None
-    )
+    turn = recording.index.turn_of(event)
     started, now = recording.started, event.timestamp
     return State(
         event=event,
@@ -107,7 +104,6 @@ class Debugger:
     def __init__(self, recording: Recording, *, blobs: str | None = None) -> None:
         self.recording = recording
         self._blobs = blobs
-        self._links: Links | None = None
 
     @classmethod
     def load(
@@ -120,7 +116,6 @@ class Debugger:
         """Read again a run that still grows; returns how many events are new."""
         old = self.recording
         self.recording = Recording.load(old.path, old.run_id, blobs=self._blobs)
-        self._links = None
         return self.recording.count() - old.count()
 
     @property
@@ -166,16 +161,16 @@ class Debugger:
         Asked for model or tool events it follows what led to the event (its call, the model call that
         asked for it, the conversation before that), so other agents' events between are not taken for it.
         """
-        links = self._line_of(event, event_type)
-        pool = links.past(event) if links else reversed(self.recording.events[: max(self._index(event), 0)])
+        index = self._line_of(event, event_type)
+        pool = index.past(event) if index else reversed(self.recording.events[: max(self._index(event), 0)])
         return list(islice(Filter(where, event_type, equal).over(pool), _number(n)))[::-1]
 
     def after(
         self, event: Event, where: Where = None, *, event_type: Types = None, n: int | None = 1, **equal: Any
     ) -> list[Event]:
         """Return the nearest ``n`` events after one (None: all), oldest first; causes as in ``before``."""
-        links = self._line_of(event, event_type)
-        pool = links.future(event) if links else self.recording.events[self._index(event) + 1 :]
+        index = self._line_of(event, event_type)
+        pool = index.future(event) if index else self.recording.events[self._index(event) + 1 :]
         return list(islice(Filter(where, event_type, equal).over(pool), _number(n)))
 
     def between(
@@ -203,9 +198,8 @@ class Debugger:
     def lanes(self) -> dict[str, list[Call]]:
         """Return the calls of each lane, lanes in order of first appearance."""
         lanes: dict[str, list[Call]] = {}
-        root = next(iter(self.recording.writers), None)
         for call in self.recording.calls(derived=True):
-            lanes.setdefault(lane_name(call.lane, call.event.writer, root), []).append(call)
+            lanes.setdefault(self.recording.index.lane_of(call), []).append(call)
         return lanes
 
     def errors(self) -> list[Event]:
@@ -220,7 +214,7 @@ class Debugger:
     def state_at(self, event: Event) -> State:
         """Return where the run stood right after an event: turn, open calls, sums, money, context."""
         last = min(self._index(event), self.recording.count() - 1)
-        return state_at(self.recording, self.links, event, last)
+        return state_at(self.recording, event, last)
 
     def summary(self) -> RunStats:
         """Return the run in figures, as ``runs()`` has them of many; printed, a few lines of text."""
@@ -229,13 +223,6 @@ class Debugger:
     def step_session(self) -> StepSession:
         """Return a cursor that steps through the events."""
         return StepSession(self.recording)
-
-    @property
-    def links(self) -> Links:
-        """What led to what."""
-        if self._links is None:
-            self._links = Links(self.recording)
-        return self._links
 
     def _matching(
         self,
@@ -249,12 +236,13 @@ class Debugger:
         events = self.all(system=system)
         return Filter(where, event_type, equal).over(reversed(events) if backwards else events)
 
-    def _line_of(self, event: Event, event_type: Types) -> Links | None:
-        """Return the links if a line of work is asked for and the event is in one."""
+    def _line_of(self, event: Event, event_type: Types) -> Index | None:
+        """Return the index if a line of work is wanted and the event is in one."""
         types = types_of(event_type)
         if types is None or not all(name.startswith(_JOINED) for name in types):
             return None
-        return self.links if self.links.turn_of(event) is not None else None
+        index = self.recording.index
+        return index if index.turn_of_call(event) is not None else None
 
     def _index(self, event: object) -> int:
         """Return where an event stands; bookkeeping stands before all others, the run's end after them."""

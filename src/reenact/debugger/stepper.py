@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..errors import NoSuchEvent, UsageError
 from ..recording.call_tree import CallTree, ToolsAt
-from ..recording.lanes import MAIN, Lanes
+from ..recording.index import MAIN
 from ..recording.recording import Events, Recording
 from ..tracefile import run_files
 from ..tracefile import status as states
@@ -116,7 +116,6 @@ class Stepper:
         self.recording = self._load()
         self._size = self._bytes()
         self.events: Events = self.recording.events
-        self.lanes = Lanes(self.recording)
         self._tree: CallTree | None = None
         self._repeats = Repeats()
         self.tools = ToolsAt(self.recording)
@@ -132,14 +131,22 @@ class Stepper:
     def tree(self) -> CallTree:
         """Calls within calls; the first time this reads the whole run."""
         if self._tree is None:
-            self._tree = CallTree(self.recording, self.lanes)
+            self._tree = CallTree(self.recording)
         return self._tree
+
+    def lane_at(self, index: int) -> str:
+        """Return the lane of the event with this index."""
+        return self.recording.index.lane_at(index)
+
+    def turn_at(self, index: int) -> int:
+        """Return the number of the turn that an event belongs to; 0 before the first."""
+        return self.recording.index.turn_at(index)
 
     def caller(self, event: Event) -> Event | None:
         """Return where the call began that an event ends, or that led to the call it begins."""
         index = event.index or 0
-        begin = self.lanes.led_by(index, event)
-        if begin is None and (is_tool_begin(event) or self.lanes.of(index) != MAIN):
+        begin = self.recording.index.cause_at(index)
+        if begin is None and (is_tool_begin(event) or self.lane_at(index) != MAIN):
             call = self.tree.call_at(event)
             parent = self.tree.parent(call) if call is not None else None
             return None if parent is None else parent.event
@@ -167,10 +174,10 @@ class Stepper:
         """Go to the next event of this lane, or the one before."""
         if not self.events:
             return self._stay(direction)
-        lane, at = self.lanes.of(self.index), self.index + direction
+        lane, at = self.lane_at(self.index), self.index + direction
         while not self._is_beyond(at):
             self.progress(abs(at - self.index), len(self.events))
-            if self.lanes.of(at) == lane:
+            if self.lane_at(at) == lane:
                 return self._go(at)
             at += direction
         if at != self.index + direction:
@@ -228,9 +235,9 @@ class Stepper:
     def until(self, address: str | None = None) -> Move:
         """Go on to an address, or to the next turn of this lane; stops on the way count."""
         if address is None:
-            lane = self.lanes.of(self.event.index or 0)
+            lane = self.lane_at(self.event.index or 0)
             later = range(self.index + 1, len(self.events))
-            here = (at for at in later if is_turn_begin(self.events[at]) and self.lanes.of(at) == lane)
+            here = (at for at in later if is_turn_begin(self.events[at]) and self.lane_at(at) == lane)
             to = next(here, None)
             return self.run() if to is None else self.run(limit=to)
         to = self.resolve(address)

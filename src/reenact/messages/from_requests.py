@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..recording.calls import Call
+from ..recording.index import Index
 from ..wire import pairing
 from ..wire.messages import tool_results
 from ..wire.neutral import Outcome, ToolUse
-from .lanes import Lanes, has_request
-from .parts import RecordedRequest, read_answer, read_request
+from .parts import RecordedRequest, has_request, read_answer, read_request
 from .whole_values import Whole
 
 _AHEAD = 8
@@ -57,7 +57,7 @@ def why_cut(prefix: pairing.Prefix, length: int) -> str:
     return f"{reason}: cut to {prefix.length} of {length} messages"
 
 
-def with_answer(call: Call, request: RecordedRequest, lanes: Lanes, limit: int, report: Report) -> list[Any]:
+def with_answer(call: Call, request: RecordedRequest, index: Index, limit: int, report: Report) -> list[Any]:
     """Return the request's messages, then the answer and results recorded before the event ``limit``."""
     end = call.end
     if request.lost is not None or end is None or end.index is None or end.index >= limit:
@@ -72,12 +72,12 @@ def with_answer(call: Call, request: RecordedRequest, lanes: Lanes, limit: int, 
     if not uses:
         _report_choices(answer.choices, report)
         return request.messages + answer.messages
-    outcomes, unanswered = _outcomes(uses, lanes.tools(call), limit, report)
+    outcomes, unanswered = _outcomes(uses, index.tools_of(call), limit, report)
     if unanswered:
         more = f"no result for {', '.join(map(str, unanswered))}"
         report("cut", f"{more}: cut before the answer of call {_name(call)}")
         return request.messages
-    seen = _seen(uses, request, lanes.after(call, _AHEAD))
+    seen = _seen(uses, request, index.calls_after(call, _AHEAD))
     if seen:
         return request.messages + seen
     built = pairing.result_messages(request.provider, list(zip(uses, outcomes, strict=True)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .. import schema
 from ..recording.calls import Call
 from ..tracefile.event import Event
 from ..wire import reading
@@ -46,6 +47,14 @@ class Answer(NamedTuple):
     messages: list[dict[str, Any]]
     lost: str | None = None
     choices: int = 1
+
+
+def has_request(call: Call) -> bool:
+    """True if the request of a model call is recorded."""
+    begin = call.begin
+    if begin is None or begin.event_type != schema.MODEL_REQUEST:
+        return False
+    return begin.stored_fields.get("body") is not None or begin.is_partial
 
 
 def read_request(call: Call) -> RecordedRequest:

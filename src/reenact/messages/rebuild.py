@@ -17,8 +17,7 @@ from ..wire import convert
 from ..wire.providers import named
 from .from_requests import request_of, with_answer
 from .from_responses import Answers
-from .lanes import Lanes, has_request
-from .parts import RecordedRequest
+from .parts import RecordedRequest, has_request
 from .whole_values import placeholders
 
 HOLES = ("cut", "lost", "orphan", "no-request", "no-content")
@@ -186,7 +185,7 @@ class _Player:
         self.recording = recording
         self.prompt = prompt
         self.findings: list[Finding] = []
-        self.lanes = Lanes(recording)
+        self.index = recording.index
         self.has_requests = any(has_request(call) for call in recording.calls() if call.kind == MODEL)
         if self.has_requests and prompt is not None:
             self.report("prompt-unused", "the recorded requests have their own prompt; prompt= is not used")
@@ -196,7 +195,7 @@ class _Player:
 
     def after(self, limit: int) -> Messages:
         """Return the messages there were after so many events."""
-        call = self.lanes.at(limit - 1) if limit else None
+        call = self.index.model_call_of(self.recording.events[limit - 1]) if limit else None
         if not self.has_requests:
             return self._from_answers(limit, call)
         found = self._with_request(call)
@@ -209,7 +208,7 @@ class _Player:
         self._report_lane(found)
         request = request_of(found, self.report)
         messages = (
-            with_answer(found, request, self.lanes, limit, self.report) if found is call else request.messages
+            with_answer(found, request, self.index, limit, self.report) if found is call else request.messages
         )
         return _messages_of(messages, request)
 
@@ -217,7 +216,7 @@ class _Player:
         """Return the call, or the nearest before it in its lane whose request is recorded."""
         missing = 0
         while call is not None and not has_request(call):
-            call, missing = self.lanes.before(call), missing + 1
+            call, missing = next(iter(self.index.calls_before(call)), None), missing + 1
         if missing and call is not None:
             self.report(
                 "lost", "the newest answer was recorded without its request: cut to the request before it"
@@ -225,15 +224,15 @@ class _Player:
         return call
 
     def _report_lane(self, call: Call) -> None:
-        names = self.lanes.names()
+        names = self.index.lanes
         if len(names) > 1:
-            writer, lane = self.lanes.name(call)
+            writer, lane = call.event.writer, call.lane
             own = lane if len({each for each, _ in names}) == 1 else f"{lane} of writer {writer}"
             self.report("lane", f"the run has {len(names)} lanes side by side; this is {own}")
 
     def request_messages(self, call: Call) -> Messages:
         """Return what the model saw in a call, or in the one that led to a tool call."""
-        model = self.lanes.model_call(call)
+        model = call if call.kind == MODEL else call.asked_by
         if model is None:
             self.report("no-request", "no model call led to this one")
             return Messages([])

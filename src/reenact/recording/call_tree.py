@@ -13,7 +13,7 @@ from ..tracefile.event import Event
 from ..tracefile.line_heads import is_tool_begin, links_of
 from ..wire.json_values import canonical
 from .calls import MODEL, TOOL, Call
-from .lanes import MAIN, Lanes
+from .index import MAIN, Index
 from .recording import Recording
 
 _DEEPEST = 100
@@ -26,13 +26,13 @@ _MOST_OPEN = 1000
 class CallTree:
     """The calls of a recording by event, with their parents and children."""
 
-    def __init__(self, recording: Recording, lanes: Lanes) -> None:
+    def __init__(self, recording: Recording) -> None:
         self._of_index: dict[int, Call] = {}
         self._parents: dict[int, Call] = {}
         self._children: dict[int, list[Call]] = {}
         self.lane_calls: dict[str, list[Call]] = {}
         """Calls of each lane, lanes in order of appearance."""
-        _Planter(self, lanes).plant(recording.calls(derived=True))
+        _Planter(self, recording.index).plant(recording.calls(derived=True))
 
     def call_at(self, event: Event) -> Call | None:
         """Return the call that an event begins or ends."""
@@ -69,13 +69,11 @@ class CallTree:
 class _Planter:
     """Goes through the calls once in the order they began."""
 
-    def __init__(self, tree: CallTree, lanes: Lanes) -> None:
+    def __init__(self, tree: CallTree, index: Index) -> None:
         self._tree = tree
-        self._lanes = lanes
+        self._index = index
         self._lane_of: dict[int, str] = {}
         self._by_id: dict[str, Call] = {}
-        self._latest: dict[str, Call] = {}
-        """The latest model call of each lane."""
         self._open: list[Call] = []
         """Tool calls that may not have ended."""
         self._inside: dict[str, Call] = {}
@@ -89,20 +87,15 @@ class _Planter:
             if index is None:
                 continue
             parent = self._by_id.get(call.parent or "")
-            # A tool names no lane of its own.
-            inherits = call.kind == TOOL and parent is not None
-            lane = self._lane_of[id(parent)] if inherits else self._lanes.named(call.event, call.lane)
-            self._lane_of[id(call)] = lane
+            lane = self._lane_of[id(call)] = self._index.lane_of(call)
             self._tree.take_in(call, lane)
             if parent is None:
-                parent = self._latest.get(lane) if call.kind == TOOL else self._tool_around(lane, index)
+                parent = call.asked_by if call.kind == TOOL else self._tool_around(lane, index)
             if parent is not None:
                 self._tree.link(call, parent)
             if call.id is not None:
                 self._by_id[call.id] = call
-            if call.kind == MODEL:
-                self._latest[lane] = call
-            elif call.end is not call.begin:
+            if call.kind != MODEL and call.end is not call.begin:
                 self._open.append(call)
                 if len(self._open) > 2 * _MOST_OPEN:
                     self._open = self._open_at(index)[-_MOST_OPEN:]

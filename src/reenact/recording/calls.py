@@ -21,7 +21,10 @@ class Call:
     ``end`` is None while it runs, or for ever if the process died in it.
     """
 
-    __slots__ = ("attempt", "begin", "duration_ms", "end", "error", "id", "kind", "lane", "parent", "tool")
+    __slots__ = (
+        "asked_by", "attempt", "begin", "duration_ms", "end", "error", "id", "kind", "lane", "names_lane",
+        "parent", "tool",
+    )  # fmt: skip
 
     def __init__(self, kind: str, begin: Event | None, fields: dict[str, Any]) -> None:
         self.kind = kind
@@ -29,7 +32,11 @@ class Call:
         self.end: Event | None = None
         self.id = _text(fields.get("call"))
         self.parent = _text(fields.get("parent"))
-        self.lane = _text(fields.get("lane")) or "main"
+        self.asked_by: Call | None = None
+        """The model call that led to a tool; None for other calls, and where there is none."""
+        lane = _text(fields.get("lane"))
+        self.names_lane = lane is not None
+        self.lane = lane or "main"
         attempt = fields.get("attempt")
         self.attempt = attempt if type(attempt) is int else 1
         self.tool: str | None = None
@@ -175,9 +182,6 @@ class Joiner:
     def tool_begins(self, event: Event, fields: dict[str, Any], before: tuple[str, ErrorText] | None) -> None:
         call = Call(TOOL, event, fields)
         call.tool = tool_of(event.kind, fields)
-        asked_by = self.by_id.get(call.parent or "")
-        if asked_by is not None and "lane" not in fields:
-            call.lane = asked_by.lane
         if before is not None and event.kind == schema.TOOL_CALL and before[0] == call.tool:
             call.error = before[1]
         # tool_result of the first article does not name its tool: the latest begun is meant.
@@ -218,6 +222,7 @@ class Joiner:
         failed_before = call is not None and call.end is not None and call.end.kind == schema.ERROR
         if call is None or (call.end is not None and not failed_before) or call.kind != kind:
             call = Call(kind, None, fields)  # its begin is lost
+            call.end = event
             call.tool = tool_of(event.kind, fields) if kind == TOOL else None
             self.began(call)
         call.close(event, fields)
@@ -225,18 +230,42 @@ class Joiner:
 
 
 class _AllCalls(Joiner):
+    """Keeps the calls, and finds the model call that led to each tool: see ``index`` for the rules."""
+
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[Call] = []
+        self._latest: dict[tuple[str | None, str | None], Call] = {}
+        """The latest model call of each lane, each writer and the run."""
+        self._named: dict[str, Call] = {}
+        """The latest call of each id."""
 
     def began(self, call: Call) -> None:
         self.calls.append(call)
+        writer = call.event.writer
+        if call.kind == MODEL:
+            for key in ((writer, call.lane), (writer, None), (None, None)):
+                self._latest[key] = call
+        elif call.kind == TOOL:
+            self._find_model_call(call, writer)
+        if call.id is not None:
+            self._named[call.id] = call
+
+    def _find_model_call(self, call: Call, writer: str) -> None:
+        latest = self._latest
+        parent = self._named.get(call.parent) if call.parent is not None else None
+        linked = parent if parent is None or parent.kind == MODEL else parent.asked_by
+        near = latest.get((writer, call.lane)) or latest.get((writer, None))
+        call.asked_by = linked or near or latest.get((None, None))
+        source = linked or near
+        if source is not None and not call.names_lane:
+            call.lane = source.lane
 
 
 def group_turns(calls: Iterable[Call]) -> list[Turn]:
-    """Return the turns in order; a tool goes with the model call that asked for it."""
+    """Return the turns of joined calls in order; a tool goes with the model call that led to it."""
     turns: list[Turn] = []
-    by_call: dict[str, Turn] = {}
+    by_call: dict[int, Turn] = {}
     in_lane: dict[tuple[str, str], Turn] = {}
     for call in calls:
         lane = call.event.writer, call.lane  # processes run side by side even where both say main
@@ -247,12 +276,9 @@ def group_turns(calls: Iterable[Call]) -> list[Turn]:
                 turns.append(turn)
             else:
                 turn.attempts.append(call)
-            if call.id is not None:
-                by_call[call.id] = turn
-        elif call.kind == TOOL:
-            turn = by_call.get(call.parent or "") or in_lane.get(lane) or (turns[-1] if turns else None)
-            if turn is not None:
-                turn.tools.append(call)
+            by_call[id(call)] = turn
+        elif call.kind == TOOL and call.asked_by is not None:
+            by_call[id(call.asked_by)].tools.append(call)
     return turns
 
 

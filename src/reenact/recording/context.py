@@ -15,7 +15,6 @@ from ..tracefile.line_heads import base_kind, links_of
 from ..wire import reading
 from ..wire.messages import tool_results
 from ..wire.reading import SYSTEM, TOOLS, system_text, tool_names
-from .lanes import Lanes
 from .origins import Origin, Origins, common_prefix
 from .recording import Recording
 
@@ -70,7 +69,7 @@ class Delta(NamedTuple):
     parts: list[Part]
 
 
-def context_of(recording: Recording, lanes: Lanes, event: Event) -> Context | None:
+def context_of(recording: Recording, event: Event) -> Context | None:
     """Return the context of the request that led to an event; None if there is none."""
     request = recording.request_before(event)
     if request is None:
@@ -83,7 +82,7 @@ def context_of(recording: Recording, lanes: Lanes, event: Event) -> Context | No
         for key in keys
         if (value := body.get(key))
     ]
-    origins = Origins(recording, lanes).of(request)
+    origins = Origins(recording).of(request)
     said = [
         Part(number, role_of(message), message, reading.text(message), _size(message), origins[number])
         for number, message in enumerate(recording.context_at(request))
@@ -92,12 +91,12 @@ def context_of(recording: Recording, lanes: Lanes, event: Event) -> Context | No
     return Context(request, parts, _tokens(recording, request), sum(part.size for part in parts))
 
 
-def delta_of(recording: Recording, lanes: Lanes, event: Event) -> Delta | None:
+def delta_of(recording: Recording, event: Event) -> Delta | None:
     """Return what is new in the request that led to an event, compared with the lane's previous one."""
-    context = context_of(recording, lanes, event)
+    context = context_of(recording, event)
     if context is None:
         return None
-    previous = Origins(recording, lanes).previous(context.request)
+    previous = Origins(recording).previous(context.request)
     if previous is None:
         return Delta(context, None, 0, 0, [], context.messages)
     before, now = recording.context_at(previous), recording.context_at(context.request)

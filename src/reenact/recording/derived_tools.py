@@ -240,6 +240,7 @@ class DerivedCall(Call):
     def __init__(self, asked: Asked, by: Call, result: ToolResult | None, told: Event | None) -> None:
         assert by.end is not None
         super().__init__(TOOL, by.end, {"parent": by.id, "lane": by.lane})
+        self.asked_by = by
         self.tool = asked.name or None
         self.order = asked.order
         self._provider = asked.provider

@@ -14,7 +14,6 @@ from ..tracefile.event import Event
 from ..tracefile.line_heads import base_kind, is_turn_begin, links_of
 from ..wire import reading
 from ..wire.messages import tool_results
-from .lanes import Lanes
 from .recording import Recording
 
 _LINKS = 5000
@@ -41,9 +40,8 @@ class Origin(NamedTuple):
 class Origins:
     """Finds the origins of messages in one recording."""
 
-    def __init__(self, recording: Recording, lanes: Lanes) -> None:
+    def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._lanes = lanes
         self._looks = _LOOKS + recording.count()
 
     def of(self, request: Event) -> list[Origin]:
@@ -74,9 +72,10 @@ class Origins:
 
     def _earlier(self, request: Event) -> Iterator[Event]:
         """Yield the requests before this one in its lane, nearest first."""
-        lane = self._lanes.of(request.index or 0)
+        index = self._recording.index
+        lane = index.lane_at(request.index or 0)
         for event in self._before(request):
-            if base_kind(event) == schema.MODEL_REQUEST and self._lanes.of(event.index or 0) == lane:
+            if base_kind(event) == schema.MODEL_REQUEST and index.lane_at(event.index or 0) == lane:
                 yield event
 
     def _below(self, link: Event) -> tuple[int, list[Any], Event | None]:

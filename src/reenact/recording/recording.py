@@ -25,10 +25,14 @@ from ..tracefile.status import status_of
 from . import full_pass
 from .calls import Call, Turn, join_calls, join_known
 from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
+from .index import Index
 
 _OFFSET = (1 << PLACE_BITS) - 1
 _OFF = 16
 """Lines around its place among which a step is sought."""
+
+SMALL_EVENTS, SMALL_BYTES = 5_000, 8 << 20
+"""A run up to this size is read whole without a noticeable wait."""
 
 
 class Recording:
@@ -149,6 +153,29 @@ class Recording:
         return [root, *(name for name in names if name != root)] if root is not None else names
 
     @property
+    def first_writer(self) -> str | None:
+        """The writer that began the run; None for a file without any event."""
+        return next(iter(self.writers), None)
+
+    @cached_property
+    def is_small(self) -> bool:
+        """True if all of it can be read without a noticeable wait."""
+        if self.count() > SMALL_EVENTS:
+            return False
+        paths = [source.path for source in self.shelf.sources]
+        return sum(os.path.getsize(path) for path in paths if os.path.exists(path)) <= SMALL_BYTES
+
+    @cached_property
+    def index(self) -> Index:
+        """Which call, turn, lane and request each event belongs to."""
+        return Index(self)
+
+    @property
+    def has_joined(self) -> bool:
+        """True once the calls were joined, which reads all of the run."""
+        return self._calls is not None
+
+    @property
     def totals(self) -> Totals:
         """Exact sums over all events; for a large file this reads all of it once."""
         if self._execution.totals is None:
@@ -177,7 +204,7 @@ class Recording:
 
     def turns(self, *, derived: bool = False) -> list[Turn]:
         """Return the turns; turn n is element n - 1."""
-        return turns_of(self.calls(), self._derived if derived else ())
+        return turns_of(self.calls(), self._derived) if derived else list(self.index.turns)
 
     @cached_property
     def _derived(self) -> list[DerivedCall]:
@@ -203,10 +230,8 @@ class Recording:
 
     def at_step(self, step: int, writer: str | None = None) -> Event | None:
         """Return a writer's event by its step; the first writer's unless told."""
-        writers = self.writers
-        if writer is None and not writers:
-            return None
-        position = self._execution.find(writers[0] if writer is None else writer, step)
+        writer = self.first_writer if writer is None else writer
+        position = None if writer is None else self._execution.find(writer, step)
         if position is None:
             return None
         event = self._event(position)
@@ -238,20 +263,8 @@ class Recording:
         return next((body[key] for key in schema.LISTS if type(body.get(key)) is list), [])
 
     def request_before(self, event: Event) -> Event | None:
-        """Return the request that led to an event: by its links, else the nearest one before it."""
-        if event.event_type == schema.MODEL_REQUEST:
-            return event
-        for call in (event.call, event.parent):
-            if type(call) is str and (request := self.request_of(call)) is not None:
-                return request
-        own = (call.parent for call in self.calls() if call.id is not None and call.id == event.call)
-        asked = next(own, None)
-        if asked is not None and (request := self.request_of(asked)) is not None:
-            return request
-        for index in range((event.index or 0) - 1, -1, -1):
-            if self.events[index].event_type == schema.MODEL_REQUEST:
-                return self.events[index]
-        return None
+        """Return the request that led to an event; None if there is none, or it is not recorded."""
+        return self.index.request_of(event)
 
     def _event(self, position: int) -> Event:
         place = self._execution.places[position]

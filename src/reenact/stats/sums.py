@@ -359,7 +359,7 @@ def stats_of(recording: Recording, events: Iterable[Event] | None = None) -> Run
     from ..money.prices import Book
 
     gatherer = Gatherer(recording.path, recording.run_id, Book.open())
-    gatherer.root = next(iter(recording.writers), None)
+    gatherer.root = recording.first_writer
     for event in recording.lines if events is None else events:
         gatherer.take(event)
     return gatherer.finish(len(recording.findings), is_whole=events is None)

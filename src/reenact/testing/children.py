@@ -42,7 +42,7 @@ class Children:
         if len(tape.recording.writers) < 2:
             return None
         os.makedirs(self._scratch, exist_ok=True)
-        return Shared(Claims(claims_path(self._scratch)), calls, None, tape.recording.writers[0])
+        return Shared(Claims(claims_path(self._scratch)), calls, None, tape.recording.first_writer)
 
     def plan(self, tape: Tape, **given: Any) -> Plan:
         """Return what they are told of the recording."""

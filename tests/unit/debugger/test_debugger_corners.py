@@ -35,7 +35,7 @@ def asked(call: str, *messages: dict[str, Any], **fields: Any) -> tuple[str, dic
 
 def test_a_lane_whose_name_is_escaped_in_the_file_is_told_as_it_is(tmp_path: Path) -> None:
     stepper = opened(tmp_path, [asked("a1", said("user", "hi"), lane='Über "x"')])
-    assert stepper.lanes.of(0) == 'Über "x"'
+    assert stepper.lane_at(0) == 'Über "x"'
 
 
 def test_a_pattern_is_sought_in_the_words_not_in_their_escapes(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_what_is_new_in_a_retry_is_what_was_new_in_its_turn(tmp_path: Path) -> N
             asked("a3", *more, attempt=2),
         ],
     )
-    delta = delta_of(stepper.recording, stepper.lanes, stepper.events[4])
+    delta = delta_of(stepper.recording, stepper.events[4])
     assert delta is not None and delta.previous == stepper.events[0]
     assert [part.text for part in delta.parts] == ["yes?", "more"]
 
@@ -101,7 +101,7 @@ def test_many_messages_of_unknown_origin_are_not_sought_for_ever(
         return fetch(position)
 
     monkeypatch.setattr(stepper.recording, "_event", counting)
-    context = context_of(stepper.recording, stepper.lanes, stepper.events[200])
+    context = context_of(stepper.recording, stepper.events[200])
     assert context is not None and {part.origin.how for part in context.messages if part.origin} == {
         "request"
     }
@@ -143,14 +143,14 @@ GEMINI = {
 @pytest.mark.parametrize("body", [BEDROCK, GEMINI])
 def test_tools_are_named_whoever_offers_them(tmp_path: Path, body: dict[str, Any]) -> None:
     stepper = opened(tmp_path, [("model.request", {"call": "a1", "body": body})])
-    context = context_of(stepper.recording, stepper.lanes, stepper.events[0])
+    context = context_of(stepper.recording, stepper.events[0])
     assert context is not None and context.parts[0].text == "search, book"
 
 
 def test_the_result_of_a_tool_comes_from_where_it_was_recorded_in_bedrocks_shape(tmp_path: Path) -> None:
     result = {"call": "t1", "tool": "search", "tool_id": "u1", "error": None, "result": "found"}
     stepper = opened(tmp_path, [("tool.result", result), ("model.request", {"call": "a1", "body": BEDROCK})])
-    context = context_of(stepper.recording, stepper.lanes, stepper.events[1])
+    context = context_of(stepper.recording, stepper.events[1])
     assert context is not None and context.messages[2].origin == Origin([stepper.events[0]], "tool")
 
 

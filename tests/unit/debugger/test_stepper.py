@@ -50,9 +50,9 @@ def test_the_end_of_a_lane_is_not_the_end_of_the_trace(team):
 
 
 def test_every_event_has_a_lane_and_a_turn(team):
-    lanes = [team.lanes.of(index) for index in range(len(team.events))]
+    lanes = [team.lane_at(index) for index in range(len(team.events))]
     assert lanes == ["main"] * 3 + ["researcher"] * 6 + ["main"] * 5
-    turns = [team.lanes.turn(index) for index in range(len(team.events))]
+    turns = [team.turn_at(index) for index in range(len(team.events))]
     assert turns == [1, 1, 1, 2, 2, 2, 2, 3, 3, 1, 4, 4, 4, 4]
 
 
@@ -60,7 +60,7 @@ def test_turns_are_those_of_the_recording(team):
     for turn in team.recording.turns():
         for call in (*turn.attempts, *turn.tools):
             for event in (call.begin, call.end):
-                assert team.lanes.turn(event.index) == turn.number
+                assert team.turn_at(event.index) == turn.number
 
 
 def test_out_goes_to_the_end_of_the_call_begun_here_then_of_the_one_around(team):
@@ -314,7 +314,7 @@ def test_marks_stay_with_their_events_when_another_process_writes_before_them(tm
     assert stepper.refresh()
     assert len(stepper.events) == 3 and stepper.event.kind == "model.response"
     stepper.go("first")
-    assert stepper.lanes.of(stepper.index) == "p77aa" and stepper.event.text == "from a child"
+    assert stepper.lane_at(stepper.index) == "p77aa" and stepper.event.text == "from a child"
     assert stepper.go("@answer").moved and stepper.event.kind == "model.response"
 
 
@@ -344,14 +344,14 @@ def test_the_context_says_where_each_message_came_from(tmp_path):
     tap.record_model_response(answer | {"usage": {"input_tokens": 90, "output_tokens": 5}}, call=call)  # 9
     tap.close()
     stepper = stepper_of(tmp_path / "a.jsonl")
-    context = context_of(stepper.recording, stepper.lanes, stepper.events[-1])
+    context = context_of(stepper.recording, stepper.events[-1])
     assert [(part.number, part.role) for part in context.parts] == [
         (None, "system"), (0, "user"), (1, "assistant"), (2, "tool"), (3, "user"),
     ]  # fmt: skip
     origins = [(part.origin.how, [e.step for e in part.origin.events]) for part in context.messages]
     assert origins == [("request", [2]), ("answer", [3]), ("tool", [5, 7]), ("request", [8])]
     assert context.tokens == 90 and abs(sum(map(context.share, context.parts)) - 1) < 1e-9
-    delta = delta_of(stepper.recording, stepper.lanes, stepper.events[-1])
+    delta = delta_of(stepper.recording, stepper.events[-1])
     assert (delta.kept, delta.gone, [part.number for part in delta.parts]) == (1, 0, [1, 2, 3])
 
 
@@ -374,7 +374,7 @@ def test_origins_are_told_by_comparing_where_requests_are_stored_whole(tmp_path)
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
     stepper = stepper_of(tmp_path / "a.jsonl")
-    context = context_of(stepper.recording, stepper.lanes, stepper.events[2])
+    context = context_of(stepper.recording, stepper.events[2])
     origins = [(part.origin.how, [e.index for e in part.origin.events]) for part in context.messages]
     assert origins == [("request", [0]), ("answer", [1]), ("request", [2])]
 
@@ -383,8 +383,8 @@ def test_a_run_without_a_model_call_has_no_context(tmp_path):
     with reenact.Trace(tmp_path / "a.jsonl") as trace:
         trace.step("note", text="hello")
     stepper = stepper_of(tmp_path / "a.jsonl")
-    assert context_of(stepper.recording, stepper.lanes, stepper.event) is None
-    assert delta_of(stepper.recording, stepper.lanes, stepper.event) is None
+    assert context_of(stepper.recording, stepper.event) is None
+    assert delta_of(stepper.recording, stepper.event) is None
 
 
 def test_an_empty_run_says_so(tmp_path):

@@ -176,11 +176,11 @@ class SteppingMachine(RuleBasedStateMachine):
         assert self.stepper.index == self.at
         if self.rows:
             assert self.stepper.event.kind == self.rows[self.at]["kind"]
-            assert self.stepper.lanes.of(self.at) == self.rows[self.at]["lane"]
+            assert self.stepper.lane_at(self.at) == self.rows[self.at]["lane"]
             asked = itertools.accumulate(row["kind"] == "model.request" for row in self.rows)
             row = self.rows[self.at]
             if row["kind"] in ("model.request", "note"):
-                assert self.stepper.lanes.turn(self.at) == list(asked)[self.at]
+                assert self.stepper.turn_at(self.at) == list(asked)[self.at]
 
 
 TestStepping = SteppingMachine.TestCase

@@ -16,10 +16,10 @@ from ...tracefile.text import age, arguments, count, moment, plain, short_json
 from ...wire.json_values import mapping, mappings
 from .. import runs
 from ..output import Output
-from ..view.ending import ending, failed_at, first_writer, open_calls, show_ending, show_pointers
+from ..view.ending import ending, failed_at, open_calls, show_ending, show_pointers
 from ..view.event_line import event_dict, event_lines
-from ..view.events import TurnNumbers, events_of, print_events, show_events
-from ..view.selection import Block, Story, abridged, is_small, only, tell
+from ..view.events import events_of, print_events, show_events, with_turns
+from ..view.selection import Block, Story, abridged, only, tell
 from ..view.totals import bill_of, show_totals, totals_dict
 from ..view.turns import Turns
 
@@ -79,7 +79,7 @@ def _show_event(recording: Recording, text: str, as_json: bool, out: Output) -> 
     if as_json:
         out.json_line(event.payload)
         return
-    for line in event_lines(event, out, root=first_writer(recording), started=recording.started):
+    for line in event_lines(event, out, root=recording.first_writer, started=recording.started):
         out.line(line)
     out.pretty(event.payload)
 
@@ -100,7 +100,7 @@ def _show(
     _show_identity(recording, out)
     out.line()
     if flat and chosen is not None:
-        print_events(events_of(chosen, recording), chosen.number - 1, recording, out)
+        print_events(events_of(chosen, recording), recording, out)
     elif flat:
         show_events(recording, out, everything=everything)
     else:
@@ -128,7 +128,7 @@ def _show_ending(recording: Recording, story: Story, typed: Sequence[str], out: 
         return None
     block = story.block_of(failure)
     number = block.number if block is not None else 0
-    show_pointers(failure, number, typed, first_writer(recording), out)
+    show_pointers(failure, number, typed, recording.first_writer, out)
     return number
 
 
@@ -177,7 +177,7 @@ def _show_processes(recording: Recording, out: Output) -> None:
 
 def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> None:
     story = tell(recording, everything=True) if _needs_story(recording, args) else None
-    ledger, root = Ledger(), first_writer(recording)
+    ledger, root = Ledger(), recording.first_writer
     out.json_line(
         {
             "run": recording.run_id,
@@ -204,14 +204,13 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
             if block.turn is not None:
                 out.json_line(turn_dict(block, ledger, root))
         return
-    numbers = TurnNumbers(0 if chosen is None else chosen.number - 1)
     shown: Sequence[Event] = recording.lines if chosen is None else events_of(chosen, recording)
-    for event in shown:
-        out.json_line(event_dict(event, numbers.of(event), root))
+    for event, number in with_turns(shown, recording):
+        out.json_line(event_dict(event, number, root))
 
 
 def _needs_story(recording: Recording, args: argparse.Namespace) -> bool:
-    return args.turns or args.turn is not None or is_small(recording)
+    return args.turns or args.turn is not None or recording.is_small
 
 
 def _descent(recording: Recording) -> str:

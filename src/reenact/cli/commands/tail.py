@@ -106,7 +106,7 @@ class _Tail:
     def print_last(self, recording: Recording) -> None:
         """Print the last of what is there already."""
         self._run = recording.run_id
-        self._root = next(iter(recording.writers), None)
+        self._root = recording.first_writer
         self._start = recording.start.stored_fields if recording.start is not None else None
         self._started = recording.started
         number = max(self._args.n, 0)

@@ -107,7 +107,7 @@ def _words(session: Session, verb: str) -> Iterable[str]:
     if verb in _POINTS:
         yield from _nearby(session)
     if verb in _PLACES:
-        yield f"turn:{session.stepper.lanes.turn(session.stepper.index)}"
+        yield f"turn:{session.stepper.turn_at(session.stepper.index)}"
     if verb in _NUMBERS:
         yield from (str(point.number) for point in session.stepper.stops)
     if verb in _FIELDS or verb in _POINTS:
@@ -120,7 +120,7 @@ def _nearby(session: Session) -> Iterable[str]:
     for index in around:
         event = stepper.events[index]
         yield from (f"tool:{name}" for name in stepper.tools.names(event))
-        yield f"lane:{stepper.lanes.of(index)}"
+        yield f"lane:{stepper.lane_at(index)}"
 
 
 def _paths(session: Session) -> Iterable[str]:

@@ -22,7 +22,7 @@ def _where(session: Session, argument: str) -> None:
     nothing("w", argument)
     stepper, view = session.stepper, session.view
     event, index = stepper.event, stepper.index
-    lane, turn = stepper.lanes.of(index), stepper.lanes.turn(index)
+    lane, turn = stepper.lane_at(index), stepper.turn_at(index)
     when = offset_text(event.timestamp, stepper.recording.started)
     in_turn = f"turn {turn}" if turn else "outside any turn"
     place = f"{in_turn}, lane {lane}, event {view.address(event)} ({index + 1:,} of {len(stepper.events):,})"
@@ -85,7 +85,7 @@ def _whole(session: Session, argument: str) -> None:
 def _lanes(session: Session, argument: str) -> None:
     nothing("lanes", argument)
     stepper, address = session.stepper, session.view.address
-    here = stepper.lanes.of(stepper.index) if stepper.events else None
+    here = stepper.lane_at(stepper.index) if stepper.events else None
     rows: list[tuple[Any, ...]] = []
     for lane, calls in stepper.tree.lane_calls.items():
         ends = [call.end or call.event for call in calls]

@@ -69,7 +69,7 @@ def _messages(value: Any) -> Any:
 def _begin(session: Session) -> Event:
     """Return the event the current call began with."""
     stepper, event = session.stepper, session.stepper.event
-    begin = stepper.lanes.led_by(stepper.index) if event.event_type in _ENDS else None
+    begin = stepper.recording.index.cause_at(stepper.index) if event.event_type in _ENDS else None
     return event if begin is None or event.args is not None else stepper.events[begin]
 
 
@@ -98,7 +98,7 @@ def _result(session: Session, argument: str) -> None:
 
 
 def _context(session: Session, argument: str) -> None:
-    context = context_of(session.stepper.recording, session.stepper.lanes, session.stepper.event)
+    context = context_of(session.stepper.recording, session.stepper.event)
     if context is None:
         session.view.note(NO_MODEL_CALL)
     elif argument:
@@ -142,7 +142,7 @@ def _source(session: Session, origin: Origin) -> str:
 
 def _delta(session: Session, argument: str) -> None:
     nothing("delta", argument)
-    delta = delta_of(session.stepper.recording, session.stepper.lanes, session.stepper.event)
+    delta = delta_of(session.stepper.recording, session.stepper.event)
     if delta is None:
         session.view.note(NO_MODEL_CALL)
         return

@@ -13,11 +13,10 @@ from typing import Any
 from ...debugger.breakpoints import Breakpoint
 from ...debugger.stepper import Move, Stepper
 from ...debugger.stops import Reason
-from ...recording.lanes import MAIN
+from ...recording.index import MAIN
 from ...tracefile.event import Event
 from ...tracefile.text import clean, cut, pad, pretty_json, short_json, width_of
 from ..output import Cell, Output
-from ..view.ending import first_writer
 from ..view.event_line import _STYLES, address, describe, event_dict, offset_text
 
 _NARROW = 60
@@ -73,10 +72,10 @@ class View:
     def _show(self, events: Iterable[Event], shown: _Heading | None) -> _Heading | None:
         for event in events:
             index = event.index or 0
-            heading = self.stepper.lanes.turn(index), self.stepper.lanes.of(index)
+            heading = self.stepper.turn_at(index), self.stepper.lane_at(index)
             if heading != shown:
                 shown = heading
-                if self.stepper.lanes.has_turns or heading[1] != MAIN:
+                if self.stepper.recording.index.has_turns or heading[1] != MAIN:
                     self.out.line(self.out.paint(_heading(*heading), "bold"))
             for line in self.event_lines(event):
                 self.out.line(line)
@@ -106,7 +105,7 @@ class View:
 
     def address(self, event: Event) -> str:
         """Return how to name an event."""
-        return address(event, first_writer(self.stepper.recording))
+        return address(event, self.stepper.recording.first_writer)
 
     def _address_width(self) -> int:
         several = len(self.stepper.recording.writers) > 1
@@ -252,8 +251,8 @@ class JsonView(View):
     def event_dict(self, event: Event) -> dict[str, Any]:
         """Return what a line says of an event."""
         index = event.index or 0
-        told = event_dict(event, self.stepper.lanes.turn(index), first_writer(self.stepper.recording))
-        lane = self.stepper.lanes.of(index)
+        told = event_dict(event, self.stepper.turn_at(index), self.stepper.recording.first_writer)
+        lane = self.stepper.lane_at(index)
         return {**told, "index": event.index, "lane": lane, "here": index == self.stepper.index}
 
     def fact(self, name: str, text: str) -> None:

@@ -48,7 +48,7 @@ def open_calls(recording: Recording, near_end: Sequence[Call] | None = None) -> 
     if died_without_a_word(recording) or not calls:
         return calls
     ended = {event.writer for event in recording.lines[-_LOOK_BACK:] if event.kind == schema.PROC_END}
-    return [call for call in calls if call.event.writer not in {*ended, first_writer(recording)}]
+    return [call for call in calls if call.event.writer not in {*ended, recording.first_writer}]
 
 
 def _asked_last(calls: Sequence[Call]) -> list[DerivedCall]:
@@ -70,11 +70,6 @@ def died_without_a_word(recording: Recording) -> bool:
         return True
     fields = end.stored_fields
     return fields.get("by") == "supervisor" and "dropped" not in fields
-
-
-def first_writer(recording: Recording) -> str | None:
-    """Return the writer that began the run; None for a file without any event."""
-    return next(iter(recording.writers), None)
 
 
 _SEEN = {
@@ -116,7 +111,7 @@ def ending(recording: Recording) -> dict[str, Any]:
     """Return how the run ended, for ``--json``."""
     status = recording.status
     error = ending_error(recording)
-    calls, root = open_calls(recording), first_writer(recording)
+    calls, root = open_calls(recording), recording.first_writer
     return {
         "status": status,
         "exit": recording.end.exit if recording.end is not None else None,
@@ -148,7 +143,7 @@ def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> Non
         words.append(error_text(error))
     elif status in _SAYS and (not cut_short or not calls):
         words.append(_SAYS[status])
-    words += [inside(call, status, first_writer(recording)) for call in calls[-4:]]
+    words += [inside(call, status, recording.first_writer) for call in calls[-4:]]
     code = _exit_text(recording.end)
     if code:
         words.append(code)

@@ -1,26 +1,23 @@
 """Which turns of a run to tell: all of a short one, the two ends of a long one.
 
-A run up to ``WHOLE_EVENTS`` and ``WHOLE_BYTES`` is read whole. Of a larger one only a window at either
+A small run (``Recording.is_small``) is read whole. Of a larger one only a window at either
 end is parsed, so that a run of any size is shown at once; sums that need all of it are then left out.
 """
 
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...errors import NoSuchEvent
-from ...recording.calls import MODEL, TOOL, Call, Turn, join_calls
+from ...recording.calls import TOOL, Call, Turn, join_calls
 from ...recording.derived_tools import turns_of
-from ...recording.lanes import lane_name
-from ...recording.recording import Recording
+from ...recording.index import MAIN, Index
+from ...recording.recording import SMALL_BYTES, Recording
 from ...tracefile.event import Event
 from ...tracefile.text import count, plain
-from .ending import first_writer
 
-WHOLE_EVENTS, WHOLE_BYTES = 5_000, 8 << 20
 _HEAD, _TAIL = 400, 2_000
 """Events parsed at either end of a larger run; the tail also tells what it died inside of."""
 
@@ -45,6 +42,7 @@ class Block(NamedTuple):
     """A few turns before it in its lane, the latest first."""
     after: Turn | None = None
     """The turn after it in its lane."""
+    lane: str = MAIN
     is_far: bool = False
     """True in the tail of a large run: its requests build on a chain too long to be followed."""
     skipped: int = 0
@@ -75,38 +73,30 @@ def _has(call: Call | int, event: Event) -> bool:
     return isinstance(call, Call) and event in (call.begin, call.end)
 
 
-def is_small(recording: Recording) -> bool:
-    """True if a run can be read whole in no time."""
-    if recording.count() > WHOLE_EVENTS:
-        return False
-    sizes = [
-        os.path.getsize(source.path) for source in recording.shelf.sources if os.path.exists(source.path)
-    ]
-    return sum(sizes) <= WHOLE_BYTES
-
-
 def tell(recording: Recording, *, everything: bool = False) -> Story:
     """Return the blocks of a run; of a large one those near its two ends."""
-    root = first_writer(recording)
-    if everything or is_small(recording):
-        calls = recording.calls()
-        blocks = _blocks(calls, recording.turns(derived=True), range(recording.count()), root)
-        return Story(blocks, calls, True, _lanes(calls, root))
+    if everything or recording.is_small:
+        turns = recording.turns(derived=True)
+        blocks = _blocks(recording, recording.index, turns, range(recording.count()))
+        return Story(blocks, recording.calls(), True, _lanes(recording.index))
     total = recording.count()
     start = _tail_start(recording)
     if start == 0:  # few events, but large ones
-        calls = join_calls(recording.events)
-        blocks = _blocks(calls, turns_of(calls), range(total), root)
-        return Story([block._replace(is_far=True) for block in blocks], calls, False, _lanes(calls, root))
+        whole = _part(recording, join_calls(recording.events))
+        blocks = _blocks(recording, whole, whole.turns, range(total))
+        far = [block._replace(is_far=True) for block in blocks]
+        return Story(far, list(whole.calls), False, _lanes(whole))
     stop = min(_HEAD, start)
-    head_calls, tail_calls = join_calls(recording.events[:stop]), join_calls(recording.events[start:])
-    head = _blocks(head_calls, turns_of(head_calls), range(stop), root)
+    first = _part(recording, join_calls(recording.events[:stop]))
+    head = _blocks(recording, first, first.turns, range(stop))
+    tail_calls = join_calls(recording.events[start:])
     turns = turns_of(tail_calls)
     while turns and _is_torn(turns[0]):
         del turns[0]
     for back, turn in enumerate(reversed(turns)):
         turn.number = recording.tot["turns"] - back
-    tail = _blocks(tail_calls, turns, range(start, total), root)
+    last = Index(recording, tail_calls, turns)
+    tail = _blocks(recording, last, turns, range(start, total))
     if turns:
         tail = [block._replace(is_far=True) for block in tail if block.turn is not None]
     if head[-1].turn is not None:
@@ -114,14 +104,19 @@ def tell(recording: Recording, *, everything: bool = False) -> Story:
     elif not turns:
         items = [*head[0].items, *(item for block in tail for item in block.items)]
         head, tail = [Block(None, 0, items, skipped=start - stop)], []
-    return Story([*head, *tail], tail_calls, False, _lanes([*head_calls, *tail_calls], root))
+    return Story([*head, *tail], tail_calls, False, list(dict.fromkeys([*_lanes(first), *_lanes(last)])))
+
+
+def _part(recording: Recording, calls: list[Call]) -> Index:
+    """Return the index of a part of a run, read without the rest."""
+    return Index(recording, calls, turns_of(calls))
 
 
 def _tail_start(recording: Recording) -> int:
     """Return the event with which the tail begins: not too many to the end, nor too many bytes."""
     total = recording.count()
     start = max(0, total - _TAIL)
-    while total - start > _FEW and _bytes_after(recording.events[start]) > WHOLE_BYTES:
+    while total - start > _FEW and _bytes_after(recording.events[start]) > SMALL_BYTES:
         start += (total - start) // 2
     return start
 
@@ -137,45 +132,34 @@ def _is_torn(turn: Turn) -> bool:
     return call.attempt > 1 or call.begin is None
 
 
-def lane_of(call: Call, root: str | None) -> str:
-    """Return the lane of a call as it is named in a run of several processes."""
-    return lane_name(call.lane, call.event.writer, root)
+def _lanes(index: Index) -> list[str]:
+    return list(dict.fromkeys(index.lane_of(calls[0]) for calls in index.lanes.values()))
 
 
-def _lanes(calls: Sequence[Call], root: str | None) -> list[str]:
-    return list(dict.fromkeys(lane_of(call, root) for call in calls if call.kind == MODEL))
-
-
-def _blocks(calls: Sequence[Call], turns: Sequence[Turn], indexes: range, root: str | None) -> list[Block]:
+def _blocks(recording: Recording, index: Index, turns: Sequence[Turn], indexes: range) -> list[Block]:
     """Return the turns in order with the tools and other events that go with each."""
-    neighbours = _neighbours(turns, root)
-    blocks = [Block(None, 0, [])]
-    blocks += [Block(turn, turn.number, list(turn.tools), *neighbours[turn.number]) for turn in turns]
-    taken, told = set(), {id(call) for turn in turns for call in (*turn.attempts, *turn.tools)}
-    for call in calls:
-        taken |= {event.index for event in (call.begin, call.end) if event is not None}
-        if call.kind == TOOL and id(call) not in told:
-            blocks[0].items.append(call)
-    starts = [turn.request.index or 0 for turn in turns]
-    for index in indexes:
-        if index not in taken:
-            blocks[bisect_right(starts, index)].items.append(index)
-    for block in blocks:
+    outside = Block(None, 0, [])
+    blocks = {
+        turn.number: Block(
+            turn,
+            turn.number,
+            list(turn.tools),
+            index.turns_before(turn, _NEAR),
+            index.turn_after(turn),
+            lane=index.lane_of(turn.call),
+        )
+        for turn in turns
+    }
+    shown = {id(call) for turn in turns for call in (*turn.attempts, *turn.tools)}
+    outside.items.extend(call for call in index.calls if call.kind == TOOL and id(call) not in shown)
+    for at in indexes:
+        event = recording.events[at]
+        if index.call_of(event) is None:
+            turn = index.turn_of(event)
+            (outside if turn is None else blocks[turn.number]).items.append(at)
+    for block in (outside, *blocks.values()):
         block.items.sort(key=_order)
-    return blocks if blocks[0].items else blocks[1:]
-
-
-def _neighbours(turns: Sequence[Turn], root: str | None) -> dict[int, tuple[list[Turn], Turn | None]]:
-    """Return the turns before and after each turn in its lane, by its number."""
-    found: dict[int, tuple[list[Turn], Turn | None]] = {}
-    lanes: dict[str, list[Turn]] = {}
-    for turn in turns:
-        before = lanes.get(lane := lane_of(turn.call, root), [])
-        found[turn.number] = before, None
-        if before:
-            found[before[0].number] = found[before[0].number][0], turn
-        lanes[lane] = [turn, *before[: _NEAR - 1]]
-    return found
+    return [*([outside] if outside.items else []), *blocks.values()]
 
 
 def _order(item: Call | int) -> int:

@@ -17,7 +17,7 @@ from ..output import Output
 from .event_line import address, describe, error_text, is_huge, offset_text
 from .page import Entry, Page
 from .prompt import REASONING, RESULT, TOOL, Delta, Piece, answer_pieces, opened, prompt_of
-from .selection import Block, lane_of
+from .selection import Block
 from .totals import interval, spent_ms, tokens
 
 # The line a turn begins with: number, lane, when, model; tokens, money and time at the right edge.
@@ -126,7 +126,7 @@ class Turns:
         self.detail = detail
         """One turn alone: longer texts, and everything the prompt brought."""
         self.everything = everything or detail
-        self.root = writers[0] if writers else None
+        self.root = recording.first_writer
         self.has_lanes = len(lanes) > 1
         width = 5 if len(writers) < 2 else 8
         self.page = Page(out, lines=_MANY_LINES if detail else _FEW_LINES, address_width=width)
@@ -164,8 +164,7 @@ class Turns:
 
     def _turn(self, block: Block, turn: Turn) -> None:
         self._gap(turn.request.timestamp)
-        lane = lane_of(turn.call, self.root) if self.has_lanes else None
-        heading(turn, lane, self.ledger, self.recording.started, self.out)
+        heading(turn, block.lane if self.has_lanes else None, self.ledger, self.recording.started, self.out)
         self._prompt(block, turn)
         for number, call in enumerate(turn.attempts[:-1], 1):
             self._failed(call, f"attempt {number}")

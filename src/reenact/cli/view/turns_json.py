@@ -8,7 +8,7 @@ from ...money.ledger import Ledger
 from ...recording.calls import Call
 from .event_line import address, error_dict, is_huge
 from .prompt import Piece, answer_pieces, prompt_of
-from .selection import Block, lane_of
+from .selection import Block
 from .totals import spent_ms, tokens
 
 
@@ -25,7 +25,7 @@ def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
     fields = {} if end is None else end.stored_fields
     return {
         "turn": turn.number,
-        "lane": lane_of(turn.call, root),
+        "lane": block.lane,
         "model": ledger.model_of(turn.call),
         "request": address(turn.request, root),
         "response": None if end is None else address(end, root),

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ...recording.lanes import Lanes
 from ...recording.origins import Origins
 from ...wire.json_values import canonical
 from ...wire.messages import tool_results
@@ -222,7 +221,7 @@ def _recorded_origin(call: RecordedCall, difference: Difference, tape: Tape) -> 
     if difference.path[0] != conversation_key(call.request.body):
         return None
     with tape.lock:
-        origins = Origins(tape.recording, Lanes(tape.recording)).of(call.event)
+        origins = Origins(tape.recording).of(call.event)
     if difference.path[1] >= len(origins):
         return None
     origin = origins[difference.path[1]]

@@ -99,7 +99,7 @@ class Player:
         """Return which of the recorded processes this one is."""
         if self.shared is not None:
             return self.shared.writer()
-        return next(iter(self.tape.recording.writers), None)
+        return self.tape.recording.first_writer
 
     def _until_killed(self, call: RecordedCall) -> float:
         """Return the seconds in which another process may end this one, as one did while the call went on."""

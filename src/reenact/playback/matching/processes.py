@@ -142,13 +142,13 @@ def _label(start: dict[str, Any]) -> Any:
 
 def calls_of(tape: Tape, *, is_first: bool, live: Container[str]) -> list[RecordedCall]:
     """Return the calls that the first process may make, or else those that all others may."""
-    root = next(iter(tape.recording.writers), None)
+    root = tape.recording.first_writer
     return [call for call in tape.calls if (call.process == root) == is_first and call.tool not in live]
 
 
 def shared_by(tape: Tape, calls: list[RecordedCall], claims: Claims, *, is_first: bool) -> Shared:
     """Return what one process knows of the others."""
-    root = next(iter(tape.recording.writers), None)
+    root = tape.recording.first_writer
     return Shared(claims, calls, None if is_first else Origins(tape.recording), root)
 
 
