@@ -1,7 +1,7 @@
 """In the agent: asks the supervisor's keeper for a snapshot of the workspace, and waits until it is taken.
 
 Nothing is started here and no file is read: one line goes through a socket and one comes back. Where that
-fails it is told once, noted in the trace, and never tried again.
+fails it is reported once, noted in the trace, and never tried again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RESTORE_PATIENCE_S = 300.0
 SNAPSHOT, RESTORE = "snapshot", "restore"
 TREE, RESTORED, WAITS, FAILED, FAILED_BEFORE = "tree", "restored", "waits", "failed", "failed-before"
 """What a keeper answers: an id; the id of what was there before; nothing, since nothing was restored yet; why
-there are no snapshots any more, and the same to those who ask after the first one was told."""
+there are no snapshots any more, and the same to those who ask after the first one was answered."""
 
 _given_up: set[int] = set()
 """The process that need not ask again; a forked child may."""
@@ -37,11 +37,11 @@ def tree_now(recorder: Recorder) -> str | None:
     if not variable(VARIABLE) or os.getpid() in _given_up:
         return None
     try:
-        word, told = ask(SNAPSHOT, PATIENCE_S)
+        word, detail = ask(SNAPSHOT, PATIENCE_S)
         if word == TREE:
-            return told
+            return detail
         if word != WAITS:
-            _give_up(recorder, told, is_new=word == FAILED)
+            _give_up(recorder, detail, is_new=word == FAILED)
     except Exception as exc:
         guard.pass_on(exc)
         _give_up(recorder, f"the keeper does not answer: {guard.explain(exc)}", is_new=True)
@@ -78,24 +78,24 @@ def ask(request: str, patience_s: float) -> tuple[str, str]:
             answer += piece
     finally:
         line.close()
-    word, _, told = answer.decode("utf-8", "replace").strip().partition(" ")
-    return word, told
+    word, _, detail = answer.decode("utf-8", "replace").strip().partition(" ")
+    return word, detail
 
 
 def restore(tree: str) -> str:
     """Make the workspace what it was at the cut of a fork; returns the id of what was there until now.
 
-    Halted if that cannot be: nothing may go live in another world than the one it is told to be in.
+    Halted if that cannot be: nothing may go live in another world than the recorded one.
     """
     with import_lock:
         from ..errors import Halted
 
     try:
-        word, told = ask(f"{RESTORE} {tree}", RESTORE_PATIENCE_S)
+        word, detail = ask(f"{RESTORE} {tree}", RESTORE_PATIENCE_S)
     except (KeyError, OSError) as exc:
-        word, told = "", f"the keeper does not answer: {guard.explain(exc)}"
+        word, detail = "", f"the keeper does not answer: {guard.explain(exc)}"
     if word != RESTORED:
         raise Halted(
-            f"the workspace is not what it was at the cut: {told}", hint="--stale-world leaves it as it is"
+            f"the workspace is not what it was at the cut: {detail}", hint="--stale-world leaves it as it is"
         )
-    return told
+    return detail

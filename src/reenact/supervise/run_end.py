@@ -1,7 +1,7 @@
 """The last lines of a run, read back by the supervisor once the agent is dead, and its ``run.end`` completed.
 
 ``run.end`` is the agent's to write. It does not know its exit code, and if it was killed it wrote nothing: so
-the supervisor, as that same writer, adds a line that holds what the agent's said and what it could not know.
+the supervisor, as that same writer, adds a line that holds what the agent wrote and what it could not know.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def _is_end(line: bytes) -> bool:
 
 
 def complete_end(
-    path: str, run_id: str, w: str, told: dict[str, Any]
+    path: str, run_id: str, w: str, known: dict[str, Any]
 ) -> tuple[str, Totals, list[dict[str, Any]]]:
     """Append the ``run.end`` that counts; returns status and sums of the run, and what was not seen."""
     files = _last_files(path)
     last = LastLines(files.pop(0))
     own = last.end
-    status = _status(own.get("status"), told["exit"])
-    fields = {"status": status, **told, "by": "supervisor", "events": last.step + 1}
+    status = _status(own.get("status"), known["exit"])
+    fields = {"status": status, **known, "by": "supervisor", "events": last.step + 1}
     fields.update({key: own[key] for key in _KEPT if key in own})
     fields["tot"] = last.totals.as_tot()
     opening = envelope(time.time(), run_id, w, last.step + 1, schema.RUN_END)

@@ -115,7 +115,7 @@ class Supervised:
         self.status = "unknown"
         self.totals = Totals()
         self.unseen: list[dict[str, Any]] = []
-        """What its processes say they could not see."""
+        """What its processes could not see."""
 
     def run(self) -> None:
         """Start the agent and wait for its end; what is left of the run is complete then."""
@@ -132,20 +132,20 @@ class Supervised:
         ended = time.monotonic()
         if keeper is not None:
             keeper.stop()
-        told: dict[str, Any] = {
+        known: dict[str, Any] = {
             "exit": self.exit,
             "duration_ms": round((ended - began) * 1000, 3),
             "peak_bytes": peak,
         }
         killed = (oom_kills() or 0) - (killed_before or 0)
         if killed > 0:
-            told["oom_kills"] = killed
+            known["oom_kills"] = killed
         alone = begins_without_us(self.command)
         if alone:
-            told["unseen"] = [{"what": "process", "command": alone}]
+            known["unseen"] = [{"what": "process", "command": alone}]
         if self.is_recorded:
             try:
-                self.status, self.totals, self.unseen = complete_end(self.path, self.run_id, self.w, told)
+                self.status, self.totals, self.unseen = complete_end(self.path, self.run_id, self.w, known)
             except Exception as exc:
                 guard.swallow("write how the agent ended", exc)
 
@@ -167,7 +167,7 @@ class Supervised:
 
     @property
     def is_recorded(self) -> bool:
-        """False if the run could not be begun, which was told then."""
+        """False if the run could not be begun, which was reported then."""
         return os.path.exists(self.path)
 
     def _become_agent(self, mask: Any, children: Any) -> NoReturn:
@@ -195,7 +195,7 @@ class Supervised:
             folder = os.path.dirname(self.path)
             if os.path.isdir(folder):
                 return self._begin()
-            guard.tell(f"folder:{folder}", f"{folder} is no folder, nothing is recorded.")
+            guard.tell(f"folder:{folder}", f"{folder} is not a folder; nothing is recorded.")
         except Exception as exc:
             guard.swallow("begin a run", exc)
         return {OFF_VARIABLE: "1"}
@@ -215,7 +215,7 @@ class Supervised:
         recorder = self._recorder = Recorder(self.path, Options(), run_id=self.run_id, head=head)
         recorder._begin_writer(self.w)
         recorder.start()
-        if recorder.lost:  # told already, and enough: the agent runs as if we were not there
+        if recorder.lost:  # reported already: the agent runs as if we were not there
             return {OFF_VARIABLE: "1"}
         old = os.environ.get("PYTHONPATH")
         return {
@@ -225,23 +225,23 @@ class Supervised:
         }
 
     def _first_snapshot(self) -> dict[str, Any]:
-        """Return the fields that tell of the workspace as the agent finds it."""
+        """Return the fields about the workspace as the agent finds it."""
         if self.workspace is None:
             return {}
         from ..capture.workspace import RESTORE_PATIENCE_S, SNAPSHOT, TREE, VARIABLE, WAITS, ask, tell
 
         place = {"workspace_dir": os.path.realpath(self.workspace)}
-        if VARIABLE not in self.variables:  # told already
+        if VARIABLE not in self.variables:  # reported already
             return place
         try:
             os.environ[VARIABLE] = self.variables[VARIABLE]  # of a process that is about to be the agent
-            word, told = ask(SNAPSHOT, RESTORE_PATIENCE_S)
+            word, detail = ask(SNAPSHOT, RESTORE_PATIENCE_S)
         except OSError as exc:
-            word, told = "", guard.explain(exc)
+            word, detail = "", guard.explain(exc)
         if word == TREE:
-            return {"workspace": told, **place}
+            return {"workspace": detail, **place}
         if word != WAITS:
-            tell(told)
+            tell(detail)
         return place
 
     def _wait(self, agent: int) -> int:

@@ -83,7 +83,7 @@ class FrontEnd:
             self._own, self._borrowed = target, True
         elif target is not None or writer is not None or run_id is not None:
             self._pending = (target, writer)
-            split_target(target, writer, self._options)  # a wrong argument is told here
+            split_target(target, writer, self._options)  # a wrong argument is reported here
             try:
                 self._begin()
             except Exception as exc:
@@ -93,7 +93,7 @@ class FrontEnd:
     _missed = 0
 
     def _begin(self) -> None:
-        """Make the recorder of our own that was asked for, and write its head."""
+        """Make the recorder of our own and write its head."""
         if self._pending is None:
             return
         try:
@@ -187,13 +187,13 @@ class FrontEnd:
 
 
 def split_target(target: Any, writer: Any, options: Options) -> tuple[str | None, tuple[Any, ...]]:
-    """Return the file and the listeners a front end was given."""
-    given = list(target.sinks) if isinstance(target, TeeSink) else [target]
+    """Return the file and the listeners that a front end gets."""
+    targets = list(target.sinks) if isinstance(target, TeeSink) else [target]
     if writer is not None:
-        given.append(writer)
+        targets.append(writer)
     path: str | None = None
     listeners: list[Any] = []
-    for each in given:
+    for each in targets:
         if each is None:
             continue
         if hasattr(type(each), "receive"):

@@ -48,12 +48,12 @@ class Watch(Protocol):
         return
 
     def resume(self, token: Any) -> None:
-        """The caller has asked for the next item."""
+        """The caller wants the next item."""
         return
 
 
 def watched(function: F, watch: Watch) -> F:
-    """Return the function with ``watch`` told of every call."""
+    """Return the function with every call reported to ``watch``."""
     bound = argument_binder(function)
     if inspect.iscoroutinefunction(function):
         return cast(F, _coroutine(function, watch, bound))
@@ -64,10 +64,10 @@ def watched(function: F, watch: Watch) -> F:
 
     @functools.wraps(function)
     def plain(*args: Any, **kwargs: Any) -> Any:
-        given = bound(args, kwargs)
-        token = watch.begin(given)
+        arguments = bound(args, kwargs)
+        token = watch.begin(arguments)
         try:
-            result = watch.body(function, given)(*args, **kwargs)
+            result = watch.body(function, arguments)(*args, **kwargs)
         except BaseException as exc:
             watch.end(token, None, exc)
             raise
@@ -80,10 +80,10 @@ def watched(function: F, watch: Watch) -> F:
 def _coroutine(function: Any, watch: Watch, bound: Any) -> Any:
     @functools.wraps(function)
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        given = bound(args, kwargs)
-        token = watch.begin(given)
+        arguments = bound(args, kwargs)
+        token = watch.begin(arguments)
         try:
-            result = await watch.body(function, given)(*args, **kwargs)
+            result = await watch.body(function, arguments)(*args, **kwargs)
         except BaseException as exc:  # cancellation too
             watch.end(token, None, exc)
             raise
@@ -96,11 +96,11 @@ def _coroutine(function: Any, watch: Watch, bound: Any) -> Any:
 def _generator(function: Any, watch: Watch, bound: Any) -> Any:
     @functools.wraps(function)
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        given = bound(args, kwargs)
-        token = watch.begin(given)
+        arguments = bound(args, kwargs)
+        token = watch.begin(arguments)
         items = _Items(watch, token)
         try:
-            result = yield from items.watch_generator(watch.body(function, given)(*args, **kwargs))
+            result = yield from items.watch_generator(watch.body(function, arguments)(*args, **kwargs))
         except BaseException as exc:
             watch.end(token, items.value(), None if isinstance(exc, GeneratorExit) else exc)
             raise
@@ -113,10 +113,10 @@ def _generator(function: Any, watch: Watch, bound: Any) -> Any:
 def _async_generator(function: Any, watch: Watch, bound: Any) -> Any:
     @functools.wraps(function)
     async def generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        given = bound(args, kwargs)
-        token = watch.begin(given)
+        arguments = bound(args, kwargs)
+        token = watch.begin(arguments)
         items = _Items(watch, token)
-        source = watch.body(function, given)(*args, **kwargs)
+        source = watch.body(function, arguments)(*args, **kwargs)
         try:
             item = await anext(source)
             while True:
@@ -178,10 +178,10 @@ class _Items:
             return stop.value
 
     def value(self, returned: Any = None) -> Any:
-        made: dict[str, Any] = {"yielded": self.kept, "count": self.count}
+        fields: dict[str, Any] = {"yielded": self.kept, "count": self.count}
         if returned is not None:
-            made["returned"] = returned
-        return made
+            fields["returned"] = returned
+        return fields
 
 
 def argument_binder(
@@ -208,27 +208,27 @@ def argument_binder(
     return bind
 
 
-def run_decorator(function: F, name: str | None, given: dict[str, Any]) -> F:
+def run_decorator(function: F, name: str | None, options: dict[str, Any]) -> F:
     """Make every call of the function a run of its own."""
-    made = watched(function, _RunWatch(function, name, given))
-    setattr(made, BENEATH, function)
-    return made
+    decorated = watched(function, _RunWatch(function, name, options))
+    setattr(decorated, BENEATH, function)
+    return decorated
 
 
 class _RunWatch(Watch):
-    def __init__(self, function: Callable[..., Any], name: str | None, given: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], name: str | None, options: dict[str, Any]) -> None:
         self.name = name or getattr(function, "__name__", "run")
         self.where = entry_of(function)
-        self.given = given
+        self.options = options
 
     def begin(self, args: dict[str, Any]) -> Any:
         with import_lock:
             from ..runs.run import _Run
 
-        given = {**self.given, **self.where}
-        if given.get("input") is None:
-            given["input"] = args
-        entered = _Run(self.name, given)
+        options = {**self.options, **self.where}
+        if options.get("input") is None:
+            options["input"] = args
+        entered = _Run(self.name, options)
         entered.__enter__()
         return entered
 

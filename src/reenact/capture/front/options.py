@@ -48,10 +48,10 @@ class Options:
     deltas: bool = False
     """A writer callback gets requests as written to a file, not rebuilt."""
 
-    def __init__(self, **given: Any) -> None:
-        if "content" not in given and variable(CONTENT_VARIABLE) in _CHOICES["content"]:
+    def __init__(self, **options: Any) -> None:
+        if "content" not in options and variable(CONTENT_VARIABLE) in _CHOICES["content"]:
             self.content = variable(CONTENT_VARIABLE)
-        for key, value in given.items():
+        for key, value in options.items():
             if key not in OPTION_NAMES:
                 raise UsageError(f"unknown option {key!r}", hint="options are: " + ", ".join(OPTION_NAMES))
             choices = _CHOICES.get(key)

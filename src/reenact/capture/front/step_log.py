@@ -62,7 +62,7 @@ class StepLog(FrontEnd):
     ) -> None:
         """Record one model call. ``input_tokens`` are the uncached ones. Never raises."""
         try:
-            given = {
+            values = {
                 "model": model,
                 "input_tokens": input_tokens,
                 "output_tokens": output_tokens,
@@ -75,8 +75,8 @@ class StepLog(FrontEnd):
                 "reasoning_tokens": reasoning_tokens,
                 "error": failure(error),
             }
-            given.update({name: value for name, value in optional.items() if value is not None})
-            self._record(schema.LLM_CALL, given, fields)
+            values.update({name: value for name, value in optional.items() if value is not None})
+            self._record(schema.LLM_CALL, values, fields)
         except Exception as exc:
             self._swallow("record a model call", exc)
 
@@ -91,27 +91,27 @@ class StepLog(FrontEnd):
     ) -> None:
         """Record one finished tool call; ``error`` is text or the exception itself. Never raises."""
         try:
-            given = {
+            values = {
                 "tool": tool,
                 "input": input,
                 "output": output,
                 "error": failure(error),
                 "duration_ms": rounded(duration_ms),
             }
-            self._record(schema.TOOL_CALL, given, fields)
+            self._record(schema.TOOL_CALL, values, fields)
         except Exception as exc:
             self._swallow("record a tool call", exc)
 
-    def _record(self, kind: str, given: dict[str, Any], fields: dict[str, Any]) -> None:
+    def _record(self, kind: str, values: dict[str, Any], fields: dict[str, Any]) -> None:
         if fields:
             with import_lock:
                 from .trace import apart
 
-            given = {**apart(fields), **given}
+            values = {**apart(fields), **values}
         recorder = self._recorder()
-        if recorder.emit(kind, given):
+        if recorder.emit(kind, values):
             with recorder.lock:
-                self._totals.add(kind, given)
+                self._totals.add(kind, values)
                 self._latest = time.monotonic()
 
     def summarize(self) -> StepSummary:

@@ -63,8 +63,8 @@ def seen(exc: BaseException) -> None:
 
 def _marks(exc: BaseException) -> tuple[object, ...]:
     """Tell an exception from others without keeping it alive; an id alone is soon that of another one."""
-    told = failure(exc) or {}
-    return (id(exc), told["type"], told["message"], *told["frames"][:1])
+    error = failure(exc) or {}
+    return (id(exc), error["type"], error["message"], *error["frames"][:1])
 
 
 def how_it_ended(recorder: Recorder) -> tuple[str, dict[str, Any]]:
@@ -111,7 +111,7 @@ def _asyncio_filter(record: Any) -> bool:
 
 
 def _record(where: str, exc: BaseException | None, **more: Any) -> None:
-    """Put an exception into the run it belongs to; nowhere if that cannot be told."""
+    """Put an exception into the run it belongs to; nowhere if that is unknown."""
     try:
         if exc is None or isinstance(exc, SystemExit) or _marks(exc) in _seen:
             return

@@ -1,4 +1,4 @@
-"""Which run an event belongs to when no path was given: the context's, else the process's own.
+"""Which run an event belongs to when no path names it: the context's, else the process's own.
 
 Never another run's: where the context is lost, the event goes to the process's run.
 """

@@ -36,11 +36,11 @@ def _entry(sort: str, module: str, name: str) -> dict[str, str]:
     spec = getattr(loaded, "__spec__", None)
     if module == MAIN and spec is not None:  # python -m: the module's own name finds it
         module = str(spec.name)
-    made = {"entry": f"{sort}{module}:{name}"}
+    fields = {"entry": f"{sort}{module}:{name}"}
     source = _source(loaded, module)
     if source is not None:
-        made["entry_from"] = source
-    return made
+        fields["entry_from"] = source
+    return fields
 
 
 def _source(loaded: ModuleType | None, name: str) -> str | None:

@@ -68,15 +68,15 @@ def _at_exit() -> None:
 
 
 def _catch_up(*, forget: bool = False) -> None:
-    telling = sys.modules.get("reenact.capture.recorder.listeners")
-    if telling is not None:
-        telling.catch_up(forget=forget)
+    listeners = sys.modules.get("reenact.capture.recorder.listeners")
+    if listeners is not None:
+        listeners.catch_up(forget=forget)
 
 
 def _after_fork() -> None:
     guard.forget()
     file.after_fork_in_child()
-    _catch_up(forget=True)  # the parent tells what the parent's recorders said
+    _catch_up(forget=True)  # the parent passes on what its own recorders wrote
     for recorder in open_recorders():
         try:
             recorder.after_fork()

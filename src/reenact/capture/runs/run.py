@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class RunContext:
     """One run: its id, and its recorder once something is recorded."""
 
-    def __init__(self, name: str | None = None, run_id: str | None = None, **given: Any) -> None:
+    def __init__(self, name: str | None = None, run_id: str | None = None, **options: Any) -> None:
         for what, text in (("name", name), ("id", run_id)):
             if text is not None and not isinstance(text, str):
                 raise UsageError(
@@ -54,11 +54,11 @@ class RunContext:
                 )
         self.run_id = run_id or new_id(16)
         self.name = name
-        path = given.pop("path", None)
+        path = options.pop("path", None)
         self._path = absolute(check_path(path)) if path is not None else None
-        head = {key: given.pop(key, None) for key in ("input", "entry", "entry_from", "fork", "parent_run")}
+        head = {key: options.pop(key, None) for key in ("input", "entry", "entry_from", "fork", "parent_run")}
         self._head = {key: value for key, value in head.items() if value is not None}
-        self._options = Options(**given)
+        self._options = Options(**options)
         self._recorder: Recorder | None = None
         parent = current_run.get()
         if parent is not None and parent._id_of_parent() is not None:
@@ -133,19 +133,19 @@ class RunContext:
     def env(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return an environment whose processes join this run: ``subprocess.run(..., env=run.env())``."""
         self.recorder().start()
-        made = dict(os.environ if env is None else env)
+        environment = dict(os.environ if env is None else env)
         ours = self.variables()
-        if made.get("TRACEPARENT"):
+        if environment.get("TRACEPARENT"):
             ours.pop("TRACEPARENT", None)
-        return {**made, **ours}
+        return {**environment, **ours}
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables by which a child process finds this run."""
         recorder = self.recorder()
-        made = {RUN_VARIABLE: announcement(self.run_id, recorder.w, recorder.run_stem)}
+        variables = {RUN_VARIABLE: announcement(self.run_id, recorder.w, recorder.run_stem)}
         if len(self.run_id) == 32 and all(digit in "0123456789abcdef" for digit in self.run_id):
-            made["TRACEPARENT"] = f"00-{self.run_id}-{recorder.w}{recorder.w}-01"
-        return made
+            variables["TRACEPARENT"] = f"00-{self.run_id}-{recorder.w}{recorder.w}-01"
+        return variables
 
     def __repr__(self) -> str:
         return f"<RunContext {self.run_id}{' ' + self.name if self.name else ''}>"
@@ -159,14 +159,14 @@ def _where_from() -> dict[str, Any]:
 class _Run:
     """What ``run(...)`` returns: a context manager, also asynchronous, and a decorator."""
 
-    def __init__(self, name: str | None, given: dict[str, Any]) -> None:
+    def __init__(self, name: str | None, options: dict[str, Any]) -> None:
         self.name = name
-        self.given = given
-        RunContext(name, **dict(given))  # a wrong argument is told here, not when the agent runs
+        self.options = options
+        RunContext(name, **dict(options))  # a wrong argument is reported here, not when the agent runs
         self._entered: list[tuple[RunContext, Token[RunContext | None]]] = []
 
     def __enter__(self) -> RunContext:
-        context = RunContext(self.name, **dict(self.given))
+        context = RunContext(self.name, **dict(self.options))
         self._entered.append((context, current_run.set(context)))
         try:
             context.recorder().start()
@@ -218,7 +218,7 @@ class _Run:
         with import_lock:
             from ..front.decorators import run_decorator
 
-        return run_decorator(function, self.name, self.given)
+        return run_decorator(function, self.name, self.options)
 
 
 def end(context: RunContext, exc: BaseException | None) -> None:
@@ -261,10 +261,10 @@ def run(
     """
     if metadata is not None:
         options["meta"] = metadata
-    given = {**options, "input": input, "path": path}
+    arguments = {**options, "input": input, "path": path}
     if callable(name):
-        return _Run(None, given)(name)
-    return _Run(name, given)
+        return _Run(None, arguments)(name)
+    return _Run(name, arguments)
 
 
 def carry(function: F) -> F:

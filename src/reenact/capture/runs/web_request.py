@@ -101,11 +101,11 @@ class HandledRun(RunContext):
         except Exception as exc:
             guard.swallow("describe a request", exc)
         self._options = Options()
-        made = super()._new_recorder()
+        recorder = super()._new_recorder()
         self._body = []
         if self._ended is not None:  # begun by a task that the request has left behind
-            made.conclude(*self._ended)
-        return made
+            recorder.conclude(*self._ended)
+        return recorder
 
     def _entry(self) -> dict[str, str]:
         if self._app not in _entries:
@@ -130,14 +130,14 @@ class HandledRun(RunContext):
             url = quote(path)
         query = (self._scope.get("query_string") or b"").decode("ascii", "replace")
         headers = told_headers(self._scope.get("headers") or ())
-        made = {
+        fields = {
             "method": self._scope.get("method", "GET"),
             "url": f"{url}?{query}" if query else url,
             "root_path": root or None,
             "headers": headers,
             **self._told_body(headers.get("content-type", "")),
         }
-        return {name: value for name, value in made.items() if value is not None}
+        return {name: value for name, value in fields.items() if value is not None}
 
     def _told_body(self, kind: str) -> dict[str, Any]:
         data = b"".join(self._body)
@@ -154,11 +154,11 @@ class HandledRun(RunContext):
 
 def told_headers(headers: Any) -> dict[str, str]:
     """Return the headers of a request: the harmless ones, and that there were others."""
-    told = {}
+    recorded = {}
     for name, value in headers:
         low = name.decode("latin-1").lower()
         if low in _TOLD:
-            told[low] = value.decode("latin-1")
+            recorded[low] = value.decode("latin-1")
         elif low not in _OF_THE_WAY and not low.startswith(_OF_THE_WAY_TOO):
-            told[low] = REDACTED
-    return told
+            recorded[low] = REDACTED
+    return recorded

@@ -118,9 +118,9 @@ class _Serving:
             if supervisor in ready:
                 return
 
-    def _answer(self, asked: list[tuple[socket.socket, str]]) -> None:
+    def _answer(self, requests: list[tuple[socket.socket, str]]) -> None:
         snapshot = None
-        for client, request in asked:
+        for client, request in requests:
             if request == SNAPSHOT:
                 snapshot = snapshot or self._snapshot()
                 answer = snapshot

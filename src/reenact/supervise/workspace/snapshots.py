@@ -98,9 +98,9 @@ class Shadow:
         if tree == self._committed:
             return
         parents = () if self._head is None else ("-p", self._head)
-        made = self.git("commit-tree", tree, *parents, "-m", about).decode().strip()
-        self.git("update-ref", f"refs/heads/{branch}", made)
-        self._head, self._committed = made, tree
+        commit = self.git("commit-tree", tree, *parents, "-m", about).decode().strip()
+        self.git("update-ref", f"refs/heads/{branch}", commit)
+        self._head, self._committed = commit, tree
 
     def _stage(self, folder: str, index: str, leave_out: list[str]) -> None:
         """Bring the index up to the folder."""
