@@ -7,14 +7,11 @@ The nearest one counts, looked for from the working directory upwards. Read at t
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .errors import UsageError
 from .schema import EFFECTS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
 
 _MAX_BYTES = 1 << 20
 _RUN = {

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from ..extras import have
-from ..tracefile.text import cut, dump, pad, pretty_json, width_of
+from ..tracefile.text import clean, cut, dump, pad, pretty_json, width_of
 
 PIPE_WIDTH = 120
 """Columns when nobody tells: wide enough for people reading a log, short enough for a line."""
@@ -256,8 +256,6 @@ def _styled(text: str, style: str) -> str:
 
 
 def _for_terminal(data: bytes) -> str:
-    from ..tracefile.text import clean
-
     return clean(data.decode("utf-8", "replace"))
 
 

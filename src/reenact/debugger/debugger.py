@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import schema
 from ..errors import UsageError
+from ..money.prices import Bill
 from ..recording.addresses import errors as counted_errors
 from ..recording.calls import Call, Turn
 from ..recording.index import Index
@@ -22,10 +23,6 @@ from ..tracefile.event import Event
 from ..tracefile.findings import Finding
 from .filters import Filter, Where, types_of
 from .session import StepSession
-
-if TYPE_CHECKING:
-    from ..money.prices import Bill
-
 
 # State: where a run stood right after one of its events.
 

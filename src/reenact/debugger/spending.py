@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import schema
+from ..money.prices import Book
 from ..recording.recording import Recording
 from ..stats.rows import RunStats
 from ..stats.sums import Gatherer
@@ -16,8 +17,6 @@ class Spending:
     """Sums of one recording; going back begins anew."""
 
     def __init__(self, recording: Recording) -> None:
-        from ..money.prices import Book
-
         self.recording = recording
         self._book = Book.open()
         self._begin()

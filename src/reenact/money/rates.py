@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from bisect import bisect
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from importlib.machinery import PathFinder
 from typing import Any
 
 _FORMAT = 2
@@ -199,7 +201,6 @@ class PriceList:
             return "aws"
         if "." not in host or host.replace(".", "").isdigit():
             return None  # localhost, an address
-        import re
 
         for provider, pattern in self._read().get("hosts", ()) if self._installed else ():
             if re.match(pattern, url):
@@ -312,8 +313,6 @@ def _newest_price(providers: Any, installed: float) -> str | None:
 
 def _installed() -> tuple[str, str | None, float] | None:
     """Return (stamp, version, time of installation) of the installed package without importing it."""
-    from importlib.machinery import PathFinder
-
     spec = PathFinder.find_spec("genai_prices")
     if spec is None or not spec.origin:
         return None

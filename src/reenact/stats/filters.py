@@ -5,6 +5,7 @@ For ``ls``, ``stats`` and ``runs()``. A key is a fact of the run or of its metad
 
 from __future__ import annotations
 
+import datetime
 import re
 import time
 from collections.abc import Callable
@@ -132,8 +133,6 @@ def moment(since: Any, now: float | None = None) -> float:
 
 
 def _from_iso(text: str) -> Any:
-    import datetime
-
     try:
         return datetime.datetime.fromisoformat(text)
     except ValueError:

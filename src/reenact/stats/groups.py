@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+from ..money.prices import Bill
 from ..totals import Totals
 from ..tracefile import status
 from .filters import facts
 from .rows import UNTOLD, CallStats, RunStats, nearest_rank
 
 if TYPE_CHECKING:
-    from ..money.prices import Bill
     from .many_runs import Runs
 
 OF_RUNS = ("day", "name", "status", "run")

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from .. import extras
 from ..errors import UsageError
-from ..money.prices import Book
+from ..money.prices import Bill, Book
 from ..totals import Totals
 from ..tracefile import status
 from ..tracefile.findings import Finding
 from ..wire.json_values import as_text
 from .filters import Filter, moment, parse_filter
+from .groups import Group, group
 from .rows import CallStats, RunStats, gathered, merged, nearest_rank, summed
 from .scan import Scan, Tick, places
-
-if TYPE_CHECKING:
-    from ..money.prices import Bill
-    from .groups import Group
 
 Condition = str | Callable[[RunStats], object]
 
@@ -69,8 +66,6 @@ class Runs(Sequence[RunStats]):
 
     def by(self, key: str) -> list[Group]:
         """Return sums by ``model tool stop_reason`` of calls, or ``day name status run meta.KEY`` of runs."""
-        from .groups import group
-
         return group(self, key)
 
     @property

@@ -8,15 +8,12 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import UsageError
+from ..money.prices import Bill
 from ..totals import Totals
 from ..tracefile import status
-
-if TYPE_CHECKING:
-    from ..money.prices import Bill
-
 
 # Percentiles by nearest rank: always a duration that was measured, exact over all of them.
 
@@ -46,8 +43,6 @@ class CallStats:
     __slots__ = ("cost", "durations", "failed", "open", "totals")
 
     def __init__(self) -> None:
-        from ..money.prices import Bill
-
         self.totals = Totals()
         self.cost: Bill = Bill()
         self.failed = 0

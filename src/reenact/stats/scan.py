@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from .. import schema
 from ..errors import NewerSchema, NotATrace
+from ..money.prices import Book
+from ..recording.addresses import default_folder, find_run
+from ..recording.listing import head_and_tail
 from ..tracefile import run_files
 from ..tracefile.columns import Execution, Sorter
 from ..tracefile.findings import Finding, Findings
@@ -19,9 +21,6 @@ from ..tracefile.reader import placed, require_file
 from ..tracefile.source import Shelf
 from .rows import RunStats
 from .sums import Gatherer
-
-if TYPE_CHECKING:
-    from ..money.prices import Book
 
 Tick = Callable[[int, int, int], object]
 """Told now and then: files read, files there are, events read so far."""
@@ -45,8 +44,6 @@ def places(asked: Iterable[str | os.PathLike[str]]) -> list[Place]:
     """Return the files meant by folders, files, names and ids; none given: those of the default folder."""
     texts = [os.fspath(path) for path in asked]
     if not texts:
-        from ..recording.addresses import default_folder
-
         folder = default_folder()
         return _folder(folder) if os.path.isdir(folder) else []
     found: dict[str, Place] = {}
@@ -69,7 +66,6 @@ def _places(text: str) -> list[Place]:
         return [Place(text)]
     if os.sep in text or text.endswith(".jsonl"):
         require_file(text)
-    from ..recording.addresses import find_run
 
     row = find_run(text)
     return [Place(row.path, {row.id})]
@@ -169,7 +165,6 @@ def _may_be_since(place: Place, since: float) -> bool:
     """False if the two ends of a file say that all its runs began before; what they do not say is read."""
     if run_files.is_special(place.path):
         return True
-    from ..recording.listing import head_and_tail
 
     rows = head_and_tail(place.path, place.names)
     return any(row.started is None or row.started >= since for row in rows)

@@ -9,10 +9,11 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import schema
 from ..money.ledger import Ledger
+from ..money.prices import Book
 from ..recording.calls import MODEL, TOOL, Call, Joiner
 from ..recording.derived_tools import Asked, Deriver
 from ..recording.recording import Recording
@@ -22,11 +23,8 @@ from ..tracefile.event import ErrorText, Event
 from ..tracefile.source import Shelf
 from ..tracefile.status import status_of
 from ..wire.neutral import ToolResult
+from ..wire.providers import gemini, openai_chat
 from .rows import UNTOLD, CallStats, RunStats
-
-if TYPE_CHECKING:
-    from ..money.prices import Book
-
 
 # Calls -> the sums of their run: model calls under model and stop reason, tool calls under their tool.
 
@@ -127,8 +125,6 @@ def stop_reason(fields: dict[str, Any], kind: str) -> str:
     if type(reason) is not str or not reason:
         return UNTOLD
     if kind == schema.LLM_CALL:  # as the agent's author spelled it
-        from ..wire.providers import gemini, openai_chat
-
         reason = openai_chat.STOP.get(reason) or gemini.STOP.get(reason) or reason
     return reason[:MAX_NAME]
 
@@ -356,8 +352,6 @@ def error_name(error: ErrorText | None) -> str:
 
 def stats_of(recording: Recording, events: Iterable[Event] | None = None) -> RunStats:
     """Sum up a run, or only these events of it."""
-    from ..money.prices import Book
-
     gatherer = Gatherer(recording.path, recording.run_id, Book.open())
     gatherer.root = recording.first_writer
     for event in recording.lines if events is None else events:

@@ -6,16 +6,14 @@ the supervisor, as that same writer, adds a line that holds what the agent wrote
 
 from __future__ import annotations
 
+import json
 import os
 import time
+from typing import Any
 
 from .. import schema
 from ..lines import dumps, envelope, quote
 from ..totals import Totals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _FIRST_LOOK, _FAR = 64 << 10, 64 << 20
 _KEPT = ("error", "http_status", "dropped", "redacted", "unredacted_signed", "overhead_us", "unseen")
@@ -44,8 +42,6 @@ class LastLines:
 
     def _read(self, lines: list[bytes]) -> bool:
         """Sum up the lines from the last that carries sums; False if there is none."""
-        import json
-
         after: list[dict[str, Any]] = []
         earlier = list(lines)
         while earlier:

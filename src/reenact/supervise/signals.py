@@ -10,10 +10,7 @@ import os
 import select
 import signal
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
+from typing import NoReturn
 
 PASSED_ON = frozenset(
     getattr(signal, name)

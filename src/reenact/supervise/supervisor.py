@@ -7,9 +7,12 @@ first line was written for it; when it is dead its writer is nobody's, and we co
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..capture import guard
 from ..capture.front.options import Options
@@ -24,18 +27,15 @@ from ..capture.runs.location import (
     start_fields,
 )
 from ..capture.seams.coverage import begins_without_us
+from ..capture.workspace import RESTORE_PATIENCE_S, SNAPSHOT, TREE, VARIABLE, WAITS, ask, tell
 from ..lines import new_id
 from ..totals import Totals
 from .run_end import complete_end
 from .signals import WAITED_FOR, Relay
+from .workspace.snapshots import Shadow, repository_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, NoReturn
-
     from .workspace.keeper import Keeper
-
 
 # How many processes of our control group the kernel has killed for memory.
 
@@ -153,8 +153,7 @@ class Supervised:
         """Begin to keep the workspace; without one the agent runs all the same."""
         if self.workspace is None:
             return None
-        from .workspace.keeper import Keeper
-        from .workspace.snapshots import Shadow, repository_of
+        from .workspace.keeper import Keeper  # loads subprocess and sockets
 
         try:
             shadow = Shadow(repository_of(self.path), self.workspace, [os.path.dirname(self.path)])
@@ -228,7 +227,6 @@ class Supervised:
         """Return the fields about the workspace as the agent finds it."""
         if self.workspace is None:
             return {}
-        from ..capture.workspace import RESTORE_PATIENCE_S, SNAPSHOT, TREE, VARIABLE, WAITS, ask, tell
 
         place = {"workspace_dir": os.path.realpath(self.workspace)}
         if VARIABLE not in self.variables:  # reported already
@@ -288,7 +286,6 @@ def end_like(code: int) -> int:
     """Return an exit code, or end by the signal that it stands for."""
     if code >= 0:
         return code
-    import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     number = -code

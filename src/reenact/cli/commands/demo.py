@@ -21,7 +21,9 @@ from ...tracefile.event import Event
 from ...tracefile.text import clean, cut, plain, seconds
 from ...wire import reading
 from ..output import Output
+from ..view.ending import ending
 from ..view.event_line import error_text
+from . import ls, show
 
 DESCRIPTION = """\
 Run a small agent with three tools against a scripted model on this machine. It fails; the demo lists
@@ -144,8 +146,6 @@ def _command(out: Output, *words: str) -> None:
 
 
 def _show_listing(path: str, out: Output) -> None:
-    from . import ls
-
     out.heading("which runs are there, and how did they end?")
     _command(out, "ls", os.path.dirname(path))
     ls.show_rows(path, out)
@@ -153,8 +153,6 @@ def _show_listing(path: str, out: Output) -> None:
 
 
 def _show_run(path: str, out: Output) -> None:
-    from . import show
-
     out.heading("what happened?")
     _command(out, "show", os.path.dirname(path))
     show.show_run(path, [os.path.dirname(path)], out)
@@ -218,8 +216,6 @@ def _typed() -> list[str]:
 
 
 def _as_dict(recording: Recording, folder: str) -> dict[str, Any]:
-    from ..view.ending import ending
-
     failure = recording.event("@error")
     return {
         "folder": folder,

@@ -22,6 +22,7 @@ from ..view.events import events_of, print_events, show_events, with_turns
 from ..view.selection import Block, Story, abridged, only, tell
 from ..view.totals import bill_of, show_totals, totals_dict
 from ..view.turns import Turns
+from ..view.turns_json import turn_dict
 
 DESCRIPTION = """\
 Show how a run ended, with its exception or what it was doing when it died. Then show it turn by turn: what
@@ -198,8 +199,6 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
     )
     chosen = only(story, args.turn, recording.name) if story is not None and args.turn is not None else None
     if args.turns and story is not None:
-        from ..view.turns_json import turn_dict
-
         for block in story.blocks if chosen is None else [chosen]:
             if block.turn is not None:
                 out.json_line(turn_dict(block, ledger, root))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import gc
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import UsageError
+from ...recording.addresses import default_folder
+from ...stats.groups import Group
 from ...stats.many_runs import Runs, collect
 from ...tracefile.text import clean, count, plain
 from ..output import Output, Progress
 from ..runs import add_limit
 from ..view.stats import overview, show_groups, show_overview
-
-if TYPE_CHECKING:
-    from ...stats.groups import Group
 
 DESCRIPTION = """\
 Summarize runs: how they ended, model and tool calls, tokens, money, percentiles of durations (nearest rank),
@@ -112,8 +112,6 @@ def _write_rows(rows: list[Group], by: str, args: argparse.Namespace, runs: Runs
 
 
 def _write_csv(rows: list[Group], out: Output) -> None:
-    import csv
-
     writer = csv.writer(out.stdout, lineterminator="\n")
     for number, row in enumerate(rows):
         facts = row.as_dict()
@@ -132,8 +130,6 @@ def _cell(value: Any) -> Any:
 
 def _say_what_was_met(runs: Runs, args: argparse.Namespace, out: Output) -> None:
     if not len(runs):
-        from ...recording.addresses import default_folder
-
         places = clean(", ".join(args.paths or [default_folder()]))
         chosen = args.where or args.since or args.failed
         out.say(f"No run in {places} is like that." if chosen else f"No run was recorded in {places} yet.")

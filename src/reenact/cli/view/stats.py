@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...stats.groups import Group
 from ...stats.many_runs import SAMPLES, Runs
 from ...stats.rows import summed
 from ...tracefile.text import compact, count, milliseconds, plain
 from ..output import Cell, Output
-
-if TYPE_CHECKING:
-    from ...stats.groups import Group
 
 MAX_TOOLS = 10
 MAX_NAMES = 12

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...money.ledger import Ledger
+from ...money.prices import Bill, money
 from ...recording.calls import MODEL, Call, Turn
 from ...recording.recording import Recording
 from ...totals import Totals
@@ -13,9 +14,6 @@ from ...tracefile import dialects
 from ...tracefile.text import count, cut, milliseconds, plain
 from ..output import Output
 from .selection import Story
-
-if TYPE_CHECKING:
-    from ...money.prices import Bill
 
 
 def tokens(calls: Iterable[Call]) -> Totals:
@@ -130,7 +128,6 @@ def _show_parts(parts: list[str], out: Output) -> None:
 def _show_cost(bill: Bill, out: Output) -> None:
     if not bill.priced and not bill.unknown:
         return
-    from ...money.prices import money
 
     text = bill.text()
     if bill.estimated:

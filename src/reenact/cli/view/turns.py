@@ -7,11 +7,13 @@ from typing import Any
 
 from ...money.ledger import Ledger
 from ...recording.calls import Call, Turn
+from ...recording.partial_answer import partial_answer
 from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import Event
 from ...tracefile.text import arguments, compact, count, cut, milliseconds, plain, seconds, width_of
+from ...wire import reading
 from ...wire.json_values import as_json, canonical, plain_text, string
 from ..output import Output
 from .event_line import address, describe, error_text, is_huge, offset_text
@@ -247,15 +249,12 @@ class Turns:
 
     def _unanswered(self, call: Call, attempt: str) -> None:
         """Draw a call without an end, and what had come of its answer when the process died."""
-        from ...recording.partial_answer import partial_answer
-        from ...wire.reading import text
-
         found = partial_answer(self.recording, call.id)
         self._open(call, "no answer was recorded" if found is None else "the answer had not ended", attempt)
         if found is not None:
             assembled, size = found
             self._answers(
-                "", text(assembled.body) if assembled.body else "", f"{size:,} bytes had come", "dim"
+                "", reading.text(assembled.body) if assembled.body else "", f"{size:,} bytes had come", "dim"
             )
 
     def _items(self, items: list[Call | int]) -> None:

@@ -12,6 +12,8 @@ import shutil
 import socket
 import tempfile
 import time
+from collections.abc import Callable
+from typing import NoReturn
 
 from ...capture import guard
 from ...capture.front.options import Options
@@ -20,11 +22,6 @@ from ...capture.workspace import FAILED, FAILED_BEFORE, RESTORE, RESTORED, SNAPS
 from ...capture.workspace import RESTORE_PATIENCE_S as LONG_S
 from .git import TIMEOUT_S, SnapshotError
 from .snapshots import Shadow
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import NoReturn
 
 _LONGEST_PATH = 100
 """Of a socket; systems have room for about that many bytes."""

@@ -7,15 +7,13 @@ and filters are not touched, read or run; of a repository that came with a trace
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from shlex import quote
 
 from ...capture.recorder.quota import SNAPSHOTS
 from ...errors import UsageError
 from ...lines import new_id
 from .git import Git, SnapshotError, first_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The tree of an empty folder."""
@@ -218,8 +216,6 @@ class Shadow:
 
 def way_back(repository: str, folder: str, kept: str) -> str:
     """Return the command line that brings back what a restore has put away."""
-    from shlex import quote
-
     places = f"--git-dir={quote(repository)} --work-tree={quote(folder)}"
     return f"git {places} read-tree --reset -u {kept}"
 
