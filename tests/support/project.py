@@ -83,7 +83,9 @@ class Project:
 
     def files(self) -> dict[str, bytes]:
         """Its traces and all that goes with them."""
-        found = [path for path in self.folder.rglob("*") if path.is_file() and path.suffix != ".py"]
+        found = [
+            path for path in self.folder.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")
+        ]
         return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
 
     def __call__(self, *args: str, **env: str) -> dict[str, int]:

@@ -159,7 +159,7 @@ async def acopies(site: Site) -> Any:
         return [first, await client.copy(max_retries=1).messages.create(**ASK)]
 
 
-@case(SDK, "one connection, streams left early", ONLY_OK, answer="text,drip-1")
+@case(SDK, "one connection, streams left early", ONLY_OK, answer="text,hang-3")
 def one_connection(site: Site) -> Any:
     import anthropic
     import httpx2
@@ -174,7 +174,7 @@ def one_connection(site: Site) -> Any:
         return seen
 
 
-@case(SDK, "one connection, streams left early", ONLY_OK, answer="text,drip-1")
+@case(SDK, "one connection, streams left early", ONLY_OK, answer="text,hang-3")
 async def aone_connection(site: Site) -> Any:
     import anthropic
     import httpx2
