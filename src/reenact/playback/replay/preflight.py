@@ -96,6 +96,7 @@ def live_tools(recording: Recording, allowed: Sequence[str], offered: Iterable[s
             f"the recording cannot answer for these tools, so they would run again: {listed}",
             hint="they are functions of the program, and only what the model was told of them is recorded."
             " Decorate them with @tap.tool and record again to have them answered,"
-            f" or let them run: --live-tools {','.join([*allowed, *refused])}",
+            f" or let them run: --live-tools {','.join([*allowed, *refused])}"
+            f" (in Python: live_tools={[*allowed, *refused]!r})",
         )
     return sorted(set(allowed))
