@@ -55,10 +55,10 @@ def dumps_if_plain(value: Any) -> str | None:
 def _stdlib_encoder() -> Callable[[Any, int], Any]:
     """Build the encoder once; without cycle markers, since is_plain() has bounded the depth already."""
     if _make_encoder is not None:
-        made: Callable[[Any, int], Any] = _make_encoder(
+        encoder: Callable[[Any, int], Any] = _make_encoder(
             None, _refuse, quote, None, ":", ",", False, False, False
         )
-        return made
+        return encoder
     import json
 
     slow = json.JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":"))

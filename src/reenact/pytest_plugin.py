@@ -39,17 +39,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find out the mode; one that does not exist, or must not be here, is told before anything runs."""
+    """Find out the mode; one that does not exist, or must not be here, is reported before anything runs."""
     config.addinivalue_line("markers", _MARKER)
     config.addinivalue_line(
         "markers", "live: asks a model; such tests of `reenact test` wait for --reenact=live"
     )
-    told = {
+    modes = {
         "--reenact": config.getoption("--reenact"),
         MODE_VARIABLE: os.environ.get(MODE_VARIABLE),
         "reenact_mode": config.getini("reenact_mode"),
     }
-    source, mode = next(((source, mode) for source, mode in told.items() if mode), ("", MODES[0]))
+    source, mode = next(((source, mode) for source, mode in modes.items() if mode), ("", MODES[0]))
     if mode not in MODES:
         raise pytest.UsageError(f"{source}={mode}: the mode of reenact is one of: {', '.join(MODES)}")
     if mode == "record-missing":
@@ -127,9 +127,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         missed = run.missed()
         if not missed or isinstance(exc, _missed_kind()):
             raise
-        said = f"{type(exc).__name__}: {exc}".partition("\n")[0]
+        failure = f"{type(exc).__name__}: {exc}".partition("\n")[0]
         after = (
-            [] if any(str(exc) in each for each in missed) else [f"after that the test failed with {said}"]
+            [] if any(str(exc) in each for each in missed) else [f"after that the test failed with {failure}"]
         )
         raise _missed_kind()("\n\n".join([*missed, *after])) from None
     if run is not None:
@@ -177,13 +177,13 @@ def _reenactment(item: pytest.Item, folder: str) -> Reenactment:
         raise UsageError(
             "pytest.mark.reenact stands twice at this test", hint="a test has one recording: leave one out"
         )
-    args, given = (marker.args, marker.kwargs) if marker is not None else ((), {})
-    unknown = set(given) - {"path", "guard", "hosts", "record_http", "live_tools", "allow_unused", "rebase"}
-    path = (*args, given.get("path"))[0]
+    args, options = (marker.args, marker.kwargs) if marker is not None else ((), {})
+    unknown = set(options) - {"path", "guard", "hosts", "record_http", "live_tools", "allow_unused", "rebase"}
+    path = (*args, options.get("path"))[0]
     is_path = path is None or isinstance(path, str | os.PathLike)
-    if unknown or len(args) > 1 or (args and "path" in given) or not is_path:
-        raise UsageError(f"pytest.mark.reenact does not take this: {args} {given}", hint=f"it is {_MARKER}")
-    given = {name: value for name, value in given.items() if name != "path"}
+    if unknown or len(args) > 1 or (args and "path" in options) or not is_path:
+        raise UsageError(f"pytest.mark.reenact does not take this: {args} {options}", hint=f"it is {_MARKER}")
+    options = {name: value for name, value in options.items() if name != "path"}
     return Reenactment(
         item.path.parent / (_default_path(item) if path is None else path),
         mode=item.config.stash[_mode],
@@ -191,7 +191,7 @@ def _reenactment(item: pytest.Item, folder: str) -> Reenactment:
         folder=folder,
         advice=f'pytest "{item.nodeid}" --reenact=rerecord   # calls go out, and the run is recorded anew',
         raised=_missed_kind(),
-        **given,
+        **options,
     )
 
 
@@ -213,9 +213,9 @@ def _default_path(item: pytest.Item) -> str:
 
 
 def _add_section(item: pytest.Item, run: Reenactment) -> None:
-    told = [f"this run: {run.run_path}", f"the recording: {run.path}"]
-    told += [f"{name}: {words}" for name, words in run.notes]
-    item.add_report_section("call", "reenact", "\n".join(told))
+    lines = [f"this run: {run.run_path}", f"the recording: {run.path}"]
+    lines += [f"{name}: {words}" for name, words in run.notes]
+    item.add_report_section("call", "reenact", "\n".join(lines))
 
 
 _kinds: list[type[BaseException]] = []

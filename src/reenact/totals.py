@@ -138,8 +138,8 @@ def used(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     is neither from the provider's own answer.
     """
     get = fields.get
-    given = get("usage")
-    usage: dict[str, Any] = given if isinstance(given, dict) else {}
+    recorded = get("usage")
+    usage: dict[str, Any] = recorded if isinstance(recorded, dict) else {}
     if usage.get("input") is not None or usage.get("output") is not None:  # as the recorder writes it
         return usage
     if get("input_tokens") is not None or get("output_tokens") is not None:

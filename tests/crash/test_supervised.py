@@ -265,7 +265,7 @@ def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path: Path, provider
     (tmp_path / "runs").write_text("in the way")
     finished = run(tmp_path, "print(ask(sys.argv[1]).status_code)", provider.url())
     assert (finished.code, finished.out) == (0, "200\n")
-    assert finished.err == f"reenact: {tmp_path}/runs is no folder, nothing is recorded.\n"
+    assert finished.err == f"reenact: {tmp_path}/runs is not a folder; nothing is recorded.\n"
     (tmp_path / "runs").rename(tmp_path / "file")
     finished = run(
         tmp_path, "print(ask(sys.argv[1]).status_code)", provider.url(), options=("--out", "file/runs")

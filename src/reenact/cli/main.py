@@ -112,9 +112,11 @@ def sentence(why: ReenactError | OSError) -> str:
     """Return what went wrong as one sentence."""
     if isinstance(why, ReenactError):
         return str(why)
-    told = (why.strerror or str(why) or type(why).__name__).lower()
+    reason = (why.strerror or str(why) or type(why).__name__).lower()
     verb = "written" if why.errno in _NOT_WRITTEN else "read"
-    return f"{why.filename} cannot be {verb} ({told})" if why.filename else f"this cannot be done ({told})"
+    return (
+        f"{why.filename} cannot be {verb} ({reason})" if why.filename else f"this cannot be done ({reason})"
+    )
 
 
 def _dispatch(arguments: list[str], out: Output) -> int:
@@ -179,7 +181,7 @@ def own_fault(out: Output, fault: Exception) -> int:
         import traceback
 
         traceback.print_exc(file=out.stderr)
-    told = clean(f"{type(fault).__name__}: {fault}")[:300]
-    out.say(f"reenact met a fault of its own ({told}). No file was changed.")
+    reason = clean(f"{type(fault).__name__}: {fault}")[:300]
+    out.say(f"reenact met a fault of its own ({reason}). No file was changed.")
     out.say("\nhint: please report it; with REENACT_DEBUG=1 the same command says where it is")
     return UNUSABLE

@@ -237,8 +237,8 @@ def _terminal_columns() -> int:
 
 
 def _columns() -> int:
-    told = os.environ.get("COLUMNS", "")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 6 else 0
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isascii() and columns.isdigit() and len(columns) < 6 else 0
 
 
 def _replacements(stream: TextIO) -> dict[int, str] | None:

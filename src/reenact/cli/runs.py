@@ -84,13 +84,13 @@ def load(text: str | None, *, run: str | None = None, blobs: str | None = None) 
     return Recording.load(path, run or found, blobs=blobs)
 
 
-def files_of(asked: Sequence[str]) -> list[str]:
+def files_of(named: Sequence[str]) -> list[str]:
     """Return the trace files meant by runs, files and folders; none given: the default folder's."""
     files: dict[str, None] = {}
-    for text in asked or [default_folder()]:
+    for text in named or [default_folder()]:
         if os.path.isdir(text):
             files.update(dict.fromkeys(trace_files(text)))
-        elif not asked:
+        elif not named:
             raise NotATrace(
                 f"there is no folder {text}, so nothing was recorded yet",
                 path=text,
@@ -101,7 +101,7 @@ def files_of(asked: Sequence[str]) -> list[str]:
     return list(files)
 
 
-def tell(findings: Sequence[Finding], out: Output) -> None:
+def report(findings: Sequence[Finding], out: Output) -> None:
     """Say on stderr what was met while reading."""
     for finding in findings[:MAX_TOLD]:
         out.say(clean(str(finding).replace(_IN_CODE, _HERE)), "yellow")

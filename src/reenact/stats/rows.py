@@ -222,7 +222,7 @@ class RunStats:
             f"cost {self.cost.text()}",
         ]
         if self.tools:
-            rows.append("tools: " + ", ".join(_told(name, stats) for name, stats in self.tools.items()))
+            rows.append("tools: " + ", ".join(_tool_text(name, stats) for name, stats in self.tools.items()))
         if self.stop_reasons:
             rows.append("stopped: " + ", ".join(f"{why} {n}" for why, n in self.stop_reasons.items()))
         return "\n".join(rows)
@@ -235,7 +235,7 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def _told(name: str, stats: CallStats) -> str:
+def _tool_text(name: str, stats: CallStats) -> str:
     return f"{name} {stats.calls}" + (f" ({stats.failed} failed)" if stats.failed else "")
 
 

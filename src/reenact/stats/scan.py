@@ -40,9 +40,9 @@ class Place:
         """The files of the folder that share its stem, where a folder was listed."""
 
 
-def places(asked: Iterable[str | os.PathLike[str]]) -> list[Place]:
+def places(named: Iterable[str | os.PathLike[str]]) -> list[Place]:
     """Return the files meant by folders, files, names and ids; none given: those of the default folder."""
-    texts = [os.fspath(path) for path in asked]
+    texts = [os.fspath(path) for path in named]
     if not texts:
         folder = default_folder()
         return _folder(folder) if os.path.isdir(folder) else []

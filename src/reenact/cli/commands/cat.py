@@ -145,7 +145,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         chosen = args.run or found
         plain = not (args.full or args.stable or args.json or args.kind)
         if plain and _is_one_run(path, chosen):
-            runs.tell(_copy(path, write), out)
+            runs.report(_copy(path, write), out)
             return 0
         events = read_events(
             path, run=_run_id(path, chosen, findings), blobs=args.blobs, on_finding=findings.add
@@ -153,7 +153,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     try:
         _print(events, args, write, out)
     finally:
-        runs.tell(findings, out)
+        runs.report(findings, out)
     return 0
 
 

@@ -51,19 +51,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    stepper, told = _opened(args)
+    stepper, hint = _opened(args)
     session = Session(stepper, Verbs(VERBS), out, as_json=args.json)
     if args.at:
         stepper.go(args.at)
     elif (failure := failure_of(stepper.recording)) is not None and failure.index is not None:
         stepper.go(f"#{failure.index}")
-        told = "at the failure, rn goes back, h helps"
-    runs.tell(stepper.recording.findings, out)
+        hint = "at the failure, rn goes back, h helps"
+    runs.report(stepper.recording.findings, out)
     if args.command:
         _obey(session, args.command)
     else:
         if not args.json:
-            _banner(session, f"at {args.at}, h helps" if args.at else told)
+            _banner(session, f"at {args.at}, h helps" if args.at else hint)
         _converse(session, out)
     return 2 if session.failed and (args.command or not _is_interactive(out)) else 0
 
@@ -85,8 +85,8 @@ def _banner(session: Session, where: str) -> None:
     status, error, tot = recording.status, recording.error, recording.tot
     sign, style = status_mark(status)
     head = f"{sign} {plain(recording.name, 60)}  {plain(status, 20)}"
-    told = cut(f"  {error_text(error)}", out.width - width_of(head)) if error is not None else ""
-    out.line(out.paint(head, style) + told)
+    error_line = cut(f"  {error_text(error)}", out.width - width_of(head)) if error is not None else ""
+    out.line(out.paint(head, style) + error_line)
     parts = [count(tot["turns"], "turn"), count(recording.count(), "event")]
     if tot["in"] or tot["out"]:
         parts.append(f"{tot['in'] + tot['out']:,} tokens")

@@ -170,7 +170,7 @@ def _run_one(args: argparse.Namespace, recording: Recording, out: Output) -> int
     prepared = prepare_fork(recording, _edits(args), _options(args), args.command, args.name)
     for message in prepared.messages:
         out.say(clean(f"reenact: {message}"))
-    runs.tell(prepared.launch.recording.findings, out)
+    runs.report(prepared.launch.recording.findings, out)
     say_start(prepared.launch.start, out)
     report = prepared.run(supervise_here)
     if args.json:

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 out.say(clean(f"{sentence(why)}; it is left out"), "yellow")
             continue
         found += number
-        runs.tell(findings, out)
+        runs.report(findings, out)
         if args.count and not args.json:
             out.line(f"{clean(path)}:{number}")
     return code or (0 if found else 1)

@@ -41,9 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     filters = [parse_filter(text) for text in args.where]
-    asked = args.folder or [default_folder()]
+    places_named = args.folder or [default_folder()]
     rows: list[RunRow] = []
-    for place in asked:
+    for place in places_named:
         rows += _rows(place, must_exist=bool(args.folder))
     rows.sort(key=lambda row: row.started or 0.0, reverse=True)
     chosen = [row for row in rows if (row.failed or not args.failed) and all(f.holds(row) for f in filters)]
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     elif chosen:
         _table(chosen, out)
     if not chosen:
-        _say_nothing_found(asked, rows, filters, out)
+        _report_nothing_found(places_named, rows, filters, out)
     damaged = sum(1 for row in chosen if row.findings)
     if damaged:
         files = count(damaged, "run")
@@ -77,8 +77,10 @@ def _rows(place: str, *, must_exist: bool) -> list[RunRow]:
     return []
 
 
-def _say_nothing_found(asked: list[str], rows: list[RunRow], filters: list[Filter], out: Output) -> None:
-    places = clean(", ".join(asked))
+def _report_nothing_found(
+    places_named: list[str], rows: list[RunRow], filters: list[Filter], out: Output
+) -> None:
+    places = clean(", ".join(places_named))
     if rows:
         out.say(f"None of the {count(len(rows), 'run')} in {places} is like that.")
         deep = [f.key for f in filters if f.key in DEEP and not any(f.key in row.meta for row in rows)]

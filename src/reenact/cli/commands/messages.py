@@ -69,20 +69,20 @@ def run(args: argparse.Namespace, out: Output) -> int:
         else:
             _show(messages, args.full, out)
     finally:
-        runs.tell(messages.findings, out)
+        runs.report(messages.findings, out)
     return 0
 
 
 def _show_json(messages: Messages, target: str | None, out: Output) -> None:
     findings = [{"code": finding.code, "message": finding.message} for finding in messages.findings]
-    told = {
+    facts = {
         "provider": messages.provider, "model": messages.model, "key": messages.key, "findings": findings,
     }  # fmt: skip
     if target == "text":
-        out.json_line({"text": messages.to("text"), **told})
+        out.json_line({"text": messages.to("text"), **facts})
         return
     whole = {"messages": list(messages), "tools": messages.tools, "params": messages.params}
-    out.json_line(_plain_bytes({**whole, **told}))
+    out.json_line(_plain_bytes({**whole, **facts}))
 
 
 def _plain_bytes(value: Any) -> Any:
@@ -141,6 +141,8 @@ def _block(head: tuple[str, str], text: str, full: bool, out: Output, *, note: s
 
 
 def _show_totals(messages: Messages, tools: int, out: Output) -> None:
-    whose = plain(messages.provider or "unknown provider", 40)
+    provider = plain(messages.provider or "unknown provider", 40)
     model = f", {plain(messages.model, 60)}" if messages.model else ""
-    out.line(out.paint(f"{count(len(messages), 'message')}, {count(tools, 'tool')} ({whose}{model})", "dim"))
+    out.line(
+        out.paint(f"{count(len(messages), 'message')}, {count(tools, 'tool')} ({provider}{model})", "dim")
+    )

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     prepared = prepare_rerun(
         recording, args.command, mode=args.mode, live_tools=args.live_tools, blobs=args.blobs
     )
-    runs.tell(prepared.recording.findings, out)
+    runs.report(prepared.recording.findings, out)
     say_start(prepared.start, out)
     report = report_of(prepared, prepared.execute(supervise_here))
     if args.json:

@@ -123,7 +123,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.json:
         out.say(dump(_as_dict(agent)))
     elif agent.is_recorded:
-        _tell(agent, unseen, out)
+        _report(agent, unseen, out)
     strict = args.strict_coverage or settings.get("strict_coverage", False)
     if strict and (unseen or not agent.is_recorded) and agent.exit == 0:
         return UNCOVERED
@@ -155,16 +155,16 @@ def _variables(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, 
         wanted[HOSTS_VARIABLE] = args.host
     if args.record_http is not None:
         wanted[HTTP_VARIABLE] = args.record_http
-    told = {
+    variables = {
         name: value if isinstance(value, str) else ",".join(each.strip().lower() for each in value)
         for name, value in wanted.items()
         if value
     }
     ambient = args.ambient.split(",") if args.ambient else settings.get("ambient", ())
     if args.ambient or AMBIENT_VARIABLE not in os.environ:
-        told |= _ambient([name.strip() for name in ambient if name.strip()])
-    _check_seams(told.get(SEAMS_VARIABLE, os.environ.get(SEAMS_VARIABLE, "")))
-    return told
+        variables |= _ambient([name.strip() for name in ambient if name.strip()])
+    _check_seams(variables.get(SEAMS_VARIABLE, os.environ.get(SEAMS_VARIABLE, "")))
+    return variables
 
 
 def _ambient(names: list[str]) -> dict[str, str]:
@@ -205,7 +205,7 @@ def _as_dict(agent: Supervised) -> dict[str, Any]:
     }
 
 
-def _tell(agent: Supervised, unseen: list[str], out: Output) -> None:
+def _report(agent: Supervised, unseen: list[str], out: Output) -> None:
     """Say where the run is and what was not seen."""
     sums = agent.totals
     words = [agent.status, count(sums.turns, "call"), f"{compact(sums.total_tokens)} tokens"]

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             typed += ["--run", args.run] if args.run else []
             _show(recording, typed, out, turn=args.turn, everything=args.all, flat=args.events)
     finally:
-        runs.tell(recording.findings, out)
+        runs.report(recording.findings, out)
     return 0
 
 
@@ -214,13 +214,13 @@ def _needs_story(recording: Recording, args: argparse.Namespace) -> bool:
 
 def _descent(recording: Recording) -> str:
     """Return which run this one comes from, and of a fork where it left it and what was changed."""
-    told = recording.start.stored_fields.get("fork") if recording.start is not None else None
+    fork = recording.start.stored_fields.get("fork") if recording.start is not None else None
     parent = f"parent run {plain(str(recording.parent_run), 60)}"
-    if type(told) is not dict:
+    if type(fork) is not dict:
         return parent
-    edits = mapping(told.get("edits"))
+    edits = mapping(fork.get("edits"))
     names = [str(name).replace("_", "-") for name in edits if name != "set"]
     names += [str(each.get("name")) for each in mappings(edits.get("set"))]
     changed = f", changed: {plain(', '.join(names), 60)}" if names else ""
-    world = f", world: {plain(str(told['world']), 20)}" if "world" in told else ""
-    return f"fork at step {plain(str(told.get('at')), 20)}{changed}{world}; {parent}"
+    world = f", world: {plain(str(fork['world']), 20)}" if "world" in fork else ""
+    return f"fork at step {plain(str(fork.get('at')), 20)}{changed}{world}; {parent}"

@@ -91,12 +91,12 @@ def _ordered(groups: list[Group], column: str | None) -> list[Group]:
     if column not in known:
         raise UsageError(f"there is no column {column!r}", hint=f"the columns are {', '.join(known)}")
     rows = [(group.as_dict()[column], group) for group in groups]
-    told = [row for row in rows if row[0] is not None]
-    if all(isinstance(value, int | float) for value, _ in told):
-        told.sort(key=lambda row: -row[0])
+    valued = [row for row in rows if row[0] is not None]
+    if all(isinstance(value, int | float) for value, _ in valued):
+        valued.sort(key=lambda row: -row[0])
     else:
-        told.sort(key=lambda row: str(row[0]))
-    return [group for _, group in told] + [group for value, group in rows if value is None]
+        valued.sort(key=lambda row: str(row[0]))
+    return [group for _, group in valued] + [group for value, group in rows if value is None]
 
 
 def _write_rows(rows: list[Group], by: str, args: argparse.Namespace, runs: Runs, out: Output) -> None:

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return 0
     tail = _Tail(args, out, path, found)
     tail.print_last(recording)
-    runs.tell(recording.findings, out)
+    runs.report(recording.findings, out)
     if args.follow:
         out.say(f"The run is over ({plain(recording.status, 20)}).")
     return 0
@@ -68,7 +68,7 @@ def _follow(tail: _Tail, out: Output) -> None:
     findings = Findings()
     for event in follow(tail.path, poll=0.1, stop=tail.is_over, on_finding=findings.add):
         tail.take(event)
-    runs.tell(findings, out)
+    runs.report(findings, out)
     if tail.why:
         out.say(tail.why)
 
