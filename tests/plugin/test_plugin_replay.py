@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import reenact
-from reenact.capture import answering
+from reenact.capture import replay_hook
 from reenact.capture.runs import current, location
 from reenact.capture.seams import install
 from reenact.playback.replay import guard
@@ -140,7 +140,7 @@ def test_nothing_is_left_of_it(project) -> None:
     project("--reenact=rerecord")
     environment = dict(os.environ)
     assert project() == {"passed": 2}
-    assert answering.responder is None and current.only is None and install.seams is None
+    assert replay_hook.responder is None and current.only is None and install.seams is None
     assert guard._on_watch is None and not location.replaying
     assert dict(os.environ) == environment
 

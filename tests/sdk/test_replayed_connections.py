@@ -18,7 +18,7 @@ import requests
 import urllib3
 
 from reenact import Tap
-from reenact.capture import answering
+from reenact.capture import replay_hook
 from reenact.capture.http.watch import Watch
 from reenact.capture.seams.libraries import Installed
 from reenact.errors import Diverged
@@ -63,7 +63,7 @@ def recording(
     """Calls of this process are recorded; answered by another recording, if there is one."""
     player = Player(Tape.load(str(by)), mode=mode) if by is not None else None
     responder = TapeResponder(player, mode=mode) if player is not None else None
-    answering.responder = responder
+    replay_hook.responder = responder
     try:
         with Tap(str(path)) as tap:
             seams = Installed(Watch(tap._recorder, ("127.0.0.1", ABSENT), everything=everything))
@@ -74,7 +74,7 @@ def recording(
             finally:
                 seams.uninstall()
     finally:
-        answering.responder = None
+        replay_hook.responder = None
 
 
 TLS = {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reenact import Tap
-from reenact.capture import answering
+from reenact.capture import replay_hook
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.responder import TapeResponder
@@ -50,13 +50,13 @@ def answered(
 ) -> tuple[dict[str, Any], list[str]]:
     """Play a cell from its recording; returns what was seen, and how it went another way."""
     responder = TapeResponder(Player(Tape.load(str(path))))
-    answering.responder = responder
+    replay_hook.responder = responder
     try:
         with Tap(str(path.with_name("again.jsonl"))) as tap, installed(tap) as hand:
             site = cell.site(f"http://127.0.0.1:{port}/s/{cell.scenario}", hand, patience)
             told = play_at(cell, site, plain, lambda: bool(responder.player.frontier.log))
     finally:
-        answering.responder = None
+        replay_hook.responder = None
     return told, [each.code for each in responder.player.report()]
 
 

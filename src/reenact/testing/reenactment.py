@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
-from ..capture import answering
+from ..capture import replay_hook
 from ..capture.calls.failure import failure
 from ..capture.front.options import CONTENT_VARIABLE, Options
 from ..capture.front.tap import Tap
@@ -120,12 +120,12 @@ def set_environment(wanted: dict[str, str]) -> Undo:
     return undo
 
 
-def answer_with(responder: answering.Responder) -> Undo:
+def answer_with(responder: replay_hook.Responder) -> Undo:
     """Have all calls of this process answered; what it records into files of its own stands elsewhere."""
-    answering.responder, location.replaying = responder, True
+    replay_hook.responder, location.replaying = responder, True
 
     def undo() -> None:
-        answering.responder, location.replaying = None, False
+        replay_hook.responder, location.replaying = None, False
 
     return undo
 
@@ -343,7 +343,7 @@ class Reenactment:
     """Which hosts serve models, and whether all others are recorded, too."""
 
     def _refuse_if_unfit(self) -> None:
-        if answering.responder is not None or current.only is not None:
+        if replay_hook.responder is not None or current.only is not None:
             raise UsageError("a run is being re-enacted in this process already", hint="one at a time")
         if os.environ.get("REENACT_OFF") == "1":
             raise UsageError("REENACT_OFF=1: nothing is answered or recorded here", hint="unset it for tests")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reenact import Tap, UsageError, run
-from reenact.capture import answering
+from reenact.capture import replay_hook
 from reenact.errors import Diverged
 from reenact.testing import replaying, wrap
 
@@ -95,7 +95,7 @@ def test_functions_give_what_they_gave_and_do_not_run(trace: tuple[Path, list[An
         assert play(dice) == seen and dice.thrown == 0
     assert len(set(map(str, seen))) > 10  # no two throws are alike
     assert run.tools.count("roll") == 7 and run.tools.count("later") == 3
-    assert run.recorded.count() == run.run.count() and answering.responder is None
+    assert run.recorded.count() == run.run.count() and replay_hook.responder is None
 
 
 def test_outside_they_are_what_they_were() -> None:
@@ -122,7 +122,7 @@ def test_other_arguments_are_a_miss_that_nobody_hides(trace: tuple[Path, list[An
             wrap(dice.roll)(7)
         except BaseException:
             raise ValueError("something else") from None
-    assert dice.thrown == 0 and answering.responder is None
+    assert dice.thrown == 0 and replay_hook.responder is None
 
 
 def test_calls_that_were_not_made_are_told(trace: tuple[Path, list[Any]]) -> None:
@@ -184,7 +184,7 @@ def test_only_one_at_a_time_and_only_modes_there_are(
     monkeypatch.setenv("REENACT_OFF", "1")
     with pytest.raises(UsageError, match="REENACT_OFF"), replaying(trace[0]):
         pass
-    assert answering.responder is None
+    assert replay_hook.responder is None
 
 
 @dataclass

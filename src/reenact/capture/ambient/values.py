@@ -11,7 +11,7 @@ import time
 from _thread import RLock
 
 from ... import schema
-from .. import answering, guard
+from .. import guard, replay_hook
 from ..import_lock import import_lock
 from ..runs import current
 from ..runs.location import parent_run
@@ -66,7 +66,7 @@ def drawn(name: str, make: Callable[[], Any], kind: type | tuple[type, ...]) -> 
         return make()
     thread = _thread()
     with _locks.setdefault(os.getpid(), RLock()):  # what is drawn first stands first in the recording
-        value = answering.recorded_value(name, thread)
+        value = replay_hook.recorded_value(name, thread)
         if not isinstance(value, kind):
             value = make()
         _record(recorder, name, thread, value)

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ...errors import UsageError
-from .. import answering
+from .. import replay_hook
 from ..import_lock import import_lock
 from ..recorder.jsonable import snapshot
 from ..runs.entry import entry_of
@@ -262,7 +262,7 @@ class _ToolWatch(Watch):
         return self.tap.record_tool_call(self.name, args, effect=self.effect)
 
     def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
-        adapter = answering.adapter("tools")
+        adapter = replay_hook.adapter("tools")
         if adapter is None:
             return function
         with import_lock:
@@ -271,7 +271,7 @@ class _ToolWatch(Watch):
         recorder = self.tap._recorder()
         calls = calls_of(recorder)
         opened = calls.open.get(calls.open_tool() or "")
-        call = answering.ToolCall(self.name, args, recorder, function, effect=self.effect, opened=opened)
+        call = replay_hook.ToolCall(self.name, args, recorder, function, effect=self.effect, opened=opened)
         stand_in: Callable[..., Any] = adapter.standing_in(function, call)
         return stand_in
 

@@ -12,7 +12,7 @@ from ...wire.pairing import brought_results
 from ...wire.reading import error_of, kept_conversation, provider_of_request
 from ...wire.routes import MODEL
 from ...wire.streams import assemble, stream_kind
-from .. import answering, guard
+from .. import guard, replay_hook
 from ..calls.failure import caller_frames
 from ..calls.model_response import write_answer
 from ..front.tap import as_text, calls_of
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, TypeVar
 
-    from ..answering import Live
     from ..calls.calls import OpenCall
     from ..recorder.recorder import Recorder
+    from ..replay_hook import Live
 
     Headers = Iterable[tuple[str, str]]
     T = TypeVar("T")
@@ -52,7 +52,7 @@ def carry(library: str, exchange: Exchange | None, send: Callable[[T], Any], req
 
     ``more`` is what the library's adapter needs to make a response.
     """
-    adapter = answering.adapter(library)
+    adapter = replay_hook.adapter(library)
     return send(request) if adapter is None else adapter.carry(exchange, send, request, *more)
 
 
@@ -60,7 +60,7 @@ async def carry_async(
     library: str, exchange: Exchange | None, send: Callable[[T], Any], request: T, *more: Any
 ) -> Any:
     """Do what ``carry`` does for a library that is awaited."""
-    adapter = answering.adapter(library)
+    adapter = replay_hook.adapter(library)
     if adapter is None:
         return await send(request)
     return await adapter.carry_async(exchange, send, request, *more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import Diverged
 from ...wire.routes import HTTP, Route, host_of, may_be_model, route_of
-from .. import answering, guard
+from .. import guard, replay_hook
 from . import finished_streams, recorded_once
 from .exchange import Exchange
 from .parsed_requests import parsed
@@ -66,11 +66,11 @@ class Watch:
                 route = Route(HTTP, None)
             finished_streams.record_whole_ones()
             recorder, told = self.recorder(), list(headers)
-            request = answering.OutgoingRequest(
+            request = replay_hook.OutgoingRequest(
                 route.sort, method.upper(), url, told, body if given is None else given, recorder
             )
             request.lost = lost
-            live = answering.live(request)
+            live = replay_hook.live(request)
             if live is not None:
                 url = url if live.url is None else live.url
                 body, given = (body, given) if live.body is None else (live.body, as_json(live.body))
@@ -85,7 +85,7 @@ class Watch:
             _count(met, host)
             return exchange
         except Exception as exc:
-            if answering.responder is not None:  # not recorded and not answered, it would just be sent
+            if replay_hook.responder is not None:  # not recorded and not answered, it would just be sent
                 raise Diverged(f"a request cannot be answered: {guard.explain(exc)}") from exc
             guard.swallow("record a request", exc)
             return None

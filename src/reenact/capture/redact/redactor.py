@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from ...lines import dumps, quote
-from .. import answering, guard
+from .. import guard, replay_hook
 from ..import_lock import import_lock
 from .environment import MIN_LENGTH, secrets_of
 from .names import secret_name
@@ -128,7 +128,7 @@ class Redactor:
         placeholder = self.placeholders.get(digest)
         if placeholder is None:
             kind = shape_of(secret) or kind
-            first = 1 if answering.responder is None else answering.FIRST_SECRET
+            first = 1 if replay_hook.responder is None else replay_hook.FIRST_SECRET
             number = next(self._numbers.setdefault(kind, count(first)))  # atomic: two threads never share one
             placeholder = self.placeholders.setdefault(digest, f"<redacted:{kind}:{number}>")
             if len(self.placeholders) > MAX_PLACEHOLDERS:

@@ -71,12 +71,12 @@ class Installed:
         """Listen to one module."""
         try:
             with import_lock:
-                from .. import answering
+                from .. import replay_hook
             if name in self.undo:  # it is loaded again
                 self.undo.pop(name)()
             seam: Any = import_module(f".{SEAMS[name]}", __package__)
             self.undo[name] = seam.patch(module, self.watch)
-            undo_answers = answering.prepare(SEAMS[name], module, self.watch)
+            undo_answers = replay_hook.prepare(SEAMS[name], module, self.watch)
             if undo_answers is not None:
                 self.undo[name] = _both(undo_answers, self.undo[name])
             why = seam.shortfall(module) if hasattr(seam, "shortfall") else ""

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from ... import schema
 from ...schema import EFFECTS
-from .. import answering, guard
+from .. import guard, replay_hook
 from ..front.tap import Tap, calls_of
 from ..http import recorded_once
 from ..import_lock import import_lock
@@ -299,12 +299,12 @@ class _Call:
         self, session: Any, args: tuple[Any, ...], given: dict[str, Any], ask: Callable[[], Any]
     ) -> Any:
         """Return the server's result; or the recorded one, where a recording stands in for it."""
-        adapter = answering.adapter("mcp")
+        adapter = replay_hook.adapter("mcp")
         if adapter is None:
             return await ask()
         recorder = self._tap._recorder()
         opened = calls_of(recorder).open.get(self._call)
-        call = answering.ToolCall(self._name, self._args, recorder, effect=self._effect, opened=opened)
+        call = replay_hook.ToolCall(self._name, self._args, recorder, effect=self._effect, opened=opened)
 
         def ask_server() -> Any:
             _let_through(session, args, given)
@@ -406,7 +406,7 @@ def _line(module: Any, watch: Watch, behind: Any, args: tuple[Any, ...], given: 
     if server is None:
         return None
     real = _Carrier(server, asynccontextmanager(behind)(*args, **given))
-    adapter = None if recorded_once.is_carried() else answering.adapter("mcp")
+    adapter = None if recorded_once.is_carried() else replay_hook.adapter("mcp")
     if adapter is None:
         return _noted(real, Line(server))
     carrier, stand_in = adapter.connection(module, server, real, watch.recorder())

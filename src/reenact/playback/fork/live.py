@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from ...capture.answering import Live
+from ...capture.replay_hook import Live
 from ...capture.runs.location import parent_run
 from ...errors import Diverged, Halted
 from ...wire.routes import MODEL
@@ -33,7 +33,7 @@ from .cut import ANSWERED, AROUND, AT_CUT, Cut
 from .policy import CALLS, STEPS, USD, Acting, Caps
 
 if TYPE_CHECKING:
-    from ...capture.answering import OutgoingRequest, ToolCall
+    from ...capture.replay_hook import OutgoingRequest, ToolCall
     from ..matching.divergence import Divergence
     from ..matching.player import Player
     from ..matching.tape import RecordedCall

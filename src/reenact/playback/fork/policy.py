@@ -21,7 +21,7 @@ from ..matching.tape import RecordedCall, Tape
 from .world import HARMLESS, IRREVERSIBLE, effect_of
 
 if TYPE_CHECKING:
-    from ...capture.answering import OutgoingRequest, ToolCall
+    from ...capture.replay_hook import OutgoingRequest, ToolCall
     from ..replay.guard import Guard
 
 

@@ -11,9 +11,9 @@ from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ...capture.answering import FIRST_SECRET
 from ...capture.recorder.encode import Texts
 from ...capture.redact.redactor import Redactor
+from ...capture.replay_hook import FIRST_SECRET
 from ...wire.reading import conversation_key
 from . import rules
 from .request import Part, Request, element_part

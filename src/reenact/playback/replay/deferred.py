@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from ...capture import answering
+from ...capture import replay_hook
 from ..matching.claims import Claims
 from ..serve import adapter, prepare
 
@@ -39,6 +39,6 @@ class Later:
 
     def __getattr__(self, name: str) -> Any:
         with self._lock:
-            if answering.responder is self:
+            if replay_hook.responder is self:
                 self._make()
-        return getattr(answering.responder, name)
+        return getattr(replay_hook.responder, name)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from ...capture.answering import Live
+from ...capture.replay_hook import Live
 from ...errors import NotRecorded
 from ...tracefile.status import FAILED
 from ..matching.frontier import Miss, Served, asks_the_same
@@ -21,7 +21,7 @@ from .responder import TapeResponder, asked_by
 from .tools import asked_of
 
 if TYPE_CHECKING:
-    from ...capture.answering import OutgoingRequest, ToolCall
+    from ...capture.replay_hook import OutgoingRequest, ToolCall
     from ..matching.divergence import Divergence
     from ..matching.player import Player
     from ..serve.replies import AskedServer, ServerReply

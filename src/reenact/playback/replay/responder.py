@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ... import schema
-from ...capture.answering import ToolCall
 from ...capture.http.request_body import body_before
+from ...capture.replay_hook import ToolCall
 from ...errors import Diverged, NotRecorded
 from ...wire.inflate import packed
 from ..matching.divergence import out_of_turn
@@ -45,7 +45,7 @@ from .report import Doubt, Inexact, Listener, StandIn, Unknown
 from .tools import asked_of, reply_of_tool
 
 if TYPE_CHECKING:
-    from ...capture.answering import Live, OutgoingRequest
+    from ...capture.replay_hook import Live, OutgoingRequest
     from ..matching.divergence import Divergence
     from ..serve.replies import AskedServer, HttpCall
 

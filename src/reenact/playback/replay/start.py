@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from ...capture import answering
+from ...capture import replay_hook
 from ...capture.calls.failure import is_agents
 from ...capture.runs.location import how_started
 from ...errors import Diverged, Halted
@@ -117,22 +117,22 @@ def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
         calls = [call for call in calls if call.number in kept]
     shared = shared_by(tape, calls, claims_of(plan.scratch), is_first=is_first)
     if cut is not None:
-        answering.responder = fork_responder(plan, cut, tape, calls, guard, shared, **told)
+        replay_hook.responder = fork_responder(plan, cut, tape, calls, guard, shared, **told)
         return
     if plan.mode == RECORD_MISSING:
         from .modes import AsFarAsItGoes
 
         player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
-        answering.responder = AsFarAsItGoes(player, mode=KEEP_GOING, live=plan.live, **told)
+        replay_hook.responder = AsFarAsItGoes(player, mode=KEEP_GOING, live=plan.live, **told)
         return
     player = Player(tape, calls=calls, mode=plan.mode, shared=shared)
-    answering.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **told)
+    replay_hook.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **told)
 
 
 def answer_later(plan: Plan, guard: Guard, *, is_forked: bool) -> None:
     """Answer a further process, if it should ask; nothing that a forked one has of its parent is used."""
     claims_of(plan.scratch).here(is_forked=is_forked)
-    answering.responder = Later(lambda: _answer(plan, guard, is_first=False))
+    replay_hook.responder = Later(lambda: _answer(plan, guard, is_first=False))
 
 
 def _called() -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from ...capture.answering import ToolCall
+from ...capture.replay_hook import ToolCall
 from ...tracefile.event import ErrorText
 from ...tracefile.stored_values import restore
 from ..matching.recorded_answers import CANCELLED, EXCEPTION, Answer

@@ -22,8 +22,8 @@ from .replies import BREAKS, ENDS, RAISES, responder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...capture.answering import Live
     from ...capture.http.exchange import Exchange
+    from ...capture.replay_hook import Live
     from .replies import Reply
 
 _exchange: ContextVar[Exchange | None] = ContextVar("reenact_answered", default=None)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 from weakref import ref
 
-from ...capture import answering
+from ...capture import replay_hook
 from ...capture.http.recorded_once import current
 from ...capture.seams.patching import genuine, replace
 from ...errors import Diverged
@@ -25,9 +25,9 @@ from .raw_http import THE_END, Raw, named, os_error, text_of
 from .replies import BREAKS, ENDS, RAISES, STAYS_OPEN, responder
 
 if TYPE_CHECKING:
-    from ...capture.answering import Live
     from ...capture.http.exchange import Exchange
     from ...capture.http.watch import Watch
+    from ...capture.replay_hook import Live
     from ...capture.seams.http_client_bodies import Outgoing
     from .replies import Reply
 
@@ -117,7 +117,7 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
 
 def _connecting(original: Any) -> Any:
     def connect(self: Any) -> None:
-        if answering.responder is None or current() is not None or _LIVE in vars(self):
+        if replay_hook.responder is None or current() is not None or _LIVE in vars(self):
             original(self)
         else:
             _sink(self)

@@ -12,8 +12,8 @@ from .raw_http import THE_END, text_of
 from .replies import BREAKS, COMPLETE, ENDS, RAISES, STAYS_OPEN, responder
 
 if TYPE_CHECKING:
-    from ...capture.answering import Live
     from ...capture.http.exchange import Exchange
+    from ...capture.replay_hook import Live
     from .replies import Reply
 
 _streams: dict[str, tuple[type, type]] = {}

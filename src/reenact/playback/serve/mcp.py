@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any
 
-from ...capture.answering import ToolCall
+from ...capture.replay_hook import ToolCall
 from ...lines import dumps
 from .replies import AskedServer, ServerReply, responder
 from .tools import given_async

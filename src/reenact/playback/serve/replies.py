@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
-from ...capture import answering
-from ...capture.answering import ToolCall
+from ...capture import replay_hook
+from ...capture.replay_hook import ToolCall
 
 
 class HttpCall(Protocol):
@@ -49,8 +49,8 @@ class Responder(Protocol):
 
 def responder() -> Responder:
     """Return who answers in this process."""
-    assert answering.responder is not None
-    return cast(Responder, answering.responder)
+    assert replay_hook.responder is not None
+    return cast(Responder, replay_hook.responder)
 
 
 COMPLETE, BREAKS, STAYS_OPEN, RAISES, ENDS = "complete", "breaks", "stays-open", "raises", "ends"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .replies import responder
 
 if TYPE_CHECKING:
-    from ...capture.answering import ToolCall
+    from ...capture.replay_hook import ToolCall
     from .replies import ToolReply
 
 

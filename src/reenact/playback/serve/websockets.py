@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...capture import answering
+from ...capture import replay_hook
 from ...capture.seams.patching import replace
 from ...capture.seams.websockets import OTHER_END, is_models
 from .replies import BREAKS, RAISES, responder
@@ -335,7 +335,7 @@ def _maker(module: Any) -> Any:
 def _led(module: Any, watch: Watch, uri: Any, given: dict[str, Any], way: dict[str, None]) -> Any:
     """Return where to connect to; ``given`` is changed so that it leads to our end, if it is a model's."""
     make = given.get("create_connection") or module.ClientConnection
-    is_ours = answering.responder is not None and not hasattr(make, "is_really_there")
+    is_ours = replay_hook.responder is not None and not hasattr(make, "is_really_there")
     if not is_ours or given.get("sock") is not None or not is_models(watch, uri):
         return uri
     ours, theirs = socket.socketpair()
