@@ -19,7 +19,7 @@ from ..front.tap import as_text, calls_of
 from ..import_lock import import_lock
 from ..workspace import tree_now
 from . import finished_streams
-from .headers import REQUEST_ID, attempt_of, told_headers
+from .headers import REQUEST_ID, attempt_of, recorded_headers
 from .other_api_calls import answer_fields, request_fields, whole_body
 from .request_body import Sent
 from .response_body import Arrived
@@ -129,7 +129,7 @@ class Exchange:
             "parent": parent,
             "workspace": tree,
         }
-        fields["headers"] = told_headers(headers, request=True) or None
+        fields["headers"] = recorded_headers(headers, request=True) or None
         fields = {name: value for name, value in fields.items() if value is not None}
         self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)
 
@@ -214,19 +214,19 @@ class Exchange:
         body, first = self._body(data, how)
         first.update(self.arrived.loss(first.get("problems", ())))
         if isinstance(first.get("error"), tuple):
-            kind, said = first.pop("error")
-            error = error or {"type": kind, "message": said, "frames": caller_frames()}
+            kind, message = first.pop("error")
+            error = error or {"type": kind, "message": message, "frames": caller_frames()}
         elif how == CUT and first["ended"] != COMPLETE:
-            said = f"the connection ended after {len(data)} bytes of the answer"
-            error = {"type": "cut", "message": said, "frames": caller_frames()}
+            message = f"the connection ended after {len(data)} bytes of the answer"
+            error = {"type": "cut", "message": message, "frames": caller_frames()}
         elif error is None and (named := self._header("x-amzn-errortype")):
-            said = (error_of(body, self.provider) or (None, ""))[1]
-            error = {"type": named.partition(":")[0], "message": said, "frames": caller_frames()}
+            message = (error_of(body, self.provider) or (None, ""))[1]
+            error = {"type": named.partition(":")[0], "message": message, "frames": caller_frames()}
         self._calls.open.pop(self._call, None)
         if self.sort != MODEL:
-            told = {"call": self._call, "sort": self.sort, "status": self._status}
-            fields = answer_fields(told, self._opened, body, error, self.sent)
-            fields["headers"] = told_headers(self._headers, method=self.method)
+            about = {"call": self._call, "sort": self.sort, "status": self._status}
+            fields = answer_fields(about, self._opened, body, error, self.sent)
+            fields["headers"] = recorded_headers(self._headers, method=self.method)
             fields.update(self.arrived.loss(first.get("problems", ())))
             self.recorder.emit(schema.HTTP_RESPONSE, fields)
             return
@@ -236,8 +236,8 @@ class Exchange:
             return self.arrived.store(self.recorder.texts, data, body, self._opened.began, suspect=suspect)
 
         last: dict[str, Any] = {
-            "headers": told_headers(self._headers),
-            "sent": self.sent and self.sent.told(),
+            "headers": recorded_headers(self._headers),
+            "sent": self.sent and self.sent.described(),
         }
         last["replayed"] = self.replayed
         uses = write_answer(
@@ -248,9 +248,9 @@ class Exchange:
             given_up=first["ended"] == CLOSED, fresh=True,
         )  # fmt: skip
         failed = error is not None or (self._status or 0) >= 400
-        asked = None if failed else frozenset(str(use[0]) for use in uses) or None
+        tool_use_ids = None if failed else frozenset(str(use[0]) for use in uses) or None
         name = string(mapping(body).get("id"))
-        self._calls.lanes.end(self._call, failed=failed, asked=asked, answer=name)
+        self._calls.lanes.end(self._call, failed=failed, asked=tool_use_ids, answer=name)
 
     def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
         """Return the answer, and how it ended."""

@@ -35,7 +35,7 @@ _known: dict[tuple[str, str], str] = {}
 """Header names met, and what they are told as: not at all if that is empty."""
 
 
-def told_headers(
+def recorded_headers(
     headers: Iterable[tuple[str, str]], *, request: bool = False, method: str | None = None
 ) -> dict[str, str]:
     """Return the headers worth keeping, names in lower case: of a model's answer, of a ``request``, or of
@@ -43,28 +43,28 @@ def told_headers(
     sort = _SENT if request else _MODEL if method is None else _HEAD if method == _HEAD else _ANY
     found: dict[str, str] = {}
     for name, value in headers:
-        told = _known.get((name, sort))
-        if told is None:
-            told = _told_as(name, sort)
-        if told:
-            is_list = told in found and sort in (_ANY, _HEAD)
-            found[told] = f"{found[told]}, {value}" if is_list else value
+        kept = _known.get((name, sort))
+        if kept is None:
+            kept = _kept_name(name, sort)
+        if kept:
+            is_list = kept in found and sort in (_ANY, _HEAD)
+            found[kept] = f"{found[kept]}, {value}" if is_list else value
     return found
 
 
-def _told_as(name: str, sort: str) -> str:
+def _kept_name(name: str, sort: str) -> str:
     low = name.lower()
     if sort == _SENT:
-        is_told = low in _REQUEST
+        is_kept = low in _REQUEST
     else:
-        is_told = low in _RESPONSE or any(part in low for part in _RESPONSE_PARTS)
+        is_kept = low in _RESPONSE or any(part in low for part in _RESPONSE_PARTS)
         if sort != _MODEL:
-            is_told = is_told or low in _OTHER or low.startswith(_OTHER_PARTS)
-            is_told = is_told or (sort == _HEAD and low == "content-length")
-    told = low if is_told else ""
+            is_kept = is_kept or low in _OTHER or low.startswith(_OTHER_PARTS)
+            is_kept = is_kept or (sort == _HEAD and low == "content-length")
+    kept = low if is_kept else ""
     if len(_known) < 1_000:
-        _known[name, sort] = told
-    return told
+        _known[name, sort] = kept
+    return kept
 
 
 def attempt_of(headers: Mapping[str, str]) -> int | None:

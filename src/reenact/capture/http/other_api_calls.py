@@ -6,7 +6,7 @@ from ...wire.reading import model_of
 from ...wire.routes import HTTP, MODEL, used
 from ..calls.failure import caller_frames, failure
 from ..front.tap import as_text
-from .request_body import body_before
+from .request_body import described_body
 from .response_body import as_json
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def request_fields(about: dict[str, Any], body: Any, content_type: str | None) -> dict[str, Any]:
     """Return the fields of an ``http.request``; ``about`` it is known what it is."""
     if isinstance(body, bytes):
-        sent = body_before(body, content_type)
+        sent = described_body(body, content_type)
         return {**about, "sent": sent} if sent else about
     return about if body is None else {**about, "body": body}
 
@@ -52,13 +52,13 @@ def answer_fields(
     }
     if body is not None:
         fields["body"] = body
-    told = sent.told() if sent is not None else None
-    return fields if told is None else {**fields, "sent": told}
+    described = sent.described() if sent is not None else None
+    return fields if described is None else {**fields, "sent": described}
 
 
 def _spent(sort: str, body: Any) -> dict[str, Any]:
     """Return the model and the tokens an answer of a model API tells of."""
     if sort == HTTP or not isinstance(body, dict):
         return {}
-    told = {"model": model_of(body), "usage": used(body)}
-    return {name: value for name, value in told.items() if value is not None}
+    found = {"model": model_of(body), "usage": used(body)}
+    return {name: value for name, value in found.items() if value is not None}

@@ -47,7 +47,7 @@ class Sent:
         """The last byte has passed."""
         self._is_whole = True
 
-    def told(self) -> dict[str, Any] | None:
+    def described(self) -> dict[str, Any] | None:
         """Return what stands for the body in an event, None if there was none."""
         if not self._whole.size:
             return None
@@ -64,9 +64,9 @@ class Sent:
         return about if self._is_whole else {**about, "cut": True}
 
 
-def body_before(data: bytes, content_type: str | None) -> dict[str, Any] | None:
+def described_body(data: bytes, content_type: str | None) -> dict[str, Any] | None:
     """Return what stands for a body that is no JSON and was there before it was sent."""
     sent = Sent(content_type)
     sent.add(data)
     sent.all()
-    return sent.told()
+    return sent.described()

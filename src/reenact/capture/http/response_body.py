@@ -91,8 +91,8 @@ class Arrived:
         """Return the fields that say what was not kept, beside the problems there are."""
         if not self.missing:
             return {}
-        said = f"{self.missing} bytes more had come than are kept of one answer"
-        return {"problems": [said, *problems], "lossy": True}
+        problem = f"{self.missing} bytes more had come than are kept of one answer"
+        return {"problems": [problem, *problems], "lossy": True}
 
     def ms_until(self, offset: int | None, began: float) -> float | None:
         """Return when the byte at an offset arrived, in milliseconds since the call began."""
@@ -198,7 +198,7 @@ _BEFORE = 160
 _LONGEST_WORD = 4_096
 
 
-class Said:
+class StreamText:
     """The text of one stream so far: its end, and the events that say a word which is not over."""
 
     def __init__(self, redactor: Redactor) -> None:
@@ -215,15 +215,15 @@ class Said:
         pieces = [piece[1] for piece in found]
         if b'"bytes":' in block:
             pieces += [piece for packed in _PACKED.findall(block) for piece in _unpacked(packed)]
-        said = b"".join(pieces).translate(_PLAIN)
-        if not said:
+        spoken = b"".join(pieces).translate(_PLAIN)
+        if not spoken:
             return self._keep(block) if self._waiting else cleaned_bytes(block, self._redactor)
-        text = self._text + said
-        over = max(said.rfind(b" "), said.rfind(b"\\")) + 1
-        if not over and self._word + len(said) < _LONGEST_WORD:
-            self._text, self._word = text, self._word + len(said)
+        text = self._text + spoken
+        over = max(spoken.rfind(b" "), spoken.rfind(b"\\")) + 1
+        if not over and self._word + len(spoken) < _LONGEST_WORD:
+            self._text, self._word = text, self._word + len(spoken)
             return self._keep(block)
-        self._word = word = len(said) - over if over else 0
+        self._word = word = len(spoken) - over if over else 0
         self._text = text[-_BEFORE - word :]
         begins = 0 if word else len(block)
         if word and found and word <= len(pieces[-1]):
@@ -279,7 +279,7 @@ class Spill:
         self.path = os.path.join(folder, f"{call}.part")
         self._redactor = redactor
         self._held = b""
-        self._said = None if redactor is None else Said(redactor)
+        self._stream_text = None if redactor is None else StreamText(redactor)
         self._is_over = False
         self._fd = self._create(folder)
         state = os.fstat(self._fd)
@@ -312,11 +312,11 @@ class Spill:
         if not upto:
             return
         self._held = held[upto:]
-        block = held[:upto] if self._said is None else self._said.passes(held[:upto])
+        block = held[:upto] if self._stream_text is None else self._stream_text.passes(held[:upto])
         try:
             if block:
                 self._write(block)
-            elif self._said is not None and self._said.holds_secret:
+            elif self._stream_text is not None and self._stream_text.holds_secret:
                 self.close()
         except OSError as exc:
             self.close()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Headers = Iterable[tuple[str, str]]
 
-met: dict[str, int] = {}
+hosts_seen: dict[str, int] = {}
 """Every host a seam of this process saw, and how many calls to it were recorded: the proof of coverage."""
 
 
@@ -38,7 +38,7 @@ class Watch:
         """Further hosts that serve models."""
         self.everything = everything
         """True to record traffic that is no model's, too."""
-        self.others: dict[str, int] = {}
+        self.unrecorded_hosts: dict[str, int] = {}
         """Calls that were not recorded, by host."""
         self.is_off = False
         """True once nobody is to be told any more; seams that could not be taken out pass everything on."""
@@ -56,33 +56,40 @@ class Watch:
         try:
             url = url.partition("#")[0]  # never sent
             host = host_of(url)
-            given = parsed(body) if self.everything or may_be_model(url, self.hosts) else None
-            _count(met, host, 0)
-            route = route_of(method.upper(), url, given, self.hosts)
+            parsed_body = parsed(body) if self.everything or may_be_model(url, self.hosts) else None
+            _count(hosts_seen, host, 0)
+            route = route_of(method.upper(), url, parsed_body, self.hosts)
             if route is None:
                 if not self.everything or recorded_once.is_carried(url):
-                    _count(self.others, host)
+                    _count(self.unrecorded_hosts, host)
                     return None
                 route = Route(HTTP, None)
             finished_streams.record_whole_ones()
-            recorder, told = self.recorder(), list(headers)
+            recorder, header_list = self.recorder(), list(headers)
             request = replay_hook.OutgoingRequest(
-                route.sort, method.upper(), url, told, body if given is None else given, recorder
+                route.sort,
+                method.upper(),
+                url,
+                header_list,
+                body if parsed_body is None else parsed_body,
+                recorder,
             )
             request.lost = lost
             live = replay_hook.live(request)
             if live is not None:
                 url = url if live.url is None else live.url
-                body, given = (body, given) if live.body is None else (live.body, as_json(live.body))
+                body, parsed_body = (
+                    (body, parsed_body) if live.body is None else (live.body, as_json(live.body))
+                )
             exchange = Exchange(recorder, route.sort, route.provider, method.upper(), url)
             exchange.live, exchange.body_hash = live, hash(body)
             exchange.edited_reply, exchange.replayed = request.edited_reply, request.replayed
             try:
-                exchange.leave(told, body if given is None else given, hash((url, body)))
+                exchange.leave(header_list, body if parsed_body is None else parsed_body, hash((url, body)))
             except BaseException:  # an interrupt, too
                 exchange.forget()  # no answer to a request that is not there
                 raise
-            _count(met, host)
+            _count(hosts_seen, host)
             return exchange
         except Exception as exc:
             if replay_hook.responder is not None:  # not recorded and not answered, it would just be sent

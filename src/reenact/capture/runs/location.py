@@ -33,7 +33,7 @@ def variable(name: str) -> str:
 
 def _told(name: str) -> str:
     install: Any = sys.modules.get("reenact.capture.seams.install")
-    return str(install.told.get(name, "")) if install is not None else ""
+    return str(install.launch_variables.get(name, "")) if install is not None else ""
 
 
 shown: dict[str, tuple[str, str | None]] = {}

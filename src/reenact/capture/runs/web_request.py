@@ -149,7 +149,7 @@ class HandledRun(RunContext):
         sent.add(data)
         if self._is_read and self._kept == len(data):
             sent.all()
-        return {"sent": sent.told()}
+        return {"sent": sent.described()}
 
 
 def told_headers(headers: Any) -> dict[str, str]:

@@ -14,7 +14,7 @@ from .. import guard
 from ..http.exchange import CLOSED, carry_async, how_raised
 from ..http.recorded_once import AgentsOwn, HandedOn, current
 from ..import_lock import import_lock
-from .patching import Unlike, need, need_asked, need_held, override, replace, restore
+from .patching import LibraryChanged, need, need_called, need_held, override, replace, restore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,15 +58,15 @@ def untap_bodies(session: Any) -> None:
 
 
 def _reading_along(original: Any) -> Any:
-    async def write_bytes(self: Any, writer: Any, *args: Any, **given: Any) -> Any:
+    async def write_bytes(self: Any, writer: Any, *args: Any, **kwargs: Any) -> Any:
         handed_on = current()
         exchange = handed_on.exchange if handed_on is not None and handed_on.reads_body else None
         sent = exchange.sent if exchange is not None else None
         if sent is None:
-            return await original(self, writer, *args, **given)
+            return await original(self, writer, *args, **kwargs)
         with AgentsOwn():
             _listen_to_body(writer, sent, self)
-            done = await original(self, writer, *args, **given)
+            done = await original(self, writer, *args, **kwargs)
             if getattr(writer, "_eof", False):
                 sent.all()
             return done
@@ -79,12 +79,12 @@ def _listen_to_body(writer: Any, sent: Sent, request: Any) -> None:
         sent.restart(request.headers.get("Content-Type"))
         before = writer._on_chunk_sent
 
-        async def told(chunk: Any) -> None:
+        async def on_chunk(chunk: Any) -> None:
             sent.add(chunk)
             if before is not None:
                 await before(chunk)
 
-        writer._on_chunk_sent = told
+        writer._on_chunk_sent = on_chunk
     except Exception as exc:
         guard.swallow("read a body along", exc)
 
@@ -112,8 +112,8 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     owner = module.ClientSession
     original = owner._request
 
-    async def _request(self: Any, *args: Any, **given: Any) -> Any:
-        return await _watched(watch, self, original, args, given)
+    async def _request(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await _watched(watch, self, original, args, kwargs)
 
     calls, bodies = replace(owner, {"_request": _request}), patch_bodies(module)
 
@@ -131,8 +131,8 @@ def tap(held: Any, watch: Watch) -> None:
         override(held, "_get_aiohttp_session", _tapping(watch))
         return
 
-    async def _request(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
-        return await _watched(watch, owner, original, args, given)
+    async def _request(owner: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
+        return await _watched(watch, owner, original, args, kwargs)
 
     override(held, "_request", _request)
     tap_bodies(held)
@@ -148,8 +148,8 @@ def untap(held: Any) -> None:
 
 
 def _tapping(watch: Watch) -> Any:
-    async def _get_aiohttp_session(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
-        session = await original(owner, *args, **given)
+    async def _get_aiohttp_session(owner: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
+        session = await original(owner, *args, **kwargs)
         try:
             tap(session, watch)
         except Exception as exc:
@@ -161,7 +161,7 @@ def _tapping(watch: Watch) -> Any:
 
 def _check(module: Any) -> None:
     """Raise if a session does not ask as it used to."""
-    need_asked(module.ClientSession, "_request")
+    need_called(module.ClientSession, "_request")
     need(module.ClientResponse, "read")
     need(module.ClientRequest, "write_bytes")
 
@@ -170,15 +170,15 @@ def shortfall(module: Any) -> str:
     """Say what of the answers is not recorded with this aiohttp, "" if nothing is."""
     try:
         need_held(module.StreamReader, *_READER)
-    except (AttributeError, Unlike) as exc:
+    except (AttributeError, LibraryChanged) as exc:
         return f"answers that are read in pieces are not recorded: {exc}"
     return ""
 
 
-async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: Any) -> Any:
-    exchange = _begin(watch, session, args, given)
+async def _watched(watch: Watch, session: Any, original: Any, args: Any, kwargs: Any) -> Any:
+    exchange = _begin(watch, session, args, kwargs)
     if exchange is None:
-        return await original(session, *args, **given)
+        return await original(session, *args, **kwargs)
     with HandedOn(exchange) as handed_on:
         handed_on.reads_body = True
         try:
@@ -186,14 +186,14 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, given: 
                 "aiohttp",
                 exchange,
                 lambda each: original(session, *each[0], **each[1]),
-                (args, given),
+                (args, kwargs),
                 session,
             )
         except BaseException as exc:
             _refused(exchange, exc)
             raise
     try:
-        unpacks = given.get("auto_decompress")
+        unpacks = kwargs.get("auto_decompress")
         exchange.answered(
             response.status,
             list(response.headers.items()),
@@ -220,26 +220,26 @@ def _refused(exchange: Exchange, exc: BaseException) -> None:
         guard.swallow("look at a refusal", fault)
 
 
-def _begin(watch: Watch, session: Any, args: Any, given: Any) -> Exchange | None:
+def _begin(watch: Watch, session: Any, args: Any, kwargs: Any) -> Exchange | None:
     try:
         method, url = args
         whole = session._build_url(url)
-        if given.get("params"):
-            whole = whole.update_query(given["params"])
-        headers = list(session._prepare_headers(given.get("headers")).items())
-        return watch.begin(method, str(whole), headers, _body(given))
+        if kwargs.get("params"):
+            whole = whole.update_query(kwargs["params"])
+        headers = list(session._prepare_headers(kwargs.get("headers")).items())
+        return watch.begin(method, str(whole), headers, _body(kwargs))
     except Exception as exc:
         guard.swallow("look at a request", exc)
         return None
 
 
-def _body(given: Any) -> bytes | None:
-    if given.get("json") is not None:
+def _body(kwargs: Any) -> bytes | None:
+    if kwargs.get("json") is not None:
         with import_lock:
             import json
 
-        return json.dumps(given["json"], default=str).encode("ascii")
-    data = given.get("data")
+        return json.dumps(kwargs["json"], default=str).encode("ascii")
+    data = kwargs.get("data")
     if isinstance(data, str):
         return data.encode("utf-8", "surrogateescape")
     return bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None
@@ -297,18 +297,18 @@ def _make_reader(kind: Any) -> type:
                 self._buffer.exchange.fault = exc
 
         async def readany(self) -> Any:
-            return await self._told(super().readany())
+            return await self._read_along(super().readany())
 
-        async def readuntil(self, *args: Any, **given: Any) -> Any:
-            return await self._told(super().readuntil(*args, **given))
+        async def readuntil(self, *args: Any, **kwargs: Any) -> Any:
+            return await self._read_along(super().readuntil(*args, **kwargs))
 
         async def readchunk(self) -> Any:
-            return await self._told(super().readchunk())
+            return await self._read_along(super().readchunk())
 
         async def read(self, n: int = -1) -> Any:
-            return await self._told(super().read(n))
+            return await self._read_along(super().read(n))
 
-        async def _told(self, reading: Any) -> Any:
+        async def _read_along(self, reading: Any) -> Any:
             exchange = self._buffer.exchange
             try:
                 found = await reading

@@ -91,8 +91,8 @@ def _is_hooked(command: list[str], env: Any) -> bool:
     """True if the child reads PYTHONPATH, and it has our folder there."""
     if says_to_ignore_us(command):
         return False
-    given: Any = os.environ if env is None else env
-    path = given.get("PYTHONPATH") or (given is env and given.get(b"PYTHONPATH")) or ""
+    environment: Any = os.environ if env is None else env
+    path = environment.get("PYTHONPATH") or (environment is env and environment.get(b"PYTHONPATH")) or ""
     return _bootstrap in os.fsdecode(path).split(os.pathsep)
 
 
@@ -147,12 +147,13 @@ _NOTED: dict[str, Callable[..., None]] = {
 def unseen(seams: Seams) -> list[dict[str, Any]]:
     """Return what was not seen in this process, each with ``what``: ``host process sdk seam``."""
     watch: Any = sys.modules.get("reenact.capture.http.watch")
-    met: dict[str, int] = watch.met if watch is not None else {}
+    hosts_seen: dict[str, int] = watch.hosts_seen if watch is not None else {}
     found: list[dict[str, Any]] = [
-        {"what": "host", "host": host} for host in _model_hosts(_contacted.difference(met), seams.hosts)
+        {"what": "host", "host": host}
+        for host in _model_hosts(_contacted.difference(hosts_seen), seams.hosts)
     ]
     found += [{"what": "process", "command": command} for command in dict.fromkeys(_unhooked)]
-    if not any(met.values()) and _should_call():
+    if not any(hosts_seen.values()) and _should_call():
         found += [{"what": "sdk", "sdk": name} for name in SDKS if name in sys.modules]
     found += [{"what": "seam", "seam": name, "why": why} for name, why in sorted(seams.failed.items())]
     return found

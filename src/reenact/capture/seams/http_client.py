@@ -15,7 +15,7 @@ from .. import guard
 from ..http.exchange import CLOSED, carry, how_raised
 from . import http_client_bodies
 from .http_client_bodies import Outgoing, ReadAlong, Transfer, as_bytes, outgoing, put
-from .patching import genuine, need, need_asked, override, replace, restore
+from .patching import genuine, need, need_called, override, replace, restore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
 
 
 def _as_method(tap: Any, original: Any) -> Any:
-    def method(self: Any, *args: Any, **given: Any) -> Any:
-        return tap(self, original, *args, **given)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return tap(self, original, *args, **kwargs)
 
     return method
 
@@ -57,18 +57,18 @@ def _as_method(tap: Any, original: Any) -> Any:
 def _taps(watch: Watch) -> dict[str, Any]:
     """Return what is called in place of a connection's methods, with the original as second argument."""
 
-    def request(owner: Any, original: Any, method: Any, url: Any, *args: Any, **given: Any) -> Any:
-        return _request(watch, owner, original, method, url, args, given)
+    def request(owner: Any, original: Any, method: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
+        return _request(watch, owner, original, method, url, args, kwargs)
 
-    def endheaders(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
-        return _endheaders(watch, owner, original, args, given)
+    def endheaders(owner: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
+        return _endheaders(watch, owner, original, args, kwargs)
 
     return {"request": request, "endheaders": endheaders, "send": http_client_bodies.send}
 
 
 def _connecting(watch: Watch) -> Any:
-    def connect(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
-        return _connect(watch, owner, partial(original, owner, *args, **given))
+    def connect(owner: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
+        return _connect(watch, owner, partial(original, owner, *args, **kwargs))
 
     return connect
 
@@ -76,7 +76,7 @@ def _connecting(watch: Watch) -> Any:
 def _check(owner: type) -> None:
     """Raise if a connection does not make its responses as it used to."""
     need(owner, "request", "endheaders", "send", "default_port")
-    need_asked(owner, "response_class")
+    need_called(owner, "response_class")
     _checked.add(owner)
 
 
@@ -108,9 +108,9 @@ class PoolRequest:
     A call that gets no further than that is recorded, too.
     """
 
-    def __init__(self, pool: Any, method: Any, url: Any, args: Any, given: Any) -> None:
-        body = args[0] if args else given.get("body")
-        headers = args[1] if len(args) > 1 else given.get("headers")
+    def __init__(self, pool: Any, method: Any, url: Any, args: Any, kwargs: Any) -> None:
+        body = args[0] if args else kwargs.get("body")
+        headers = args[1] if len(args) > 1 else kwargs.get("headers")
         self.request = method, url, (body, getattr(pool, "headers", None) if headers is None else headers)
         self.is_begun = False
         """True if its connection has begun the exchange, and no request has taken it yet."""
@@ -162,13 +162,13 @@ def _begun_in_pool() -> PoolRequest | None:
 
 
 def _request(
-    watch: Watch, connection: Any, original: Any, method: Any, url: Any, args: Any, given: Any
+    watch: Watch, connection: Any, original: Any, method: Any, url: Any, args: Any, kwargs: Any
 ) -> Any:
     out = outgoing(connection)
     if out is not None and not out.has_head:  # urllib3's, upon http.client's
-        return original(connection, method, url, *args, **given)
+        return original(connection, method, url, *args, **kwargs)
     begun = _begun_in_pool()
-    exchange = begun.exchange if begun is not None else _begin(watch, connection, method, url, args, given)
+    exchange = begun.exchange if begun is not None else _begin(watch, connection, method, url, args, kwargs)
     out = Outgoing(exchange)
     put(connection, out)
 
@@ -177,7 +177,7 @@ def _request(
         return original(connection, method, target, *rest, **named)
 
     try:
-        done = carry("http_client", exchange, send, (url, args, given), connection, out)
+        done = carry("http_client", exchange, send, (url, args, kwargs), connection, out)
     except BaseException as exc:
         if exchange is None:
             raise
@@ -195,7 +195,7 @@ def _request(
     return done
 
 
-def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, given: Any) -> Any:
+def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, kwargs: Any) -> Any:
     """The head of a request leaves: one of ``request``, or of somebody who puts it together by hand."""
     out = outgoing(connection)
     by_hand = out is None or out.has_head  # what is left of a request that was given up
@@ -204,14 +204,14 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, given: 
         out.take_head(connection._buffer)
         if by_hand:
             put(connection, out)
-            body = args[0] if args else given.get("message_body")
+            body = args[0] if args else kwargs.get("message_body")
             if body is not None or not out.expects_body:
                 out.begin(_bytes(body))
     except Exception as exc:
         guard.swallow("look at a request", exc)
 
     def send(_: Any) -> Any:
-        return original(connection, *args, **given)
+        return original(connection, *args, **kwargs)
 
     try:
         if not by_hand:
@@ -242,12 +242,12 @@ def _is_of_urllib3(kind: type) -> bool:
     return any(each.__module__.startswith("urllib3.") for each in kind.__mro__)
 
 
-def _begin(watch: Watch, connection: Any, method: Any, url: Any, args: Any, given: Any) -> Exchange | None:
+def _begin(watch: Watch, connection: Any, method: Any, url: Any, args: Any, kwargs: Any) -> Exchange | None:
     try:
-        body = args[0] if args else given.get("body")
-        headers = (args[1] if len(args) > 1 else given.get("headers")) or {}
-        told = [(_text(name), _text(value)) for name, value in headers.items()]
-        return watch.begin(_text(method), _address(connection, _text(url)), told, _bytes(body))
+        body = args[0] if args else kwargs.get("body")
+        headers = (args[1] if len(args) > 1 else kwargs.get("headers")) or {}
+        header_list = [(_text(name), _text(value)) for name, value in headers.items()]
+        return watch.begin(_text(method), _address(connection, _text(url)), header_list, _bytes(body))
     except Exception as exc:
         guard.swallow("look at a request", exc)
         return None
@@ -294,8 +294,8 @@ class _NextResponse:
         self._connection = ref(connection)
         self._was_own = "response_class" in vars(connection)
 
-    def __call__(self, *args: Any, **given: Any) -> Any:
-        response = self.make(*args, **given)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        response = self.make(*args, **kwargs)
         try:
             self._step_back()
             override(response, "begin", self._begin)

@@ -118,8 +118,8 @@ class Outgoing:
     def take_head(self, lines: list[bytes]) -> None:
         """Take in what the head says, its first line too."""
         method, target = [*lines[0].decode("latin-1").split(" "), ""][:2]
-        told = [line.decode("latin-1").partition(":") for line in lines[1:]]
-        headers = [(name.strip(), value.strip()) for name, _, value in told]
+        fields = [line.decode("latin-1").partition(":") for line in lines[1:]]
+        headers = [(name.strip(), value.strip()) for name, _, value in fields]
         self._head = method, target, headers
         named = {name.lower(): value for name, value in headers}
         self._length = int(named["content-length"]) if "content-length" in named else None
@@ -218,13 +218,13 @@ def send(connection: Any, original: Any, data: Any) -> Any:
 class _Along:
     """A file that tells of what is read from it."""
 
-    def __init__(self, file: Any, tell: Callable[[Any], None]) -> None:
+    def __init__(self, file: Any, on_read: Callable[[Any], None]) -> None:
         self._file = file
-        self._tell = tell
+        self._on_read = on_read
 
     def read(self, size: int | None = -1, /) -> Any:
         data = self._file.read(size)
-        self._tell(data)
+        self._on_read(data)
         return data
 
 
@@ -232,9 +232,9 @@ class _TextAlong(_Along, io.TextIOBase):
     """One of text, which http.client encodes."""
 
 
-def _each(pieces: Any, tell: Callable[[Any], None]) -> Iterator[Any]:
+def _each(pieces: Any, on_read: Callable[[Any], None]) -> Iterator[Any]:
     for piece in pieces:
-        tell(piece)
+        on_read(piece)
         yield piece
 
 
@@ -255,22 +255,22 @@ class ReadAlong:
         self._at_end = False
 
     def read(self, size: int | None = -1) -> bytes:
-        data: bytes = self._told(self._file.read, size)
+        data: bytes = self._read_from(self._file.read, size)
         self._seen(data, size is None or size < 0 or len(data) < size)
         return data
 
     def read1(self, size: int = -1) -> bytes:
-        data: bytes = self._told(self._file.read1, size)
+        data: bytes = self._read_from(self._file.read1, size)
         self._seen(data, not data and size != 0)
         return data
 
     def readline(self, size: int | None = -1) -> bytes:
-        data: bytes = self._told(self._file.readline, size)
+        data: bytes = self._read_from(self._file.readline, size)
         self._seen(data, not data and size != 0)
         return data
 
     def readinto(self, buffer: Any) -> int:
-        count: int = self._told(self._file.readinto, buffer)
+        count: int = self._read_from(self._file.readinto, buffer)
         self._seen(bytes(memoryview(buffer)[:count]), count < len(buffer))
         return count
 
@@ -293,9 +293,9 @@ class ReadAlong:
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_file"), name)
 
-    def _told(self, read: Callable[[Any], T], wanted: Any) -> T:
+    def _read_from(self, read: Callable[[Any], T], size: Any) -> T:
         try:
-            return read(wanted)
+            return read(size)
         except BaseException as exc:
             self._pass_on(b"")
             self._exchange.end(how_raised(exc), exc)

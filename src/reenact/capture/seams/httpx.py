@@ -11,7 +11,7 @@ import sys
 from .. import guard
 from ..http.exchange import CLOSED, carry, carry_async
 from ..http.recorded_once import AgentsOwn, HandedOn
-from .patching import Unlike, need, need_arguments, need_asked, override, replace, restore
+from .patching import LibraryChanged, need, need_arguments, need_called, override, replace, restore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -261,11 +261,11 @@ def patch_send(module: Any, watch: Watch) -> Callable[[], None]:
     sync, asynchronous = _tapped(module, watch), _async_tapped(module, watch)
     send, async_send = module.Client.send, module.AsyncClient.send
 
-    def tapped_send(self: Any, *args: Any, **given: Any) -> Any:
-        return sync(self, send, *args, **given)
+    def tapped_send(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return sync(self, send, *args, **kwargs)
 
-    async def tapped_async_send(self: Any, *args: Any, **given: Any) -> Any:
-        return await asynchronous(self, async_send, *args, **given)
+    async def tapped_async_send(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await asynchronous(self, async_send, *args, **kwargs)
 
     undo = replace(module.Client, {"send": tapped_send})
     undo_async = replace(module.AsyncClient, {"send": tapped_async_send})
@@ -286,13 +286,13 @@ def tap_send(module: Any, client: Any, watch: Watch) -> None:
 def _tapped(module: Any, watch: Watch) -> Any:
     tee = make_tee(module)
 
-    def send(client: Any, original: Any, request: Any, *, stream: bool = False, **given: Any) -> Any:
+    def send(client: Any, original: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
         exchange = begin(watch, request)
         if exchange is None:
-            return original(client, request, stream=stream, **given)
+            return original(client, request, stream=stream, **kwargs)
         with HandedOn(exchange):
             response = carry(
-                "httpx", exchange, lambda each: original(client, each, stream=True, **given), request, module
+                "httpx", exchange, lambda each: original(client, each, stream=True, **kwargs), request, module
             )
         answered(exchange, response, tee)
         if not stream:
@@ -309,13 +309,13 @@ def _tapped(module: Any, watch: Watch) -> Any:
 def _async_tapped(module: Any, watch: Watch) -> Any:
     tee = make_async_tee(module)
 
-    async def send(client: Any, original: Any, request: Any, *, stream: bool = False, **given: Any) -> Any:
+    async def send(client: Any, original: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
         exchange = begin(watch, request)
         if exchange is None:
-            return await original(client, request, stream=stream, **given)
+            return await original(client, request, stream=stream, **kwargs)
         with HandedOn(exchange):
             response = await carry_async(
-                "httpx", exchange, lambda each: original(client, each, stream=True, **given), request, module
+                "httpx", exchange, lambda each: original(client, each, stream=True, **kwargs), request, module
             )
         answered(exchange, response, tee)
         if not stream:
@@ -387,8 +387,8 @@ def is_known(module: Any) -> bool:
         need_arguments(module.AsyncBaseTransport, "handle_async_request", "request")
         for owner in (module.Client, module.AsyncClient):
             need_arguments(owner, "_transport_for_url", "url")
-            need_asked(owner, "_transport_for_url")
-    except (AttributeError, Unlike):
+            need_called(owner, "_transport_for_url")
+    except (AttributeError, LibraryChanged):
         return False
     return True
 

@@ -28,7 +28,7 @@ seams: Seams | None = None
 """What listens in this process, None before ``install()``."""
 
 
-told: dict[str, str] = {}
+launch_variables: dict[str, str] = {}
 """What ``reenact run`` has told this process; the agent may have emptied its environment since."""
 
 
@@ -53,10 +53,10 @@ class Seams(Installed):
             self._has_watch = True
         super().patch(name, module)
 
-    def tell_failed(self, name: str, module: ModuleType) -> None:
+    def report_failed(self, name: str, module: ModuleType) -> None:
         """Say that a module is not listened to, unless ``reenact run`` will say it in the end."""
         if not self.is_supervised:
-            super().tell_failed(name, module)
+            super().report_failed(name, module)
 
 
 def install(*, hosts: Iterable[str] = (), record_http: str = MODELS) -> None:
@@ -112,7 +112,7 @@ def wait_for_libraries(bootstrap: str) -> None:
 
         from . import coverage
 
-    told.update((name, os.environ[name]) for name in os.environ if name.startswith("REENACT_"))
+    launch_variables.update((name, os.environ[name]) for name in os.environ if name.startswith("REENACT_"))
     named = os.environ.get(HOSTS_VARIABLE, "").split(",")
     hosts = tuple(host for host in named if host)
     _install(hosts, os.environ.get(HTTP_VARIABLE) == ALL, is_supervised=True)

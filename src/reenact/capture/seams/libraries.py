@@ -13,7 +13,7 @@ from importlib import import_module
 
 from .. import guard
 from ..import_lock import import_lock
-from .patching import Unlike
+from .patching import LibraryChanged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ class Installed:
         """Listen to every module of the table, now or once it is imported. Never raises."""
         if self.watch is not None:
             self.watch.is_off = False
-        wanted = wanted_modules()
-        for name in wanted:
+        modules = wanted_modules()
+        for name in modules:
             if name in sys.modules and name not in self.undo:
                 self.patch(name, sys.modules[name])
         if self._waiting is None:
-            self._waiting = AfterImport(wanted, self.patch)
+            self._waiting = AfterImport(modules, self.patch)
             sys.meta_path.insert(0, self._waiting)
 
     def patch(self, name: str, module: ModuleType) -> None:
@@ -82,12 +82,12 @@ class Installed:
             why = seam.shortfall(module) if hasattr(seam, "shortfall") else ""
         except Exception as exc:
             guard.pass_on(exc)
-            why = str(exc) if isinstance(exc, Unlike) else guard.explain(exc)
+            why = str(exc) if isinstance(exc, LibraryChanged) else guard.explain(exc)
         if why:
             self.failed[name] = why
-            self.tell_failed(name, module)
+            self.report_failed(name, module)
 
-    def tell_failed(self, name: str, module: ModuleType) -> None:
+    def report_failed(self, name: str, module: ModuleType) -> None:
         """Say that a module is not listened to, or not wholly."""
         called = f"{name} {getattr(module, '__version__', '')}".strip()
         guard.tell(
@@ -133,29 +133,29 @@ class AfterImport:
     def __init__(self, names: Sequence[str], patch: Callable[[str, ModuleType], None]) -> None:
         self._names = frozenset(names)
         self._patch = patch
-        self._asked: set[tuple[str, int]] = set()
+        self._searched: set[tuple[str, int]] = set()
         """What the finders after us are asked for just now, and in which thread."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in self._names or (name, get_ident()) in self._asked:
+        if name not in self._names or (name, get_ident()) in self._searched:
             return None
-        self._asked.add((name, get_ident()))
+        self._searched.add((name, get_ident()))
         try:
             with import_lock:
                 from importlib.util import find_spec
 
             spec = find_spec(name)
             if spec is not None and spec.loader is not None:
-                _tell_when_loaded(spec, lambda module: self._patch(name, module))
+                _call_when_loaded(spec, lambda module: self._patch(name, module))
             return spec
         except Exception as exc:
             guard.swallow(f"wait for {name}", exc)
             return None
         finally:
-            self._asked.discard((name, get_ident()))
+            self._searched.discard((name, get_ident()))
 
 
-def _tell_when_loaded(spec: ModuleSpec, then: Callable[[ModuleType], None]) -> None:
+def _call_when_loaded(spec: ModuleSpec, then: Callable[[ModuleType], None]) -> None:
     loader: Any = spec.loader
     execute = loader.exec_module
 

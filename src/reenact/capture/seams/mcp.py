@@ -16,7 +16,7 @@ from .. import guard, replay_hook
 from ..front.tap import Tap, calls_of
 from ..http import recorded_once
 from ..import_lock import import_lock
-from .patching import Unlike, need, need_asked, replace
+from .patching import LibraryChanged, need, need_called, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ GREETINGS = ("initialize", "server/discover")
 """What they say of the client differs from version to version, and makes no difference."""
 _SHORT = 200
 _MOST = 500
-_said: WeakKeyDictionary[Recorder, dict[tuple[str, ...], bytes]] = WeakKeyDictionary()
+_last_replies: WeakKeyDictionary[Recorder, dict[tuple[str, ...], bytes]] = WeakKeyDictionary()
 """The digest of what was last said, by writer, server, method and parameters."""
 
 
-class Question:
+class ServerRequest:
     """A request that calls no tool, of a session whose server is known."""
 
     def __init__(self, watch: Watch, line: Line, method: str, params: Any) -> None:
@@ -60,76 +60,76 @@ class Question:
         self._recorder = watch.recorder()
         self._began = perf_counter()
 
-    def instead(self) -> None:
+    def ask_stand_in(self) -> None:
         """Have the stand-in say what was said then, or ask the real server."""
         if self._line.stand_in is not None:
             self._line.stand_in.ask(self._method, self._params, self._recorder)
 
     def answered(self, result: Any) -> None:
-        self._tell("result", plain(result))
+        self._record("result", plain(result))
 
     def refused(self, exc: BaseException) -> None:
         error = getattr(exc, "error", None)
         if hasattr(error, "code"):  # else it is not the server who said it
-            self._tell("refused", plain(error))
+            self._record("refused", plain(error))
 
-    def _tell(self, name: str, said: Any) -> None:
+    def _record(self, name: str, reply: Any) -> None:
         fields: dict[str, Any] = {"server": self._line.server, "method": self._method}
         if self._params:
             fields["params"] = self._params
         fields["duration_ms"] = round((perf_counter() - self._began) * 1000, 3)
-        is_same, key, digest = self._is_same(name, said)
-        fields.update({"same": True} if is_same else {name: said})
+        is_same, key, digest = self._is_same(name, reply)
+        fields.update({"same": True} if is_same else {name: reply})
         if self._recorder.emit(schema.MCP_ANSWER, fields) and not is_same:
-            known = _said.setdefault(self._recorder, {})
+            known = _last_replies.setdefault(self._recorder, {})
             if len(known) >= _MOST:
                 known.clear()
             known[key] = digest
 
-    def _is_same(self, name: str, said: Any) -> tuple[bool, tuple[str, ...], bytes]:
+    def _is_same(self, name: str, reply: Any) -> tuple[bool, tuple[str, ...], bytes]:
         with import_lock:
             from hashlib import blake2b
 
             from ...lines import dumps
 
-        text = dumps(said)
+        text = dumps(reply)
         key = (self._recorder.w, self._line.server, self._method, dumps(self._params))
         digest = blake2b(f"{name} {text}".encode(), digest_size=16).digest()
-        is_same = len(text) > _SHORT and _said.get(self._recorder, {}).get(key) == digest
+        is_same = len(text) > _SHORT and _last_replies.get(self._recorder, {}).get(key) == digest
         return is_same, key, digest
 
 
-async def asked(
+async def recorded_request(
     watch: Watch, session: Any, method: str | None, params: Any, ask: Callable[[], Awaitable[Any]]
 ) -> Any:
     """Ask something that is no tool call, and record what is said."""
-    question = _question(watch, session, method, params)
-    if question is None:
+    request = _server_request(watch, session, method, params)
+    if request is None:
         return await ask()
-    question.instead()
+    request.ask_stand_in()
     try:
         result = await ask()
     except Exception as exc:
-        _carefully(question.refused, exc)
+        _carefully(request.refused, exc)
         raise
-    _carefully(question.answered, result)
+    _carefully(request.answered, result)
     return result
 
 
-def _question(watch: Watch, session: Any, method: str | None, params: Any) -> Question | None:
+def _server_request(watch: Watch, session: Any, method: str | None, params: Any) -> ServerRequest | None:
     try:
         line = None if watch.is_off or method is None else line_of(session)
         if line is None or method is None:
             return None
-        return Question(watch, line, method, None if method in GREETINGS else parameters(params))
+        return ServerRequest(watch, line, method, None if method in GREETINGS else parameters(params))
     except Exception as exc:
         guard.swallow("look at a request of an MCP session", exc)
         return None
 
 
-def _carefully(tell: Callable[[Any], None], said: Any) -> None:
+def _carefully(record: Callable[[Any], None], reply: Any) -> None:
     try:
-        tell(said)
+        record(reply)
     except Exception as exc:
         guard.swallow("record what an MCP server said", exc)
 
@@ -150,9 +150,11 @@ def plain(value: Any) -> Any:
 
 def parameters(params: Any) -> Any:
     """Return what a request asks, without what is about the request itself."""
-    told = plain(params)
+    params_json = plain(params)
     return (
-        {name: value for name, value in told.items() if name != "_meta"} if isinstance(told, dict) else told
+        {name: value for name, value in params_json.items() if name != "_meta"}
+        if isinstance(params_json, dict)
+        else params_json
     )
 
 
@@ -169,9 +171,9 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
         return _patch_transports(module, watch)
     owner = module.ClientSession
     try:
-        need_asked(owner, "send_request")
+        need_called(owner, "send_request")
         return _patch(owner, "send_request", watch, _of_request)
-    except Unlike:
+    except LibraryChanged:
         need(owner, "call_tool")
         return _patch(owner, "call_tool", watch, _of_call)
 
@@ -179,18 +181,18 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
 def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -> Callable[[], None]:
     original = getattr(owner, method)
 
-    async def tapped(self: Any, *args: Any, **given: Any) -> Any:
+    async def tapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         def ask() -> Any:
-            return original(self, *args, **given)
+            return original(self, *args, **kwargs)
 
-        call = _begin(watch, tool_of, self, args, given)
+        call = _begin(watch, tool_of, self, args, kwargs)
         if call is None:
-            _let_through(self, args, given)
-            result = await asked(watch, self, *_other(args, given), ask)
+            _let_through(self, args, kwargs)
+            result = await recorded_request(watch, self, *_other_request(args, kwargs), ask)
             _remember(self, result)
             return result
         try:
-            result = await call.carry(self, args, given, ask)
+            result = await call.carry(self, args, kwargs, ask)
         except BaseException as exc:
             call.failed(exc)
             raise
@@ -206,11 +208,11 @@ def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -
 def _discovering(original: Any, watch: Watch) -> Any:
     """mcp 2 asks a server what it is by a request of its own kind."""
 
-    async def send_discover(self: Any, *args: Any, **given: Any) -> Any:
+    async def send_discover(self: Any, *args: Any, **kwargs: Any) -> Any:
         def ask() -> Any:
-            return original(self, *args, **given)
+            return original(self, *args, **kwargs)
 
-        return await asked(watch, self, "server/discover", None, ask)
+        return await recorded_request(watch, self, "server/discover", None, ask)
 
     return send_discover
 
@@ -227,23 +229,23 @@ def _of_call(name: str, arguments: Any = None, *_: Any, **__: Any) -> tuple[str,
     return name, arguments
 
 
-def _other(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[str | None, Any]:
+def _other_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str | None, Any]:
     """Return method and parameters of a request that is for no tool; no method if it is for one."""
-    request = _request(args, given)
+    request = _request(args, kwargs)
     method = getattr(request, "method", None)
     is_other = isinstance(method, str) and method != CALL
     return (method, getattr(request, "params", None)) if is_other else (None, None)
 
 
-def _let_through(session: Any, args: tuple[Any, ...], given: dict[str, Any]) -> None:
+def _let_through(session: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Have the real server called for a tool, if a recording stands in its place."""
-    request = _request(args, given)
+    request = _request(args, kwargs)
     if getattr(request, "method", None) == CALL:
         let_through(session, CALL, getattr(request, "params", None))
 
 
-def _request(args: tuple[Any, ...], given: dict[str, Any]) -> Any:
-    request = args[0] if args else given.get("request")
+def _request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    request = args[0] if args else kwargs.get("request")
     return getattr(request, "root", request)
 
 
@@ -268,9 +270,9 @@ def _effect(annotations: Any) -> str | None:
     return WRITE if any(hint is not None for hint in hints) else None
 
 
-def _begin(watch: Watch, tool_of: Callable[..., Any], session: Any, args: Any, given: Any) -> _Call | None:
+def _begin(watch: Watch, tool_of: Callable[..., Any], session: Any, args: Any, kwargs: Any) -> _Call | None:
     try:
-        tool = tool_of(*args, **given)
+        tool = tool_of(*args, **kwargs)
         if tool is None or watch.is_off:
             return None
         name, arguments = tool
@@ -296,7 +298,7 @@ class _Call:
         self._call = tap.record_tool_call(name, args or {}, effect=effect)
 
     async def carry(
-        self, session: Any, args: tuple[Any, ...], given: dict[str, Any], ask: Callable[[], Any]
+        self, session: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ask: Callable[[], Any]
     ) -> Any:
         """Return the server's result; or the recorded one, where a recording stands in for it."""
         adapter = replay_hook.adapter("mcp")
@@ -307,10 +309,10 @@ class _Call:
         call = replay_hook.ToolCall(self._name, self._args, recorder, effect=self._effect, opened=opened)
 
         def ask_server() -> Any:
-            _let_through(session, args, given)
+            _let_through(session, args, kwargs)
             return ask()
 
-        return await adapter.call_tool(call, (*args, *given.values()), ask_server)
+        return await adapter.call_tool(call, (*args, *kwargs.values()), ask_server)
 
     def failed(self, exc: BaseException) -> None:
         self._tap.record_tool_result(self._name, error=exc, call=self._call)
@@ -368,7 +370,7 @@ def _patch_transports(module: Any, watch: Watch) -> Callable[[], None]:
     makers = [maker for name in _TRANSPORTS if (maker := vars(module).get(name)) is not None]
     undo = [_exchange(maker, module, watch) for maker in makers]
     if not undo:
-        raise Unlike(f"{module.__name__} has no transport")
+        raise LibraryChanged(f"{module.__name__} has no transport")
 
     def undo_all() -> None:
         for each in undo:
@@ -381,15 +383,15 @@ def _exchange(maker: Any, module: Any, watch: Watch) -> Callable[[], None]:
     behind: Any = getattr(maker, "__wrapped__", None)
     cell = next((each for each in maker.__closure__ or () if each.cell_contents is behind), None)
     if cell is None:
-        raise Unlike(f"{maker.__name__} is no context manager of contextlib")
+        raise LibraryChanged(f"{maker.__name__} is no context manager of contextlib")
 
-    def opened(*args: Any, **given: Any) -> Any:
+    def opened(*args: Any, **kwargs: Any) -> Any:
         try:
-            line = None if watch.is_off else _line(module, watch, behind, args, given)
+            line = None if watch.is_off else _line(module, watch, behind, args, kwargs)
         except Exception as exc:
             guard.swallow("look at a connection to an MCP server", exc)
             line = None
-        return behind(*args, **given) if line is None else line
+        return behind(*args, **kwargs) if line is None else line
 
     cell.cell_contents = opened
 
@@ -400,12 +402,12 @@ def _exchange(maker: Any, module: Any, watch: Watch) -> Callable[[], None]:
     return undo
 
 
-def _line(module: Any, watch: Watch, behind: Any, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+def _line(module: Any, watch: Watch, behind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the generator behind a connection; None to leave it alone."""
-    server = _told(args[0] if args else given.get("server", given.get("url")))
+    server = _address(args[0] if args else kwargs.get("server", kwargs.get("url")))
     if server is None:
         return None
-    real = _Carrier(server, asynccontextmanager(behind)(*args, **given))
+    real = _Carrier(server, asynccontextmanager(behind)(*args, **kwargs))
     adapter = None if recorded_once.is_carried() else replay_hook.adapter("mcp")
     if adapter is None:
         return _noted(real, Line(server))
@@ -413,7 +415,7 @@ def _line(module: Any, watch: Watch, behind: Any, args: tuple[Any, ...], given: 
     return _noted(carrier, Line(server, stand_in))
 
 
-def _told(target: Any) -> str | None:
+def _address(target: Any) -> str | None:
     """Return in one text how a server is reached."""
     if isinstance(target, str):
         return target

@@ -47,15 +47,15 @@ class Override:
         self._name = name
         self.tapped = tapped
 
-    def original(self, owner: Any, *args: Any, **given: Any) -> Any:
+    def original(self, owner: Any, *args: Any, **kwargs: Any) -> Any:
         """Call what would have been called without us."""
         if self._before is not None:
-            return self._before(*args, **given)
+            return self._before(*args, **kwargs)
         function = getattr(type(owner), self._name)  # looked up now, since another tool may have wrapped it
-        return function(owner, *args, **given)
+        return function(owner, *args, **kwargs)
 
-    def __call__(self, *args: Any, **given: Any) -> Any:
-        return self.tapped(self._owner(), self.original, *args, **given)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tapped(self._owner(), self.original, *args, **kwargs)
 
     def leave(self, owner: Any, name: str) -> None:
         if self._before is not None:
@@ -84,10 +84,10 @@ def restore(owner: Any, name: str) -> bool:
 
 # Is a library still as its seam expects it? Asked once, when the seam is put in.
 #
-# What is not there raises ``Unlike``: the seam then takes another door, or is left out and told of.
+# What is not there raises ``LibraryChanged``: the seam then takes another door, or is left out and told of.
 
 
-class Unlike(Exception):
+class LibraryChanged(Exception):
     """A library is not as it used to be."""
 
 
@@ -95,7 +95,7 @@ def need(owner: Any, *names: str) -> None:
     """Raise unless a module or a class has these names."""
     for name in names:
         if not hasattr(owner, name):
-            raise Unlike(f"{_name(owner)} has no {name}")
+            raise LibraryChanged(f"{_name(owner)} has no {name}")
 
 
 def need_held(owner: type, *names: str) -> None:
@@ -104,12 +104,12 @@ def need_held(owner: type, *names: str) -> None:
     need(owner, *[name for name in names if name not in made])
 
 
-def need_asked(owner: type, name: str) -> None:
+def need_called(owner: type, name: str) -> None:
     """Raise unless a method of the class asks for this one: else what stands in for it is never called."""
     need(owner, name)
     members = [member for kind in owner.__mro__ for member in vars(kind).values()]
     if not any(name in getattr(_code(member), "co_names", ()) for member in members):
-        raise Unlike(f"{_name(owner)} does not ask for its {name}")
+        raise LibraryChanged(f"{_name(owner)} does not ask for its {name}")
 
 
 def need_arguments(owner: type, name: str, *arguments: str) -> None:
@@ -117,7 +117,7 @@ def need_arguments(owner: type, name: str, *arguments: str) -> None:
     need(owner, name)
     code = _code(getattr(owner, name))
     if code is None or code.co_varnames[1 : code.co_argcount] != arguments:
-        raise Unlike(f"{_name(owner)}.{name} takes other arguments")
+        raise LibraryChanged(f"{_name(owner)}.{name} takes other arguments")
 
 
 def _name(owner: Any) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 
 from .. import guard
 from .http_client import PoolRequest, open_in_pool, tap_connection, untap_connection
-from .patching import genuine, need_asked, override, real, replace, restore
+from .patching import genuine, need_called, override, real, replace, restore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,19 +37,19 @@ is tapped itself."""
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every pool of ``urllib3.connectionpool``; returns what undoes it."""
     owner = genuine(module.HTTPConnectionPool)
-    need_asked(owner, "urlopen")
+    need_called(owner, "urlopen")
     original = owner.urlopen
 
-    def tapped(self: Any, *args: Any, **given: Any) -> Any:
-        return _urlopen(self, original, *args, **given)
+    def tapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _urlopen(self, original, *args, **kwargs)
 
     return replace(owner, {"urlopen": tapped})
 
 
-def _urlopen(pool: Any, original: Any, method: Any, url: Any, *args: Any, **given: Any) -> Any:
+def _urlopen(pool: Any, original: Any, method: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a pool's ``urlopen``, and remember meanwhile what it requests."""
-    request = PoolRequest(pool, method, url, args, given)
-    return open_in_pool(request, partial(original, pool, method, url, *args, **given))
+    request = PoolRequest(pool, method, url, args, kwargs)
+    return open_in_pool(request, partial(original, pool, method, url, *args, **kwargs))
 
 
 def kinds() -> tuple[type, ...]:
@@ -93,8 +93,8 @@ def _makers() -> list[tuple[type, str]]:
 
 
 def _tap_maker(maker: Any, method: str, watch: Watch) -> None:
-    def hand_out(owner: Any, original: Any, *args: Any, **given: Any) -> Any:
-        made = original(owner, *args, **given)
+    def hand_out(owner: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
+        made = original(owner, *args, **kwargs)
         try:
             tap(real(made), watch)
         except Exception as exc:

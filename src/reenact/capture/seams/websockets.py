@@ -55,40 +55,40 @@ MOST = 1_000
 _AUDIO = "input_audio_buffer.append"
 """As many as time allows: nothing is told by their number."""
 _HERE = ("localhost", "127.0.0.1", "::1")
-_SO_FAR = "_reenact_so_far"
+_TRAFFIC = "_reenact_traffic"
 """Attribute of a connection."""
 _numbers = count(1)
 
 
-class SoFar:
+class Traffic:
     """What has passed on one connection."""
 
-    __slots__ = ("asked", "number", "sent", "told", "url")
+    __slots__ = ("number", "recorded", "requests", "sent", "url")
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.requests = 0
         """Requests."""
         self.sent = 0
         """Other messages, but for audio."""
-        self.told = 0
+        self.recorded = 0
         self.number: int | None = None
         self.url: str | None = None
         """None if it is not to be told."""
 
 
-def so_far(connection: Any) -> SoFar:
+def traffic(connection: Any) -> Traffic:
     """Return what has passed on a connection."""
-    found: SoFar = vars(connection).get(_SO_FAR) or vars(connection).setdefault(_SO_FAR, SoFar())
+    found: Traffic = vars(connection).get(_TRAFFIC) or vars(connection).setdefault(_TRAFFIC, Traffic())
     return found
 
 
-def note_sent(connection: Any, message: Any, *, is_asked: bool) -> None:
+def note_sent(connection: Any, message: Any, *, is_request: bool) -> None:
     """Count a message that is about to be sent."""
-    passed = so_far(connection)
-    if is_asked:
-        passed.asked += 1
+    seen = traffic(connection)
+    if is_request:
+        seen.requests += 1
     elif not is_audio(message):
-        passed.sent += 1
+        seen.sent += 1
 
 
 def is_audio(message: Any) -> bool:
@@ -99,20 +99,20 @@ def is_audio(message: Any) -> bool:
 def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
     """Record a message that nobody asked for. Never raises."""
     try:
-        passed = so_far(connection)
-        if passed.number is None:
-            passed.number = next(_numbers)
-            passed.url = url if is_models(watch, url) else None
-        if passed.url is None or watch.is_off or passed.told > MOST:
+        seen = traffic(connection)
+        if seen.number is None:
+            seen.number = next(_numbers)
+            seen.url = url if is_models(watch, url) else None
+        if seen.url is None or watch.is_off or seen.recorded > MOST:
             return
         with import_lock:
             import json
 
         text = message if isinstance(message, str) else bytes(message).decode()
-        fields: dict[str, Any] = {"url": passed.url, "socket": passed.number}
-        fields |= {"asked": passed.asked, "sent": passed.sent}
-        fields |= {"body": json.loads(text)} if passed.told < MOST else {"cut": True}
-        passed.told += 1
+        fields: dict[str, Any] = {"url": seen.url, "socket": seen.number}
+        fields |= {"asked": seen.requests, "sent": seen.sent}
+        fields |= {"body": json.loads(text)} if seen.recorded < MOST else {"cut": True}
+        seen.recorded += 1
         watch.recorder().emit(schema.SOCKET_MESSAGE, fields)
     except ValueError:
         return  # no text, or none that is JSON: sound, for instance
@@ -159,28 +159,28 @@ def tap(connection: Any, watch: Watch) -> None:
 
 
 def _as_method(tap: Any, original: Any) -> Any:
-    def method(self: Any, *args: Any, **given: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if _WATCH in vars(self):  # its own tap is around us
-            return original(self, *args, **given)
-        return tap(self, original, *args, **given)
+            return original(self, *args, **kwargs)
+        return tap(self, original, *args, **kwargs)
 
     return method
 
 
 def _synchronous(watch: Watch) -> dict[str, Any]:
-    def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
+    def send(self: Any, original: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
         exchange = _begin(watch, self, message)
         try:
-            done = original(self, _leaving(self, exchange, message), *args, **given)
-            _ask(self, exchange, message)
+            done = original(self, _leaving(self, exchange, message), *args, **kwargs)
+            _answer(self, exchange, message)
             return done
         except BaseException as exc:
             _failed(self, exchange, exc)
             raise
 
-    def recv(self: Any, original: Any, *args: Any, **given: Any) -> Any:
+    def recv(self: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            message = original(self, *args, **given)
+            message = original(self, *args, **kwargs)
         except BaseException as exc:
             why = _fault(self)
             _broken(self, exc, why)
@@ -190,9 +190,9 @@ def _synchronous(watch: Watch) -> dict[str, Any]:
         _received(watch, self, message)
         return message
 
-    def close(self: Any, original: Any, *args: Any, **given: Any) -> Any:
+    def close(self: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return original(self, *args, **given)
+            return original(self, *args, **kwargs)
         finally:
             _closed(self)
 
@@ -200,19 +200,19 @@ def _synchronous(watch: Watch) -> dict[str, Any]:
 
 
 def _asynchronous(watch: Watch) -> dict[str, Any]:
-    async def send(self: Any, original: Any, message: Any, *args: Any, **given: Any) -> Any:
+    async def send(self: Any, original: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
         exchange = _begin(watch, self, message)
         try:
-            done = await original(self, _leaving(self, exchange, message), *args, **given)
-            _ask(self, exchange, message)
+            done = await original(self, _leaving(self, exchange, message), *args, **kwargs)
+            _answer(self, exchange, message)
             return done
         except BaseException as exc:
             _failed(self, exchange, exc)
             raise
 
-    async def recv(self: Any, original: Any, *args: Any, **given: Any) -> Any:
+    async def recv(self: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            message = await original(self, *args, **given)
+            message = await original(self, *args, **kwargs)
         except BaseException as exc:
             why = _fault(self)
             _broken(self, exc, why)
@@ -222,9 +222,9 @@ def _asynchronous(watch: Watch) -> dict[str, Any]:
         _received(watch, self, message)
         return message
 
-    async def close(self: Any, original: Any, *args: Any, **given: Any) -> Any:
+    async def close(self: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return await original(self, *args, **given)
+            return await original(self, *args, **kwargs)
         finally:
             _closed(self)
 
@@ -233,8 +233,8 @@ def _asynchronous(watch: Watch) -> dict[str, Any]:
 
 def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
     try:
-        body = _asked(connection, message)
-        note_sent(connection, message, is_asked=body is not None)
+        body = _request_body(connection, message)
+        note_sent(connection, message, is_request=body is not None)
         if body is None:
             return None
         request, response, url = connection.request, connection.response, _url(connection)
@@ -250,7 +250,7 @@ def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
         return None
 
 
-def _asked(connection: Any, message: Any) -> bytes | None:
+def _request_body(connection: Any, message: Any) -> bytes | None:
     """Return the request a message carries, None if it carries none."""
     if type(message) in (list, tuple) and all(type(part) is str for part in message):  # fragments
         message = "".join(message)
@@ -260,18 +260,18 @@ def _asked(connection: Any, message: Any) -> bytes | None:
     with import_lock:
         import json
 
-    asked = json.loads(data)
-    kind = asked.pop("type", None) if isinstance(asked, dict) else None
+    fields = json.loads(data)
+    kind = fields.pop("type", None) if isinstance(fields, dict) else None
     if kind == ITEM:
-        said = vars(connection).setdefault(_ITEMS, [])
-        said.append(asked.get("item"))
-        del said[:-MAX_ITEMS]
+        items = vars(connection).setdefault(_ITEMS, [])
+        items.append(fields.get("item"))
+        del items[:-MAX_ITEMS]
     if kind != ASK:
         return None
-    said = vars(connection).pop(_ITEMS, None)
-    if isinstance(asked.get("response"), dict):  # a realtime session has it one level deeper
-        asked = {**asked.pop("response"), **asked}
-    return json.dumps({**asked, "input": said} if said and "input" not in asked else asked).encode()
+    items = vars(connection).pop(_ITEMS, None)
+    if isinstance(fields.get("response"), dict):  # a realtime session has it one level deeper
+        fields = {**fields.pop("response"), **fields}
+    return json.dumps({**fields, "input": items} if items and "input" not in fields else fields).encode()
 
 
 def _url(connection: Any) -> str:
@@ -339,17 +339,17 @@ def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
     with import_lock:
         import json
 
-    asked = json.loads(message if isinstance(message, str | bytes) else "".join(message))
+    fields = json.loads(message if isinstance(message, str | bytes) else "".join(message))
     changed = json.loads(live.body)
-    if not isinstance(asked.get("response"), dict):
+    if not isinstance(fields.get("response"), dict):
         return json.dumps({"type": ASK, **changed})
     outer = {
-        name: changed.pop(name, value) for name, value in asked.items() if name not in ("response", "type")
+        name: changed.pop(name, value) for name, value in fields.items() if name not in ("response", "type")
     }
     return json.dumps({"type": ASK, **outer, "response": changed})
 
 
-def _ask(connection: Any, exchange: Exchange | None, message: Any) -> None:
+def _answer(connection: Any, exchange: Exchange | None, message: Any) -> None:
     """Have a request answered by the recording, if its connection leads there."""
     other = _other_end(connection)
     if other is None:
@@ -411,15 +411,15 @@ def _prepare(module: ModuleType) -> None:
 
 
 def _opening(original: Any) -> Any:
-    def _connect_ws(self: Any, *args: Any, **given: Any) -> Any:
-        return _tap_opened(self, original(self, *args, **given))
+    def _connect_ws(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _tap_opened(self, original(self, *args, **kwargs))
 
     return _connect_ws
 
 
 def _async_opening(original: Any) -> Any:
-    async def _connect_ws(self: Any, *args: Any, **given: Any) -> Any:
-        return _tap_opened(self, await original(self, *args, **given))
+    async def _connect_ws(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _tap_opened(self, await original(self, *args, **kwargs))
 
     return _connect_ws
 

@@ -69,10 +69,10 @@ def _held_by(value: Any) -> Iterator[Any]:
     else:
         yield from list(getattr(value, "__dict__", {}).values())
         yield getattr(value, "__pydantic_private__", None)
-        yield from _asked_for(value)
+        yield from _behind_slots_and_properties(value)
 
 
-def _asked_for(value: Any) -> Iterator[Any]:
+def _behind_slots_and_properties(value: Any) -> Iterator[Any]:
     """Yield what is no plain attribute: slots, and clients behind a property."""
     kinds = type(value).__mro__
     names = [name for kind in kinds for name in getattr(kind, "__slots__", ()) or ()]
@@ -95,7 +95,7 @@ def wrap(tap: Tap, client: Any) -> None:
         watch = Watch(tap._recorder)
         websockets.expect_openai()
         if not _each_carrier(client, lambda seam, held: seam.tap(held, watch)):
-            _tell_nothing_found(client)
+            _report_nothing_found(client)
     except Exception as exc:
         guard.swallow(f"wrap a {type(client).__name__}", exc)
 
@@ -119,7 +119,7 @@ def _each_carrier(client: Any, do: Callable[[Any, Any], object]) -> int:
     return len(found)
 
 
-def _tell_nothing_found(client: Any) -> None:
+def _report_nothing_found(client: Any) -> None:
     kind = type(client)
     guard.tell(
         f"wrap:{kind.__module__}.{kind.__qualname__}",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..matching.tape import RecordedCall
     from ..replay.guard import Guard
     from ..replay.plan import Plan
-    from ..serve.replies import AskedServer, HttpCall, ServerReply
+    from ..serve.replies import HttpCall, ServerReply, ServerRequest
     from .policy import Acting
 
 
@@ -143,9 +143,9 @@ class ForkResponder(TapeResponder):
         """Return whether it is recorded what an MCP server said; after the cut the real one is asked."""
         return not self._asks_servers(server) and super().has_server(server, recorder)
 
-    def of_server(self, asked: AskedServer) -> ServerReply | None:
+    def server_reply(self, asked: ServerRequest) -> ServerReply | None:
         """Return what an MCP server said to a request before the cut."""
-        return None if self._asks_servers(asked.server) else super().of_server(asked)
+        return None if self._asks_servers(asked.server) else super().server_reply(asked)
 
     def _asks_servers(self, server: str) -> bool:
         return (self._cut.is_whole or self._cut.is_passed) and self._acting.connect(server)

@@ -12,7 +12,7 @@ from typing import Any
 from ... import schema
 from ...lines import dumps
 from ..matching.tape import Tape
-from ..serve.replies import AskedServer, ServerReply
+from ..serve.replies import ServerReply, ServerRequest
 from .mcp_servers import alike
 
 _WITHHELD = frozenset({"$hash", "$none", "$cut", "$bytes", "$repr"})
@@ -33,7 +33,7 @@ class Servers:
         """True if it is recorded what a server said."""
         return self._named(server, recorder) is not None
 
-    def reply(self, asked: AskedServer) -> ServerReply | None:
+    def reply(self, asked: ServerRequest) -> ServerReply | None:
         """Return what was said to a request; None if it was not made then."""
         server = self._named(asked.server, asked.recorder)
         if server is None:

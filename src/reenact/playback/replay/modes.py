@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...capture.replay_hook import OutgoingRequest, ToolCall
     from ..matching.divergence import Divergence
     from ..matching.player import Player
-    from ..serve.replies import AskedServer, ServerReply
+    from ..serve.replies import ServerReply, ServerRequest
 
 ENDS_IN_FAILURE = (
     "the recording ends where the run failed, and what mended code asks after that was never answered:"
@@ -126,7 +126,7 @@ class AsFarAsItGoes(TapeResponder):
             return None
         return super()._made_of_tool(found, asked)
 
-    def of_server(self, asked: AskedServer) -> ServerReply | None:
+    def server_reply(self, asked: ServerRequest) -> ServerReply | None:
         """Have the real server asked what it was not asked then."""
         found = self.servers.reply(asked)
         if found is None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ... import schema
-from ...capture.http.request_body import body_before
+from ...capture.http.request_body import described_body
 from ...capture.replay_hook import ToolCall
 from ...errors import Diverged, NotRecorded
 from ...wire.inflate import packed
@@ -38,7 +38,7 @@ from ..serve.replies import (
     Reply,
     ServerReply,
     ToolReply,
-    Unasked,
+    Unprompted,
 )
 from .mcp import Servers
 from .report import Doubt, Inexact, Listener, StandIn, Unknown
@@ -47,7 +47,7 @@ from .tools import asked_of, reply_of_tool
 if TYPE_CHECKING:
     from ...capture.replay_hook import Live, OutgoingRequest
     from ..matching.divergence import Divergence
-    from ..serve.replies import AskedServer, HttpCall
+    from ..serve.replies import HttpCall, ServerRequest
 
 
 # Clock and chance as they were: the values a process drew, given again in their order.
@@ -109,9 +109,9 @@ class Sockets:
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self._lock = Lock()
-        self._waiting: dict[str, deque[list[Unasked]]] | None = None
+        self._waiting: dict[str, deque[list[Unprompted]]] | None = None
 
-    def next(self, url: str, recorder: Any) -> list[Unasked]:
+    def next(self, url: str, recorder: Any) -> list[Unprompted]:
         """Return what is said over the next connection to a URL."""
         with self._lock:
             if self._waiting is None:
@@ -119,9 +119,9 @@ class Sockets:
             queue = self._waiting.get(_address(recorder.texts.clean("url", url, "full")))
             return queue.popleft() if queue else []
 
-    def _line_up(self) -> dict[str, deque[list[Unasked]]]:
-        waiting: dict[str, deque[list[Unasked]]] = {}
-        known: dict[tuple[str, str], list[Unasked]] = {}
+    def _line_up(self) -> dict[str, deque[list[Unprompted]]]:
+        waiting: dict[str, deque[list[Unprompted]]] = {}
+        known: dict[tuple[str, str], list[Unprompted]] = {}
         recording = self._tape.recording
         with self._tape.lock:
             for at, kind in enumerate(recording.event_types()):
@@ -136,7 +136,7 @@ class Sockets:
                     known[which] = []
                     waiting.setdefault(_address(url), deque()).append(known[which])
                 if "body" in told:
-                    known[which].append(Unasked(asked, sent, told["body"]))
+                    known[which].append(Unprompted(asked, sent, told["body"]))
         return waiting
 
 
@@ -243,7 +243,7 @@ class TapeResponder:
         """Return False: no socket leads to a real server."""
         return False
 
-    def unasked(self, url: str, recorder: Any) -> list[Unasked]:
+    def unprompted(self, url: str, recorder: Any) -> list[Unprompted]:
         """Return what was said unasked over the next socket to a URL."""
         return self._sockets.next(url, recorder)
 
@@ -251,7 +251,7 @@ class TapeResponder:
         """Return whether it is recorded what an MCP server said."""
         return self.servers.has(server, recorder)
 
-    def of_server(self, asked: AskedServer) -> ServerReply | None:
+    def server_reply(self, asked: ServerRequest) -> ServerReply | None:
         """Return what an MCP server said to a request."""
         found = self.servers.reply(asked)
         if found is not None:
@@ -363,9 +363,9 @@ def asked_by(exchange: HttpCall) -> Request:
     clean = exchange.recorder.texts.clean
     kind = MODEL if exchange.sort == MODEL else HTTP
     body: Any = exchange.request
-    sent = exchange.sent.told() if exchange.sent is not None else None
+    sent = exchange.sent.described() if exchange.sent is not None else None
     if isinstance(body, bytes) and kind == HTTP:
-        body, sent = None, body_before(body, exchange.content_type)
+        body, sent = None, described_body(body, exchange.content_type)
     elif isinstance(body, bytes):
         body = body.decode("utf-8", "replace") or None
     body, parts = cleaned(exchange.recorder.texts, body)

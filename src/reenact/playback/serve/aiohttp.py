@@ -30,15 +30,15 @@ _exchange: ContextVar[Exchange | None] = ContextVar("reenact_answered", default=
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-def changed(live: Live, args: Any, given: Any) -> tuple[Any, Any]:
+def changed(live: Live, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Return the arguments of a request that leaves in the place of another."""
     if live.url is not None:
-        args, given = (args[0], live.url), {**given, "params": None}
+        args, kwargs = (args[0], live.url), {**kwargs, "params": None}
     if live.body is None:
-        return args, given
-    headers = [pair for pair in _pairs(given.get("headers")) if pair[0].lower() not in ABOUT_LENGTH]
+        return args, kwargs
+    headers = [pair for pair in _pairs(kwargs.get("headers")) if pair[0].lower() not in ABOUT_LENGTH]
     payload = sys.modules["aiohttp"].BytesPayload(live.body, content_type="application/json")
-    return args, {**given, "json": None, "data": payload, "headers": headers}
+    return args, {**kwargs, "json": None, "data": payload, "headers": headers}
 
 
 def _pairs(headers: Any) -> list[tuple[str, str]]:
@@ -61,10 +61,10 @@ async def carry_async(exchange: Exchange, send: Callable[[Any], Any], request: A
             _exchange.set(None)
 
 
-async def _connect(connector: Any, original: Any, request: Any, *args: Any, **given: Any) -> Any:
+async def _connect(connector: Any, original: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
     exchange = _exchange.get()
     if exchange is None:
-        return await original(connector, request, *args, **given)
+        return await original(connector, request, *args, **kwargs)
     from aiohttp.client_proto import ResponseHandler
     from aiohttp.connector import Connection
 
@@ -109,11 +109,11 @@ class _InMemory(asyncio.Transport):
 
     def _body_of(self, head: str) -> Transfer:
         lines = [line.partition(":") for line in head.split("\r\n")[1:]]
-        told = {name.strip().lower(): value.strip().lower() for name, _, value in lines}
-        if told.get("expect") == "100-continue":
+        headers = {name.strip().lower(): value.strip().lower() for name, _, value in lines}
+        if headers.get("expect") == "100-continue":
             self._loop.call_soon(self._protocol.data_received, _CONTINUE)
-        chunked = "chunked" in told.get("transfer-encoding", "")
-        return Transfer(chunked, None if chunked else int(told.get("content-length", 0)))
+        chunked = "chunked" in headers.get("transfer-encoding", "")
+        return Transfer(chunked, None if chunked else int(headers.get("content-length", 0)))
 
     async def _serve(self) -> None:
         try:
@@ -145,17 +145,17 @@ class _InMemory(asyncio.Transport):
 
     def _fail(self, error: Any) -> None:
         aiohttp: Any = sys.modules["aiohttp"]
-        text, said = text_of(error), os_error(text_of(error))
+        text, os_fault = text_of(error), os_error(text_of(error))
         kind: Any = named(error, aiohttp, builtins) or aiohttp.ClientConnectionError
         if issubclass(kind, aiohttp.ServerDisconnectedError):
             self._lose(None)
         elif issubclass(kind, aiohttp.ClientConnectorError):
             inner = text.rpartition("[")[2].rstrip("]")
             self._protocol.set_exception(
-                kind(self._request.connection_key, said or OSError(ECONNREFUSED, inner))
+                kind(self._request.connection_key, os_fault or OSError(ECONNREFUSED, inner))
             )
-        elif issubclass(kind, OSError) and said is not None:
-            self._lose(said)
+        elif issubclass(kind, OSError) and os_fault is not None:
+            self._lose(os_fault)
         else:
             self._protocol.set_exception(kind(text) if text else kind())
 

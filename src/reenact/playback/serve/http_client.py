@@ -82,7 +82,7 @@ class Nowhere:
     def __del__(self) -> None:
         self.close()
 
-    def makefile(self, *args: Any, **given: Any) -> Any:
+    def makefile(self, *args: Any, **kwargs: Any) -> Any:
         return io.BufferedReader(_Played(self._coming()))
 
     def _coming(self) -> Iterator[bytes]:
@@ -177,18 +177,22 @@ def _lead_by_hand(connection: Any, exchange: Exchange | None, out: Outgoing | No
         _lead(connection, out, nowhere=out is None or out.expects_body or exchange is not None)
 
 
-def changed(live: Live, url: Any, args: Any, given: Any) -> tuple[Any, Any, Any]:
+def changed(live: Live, url: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """Return the arguments of ``request`` with which another request leaves in the place of one."""
     if live.url is not None:
         where = urlsplit(live.url)
         url = live.url if "://" in str(url)[:16] else urlunsplit(("", "", where.path, where.query, ""))
     if live.body is None:
-        return url, args, given
-    headers = dict((args[1] if len(args) > 1 else given.get("headers")) or {})
+        return url, args, kwargs
+    headers = dict((args[1] if len(args) > 1 else kwargs.get("headers")) or {})
     for name in [name for name in headers if _name(name) == "content-length"]:
         headers[name] = str(len(live.body))
-    told = {"body": live.body, "headers": headers}
-    return url, args[2:], {**{name: value for name, value in given.items() if name not in told}, **told}
+    changes = {"body": live.body, "headers": headers}
+    return (
+        url,
+        args[2:],
+        {**{name: value for name, value in kwargs.items() if name not in changes}, **changes},
+    )
 
 
 def _name(header: Any) -> str:
@@ -249,23 +253,23 @@ def _error(error: Any, connection: Any = None) -> Exception:
     import http.client
     import ssl
 
-    text, said = text_of(error), os_error(text_of(error))
+    text, os_fault = text_of(error), os_error(text_of(error))
     urllib3 = sys.modules.get("urllib3.exceptions")
     kind = named(error, builtins, http.client, socket, ssl, urllib3)
     if kind is None:
         return ConnectionResetError(text)
     if kind.__module__.startswith("urllib3."):
-        return _not_connected(kind, text, said, connection)
-    if issubclass(kind, OSError) and said is not None:
-        return said if isinstance(said, kind) else kind(*said.args)
+        return _not_connected(kind, text, os_fault, connection)
+    if issubclass(kind, OSError) and os_fault is not None:
+        return os_fault if isinstance(os_fault, kind) else kind(*os_fault.args)
     return kind(text)
 
 
-def _not_connected(kind: Any, text: str, said: OSError | None, connection: Any) -> Exception:
+def _not_connected(kind: Any, text: str, os_fault: OSError | None, connection: Any) -> Exception:
     if kind.__name__ == "NameResolutionError":
-        cause: OSError = said if isinstance(said, socket.gaierror) else socket.gaierror(-2, text)
+        cause: OSError = os_fault if isinstance(os_fault, socket.gaierror) else socket.gaierror(-2, text)
         error: Exception = kind(connection.host, connection, cause)
     else:
-        error, cause = kind(connection, text.partition("): ")[2] or text), said or OSError(text)
+        error, cause = kind(connection, text.partition("): ")[2] or text), os_fault or OSError(text)
     error.__cause__ = cause
     return error

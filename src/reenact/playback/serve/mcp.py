@@ -14,8 +14,8 @@ from typing import Any
 
 from ...capture.replay_hook import ToolCall
 from ...lines import dumps
-from .replies import AskedServer, ServerReply, responder
-from .tools import given_async
+from .replies import ServerReply, ServerRequest, responder
+from .tools import result_async
 
 _SETTING_UP = ("initialize", "logging/setLevel", "resources/subscribe", "notifications/initialized")
 """What a server must have been told before it can take part in the middle of a session."""
@@ -42,7 +42,7 @@ async def call_tool(call: ToolCall, arguments: tuple[Any, ...], ask_server: Call
     kind: Any = next((each for each in kinds if hasattr(each, "model_validate")), None)
     if kind is None:
         kind = import_module("mcp.types").CallToolResult
-    return kind.model_validate(await given_async(reply))
+    return kind.model_validate(await result_async(reply))
 
 
 class StandIn:
@@ -52,13 +52,13 @@ class StandIn:
         self._server = server
         self._real = real
         self._replies: dict[str, list[ServerReply | None]] = {}
-        self._told: list[Any] = []
+        self._setup: list[Any] = []
         """Messages that the real server is told first."""
         self._to_server: Any = None
         self._to_agent: Any = None
         self._greeted: dict[Any, Any] = {}
         """Events of requests that are made for our sake, by their ids."""
-        self._asked: dict[Any, Any] = {}
+        self._pending: dict[Any, Any] = {}
         """Requests that the real server has not answered yet."""
         self._fault = ""
         """Why the real server cannot be asked."""
@@ -66,7 +66,7 @@ class StandIn:
     def ask(self, method: str, params: Any, recorder: Any) -> None:
         """Find the reply to a request before it is sent."""
         self.expect(
-            method, params, responder().of_server(AskedServer(self._server, method, params, recorder))
+            method, params, responder().server_reply(ServerRequest(self._server, method, params, recorder))
         )
 
     def let_through(self, method: str, params: Any) -> None:
@@ -84,17 +84,17 @@ class StandIn:
 
         streams: Any = anyio.create_memory_object_stream
         self._to_agent, read = streams(math.inf)
-        write, heard = streams(math.inf)
-        with self._to_agent, read, write, heard:
+        write, from_agent = streams(math.inf)
+        with self._to_agent, read, write, from_agent:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._serve, heard, group)
+                group.start_soon(self._serve, from_agent, group)
                 try:
                     yield (read, write, lambda: None) if has_id else (read, write)
                 finally:
                     group.cancel_scope.cancel()
 
-    async def _serve(self, heard: Any, group: Any) -> None:
-        async for wrapped in heard:
+    async def _serve(self, from_agent: Any, group: Any) -> None:
+        async for wrapped in from_agent:
             message = _bare(wrapped)
             method = getattr(message, "method", None)
             if self._to_server is not None:
@@ -102,7 +102,7 @@ class StandIn:
                 await self._ask(wrapped)
                 continue
             if method in _SETTING_UP:
-                self._told.append(wrapped)
+                self._setup.append(wrapped)
             if getattr(message, "id", None) is None or method is None:
                 continue  # a notification, or an answer to a question that nobody asks now
             is_expected, reply = self._reply_to(message)
@@ -110,7 +110,7 @@ class StandIn:
                 await self._to_agent.send(_answer(wrapped, message.id, reply))
                 continue
             if method in _SETTING_UP:
-                self._told.remove(wrapped)
+                self._setup.remove(wrapped)
             if not self._fault:
                 await group.start(self._go_live)
             await self._ask(wrapped)
@@ -119,14 +119,14 @@ class StandIn:
         """Ask the real server; who waits for it when it goes is told so."""
         number = getattr(_bare(wrapped), "id", None)
         if number is not None and hasattr(_bare(wrapped), "method"):
-            self._asked[number] = wrapped
+            self._pending[number] = wrapped
         try:
             if not self._fault:
                 await self._to_server.send(wrapped)
         except Exception as exc:
             self._fault = self._fault or _why(exc)
         if self._fault:
-            await self._tell_fault()
+            await self._report_fault()
 
     def _reply_to(self, message: Any) -> tuple[bool, ServerReply | None]:
         found = self._replies.get(_key(getattr(message, "method", ""), getattr(message, "params", None)))
@@ -149,13 +149,13 @@ class StandIn:
             self._fault = self._fault or _why(exc)
         if self._to_server is None:
             task_status.started()
-        await self._tell_fault()
+        await self._report_fault()
 
     async def _greet(self, write: Any) -> None:
         """Tell the real server what this session has told, and wait until it has taken it."""
         import anyio
 
-        for wrapped in self._told:
+        for wrapped in self._setup:
             number = getattr(_bare(wrapped), "id", None)
             if number is not None:
                 self._greeted[number] = anyio.Event()
@@ -169,21 +169,21 @@ class StandIn:
             greeted = self._greeted.pop(getattr(message, "id", None), None)
             if greeted is None:
                 if not hasattr(message, "method"):
-                    self._asked.pop(getattr(message, "id", None), None)
+                    self._pending.pop(getattr(message, "id", None), None)
                 await self._to_agent.send(wrapped)
                 continue
             self._fault = str(getattr(getattr(message, "error", None), "message", ""))
             greeted.set()
         self._fault = self._fault or "it has gone away"
-        await self._tell_fault()
+        await self._report_fault()
         for greeted in self._greeted.values():
             greeted.set()
 
-    async def _tell_fault(self) -> None:
-        said = f"the MCP server {self._server} was to be asked from here on, and is not there: {self._fault}"
-        reply = ServerReply(error={"code": _GONE, "message": said})
-        while self._asked:
-            number, wrapped = self._asked.popitem()
+    async def _report_fault(self) -> None:
+        text = f"the MCP server {self._server} was to be asked from here on, and is not there: {self._fault}"
+        reply = ServerReply(error={"code": _GONE, "message": text})
+        while self._pending:
+            number, wrapped = self._pending.popitem()
             await self._to_agent.send(_answer(wrapped, number, reply))
 
 
@@ -201,20 +201,24 @@ def _bare(wrapped: Any) -> Any:
 
 def _key(method: str, params: Any) -> str:
     """Return what a request is known again by; what is about the request itself is no part of it."""
-    asked = {name: value for name, value in params.items() if name != "_meta"} if params else None
-    return f"{method} {dumps(asked) if asked and method != 'initialize' else ''}"
+    request_params = {name: value for name, value in params.items() if name != "_meta"} if params else None
+    return f"{method} {dumps(request_params) if request_params and method != 'initialize' else ''}"
 
 
 def _answer(wrapped: Any, number: Any, reply: ServerReply | None) -> Any:
     """Return an answer in the same wrappers as the request."""
     types = import_module("mcp.types")
-    said: dict[str, Any] = {"jsonrpc": "2.0", "id": number}
+    message_json: dict[str, Any] = {"jsonrpc": "2.0", "id": number}
     if reply is None:
-        said["error"] = {"code": _NOT_RECORDED, "message": "not recorded"}
+        message_json["error"] = {"code": _NOT_RECORDED, "message": "not recorded"}
     elif reply.error is not None:
-        said["error"] = reply.error
+        message_json["error"] = reply.error
     else:
-        said["result"] = reply.result or {}
+        message_json["result"] = reply.result or {}
     adapter = getattr(types, "jsonrpc_message_adapter", None)
-    made = types.JSONRPCMessage.model_validate(said) if adapter is None else adapter.validate_python(said)
+    made = (
+        types.JSONRPCMessage.model_validate(message_json)
+        if adapter is None
+        else adapter.validate_python(message_json)
+    )
     return type(wrapped)(made) if hasattr(wrapped, "message") else made

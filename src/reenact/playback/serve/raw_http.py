@@ -74,8 +74,8 @@ def os_error(text: str) -> OSError | None:
     )
     if found is None:
         return None
-    number, said = int(found[1]), found[2]
-    return socket.gaierror(number, said) if number < 0 else OSError(number, said)
+    number, message = int(found[1]), found[2]
+    return socket.gaierror(number, message) if number < 0 else OSError(number, message)
 
 
 def named(error: Any, *places: Any) -> type[Exception] | None:

@@ -37,13 +37,13 @@ class Responder(Protocol):
     def opens(self, url: str) -> bool:
         """True if a socket that is opened now leads to the real server."""
 
-    def unasked(self, url: str, recorder: Any) -> list[Unasked]:
+    def unprompted(self, url: str, recorder: Any) -> list[Unprompted]:
         """Return what the server says of itself over the next socket that is opened there."""
 
     def has_server(self, server: str, recorder: Any) -> bool:
         """True if an MCP server need not be there, since its answers are recorded."""
 
-    def of_server(self, asked: AskedServer) -> ServerReply | None:
+    def server_reply(self, request: ServerRequest) -> ServerReply | None:
         """Return the reply of an MCP server to a request; None if the real one is to be asked."""
 
 
@@ -98,18 +98,18 @@ class ToolReply:
         self.is_given_up = is_given_up
 
 
-class Unasked:
+class Unprompted:
     """A message that came over a socket with no request open: after how many requests and other messages."""
 
-    __slots__ = ("asked", "body", "sent")
+    __slots__ = ("body", "requests", "sent")
 
-    def __init__(self, asked: int, sent: int, body: Any) -> None:
-        self.asked = asked
+    def __init__(self, requests: int, sent: int, body: Any) -> None:
+        self.requests = requests
         self.sent = sent
         self.body = body
 
 
-class AskedServer:
+class ServerRequest:
     """A request of an MCP session that calls no tool: a handshake, a list, a resource."""
 
     __slots__ = ("method", "params", "recorder", "server")

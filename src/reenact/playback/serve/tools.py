@@ -17,35 +17,35 @@ if TYPE_CHECKING:
     from .replies import ToolReply
 
 
-def standing_in(function: Callable[..., Any], asked: ToolCall) -> Callable[..., Any]:
+def standing_in(function: Callable[..., Any], call: ToolCall) -> Callable[..., Any]:
     """Return what takes the place of a tool for one call."""
 
     def plain(*args: Any, **kwargs: Any) -> Any:
-        reply = responder().tool(asked)
+        reply = responder().tool(call)
         if reply is not None:
-            return given(reply)
-        with responder().running(asked):
+            return result(reply)
+        with responder().running(call):
             return function(*args, **kwargs)
 
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        reply = await responder().tool_async(asked)
+        reply = await responder().tool_async(call)
         if reply is not None:
-            return await given_async(reply)
-        with responder().running(asked):
+            return await result_async(reply)
+        with responder().running(call):
             return await function(*args, **kwargs)
 
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        reply = responder().tool(asked)
+        reply = responder().tool(call)
         if reply is None:
-            with responder().running(asked):
+            with responder().running(call):
                 return (yield from function(*args, **kwargs))
         yield from _items(reply)
         return _returned(reply)
 
     async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        reply = await responder().tool_async(asked)
+        reply = await responder().tool_async(call)
         if reply is None:
-            with responder().running(asked):
+            with responder().running(call):
                 async for item in function(*args, **kwargs):
                     yield item
             return
@@ -60,23 +60,23 @@ def standing_in(function: Callable[..., Any], asked: ToolCall) -> Callable[..., 
     return generator if inspect.isgeneratorfunction(function) else plain
 
 
-def given(reply: ToolReply) -> Any:
+def result(reply: ToolReply) -> Any:
     """Return or raise what a tool returned or raised."""
     if reply.error is not None:
         raise reply.error
     return reply.value
 
 
-async def given_async(reply: ToolReply) -> Any:
+async def result_async(reply: ToolReply) -> Any:
     """Return the same; what the agent gave up then, it will give up again."""
     if reply.is_given_up:
         await asyncio.Event().wait()
-    return given(reply)
+    return result(reply)
 
 
 def _items(reply: ToolReply) -> list[Any]:
-    told = reply.value if type(reply.value) is dict else {}
-    return list(told.get("yielded") or ())
+    recorded = reply.value if type(reply.value) is dict else {}
+    return list(recorded.get("yielded") or ())
 
 
 def _returned(reply: ToolReply) -> Any:

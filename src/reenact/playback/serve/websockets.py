@@ -23,7 +23,7 @@ from .replies import BREAKS, RAISES, responder
 if TYPE_CHECKING:
     from ...capture.http.exchange import Exchange
     from ...capture.http.watch import Watch
-    from .replies import Reply, Unasked
+    from .replies import Reply, Unprompted
 
 
 # The other end of a socket that a recording answers: in this process, until a fork goes live.
@@ -37,16 +37,21 @@ _ASK = b"response.create"
 _CLOSED = re.compile(r"received (\d{4}) \([^)]*\)(?: (.*?))?(?:; then sent|; no close frame sent)")
 
 
-class Played:
+class RecordedServer:
     """``reach`` connects to the real server; ``is_live`` has it connected from the beginning."""
 
     def __init__(
-        self, end: socket.socket, unasked: list[Unasked], reach: Callable[[], Any], *, is_live: bool = False
+        self,
+        end: socket.socket,
+        unprompted: list[Unprompted],
+        reach: Callable[[], Any],
+        *,
+        is_live: bool = False,
     ) -> None:
         from websockets.server import ServerProtocol
 
         self._end = end
-        self._unasked = deque(unasked)
+        self._unprompted = deque(unprompted)
         self._reach = reach
         self._protocol = ServerProtocol(max_size=None)
         self._lock = threading.Lock()
@@ -59,7 +64,7 @@ class Played:
         self._is_text = True
         self._held: list[str | bytes] = []
         """Other messages, for a server that is not there yet."""
-        self._said: Counter[str] = Counter()
+        self._sent_types: Counter[str] = Counter()
         """What was said unasked, by its type."""
         self._is_live = is_live
         self._real: Any = None
@@ -94,8 +99,8 @@ class Played:
     def heard(self) -> None:
         """The agent has sent something that is no request."""
         self._sent += 1
-        if self._unasked:
-            self._then(self._say_unasked)
+        if self._unprompted:
+            self._then(self._send_unprompted)
 
     def _then(self, do: Callable[..., None], *args: Any) -> None:
         """Do something in a thread of its own; it is given the thread that speaks before it."""
@@ -114,29 +119,29 @@ class Played:
             self._answered += 1
             if reply.then in (BREAKS, RAISES):
                 self._hang_up(str(reply.error or ""))
-            self._say_unasked(None)
+            self._send_unprompted(None)
         except OSError:
             pass  # the agent has gone
         except BaseException as exc:  # for who waits for the answer, not for this thread
             self.fault = exc
             self._hang_up("")
 
-    def _say_unasked(self, before: threading.Thread | None) -> None:
+    def _send_unprompted(self, before: threading.Thread | None) -> None:
         if before is not None:
             before.join()
         try:
-            while self._unasked and self._is_next(self._unasked[0]):
-                said = json.dumps(self._unasked.popleft().body).encode()
-                self._said[_type(said)] += 1
-                self._do(self._protocol.send_text, said)
+            while self._unprompted and self._is_next(self._unprompted[0]):
+                message = json.dumps(self._unprompted.popleft().body).encode()
+                self._sent_types[_type(message)] += 1
+                self._do(self._protocol.send_text, message)
         except OSError:
             pass
 
-    def _is_next(self, unasked: Unasked) -> bool:
-        return unasked.asked <= self._answered and unasked.sent <= self._sent
+    def _is_next(self, unprompted: Unprompted) -> bool:
+        return unprompted.requests <= self._answered and unprompted.sent <= self._sent
 
-    def _hang_up(self, said: str) -> None:
-        found = _CLOSED.search(said)
+    def _hang_up(self, error_text: str) -> None:
+        found = _CLOSED.search(error_text)
         if found is not None:
             self._do(self._protocol.send_close, int(found[1]), found[2] or "")
         else:
@@ -168,8 +173,8 @@ class Played:
             if self._is_live:
                 self._connect()
         except InvalidStatus as exc:
-            said = (exc.response.body or b"").decode("utf-8", "replace")
-            answer = self._protocol.reject(exc.response.status_code, said)
+            body = (exc.response.body or b"").decode("utf-8", "replace")
+            answer = self._protocol.reject(exc.response.status_code, body)
         except Exception as exc:
             self.fault = exc
             self._end.shutdown(socket.SHUT_RDWR)
@@ -177,7 +182,7 @@ class Played:
         self._do(self._protocol.send_response, answer)
         if self._real is not None:
             self._hear_of()
-        self._then(self._say_unasked)
+        self._then(self._send_unprompted)
 
     def _take(self, frame: Any) -> None:
         """Take in a frame; a whole message goes to the real server, or is kept for it."""
@@ -202,11 +207,11 @@ class Played:
                 self.fault = exc
                 self._hang_up("")
                 return
-        said = message.decode() if self._is_text else message
+        message_text = message.decode() if self._is_text else message
         if self._real is not None:
-            self._real.send(said)
+            self._real.send(message_text)
         elif len(self._held) < MAX_HELD:
-            self._held.append(said)
+            self._held.append(message_text)
 
     def _connect(self) -> None:
         """Have the real server there, and tell it what the agent has said so far."""
@@ -228,8 +233,8 @@ class Played:
             while True:
                 message = self._real.recv()
                 kind = _type(message)
-                if self._said[kind]:  # the recording has said it in its place
-                    self._said[kind] -= 1
+                if self._sent_types[kind]:  # the recording has said it in its place
+                    self._sent_types[kind] -= 1
                 elif isinstance(message, str):
                     self._do(self._protocol.send_text, message.encode())
                 else:
@@ -258,10 +263,10 @@ class Played:
 
 def _type(message: str | bytes) -> str:
     try:
-        said = json.loads(message)
+        parsed = json.loads(message)
     except ValueError:
         return ""
-    return str(said.get("type")) if isinstance(said, dict) else ""
+    return str(parsed.get("type")) if isinstance(parsed, dict) else ""
 
 
 def _messages(reply: Reply) -> Iterator[bytes]:
@@ -280,7 +285,7 @@ def _messages(reply: Reply) -> Iterator[bytes]:
 
 _WATCH = "_reenact_watch"
 """Attribute of a connection: who listens to this one."""
-_ASKED, _ENTERED = "_reenact_asked", "_reenact_entered"
+_CONNECT_ARGS, _ENTERED = "_reenact_connect_args", "_reenact_entered"
 """Attributes of what makes connections, one after the other: what it was given; that it has made one."""
 _ELSEWHERE = (
     "ssl", "ssl_context", "server_hostname", "ssl_handshake_timeout", "ssl_shutdown_timeout", "host", "port",
@@ -300,22 +305,24 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     way = {"proxy": None} if "proxy" in inspect.signature(connect).parameters else {}
     if not inspect.isclass(connect):
 
-        def connect_here(uri: Any, *args: Any, **given: Any) -> Any:
-            return connect(_led(module, watch, uri, given, way), *args, **given)
+        def connect_here(uri: Any, *args: Any, **kwargs: Any) -> Any:
+            return connect(_led_here(module, watch, uri, kwargs, way), *args, **kwargs)
 
         return replace(module, {"connect": connect_here})
     original: Any = connect.__init__
 
-    def __init__(self: Any, uri: Any, *args: Any, **given: Any) -> None:
-        asked = uri, args, dict(given)
-        original(self, _led(module, watch, uri, given, way), *args, **given)
-        vars(self)[_ASKED] = asked if isinstance(given.get("sock"), _End) else None
+    def __init__(self: Any, uri: Any, *args: Any, **kwargs: Any) -> None:
+        connect_args = uri, args, dict(kwargs)
+        original(self, _led_here(module, watch, uri, kwargs, way), *args, **kwargs)
+        vars(self)[_CONNECT_ARGS] = connect_args if isinstance(kwargs.get("sock"), _End) else None
 
     def entering(enter: Any) -> Any:
         def entered(self: Any) -> Any:
-            asked = vars(self).get(_ASKED)
-            if asked is not None and vars(self).get(_ENTERED):
-                __init__(self, asked[0], *asked[1], **asked[2])  # an end of its own for each connection
+            connect_args = vars(self).get(_CONNECT_ARGS)
+            if connect_args is not None and vars(self).get(_ENTERED):
+                __init__(
+                    self, connect_args[0], *connect_args[1], **connect_args[2]
+                )  # an end of its own for each connection
             vars(self)[_ENTERED] = True
             return enter(self)
 
@@ -332,16 +339,16 @@ def _maker(module: Any) -> Any:
     return getattr(module, "reconnect", module.connect)
 
 
-def _led(module: Any, watch: Watch, uri: Any, given: dict[str, Any], way: dict[str, None]) -> Any:
+def _led_here(module: Any, watch: Watch, uri: Any, kwargs: dict[str, Any], way: dict[str, None]) -> Any:
     """Return where to connect to; ``given`` is changed so that it leads to our end, if it is a model's."""
-    make = given.get("create_connection") or module.ClientConnection
+    make = kwargs.get("create_connection") or module.ClientConnection
     is_ours = replay_hook.responder is not None and not hasattr(make, "is_really_there")
-    if not is_ours or given.get("sock") is not None or not is_models(watch, uri):
+    if not is_ours or kwargs.get("sock") is not None or not is_models(watch, uri):
         return uri
     ours, theirs = socket.socketpair()
     is_live = responder().opens(uri)
-    unasked = [] if is_live else responder().unasked(uri, watch.recorder())
-    played = Played(theirs, unasked, _reaching(uri, dict(given)), is_live=is_live)
+    unprompted = [] if is_live else responder().unprompted(uri, watch.recorder())
+    recorded_server = RecordedServer(theirs, unprompted, _reaching(uri, dict(kwargs)), is_live=is_live)
 
     def create_connection(*args: Any, **options: Any) -> Any:
         from websockets.uri import parse_uri
@@ -349,16 +356,16 @@ def _led(module: Any, watch: Watch, uri: Any, given: dict[str, Any], way: dict[s
         connection = make(*args, **options)
         name = "uri" if hasattr(connection.protocol, "uri") else "wsuri"
         setattr(connection.protocol, name, parse_uri(uri))
-        vars(connection)[OTHER_END] = played
+        vars(connection)[OTHER_END] = recorded_server
         return connection
 
     for name in _ELSEWHERE:
-        given.pop(name, None)
-    given.update(way, sock=_End(fileno=ours.detach()), create_connection=create_connection)
+        kwargs.pop(name, None)
+    kwargs.update(way, sock=_End(fileno=ours.detach()), create_connection=create_connection)
     return re.sub("^wss:", "ws:", uri, flags=re.IGNORECASE)
 
 
-def _reaching(uri: str, given: dict[str, Any]) -> Callable[[], Any]:
+def _reaching(uri: str, kwargs: dict[str, Any]) -> Callable[[], Any]:
     """Return what connects to the real server as the agent would have done."""
 
     def reach() -> Any:
@@ -372,10 +379,10 @@ def _reaching(uri: str, given: dict[str, Any]) -> Callable[[], Any]:
                 vars(self)[_WATCH] = None  # what passes is recorded at the agent's end
 
         known = inspect.signature(_maker(client)).parameters
-        told = {name: given[name] for name in _REAL if name in given and name in known}
-        if not hasattr(told.get("ssl"), "wrap_socket"):
-            told.pop("ssl", None)  # True, as an event loop has it
-        return client.connect(uri, create_connection=Real, max_size=None, **told)
+        options = {name: kwargs[name] for name in _REAL if name in kwargs and name in known}
+        if not hasattr(options.get("ssl"), "wrap_socket"):
+            options.pop("ssl", None)  # True, as an event loop has it
+        return client.connect(uri, create_connection=Real, max_size=None, **options)
 
     return reach
 

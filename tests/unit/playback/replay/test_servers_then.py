@@ -15,7 +15,7 @@ from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.mcp import Servers
 from reenact.playback.replay.responder import Sockets
 from reenact.playback.serve.mcp import StandIn
-from reenact.playback.serve.replies import AskedServer, ServerReply
+from reenact.playback.serve.replies import ServerReply, ServerRequest
 
 
 @pytest.mark.parametrize("number", [[1], {"a": 1}, None, 7])
@@ -42,7 +42,7 @@ def test_servers_of_any_name(tmp_path: Path, server: object) -> None:
         there = {"server": "http://there/mcp", "method": "tools/list", "result": {"tools": []}}
         recorder.emit(schema.MCP_ANSWER, there)
         servers = Servers(Tape(Recording.load(path)))
-        reply = servers.reply(AskedServer("http://here/mcp", "tools/list", None, recorder))
+        reply = servers.reply(ServerRequest("http://here/mcp", "tools/list", None, recorder))
         assert reply is not None and reply.result == {"tools": []}
         assert not servers.has("http://[nowhere", recorder)
 
@@ -66,7 +66,7 @@ def test_whatever_a_trace_has_a_server_say_ends_no_session(tmp_path: Path, said:
     with Tap(str(path)) as tap:
         recorder = tap._recorder()
         recorder.emit(schema.MCP_ANSWER, {"server": "here", "method": "ping", **said})
-        asked = AskedServer("here", "ping", None, recorder)
+        asked = ServerRequest("here", "ping", None, recorder)
         reply = Servers(Tape(Recording.load(path))).reply(asked)
         assert reply is not None
         asyncio.run(ask(reply))
