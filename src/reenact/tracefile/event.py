@@ -208,7 +208,7 @@ class Event:
         """The body of a request or response, rebuilt but shared, with references to blobs in it."""
         fields = self.whole_fields
         if self._envelope.kind == schema.MODEL_REQUEST and self.is_ours:
-            return self._shelf.history.body(fields, self._place)
+            return self._shelf.history.body(fields)
         return fields.get("body")
 
     def restore_value(self, value: Any) -> Any:
@@ -270,7 +270,7 @@ class Event:
     def _fresh_body(self) -> Any:
         fields, shelf = self.whole_fields, self._shelf
         if self._envelope.kind == schema.MODEL_REQUEST and self.is_ours:
-            return shelf.history.fresh(fields, self._place, shelf.blobs.text)
+            return shelf.history.fresh(fields, shelf.blobs.text)
         return self.restore_value(fields.get("body"))
 
     def _lost(self) -> dict[str, Any]:

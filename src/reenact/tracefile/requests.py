@@ -9,12 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import lines, schema
-from .earlier_lines import Way
 from .findings import Note
-from .request_bytes import Rests, Spliced, splice
 from .stored_values import change, point, restore
 
 # ``$same`` and ``$answer`` -> the message they stand for, with the small changes they carry.
@@ -166,105 +164,60 @@ _KEPT = 8
 _START = bytes(8)
 
 
-class _Built:
-    """A rebuilt request; one that was spliced is decoded only where another builds on it."""
+class _Built(NamedTuple):
+    """A rebuilt request."""
 
-    __slots__ = ("_body", "_parts", "chain", "line")
-
-    def __init__(self, line: dict[str, Any], body: dict[str, Any], chain: list[bytes] | None) -> None:
-        self.line = line
-        """As it stands in the file."""
-        self.chain = chain
-        """The chain value after each element of the conversation; None once something is missing."""
-        self._body = body
-        self._parts: Spliced | None = None
-
-    @classmethod
-    def spliced(cls, line: dict[str, Any], parts: Spliced) -> _Built:
-        self = cls(line, parts.body, parts.chain)
-        self._parts = parts
-        return self
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """In stored form; shared, so not to be changed."""
-        if self._parts is not None:
-            self._body[self._parts.key] = json.loads(self._parts.text)
-            self._parts = None
-        return self._body
-
-    def fresh(self, blob: Blob) -> dict[str, Any]:
-        """Return the body as the agent had it, the caller's own."""
-        parts = self._parts
-        body: dict[str, Any] = restore(self._body, blob)
-        if parts is not None:
-            messages = json.loads(parts.text)
-            body[parts.key] = restore(messages, blob) if _may_have_marks(parts.text) else messages
-        return body
+    line: dict[str, Any]
+    """As it stands in the file."""
+    body: dict[str, Any]
+    """In stored form; shared, so not to be changed."""
+    chain: list[bytes] | None
+    """The chain value after each element of the conversation; None once something is missing."""
 
 
 class History:
     """Rebuilds the requests of one run's files."""
 
-    __slots__ = ("_built", "_note", "_references", "_request", "_rests", "_way")
+    __slots__ = ("_built", "_note", "_references", "_request")
 
-    def __init__(self, request: Load, response: Load, way: Callable[[int], Way], note: Note) -> None:
+    def __init__(self, request: Load, response: Load, note: Note) -> None:
         self._request = request
         self._references = References(request, response)
-        self._way = way
         self._note = note
         self._built: dict[str, _Built] = {}
-        self._rests: Rests = {}
 
-    def body(self, fields: dict[str, Any], place: int | None = None) -> Any:
-        """Return the whole request body in stored form; shared, so not to be changed. Faster by its place."""
+    def body(self, fields: dict[str, Any]) -> Any:
+        """Return the whole request body in stored form; shared, so not to be changed."""
         if type(fields.get("body")) is not dict:
             return fields.get("body")
-        return self._build(fields, place).body
+        return self._build(fields).body
 
-    def fresh(self, fields: dict[str, Any], place: int, blob: Blob) -> Any:
+    def fresh(self, fields: dict[str, Any], blob: Blob) -> Any:
         """Return the whole request body as the agent had it, the caller's own."""
-        if type(fields.get("body")) is not dict:
-            return restore(fields.get("body"), blob)
-        return self._build(fields, place).fresh(blob)
+        return restore(self.body(fields), blob)
 
-    def proves(self, fields: dict[str, Any], place: int) -> bool:
+    def proves(self, fields: dict[str, Any]) -> bool:
         """Rebuild a request; True if it is whole and, where it has a conversation, its chain says so."""
         if type(fields.get("body")) is not dict:
             return True
-        chain = self._build(fields, place).chain
+        chain = self._build(fields).chain
         return chain is not None and (not chain or type(fields.get("chain")) is str)
 
-    def _build(self, fields: dict[str, Any], place: int | None) -> _Built:
+    def _build(self, fields: dict[str, Any]) -> _Built:
         call = fields.get("call")
         built = self._built.get(call) if type(call) is str else None
         if built is not None and built.line == fields:
             return built
-        built = self._spliced(fields, place) or self._long_way(fields)
-        if type(call) is str:
-            self._built.pop(call, None)
-            self._built[call] = built
-            if len(self._built) > _KEPT:
-                del self._built[next(iter(self._built))]
-        return built
-
-    def _spliced(self, fields: dict[str, Any], place: int | None) -> _Built | None:
-        """Rebuild a request from bytes, unless the one below it is at hand."""
-        base = fields.get("base")
-        if place is None or type(base) is not str or base in self._built:
-            return None
-        try:
-            parts = splice(fields, self._way(place), self._rests)
-        except OSError:
-            return None
-        return _Built.spliced(fields, parts) if parts is not None else None
-
-    def _long_way(self, fields: dict[str, Any]) -> _Built:
         self._references.begin()
         links, built = self._links(fields)
         for link in reversed(links):
             built = self._apply(built, link)
         assert built is not None
+        if type(call) is str:
+            self._built.pop(call, None)
+            self._built[call] = built
+            if len(self._built) > _KEPT:
+                del self._built[next(iter(self._built))]
         return built
 
     def _links(self, fields: dict[str, Any]) -> tuple[list[dict[str, Any]], _Built | None]:
@@ -344,18 +297,6 @@ class History:
         except (Lost, LookupError, TypeError, ValueError, RecursionError) as why:
             self._note("reference-lost", f"a message refers to something that is not there ({why})")
             return {"$gap": 1}
-
-
-def _may_have_marks(text: bytes) -> bool:
-    """False if no key in a compact JSON text begins with ``$``, a mark of ours or an escaped one."""
-    at = text.find(b"$")
-    for _ in range(10_000):
-        if at < 0:
-            return False
-        if text[at - 1] == 0x22 and text[at - 2] in b"{,":
-            return True
-        at = text.find(b"$", at + 1)
-    return True
 
 
 def _kept(old: dict[str, Any], key: str, much: object, *, lost: bool) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import schema
@@ -15,7 +14,6 @@ from . import dialects, run_files
 from . import raw_lines as rawlines
 from .blobs import Blobs
 from .dialects import Envelope
-from .earlier_lines import Way
 from .findings import Note, OnFinding
 from .raw_lines import raw_lines
 from .records import LineReader, head_fields, parse, records
@@ -117,11 +115,6 @@ class Source:
             data = self._pread(size, offset)
         return data
 
-    def way(self, offset: int, elsewhere: Callable[[bytes, bool], bytes | None]) -> Way:
-        """Return the way back from an offset through the lines of model calls."""
-        self.head(offset)
-        return Way(self._fd, offset, elsewhere)
-
     def is_long(self, offset: int) -> bool:
         """True if the line is one of those that are not parsed unless they are asked for whole."""
         if len(self.head(offset)) < _HEAD or self._window.find(b"\n", offset - self._at) >= 0:
@@ -185,7 +178,7 @@ class Shelf:
         self.sources: list[Source] = []
         folders = run_files.blob_folders(path)
         self.blobs = Blobs([*folders, blobs] if blobs else folders, self.note)
-        self.history = History(self._request, self._response, self._way, self.note)
+        self.history = History(self._request, self._response, self.note)
         self._calls: dict[tuple[str, bool], int] = {}
         self._held: dict[int, Parsed] = {}
         """The lines parsed last, by place, up to a bound: references come in groups."""
@@ -251,14 +244,6 @@ class Shelf:
 
     def _response(self, call: str) -> tuple[dict[str, Any], int] | None:
         return self._line(call, True)
-
-    def _way(self, place: int) -> Way:
-        """Return the way back from a request to the lines it is made of."""
-        return self.sources[place >> PLACE_BITS].way(place & _OFFSET, self._anywhere)
-
-    def _anywhere(self, call: bytes, answer: bool) -> bytes | None:
-        place = self._place(call.decode(), answer)
-        return None if place is None else self.sources[place >> PLACE_BITS].line(place & _OFFSET)
 
     def _line(self, call: str, answer: bool) -> tuple[dict[str, Any], int] | None:
         """Return the fields of a model call's line and its size."""

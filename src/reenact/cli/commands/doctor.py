@@ -85,7 +85,7 @@ class Checkup:
         self.totals.add(event.kind, fields)
         if event.kind == schema.MODEL_REQUEST and event.is_ours:
             self.requests += 1
-            self.proved += event.stored_in.history.proves(fields, event.stored_at)
+            self.proved += event.stored_in.history.proves(fields)
         for reference in _references(fields):
             if reference not in self._seen:
                 self._seen.add(reference)
