@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..tracefile.event import Event
+from ..tracefile.requests import DELTA_FIELDS, PROOF_FIELDS
 from .expressions import regex
 
-_SKIPPED = frozenset(("ts", "run", "w", "step", "v", "chain", "base", "keep", "n", "tot"))
+_SKIPPED = frozenset(("ts", "run", "w", "step", "v", "tot", *DELTA_FIELDS, *PROOF_FIELDS))
 """Fields about storage, in which nobody looks for words."""
 
 _MAX_VALUES = 200_000

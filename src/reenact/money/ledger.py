@@ -9,6 +9,7 @@ from typing import Any
 from ..recording.calls import MODEL, Call
 from ..tracefile.event import Event
 from ..tracefile.models import MAX_LINKS, is_large, requested_model
+from ..tracefile.requests import is_delta
 from ..tracefile.source import Shelf
 from ..wire import reading
 from ..wire.json_values import string
@@ -84,5 +85,5 @@ class Ledger:
         fields, shelf = request.stored_fields, request.stored_in
         if is_thorough:
             return self.request_facts({**fields, "body": request.stored_body}, shelf)
-        is_near = "base" not in fields or not is_large(shelf, request.stored_at)
+        is_near = not is_delta(fields) or not is_large(shelf, request.stored_at)
         return self.request_facts(fields, shelf, MAX_LINKS if is_near else 0)

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import schema
 from ..tracefile.event import ErrorText, Event
+from ..tracefile.requests import answer_named, base_of, has_nothing_new, is_repeated, kept
 from ..wire import reading
 from ..wire.json_values import as_text, string
 from ..wire.messages import tool_results
@@ -111,7 +112,7 @@ class Deriver:
 
         ``whole`` rebuilds its body.
         """
-        length, kept = fields.get("n"), _kept(fields)
+        length, kept = fields.get("n"), _kept_count(fields)
         if call is not None and len(self._requests) < _MOST_WAITING:
             size = length if type(length) is int else 0
             self._requests[call] = string(fields.get("provider")), size
@@ -129,7 +130,9 @@ class Deriver:
             self._give(answers, result, at)
         # Of those further back the last one with an id is the newest; what is word for word as before is old.
         before = zip(written[: said + 1], elements, strict=False)
-        further = [found for line, element in before if not _is_old(line) for found in tool_results(element)]
+        further = [
+            found for line, element in before if not has_nothing_new(line) for found in tool_results(element)
+        ]
         for result in reversed(further):
             if result.id is not None:
                 self._give(answers, result, at)
@@ -172,22 +175,21 @@ class Deriver:
 
     def _line_of(self, lane: Lane, fields: dict[str, Any], elements: list[Any]) -> list[_Answer]:
         """Return who waits in the line of work of a request: the answers it holds, then those of its lane."""
-        named = [element.get("$answer") for element in reversed(elements) if type(element) is dict]
-        links = [call for call in (*named, fields.get("base")) if type(call) is str]
+        links = [
+            call for call in (*map(answer_named, reversed(elements)), base_of(fields)) if call is not None
+        ]
         linked = [self._by_call[link] for link in links if link in self._by_call]
         near = islice(reversed(self._in_lane.get(lane, {})), _NEAR)
         return list(dict.fromkeys((*linked, *near)))
 
 
-def _kept(fields: dict[str, Any]) -> int:
+def _kept_count(fields: dict[str, Any]) -> int:
     """Return how many messages of another request a request begins with."""
-    keep: Any = fields.get("keep")
-    length = fields.get("n")
-    for name in schema.LISTS if type(keep) is dict else ():
-        told = keep.get(name)
-        told = length if told is True else told
-        if type(told) is int:
-            return told
+    keep, length = kept(fields), fields.get("n")
+    for name in schema.LISTS:
+        much = length if keep.get(name) is True else keep.get(name)
+        if type(much) is int:
+            return much
     return 0
 
 
@@ -198,19 +200,15 @@ def _elements(body: Any) -> list[Any]:
 
 def _spelled_out(written: list[Any], whole: Callable[[], Any]) -> list[Any]:
     """Return messages with those that are told as another one, with small changes, in full."""
-    if not any(type(element) is dict and "$same" in element for element in written):
+    if not any(map(is_repeated, written)):
         return written
     full = _elements(whole())
     return full[-len(written) :] if len(full) >= len(written) else written
 
 
-def _is_old(line: Any) -> bool:
-    return type(line) is dict and "$same" in line and "set" not in line
-
-
 def _is_said(element: Any) -> bool:
     """True for what the model said."""
-    return type(element) is dict and ("$answer" in element or is_models(element))
+    return answer_named(element) is not None or (type(element) is dict and is_models(element))
 
 
 def _is_same_tool(asked: str, recorded: str | None) -> bool:

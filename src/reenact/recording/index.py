@@ -31,6 +31,7 @@ from ..tracefile.line_heads import (
     links_of,
     text_link,
 )
+from ..tracefile.requests import answer_named, base_of, kept
 from .calls import MODEL, TOOL, Call, Turn, group_turns
 
 if TYPE_CHECKING:
@@ -369,15 +370,15 @@ def _is_before(event: Event | None, other: Event) -> bool:
 def _continues(fields: dict[str, Any]) -> Iterator[str]:
     """Yield the calls a request names as its origin, the surest first: the newest answer it holds,
     the request it continues, the call that began it."""
-    body, keep = fields.get("body"), fields.get("keep")
+    body, keep = fields.get("body"), kept(fields)
     for name in schema.LISTS:
         elements = body.get(name) if type(body) is dict else None
         for element in reversed(elements if type(elements) is list else []):
-            answer = element.get("$answer") if type(element) is dict else None
-            if type(answer) is str:
+            answer = answer_named(element)
+            if answer is not None:
                 yield answer
-    keeps_messages = type(keep) is dict and any(keep.get(name) for name in schema.LISTS)
-    for call in (fields.get("base") if keeps_messages else None, fields.get("parent")):
+    keeps_messages = any(keep.get(name) for name in schema.LISTS)
+    for call in (base_of(fields) if keeps_messages else None, fields.get("parent")):
         if type(call) is str:
             yield call
 

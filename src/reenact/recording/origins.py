@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from .. import schema
 from ..tracefile.event import Event
 from ..tracefile.line_heads import base_kind, is_turn_begin, links_of
+from ..tracefile.requests import answer_named, base_of, kept, repeated
 from ..wire import reading
 from ..wire.messages import tool_results
 from .recording import Recording
@@ -84,27 +85,26 @@ class Origins:
         if self._looks < 0:
             return 0, [], None
         fields = link.stored_fields
-        base, keep, body = fields.get("base"), fields.get("keep"), fields.get("body")
+        base, keep, body = base_of(fields), kept(fields), fields.get("body")
         key = next((name for name in schema.LISTS if _has(name, keep, body)), None)
         stored = body.get(key) if type(body) is dict else None
         stored = stored if type(stored) is list else []
-        if type(base) is str and type(keep) is dict and key is not None:
+        if base is not None and keep and key is not None:
             much = keep.get(key, 0)
             before = self._recording.request_of(base)
             count = len(self._recording.context_at(link)) - len(stored) if much is True else much
             return (count if type(count) is int and before is not None else 0), stored, before
         before, messages = next(self._earlier(link), None), self._recording.context_at(link)
-        kept = 0 if before is None else common_prefix(self._recording.context_at(before), messages)
-        return kept, stored[kept:], before if kept else None
+        shared = 0 if before is None else common_prefix(self._recording.context_at(before), messages)
+        return shared, stored[shared:], before if shared else None
 
     def _origin(self, element: Any, message: Any, link: Event, chases: int) -> Origin:
-        reference = element if type(element) is dict else {}
-        if type(reference.get("$answer")) is str:
-            answer = self._answer(reference["$answer"], link)
+        answered, same = answer_named(element), repeated(element)
+        if answered is not None:
+            answer = self._answer(answered, link)
             return Origin([answer], "answer") if answer is not None else Origin([link], "request")
-        same = reference.get("$same")
-        if type(same) is list and len(same) == 2 and type(same[0]) is str and chases:
-            return self._chased(same[0], same[1], message, link, chases)
+        if same is not None and chases:
+            return self._chased(*same, message, link, chases)
         wanted = tool_ids(message)
         return self._result(wanted, link) if wanted else self._said_before(message, link)
 

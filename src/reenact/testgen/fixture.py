@@ -21,6 +21,7 @@ from ..playback.replay.mcp_servers import without_folders
 from ..recording.calls import MODEL
 from ..recording.recording import Recording
 from ..tracefile.event import Event
+from ..tracefile.requests import DELTA_FIELDS, PROOF_FIELDS
 from ..wire.reading import conversation_key, model_of
 
 _KEPT = frozenset({
@@ -36,7 +37,7 @@ _OF_HEADS = {
 }
 _OF_RUNS = (schema.RUN_START, schema.RUN_END)
 _IN_LANES = (schema.MODEL_REQUEST, schema.TOOL_CALLED)
-_AS_STORED = ("base", "keep", "n", "chain")
+_AS_STORED = (*DELTA_FIELDS, *PROOF_FIELDS)
 
 Line = tuple[Event, dict[str, Any]]
 

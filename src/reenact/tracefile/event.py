@@ -12,14 +12,12 @@ from typing import Any
 from .. import schema
 from . import dialects
 from .dialects import Envelope
+from .requests import DELTA_FIELDS
 from .source import Shelf
 from .stored_values import fresh, restore
 
 _RAW = "raw"
 """A reference to the bytes of a stream, which are no text to put in its place."""
-
-_STORAGE = ("base", "keep")
-"""Fields about how a request is stored, which a rebuilt one no longer has."""
 
 
 Index = int | None | Callable[[], int | None]
@@ -162,7 +160,7 @@ class Event:
             kind = type(value)
             if kind is dict or kind is list:
                 value = self._fresh_body() if key == "body" else restore(value, blob)
-            if key not in _STORAGE:
+            if key not in DELTA_FIELDS:
                 result[key[1:] if key[:2] == "$$" else key] = value
         return result
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..wire import reading
 from ..wire.json_values import string
+from .requests import base_of
 from .source import Shelf
 
 _LARGE = 8 << 20
@@ -24,7 +25,7 @@ def requested_model(
     model = _named(fields)
     if model is not None:
         return model
-    base, passed = string(fields.get("base")), dict[str, None]()
+    base, passed = base_of(fields), dict[str, None]()
     while model is None and base is not None and base not in passed:
         if base in known:
             model = known[base]
@@ -36,7 +37,7 @@ def requested_model(
         got = shelf.fields(place) if place is not None else None
         if got is None:
             break
-        model, base = _named(got[0]), string(got[0].get("base"))
+        model, base = _named(got[0]), base_of(got[0])
     known.update(dict.fromkeys(passed, model))
     return model
 

@@ -15,6 +15,59 @@ from .. import lines, schema
 from .findings import Note
 from .stored_values import change, point, restore
 
+# How a request is written as what was new in it: the fields ``base`` and ``keep`` of its line, and messages
+# that refer to others. Whoever needs to know asks these functions; the values are untrusted.
+
+DELTA_FIELDS = ("base", "keep")
+"""Fields about how a request is stored, which a rebuilt one does not have."""
+PROOF_FIELDS = ("n", "chain")
+"""How many messages a request has, and the digest over them."""
+
+
+def is_delta(fields: dict[str, Any]) -> bool:
+    """True if a request is written as what is new over an earlier one."""
+    return "base" in fields
+
+
+def base_of(fields: dict[str, Any]) -> str | None:
+    """Return the call whose request this one builds on."""
+    base = fields.get("base")
+    return base if type(base) is str else None
+
+
+def kept(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return how much of each value of the base is kept: True for all of it, else a number of elements."""
+    keep = fields.get("keep")
+    return keep if type(keep) is dict else {}
+
+
+def is_reference(element: Any) -> bool:
+    """True if a written message stands for another one."""
+    return type(element) is dict and ("$same" in element or "$answer" in element)
+
+
+def answer_named(element: Any) -> str | None:
+    """Return the call whose answer a written message stands for."""
+    call = element.get("$answer") if type(element) is dict else None
+    return call if type(call) is str else None
+
+
+def repeated(element: Any) -> tuple[str, Any] | None:
+    """Return the call and the position of the message that a written message repeats."""
+    same = element.get("$same") if type(element) is dict else None
+    return (same[0], same[1]) if type(same) is list and len(same) == 2 and type(same[0]) is str else None
+
+
+def is_repeated(element: Any) -> bool:
+    """True if a written message repeats one of an earlier request, maybe with small changes."""
+    return type(element) is dict and "$same" in element
+
+
+def has_nothing_new(element: Any) -> bool:
+    """True if a written message repeats one of an earlier request and adds nothing to it."""
+    return is_repeated(element) and "set" not in element
+
+
 # ``$same`` and ``$answer`` -> the message they stand for, with the small changes they carry.
 #
 # Iterative and bounded: chains of references, circles and bombs of a hostile file end in ``Lost``.
@@ -67,7 +120,7 @@ class References:
         way: list[tuple[_Target | None, dict[str, Any]]] = []
         target: _Target | None = None
         size = 0
-        while type(element) is dict and ("$same" in element or "$answer" in element):
+        while is_reference(element):
             self._spend(_HOP)
             if len(way) == _MAX_HOPS:
                 raise Lost("it goes in circles")
@@ -290,7 +343,7 @@ class History:
 
     def _element(self, element: dict[str, Any], key: str) -> Any:
         """Return a list element with its references followed and their small changes made."""
-        if "$answer" not in element and "$same" not in element:
+        if not is_reference(element):
             return element
         try:
             return self._references.follow(element, key)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .. import schema
 from ..totals import used
 from . import dialects
+from .requests import is_delta
 
 if TYPE_CHECKING:
     from .event import Event
@@ -65,7 +66,7 @@ def _request(event: Event) -> list[str]:
     fields = event.stored_fields
     body = fields.get("body")
     model = body.get("model") if type(body) is dict else None
-    if model is None and type(body) is dict and "base" in fields:
+    if model is None and type(body) is dict and is_delta(fields):
         body = event.stored_body
         model = body.get("model")
     count = fields.get("n")

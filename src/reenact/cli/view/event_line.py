@@ -13,6 +13,7 @@ from ...totals import used
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import ErrorText, Event
 from ...tracefile.models import is_large, requested_model
+from ...tracefile.requests import is_delta
 from ...tracefile.text import arguments, compact, cut, milliseconds, plain, seconds, short_json, width_of
 from ...wire import reading
 from ..output import Cell, Output
@@ -81,7 +82,7 @@ def _request(event: Event, fields: dict[str, Any]) -> Told:
 
 def _model(event: Event, fields: dict[str, Any]) -> str | None:
     """Return the model a request asks for; kept from an earlier one, it is sought where that is cheap."""
-    is_cheap = "base" not in fields or not is_large(event.stored_in, event.stored_at)
+    is_cheap = not is_delta(fields) or not is_large(event.stored_in, event.stored_at)
     return requested_model(fields, event.stored_in, {}, links=_CHEAP_LINKS if is_cheap else 0)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...recording.calls import Turn
 from ...tracefile.event import Event
+from ...tracefile.requests import answer_named, base_of, is_delta, is_reference, kept
 from ...tracefile.stored_values import restore
 from ...tracefile.text import arguments, count, plain, short_json
 from ...wire import reading
@@ -194,40 +195,37 @@ def _compared(request: Event, before: Event | None) -> _Found:
 def _appended(request: Event, before: Event) -> list[Any] | None:
     """Return the messages put behind those of the earlier request if its line says that this is all."""
     fields, below = request.stored_fields, before.stored_fields
-    body, keep = mapping(fields.get("body")), mapping(fields.get("keep"))
+    body, keep = mapping(fields.get("body")), kept(fields)
     key = reading.conversation_key(body)
-    if fields.get("base") is None or fields["base"] != below.get("call") or key is None or len(body) > 1:
+    base = base_of(fields)
+    if base is None or base != below.get("call") or key is None or len(body) > 1:
         return None
     if keep.get(key) is True or keep.get(key) != below.get("n"):
         return None
     same = {name for name, much in keep.items() if much is True}
-    if {*same, key} != {*mapping(below.get("keep")), *mapping(below.get("body"))}:
+    if {*same, key} != {*kept(below), *mapping(below.get("body"))}:
         return None
-    new = [item for item in body[key] if not (type(item) is dict and "$answer" in item)]
-    return None if any(map(_is_reference, new)) else new
+    new = [item for item in body[key] if answer_named(item) is None]
+    return None if any(map(is_reference, new)) else new
 
 
 def _stored(request: Event, before: Event | None) -> _Found:
     """Return what the line itself says is new, where building the whole request would take too long."""
     fields, below = request.stored_fields, before.stored_fields if before is not None else {}
-    body, keep = fields.get("body"), mapping(fields.get("keep"))
-    if type(body) is not dict or "base" not in fields:
+    body, base = fields.get("body"), base_of(fields)
+    if type(body) is not dict or not is_delta(fields):
         return _compared(request, None)
     key = reading.conversation_key(body)
     told = body[key] if key is not None else []
-    kept = keep.get(key, 0) if key is not None else True
+    much = kept(fields).get(key, 0) if key is not None else True
     changes = _first(opened(request, _settings(body)))
-    if type(kept) is int and below.get("call") == fields["base"] and type(below.get("n")) is int:
+    if type(much) is int and below.get("call") == base and type(below.get("n")) is int:
         # The answer to the request below is new in this one; other references lead to what was there.
-        again = [item for item in told if _is_reference(item) and item.get("$answer") != fields["base"]]
-        dropped = below["n"] - kept - len(again)
+        again = [item for item in told if is_reference(item) and answer_named(item) != base]
+        dropped = below["n"] - much - len(again)
         if dropped > 0:
             changes.insert(0, ("history", f"rewritten: {count(dropped, 'message')} dropped"))
-    return _Found(opened(request, [item for item in told if not _is_reference(item)]), changes)
-
-
-def _is_reference(item: Any) -> bool:
-    return type(item) is dict and ("$same" in item or "$answer" in item)
+    return _Found(opened(request, [item for item in told if not is_reference(item)]), changes)
 
 
 def _conversation(body: dict[str, Any]) -> list[Any]:
