@@ -45,16 +45,16 @@ print("done")
 
 SIDE_BY_SIDE = """
 import asyncio, os
-import openai
+import httpx
 
-client = openai.AsyncOpenAI(base_url=os.environ["MODEL_URL"] + "/v1")
+client = httpx.AsyncClient(base_url=os.environ["MODEL_URL"] + "/v1", timeout=60)
 
 async def talk(name, rounds):
     messages = []
     for number in range(rounds):
         messages.append({"role": "user", "content": f"{name} asks {number}"})
-        done = await client.chat.completions.create(model=name, messages=messages)
-        messages.append({"role": "assistant", "content": done.choices[0].message.content})
+        done = await client.post("chat/completions", json={"model": name, "messages": messages})
+        messages.append({"role": "assistant", "content": done.json()["choices"][0]["message"]["content"]})
     return len(messages)
 
 async def main():

@@ -15,7 +15,7 @@ from support.provider import Provider
 
 AGENT = """
 import os, pathlib
-import anthropic
+import httpx
 from reenact import Tap
 
 tap = Tap()
@@ -25,9 +25,8 @@ def act():
     with open(os.environ["DONE"], "a") as file:
         file.write("done ")
 
-anthropic.Anthropic(base_url=os.environ["MODEL_URL"]).messages.create(
-    model="m", max_tokens=9, messages=[{"role": "user", "content": "Hello"}]
-)
+ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
+httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).raise_for_status()
 act()
 """
 
