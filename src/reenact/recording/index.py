@@ -252,7 +252,7 @@ class Index:
     @property
     def has_turns(self) -> bool:
         """False for a run without a model call."""
-        return bool(self.turns) if self._is_read else self._recording.tot["turns"] > 0
+        return bool(self.turns) if self._near is None or self._is_read else self._near.has_turns
 
     def lane_at(self, index: int) -> str:
         """Return the lane of the event with this index."""
@@ -401,6 +401,10 @@ class _Near:
         self._last = -1, 0
         """The event asked for last, and the turns through it."""
 
+    @cached_property
+    def has_turns(self) -> bool:
+        return self._recording.tot["turns"] > 0
+
     def lane(self, index: int, depth: int = 0) -> str:
         event = self._events[index]
         lane = text_link(links_of(event), "lane")
@@ -416,9 +420,7 @@ class _Near:
         return named is not None or not is_tool_begin(event) or event.writer == cause.writer
 
     def turn(self, index: int) -> int:
-        if not self._recording.tot["turns"]:
-            return 0
-        begin = self.model_begin(index)
+        begin = self.model_begin(index) if self.has_turns else None
         return 0 if begin is None else self._turns_through(self._first_attempt(begin))
 
     def model_begin(self, index: int) -> int | None:

@@ -64,6 +64,8 @@ class Calls:
         self.answered_in_thread: dict[int, tuple[float, str]] = {}
         self.wanted: dict[str, list[tuple[str | None, str, str]]] = {}
         """Per answer: (tool id, name, arguments as text) of every tool use not claimed yet."""
+        self.asking: dict[str, str] = {}
+        """Per lane its latest answer, if that asks for tools."""
         self.lanes = Lanes(run_id)
 
     def begin(self, kind: str, name: str | None) -> tuple[str, OpenCall]:
@@ -71,8 +73,8 @@ class Calls:
         self.open[call] = opened = OpenCall(kind, name)
         if len(self.open) > MAX_OPEN:
             self.open.pop(next(iter(self.open)), None)
-        cause = self._cause()
-        mine = [each for each in _begun.get() if each in self.open or each == cause]
+        kept = (self._cause(), *list(self.asking.values()))
+        mine = [each for each in _begun.get() if each in self.open or each in kept]
         _begun.set((*mine[-_MINE:], call))
         return call, opened
 
@@ -103,9 +105,12 @@ class Calls:
         _add(_answered, call, (self.run_id, when), MAX_OPEN)
         latest = max((when, call), self.answered_in_thread.get(thread, (0.0, "")))
         _add(self.answered_in_thread, thread, latest, MAX_OPEN)
+        lane = opened.lane if opened is not None else "main"
+        self.asking.pop(lane, None)
         if tool_uses:
             wanted = [(use.id, use.name, to_json(use.args)) for use in tool_uses]
             _add(self.wanted, call, wanted, MAX_ANSWERS)
+            _add(self.asking, lane, call, MAX_ANSWERS)
 
     def parent(self) -> str | None:
         """Return the answer that the code at hand acts upon."""
@@ -125,19 +130,38 @@ class Calls:
                 return call
         return None
 
-    def claim(self, parent: str | None, name: str, args: Any) -> str | None:
-        """Return the provider's id of the first unclaimed tool use of this name with equal arguments."""
-        wanted = self.wanted.get(parent) if parent is not None else None
-        if not wanted:
-            return None
-        given = to_json(args)
-        for each in tuple(wanted):
-            if each[1] == name and (each[2] == given or _equal(each[2], given)):
+    def claim(self, name: str, args: Any, tool_id: str | None) -> tuple[str | None, str | None]:
+        """Return the answer that asks for a tool call, and the provider's id of the tool use.
+
+        Lanes may take turns in one task: of their latest answers it is the one with a tool use of this id,
+        else of this name and with equal arguments, else of this name; else the one acted upon. Unless
+        given, the id is that of the first unclaimed use of this name with equal arguments.
+        """
+        parent = self.parent()
+        asking = list(self.asking.values())  # few: a copy, other threads add to it
+        others = [call for call in reversed(_begun.get()) if call in asking and call != parent]
+        answers = [call for call in (parent, *others) if call is not None and self.wanted.get(call)]
+        if tool_id is not None:
+            same = (call for call in answers if any(use[0] == tool_id for use in self.wanted.get(call, ())))
+            return next(same, parent), tool_id
+        text = to_json(args) if answers else ""
+        for call in answers:
+            use = self._take(call, name, text)
+            if use is not None:
+                return call, use[0]
+        named = (call for call in answers if any(use[1] == name for use in self.wanted.get(call, ())))
+        return next(named, parent), None
+
+    def _take(self, call: str, name: str, args: str) -> tuple[str | None, str, str] | None:
+        """Return the first unclaimed tool use of an answer with this name and equal arguments."""
+        wanted = self.wanted.get(call, [])
+        for use in tuple(wanted):
+            if use[1] == name and (use[2] == args or _equal(use[2], args)):
                 try:
-                    wanted.remove(each)
+                    wanted.remove(use)
                 except ValueError:  # another thread was quicker: the next one like it is ours
                     continue
-                return each[0]
+                return use
         return None
 
 

@@ -106,9 +106,9 @@ class Tap(FrontEnd):
             recorder = self._recorder()
             calls = calls_of(recorder)
             outer = calls.open_tool()
+            parent, tool_id = calls.claim(tool_name, args, tool_id or None)
             call, opened = calls.begin(schema.TOOL_CALLED, tool_name)
-            parent = calls.parent()
-            opened.tool_id = tool_id or calls.claim(parent, tool_name, args)
+            opened.tool_id = tool_id
             fields = {
                 "call": call,
                 "parent": parent,

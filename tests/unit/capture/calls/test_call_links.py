@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import reenact
 from reenact import Tap
+from support.typed import typed
 
 
 def ask(tap: Tap, *tool_uses: dict[str, Any]) -> str:
@@ -53,3 +55,93 @@ def test_equal_tool_uses_called_by_threads_at_once_are_all_recorded_each_with_it
     tap.close()
     ids = [event["tool_id"] for event in events if event["kind"] == "tool.called"]
     assert sorted(ids) == sorted(use["id"] for use in uses)
+
+
+def answer(tap: Tap, lane: str, *uses: dict[str, Any]) -> str:
+    """Record a model call of a lane whose answer asks for these tools."""
+    body = {"model": "claude-sonnet-4-6", "max_tokens": 9, "messages": [{"role": "user", "content": lane}]}
+    call = tap.record_model_request(body, lane=lane)
+    content = [{"type": "tool_use", **use} for use in uses] or [{"type": "text", "text": "done"}]
+    stop = "tool_use" if uses else "end_turn"
+    response = {"type": "message", "role": "assistant", "content": content, "stop_reason": stop}
+    tap.record_model_response(response, call=call)
+    return call
+
+
+def search(id: str, q: str = "x") -> dict[str, Any]:
+    return {"id": id, "name": "search", "input": {"q": q}}
+
+
+def recorded(record: Callable[[Tap], None]) -> list[dict[str, Any]]:
+    """Return the tool calls that a function records."""
+    events: list[dict[str, Any]] = []
+    tap = Tap(writer=events.append)
+    record(tap)
+    tap.close()
+    return [event for event in events if event["kind"] == "tool.called"]
+
+
+@pytest.mark.parametrize("others", [1, 3])
+@pytest.mark.parametrize("args", [{"q": "x"}, None])
+def test_a_tool_follows_the_lane_whose_answer_asks_for_it(tmp_path: Path, others: int, args: Any) -> None:
+    path = tmp_path / "lanes.jsonl"
+    with reenact.run("lanes", path=path):
+        tap = Tap()
+        asking = answer(tap, "A", search("toolu_1"))
+        for number in range(others):
+            answer(tap, f"B{number}")
+        tap.record_tool_result("search", "found", call=tap.record_tool_call("search", args))
+    (called,) = (event for event in reenact.read_events(path) if event.kind == "tool.called")
+    assert called.payload["parent"] == asking
+    assert called.payload["tool_id"] == ("toolu_1" if args else None)
+    shown = typed("show", path).out
+    assert shown.count("search(") == 1 and "never" not in shown
+    assert shown.index("search(") < shown.index("turn 2")
+
+
+def test_the_arguments_decide_where_two_lanes_ask_for_the_same_tool() -> None:
+    calls: list[str] = []
+
+    def record(tap: Tap) -> None:
+        calls.extend(answer(tap, lane, search(f"toolu_{lane}", lane)) for lane in "AB")
+        for q in ("A", "B", "neither"):
+            tap.record_tool_call("search", {"q": q})
+
+    first, second, third = recorded(record)
+    assert (first["parent"], first["tool_id"]) == (calls[0], "toolu_A")
+    assert (second["parent"], second["tool_id"]) == (calls[1], "toolu_B")
+    assert (third["parent"], third["tool_id"]) == (calls[1], None)
+
+
+def test_the_id_of_a_tool_use_decides_before_all() -> None:
+    calls: list[str] = []
+
+    def record(tap: Tap) -> None:
+        calls.extend(answer(tap, lane, search(f"toolu_{lane}")) for lane in "AB")
+        tap.record_tool_call("search", {"q": "other"}, tool_id="toolu_A")
+
+    (called,) = recorded(record)
+    assert (called["parent"], called["tool_id"]) == (calls[0], "toolu_A")
+
+
+def test_a_use_that_its_own_lane_has_left_behind_is_not_answered_later() -> None:
+    calls: list[str] = []
+
+    def record(tap: Tap) -> None:
+        calls.extend([answer(tap, "A", search("toolu_1")), answer(tap, "A"), answer(tap, "B")])
+        tap.record_tool_call("search", {"q": "x"})
+
+    (called,) = recorded(record)
+    assert (called["parent"], called["tool_id"]) == (calls[2], None)
+
+
+def test_a_task_does_not_take_what_another_tasks_answer_asks_for() -> None:
+    calls: list[str] = []
+
+    def record(tap: Tap) -> None:
+        contextvars.copy_context().run(lambda: calls.append(answer(tap, "A", search("toolu_1"))))
+        calls.append(answer(tap, "B"))
+        tap.record_tool_call("search", {"q": "x"})
+
+    (called,) = recorded(record)
+    assert (called["parent"], called["tool_id"]) == (calls[1], None)
