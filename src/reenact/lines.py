@@ -2,6 +2,10 @@
 
 The top level is written with ``": "`` and ``", "`` so that the articles' greps work, nested values
 are compact, everything is ASCII, the envelope comes first in fixed order. See docs/format.md.
+
+So ``, "name": `` stands at the top level of a line and nowhere else: nested values have no space after a
+colon, and inside a text every quote is escaped. Readers that find fields without parsing rely on that; they
+ask here for the bytes to look for.
 """
 
 from __future__ import annotations
@@ -18,7 +22,8 @@ except ImportError:  # an interpreter without the C accelerator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
+    from re import Pattern
     from typing import Any
 
 quote: Callable[[str], str] = encode_basestring_ascii
@@ -153,9 +158,100 @@ def decelerate() -> None:
     _accelerated = None
 
 
+# Writing. A recorder keeps the parts that stay the same from line to line.
+
+
+def writer_part(run: str, w: str) -> str:
+    """Return what stands between the time and the step in all lines of a writer."""
+    return f', "run": {quote(run)}, "w": "{w}", "step": '
+
+
+def kind_part(kind: str) -> str:
+    """Return what stands behind the step in all lines of a kind."""
+    return f', "kind": {quote(kind)}'
+
+
+def opening(ts: float, writer: str, step: int, kind: str) -> str:
+    """Return an envelope of ``writer_part`` and ``kind_part``, without the comma before the first field."""
+    return f'{{"ts": {ts:.6f}{writer}{step}{kind}'
+
+
 def envelope(ts: float, run: str, w: str, step: int, kind: str) -> str:
     """Return the opening of a line, up to and without the comma before the first field."""
-    return f'{{"ts": {ts:.6f}, "run": {quote(run)}, "w": "{w}", "step": {step}, "kind": {quote(kind)}'
+    return opening(ts, writer_part(run, w), step, kind_part(kind))
+
+
+def field(name: str, text: str) -> str:
+    """Return a field with the comma before it; ``text`` is its value as JSON."""
+    return f", {quote(name)}: {text}"
+
+
+def totals_field(turns: int, tokens_in: int, tokens_out: int, errors: int) -> str:
+    """Return the field ``tot``, the running sums of a writer."""
+    return f', "tot": {{"turns":{turns},"in":{tokens_in},"out":{tokens_out},"err":{errors}}}'
+
+
+def closed(opening: str, text: str) -> str:
+    """Return a whole line without its newline: an envelope and the text of its fields."""
+    return f"{opening}{text}}}"
+
+
+def whole(ts: float, run: str, w: str, step: int, kind: str, fields: Mapping[str, Any]) -> str:
+    """Return the line of an event whose fields are in stored form, with its newline."""
+    head = envelope(ts, run, w, step, kind)
+    return closed(head, "".join(field(name, dumps(value)) for name, value in fields.items())) + "\n"
+
+
+def rewritten(ts: float | None, items: Iterable[tuple[str, str]]) -> str:
+    """Return a line from the names and JSON texts of all its fields; ``ts`` is spelled as a recorder does."""
+    texts = [f"{quote(name)}: {text}" for name, text in items]
+    if ts is not None and texts:
+        texts[0] = f'"ts": {ts:.6f}'
+    return "{" + ", ".join(texts) + "}\n"
+
+
+# Reading without parsing: bytes to look for, and patterns for whoever compiles them once.
+
+START = b'{"ts": '
+"""What a line of ours begins with; inside one it cannot stand."""
+TOTALS = b'"tot": {'
+BOOKKEEPING = (b'"kind": "run.', b'"kind": "proc.')
+"""One of these stands in every line that is not an event of the agent."""
+
+
+def field_start(name: str) -> bytes:
+    """Return the bytes before the value of a field."""
+    return f', "{name}": '.encode()
+
+
+def restarts() -> Pattern[bytes]:
+    """Return a pattern for the places where a line of any dialect of ours can begin."""
+    import re
+
+    return re.compile(rb'\{"(?:ts|run_id)": ')
+
+
+def heads(kind: bytes, run: str | None = None, w: str | None = None, *, call: bytes = b"") -> Pattern[bytes]:
+    """Return a pattern for envelopes: groups as in the patterns given for a kind and a call id.
+
+    With a run and a writer the time and the step are groups, too, and come first.
+    """
+    import re
+
+    text, number = rb'"[^"\\]*"', rb"\d+"
+    if run is None or w is None:
+        head = rb'\{"ts": [^"]{1,40}"run": %s, "w": %s, "step": %s' % (text, text, number)
+    else:
+        names = re.escape(quote(run).encode()), re.escape(quote(w).encode())
+        head = rb'\{"ts": (\d+\.\d+), "run": %s, "w": %s, "step": (\d+)' % names
+    return re.compile(rb'%s, "kind": "%s"%s' % (head, kind, rb', "call": "%s' % call if call else b""))
+
+
+def fields_named(*names: str, value: bytes = b"") -> Pattern[bytes]:
+    """Return a pattern for the beginnings of fields: their name is the first group."""
+    import re
+
+    return re.compile(rb', "(%s)": %s' % ("|".join(names).encode(), value))
 
 
 def is_writer_id(w: str) -> bool:
@@ -165,7 +261,7 @@ def is_writer_id(w: str) -> bool:
 
 def peek(line: bytes) -> tuple[float, str, str, int, str] | None:
     """Return the envelope of one of our own lines without parsing the rest; None if it is not ours."""
-    if not line.startswith(b'{"ts": '):
+    if not line.startswith(START):
         return None
     head = line[:4096].split(b', "', 5)
     try:
@@ -203,6 +299,11 @@ def escape_key(key: str) -> str:
 def unescape_key(key: str) -> str:
     """Take off what escape_key() put on."""
     return key[1:] if key.startswith("$$") else key
+
+
+def is_mark(key: str) -> bool:
+    """True for a key that is ours and not the agent's."""
+    return key[:1] == "$" and key[:2] != "$$"
 
 
 def new_id(nbytes: int) -> str:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .. import schema
+from .. import lines, schema
 from ..recording.calls import Call
 from ..tracefile.event import Event
 from ..wire import reading
 from ..wire.json_values import mapping
 from ..wire.providers import named, openai_responses
-from .whole_values import Whole, is_mark
+from .whole_values import Whole
 
 _KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "cachedContent", "cached_content")
 _REFUSED_EMPTY = ("tool_calls", "annotations")
@@ -64,7 +64,7 @@ def read_request(call: Call) -> RecordedRequest:
     body, url = event.stored_body, event.url
     url = url if type(url) is str else None
     provider = _provider(event, call.end, body, url)
-    if type(body) is not dict or any(is_mark(name) for name in body):
+    if type(body) is not dict or any(lines.is_mark(name) for name in body):
         return RecordedRequest(
             provider, "messages", [], [], {}, reading.model_of(None, url), "it is no JSON object", []
         )
@@ -78,7 +78,7 @@ def read_request(call: Call) -> RecordedRequest:
     damaged = []
     for name, item in body.items():
         if name != key:
-            name = name[1:] if name[:2] == "$$" else name
+            name = lines.unescape_key(name)
             value = restored(item)
             if restored.missing is None:
                 params[name] = value

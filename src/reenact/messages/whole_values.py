@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 from typing import Any
 
+from .. import lines
 from ..tracefile.event import Event
 from ..tracefile.stored_values import fresh
 
@@ -41,12 +42,10 @@ class Whole:
         if kind is dict:
             if depth > _MAX_DEPTH:
                 return self._lost("it is nested too deeply")
-            mark = next(filter(is_mark, value), None)
+            mark = next(filter(lines.is_mark, value), None)
             if mark is not None:
                 return self._mark(mark, value)
-            return {
-                key[1:] if key[:2] == "$$" else key: self._of(item, depth + 1) for key, item in value.items()
-            }
+            return {lines.unescape_key(key): self._of(item, depth + 1) for key, item in value.items()}
         if kind is list:
             if depth > _MAX_DEPTH:
                 return self._lost("it is nested too deeply")
@@ -72,11 +71,6 @@ class Whole:
 
     def _lost(self, why: str) -> None:
         self.missing = self.missing or why
-
-
-def is_mark(key: str) -> bool:
-    """True for a key of our own; a user's key that begins so was written with one more sign."""
-    return key[:1] == "$" and key[:2] != "$$"
 
 
 def placeholders(value: Any) -> int:

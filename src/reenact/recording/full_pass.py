@@ -1,7 +1,7 @@
 """Going once through all lines of a large recording: their kinds, their sums, the events of its calls.
 
-Only what links and sums need is parsed. In a line of ours ``, "name": `` stands at the top level and
-nowhere else, since nested values are compact and quotes in texts escaped; any other line is parsed whole.
+Only what links and sums need is parsed, found by the spelling of our lines (see ``lines``); any other line
+is parsed whole.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _BLOCK = 1 << 20
 _decode = json.JSONDecoder().raw_decode
 
 _LARGEST = {
-    schema.MODEL_REQUEST: b', "body": ',
-    schema.MODEL_RESPONSE: b', "body": ',
-    schema.TOOL_CALLED: b', "args": ',
-    schema.TOOL_RESULT: b', "result": ',
+    schema.MODEL_REQUEST: lines.field_start("body"),
+    schema.MODEL_RESPONSE: lines.field_start("body"),
+    schema.TOOL_CALLED: lines.field_start("args"),
+    schema.TOOL_RESULT: lines.field_start("result"),
 }
 """The field that the recorder writes last in such a line, but for its sums."""
-_SUMS = b', "tot": {'
+_SUMS, _FIELD = lines.field_start("tot"), lines.field_start("")[:3]
 
 _WHOLE = frozenset((schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL_RESULT, schema.ERROR))
 _ERROR = (b'"err', b"\\u006", b"\\u007")
@@ -50,10 +50,7 @@ Seen = tuple[int, "re.Match[bytes] | None", bytes]
 def each_line(recording: Recording) -> Iterator[Seen]:
     """Yield every line of a recording in order, read in blocks."""
     run, writer = recording.run_id or "", recording.writers[0]
-    head = re.compile(
-        rb'\{"ts": (\d+\.\d+), "run": %s, "w": %s, "step": (\d+), "kind": "([^"\\]*)"'
-        % (re.escape(lines.quote(run).encode()), re.escape(lines.quote(writer).encode()))
-    )
+    head = lines.heads(rb'([^"\\]*)', run, writer)
     block, at, number = b"", 0, -1
     for position, place in enumerate(recording._execution.places):
         begin = (place & _OFFSET) - at
@@ -73,8 +70,8 @@ def light(line: bytes, kind: str, at: int) -> dict[str, Any]:
     largest = _LARGEST.get(kind)
     if largest is not None:
         cut = line.find(largest, at)
-        more = line.find(b', "', cut + len(largest))
-        if cut > 0 and (more < 0 or (line.startswith(_SUMS, more) and line.find(b', "', more + 1) < 0)):
+        more = line.find(_FIELD, cut + len(largest))
+        if cut > 0 and (more < 0 or (line.startswith(_SUMS, more) and line.find(_FIELD, more + 1) < 0)):
             fields: dict[str, Any] = _decode(f"{{{line[at + 2 : cut].decode()}}}")[0]
             if kind != schema.MODEL_RESPONSE or "usage" in fields:
                 return fields  # else the tokens may stand in the body

@@ -11,8 +11,7 @@ import os
 import time
 from typing import Any
 
-from .. import schema
-from ..lines import dumps, envelope, quote
+from .. import lines, schema
 from ..totals import Totals
 
 _FIRST_LOOK, _FAR = 64 << 10, 64 << 20
@@ -40,10 +39,10 @@ class LastLines:
                 return
             look = min(size, look * 8, _FAR)
 
-    def _read(self, lines: list[bytes]) -> bool:
+    def _read(self, tail: list[bytes]) -> bool:
         """Sum up the lines from the last that carries sums; False if there is none."""
         after: list[dict[str, Any]] = []
-        earlier = list(lines)
+        earlier = list(tail)
         while earlier:
             line = earlier.pop()
             try:
@@ -69,7 +68,7 @@ class LastLines:
 
 
 def _is_end(line: bytes) -> bool:
-    return any(f', "kind": "{kind}"'.encode() in line[:200] for kind in (schema.RUN_END, schema.PROC_END))
+    return any(lines.kind_part(kind).encode() in line[:200] for kind in (schema.RUN_END, schema.PROC_END))
 
 
 def complete_end(
@@ -83,9 +82,7 @@ def complete_end(
     fields = {"status": status, **known, "by": "supervisor", "events": last.step + 1}
     fields.update({key: own[key] for key in _KEPT if key in own})
     fields["tot"] = last.totals.as_tot()
-    opening = envelope(time.time(), run_id, w, last.step + 1, schema.RUN_END)
-    text = "".join(f", {quote(key)}: {dumps(value)}" for key, value in fields.items())
-    line = f"{opening}{text}}}\n".encode("ascii")
+    line = lines.whole(time.time(), run_id, w, last.step + 1, schema.RUN_END, fields).encode("ascii")
     fd = os.open(last.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     try:
         os.write(fd, b"\n" + line if last.is_torn else line)

@@ -78,9 +78,7 @@ class Fixture:
                 fields = {**fields, "events": step, "dropped": 0}
                 if self._processes:
                     fields.pop("tot", None)  # the sums of one writer alone
-            head = lines.envelope(event.timestamp or 0.0, run, writer, step, event.kind)
-            rest = "".join(f", {lines.quote(name)}: {lines.dumps(value)}" for name, value in fields.items())
-            yield f"{head}{rest}}}\n"
+            yield lines.whole(event.timestamp or 0.0, run, writer, step, event.kind, fields)
 
     def _cleaned(self, fields_of: Callable[[Event], dict[str, Any]]) -> Iterator[Line]:
         last_ends = {event.writer: event for event in self._recording.lines if event.kind == schema.RUN_END}

@@ -164,9 +164,7 @@ def write_trace(
     place = os.fspath(path)
     with open(place, "w", encoding="ascii", newline="\n") as file:
         for step, (kind, fields) in enumerate(rows, 1):
-            head = lines.envelope(float(step), run, "0" * 8, step, kind)
-            rest = "".join(f", {lines.dumps(name)}: {lines.dumps(value)}" for name, value in fields.items())
-            file.write(head + rest + "}\n")
+            file.write(lines.whole(float(step), run, "0" * 8, step, kind, fields))
     return place
 
 

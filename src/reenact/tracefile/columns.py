@@ -37,7 +37,6 @@ KEEP_FROM = 64 << 20
 _BLOCK = 256 << 10
 _MAGIC = b"reenact offsets 2\n"
 _DIGESTED = 4096
-_NEEDLES = (b'"kind": "run.', b'"kind": "proc.')
 
 
 class Offsets(NamedTuple):
@@ -74,7 +73,7 @@ def bookkeeping(path: str, starts: array[int], begin: int = 0) -> array[int]:
     at, tail = begin, b""
     for block in blocks(path, begin):
         text = tail + block
-        for needle in _NEEDLES:
+        for needle in lines.BOOKKEEPING:
             hit = text.find(needle)
             while hit >= 0:
                 found.add(bisect.bisect_right(starts, at - len(tail) + hit) - 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import schema
+from .. import lines, schema
 from . import dialects
 from .dialects import Envelope
 from .requests import DELTA_FIELDS
@@ -161,7 +161,7 @@ class Event:
             if kind is dict or kind is list:
                 value = self._fresh_body() if key == "body" else restore(value, blob)
             if key not in DELTA_FIELDS:
-                result[key[1:] if key[:2] == "$$" else key] = value
+                result[lines.unescape_key(key)] = value
         return result
 
     @property

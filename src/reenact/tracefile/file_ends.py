@@ -16,8 +16,6 @@ _SMALL, _END = 8 << 10, 64 << 10
 _FAR = 8 << 20
 """How far back a ``tot`` is sought before the file is scanned instead."""
 
-_TOT = b'"tot": {'
-
 
 class Ends(NamedTuple):
     """What the two ends of one writer's file say."""
@@ -86,15 +84,15 @@ def _ends(
     if summed is None:
         return None
     totals, end = summed
-    book = sum(tail.count(needle, 0, stop) for needle in (b'"kind": "run.', b'"kind": "proc.'))
+    book = sum(tail.count(needle, 0, stop) for needle in lines.BOOKKEEPING)
     book += 0 if whole else 1
     totals.steps = max(last[3] - envelope[3] + 1 - book, 0)
-    return Ends(first, last, end, totals, size, stop + 1 < len(tail), tail.find(_TOT, 0, stop) >= 0)
+    return Ends(first, last, end, totals, size, stop + 1 < len(tail), tail.find(lines.TOTALS, 0, stop) >= 0)
 
 
 def _summed(tail: bytes, stop: int, whole: bool) -> tuple[Totals, dict[str, Any] | None] | None:
     """Return the last ``tot`` plus the lines after it, and the end line if it is among them."""
-    at = tail.rfind(_TOT, 0, stop)
+    at = tail.rfind(lines.TOTALS, 0, stop)
     if at < 0 and not whole:
         return None
     begin = tail.rfind(b"\n", 0, max(at, 0)) + 1

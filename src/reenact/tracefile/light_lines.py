@@ -1,28 +1,23 @@
 """The fields of a line without its largest one, for whoever only counts: most bytes are never parsed.
 
-In a line of ours ``, "name": `` stands at the top level and nowhere else: nested values are written
-compact, and inside a text every quote is escaped. The recorder writes the largest field of a call last
+The recorder writes the largest field of a call last
 (a user's own event of that kind has no call id), so a long line is read up to there. Damage further on
 goes unseen; ``doctor`` sees it.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from .. import extras
+from .. import extras, lines
 from .records import Read, parse
 
 _LONG = 4096
 """A shorter line is parsed as fast as it is looked through."""
 
-_HEAD = re.compile(
-    rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, "kind": "'
-    rb'(?:(model\.request)|tool\.(?:called|result))", "call": "'
-)
-_LARGE = re.compile(rb', "(?:body|args|result)": ')
-_KEEPS_MODEL = re.compile(rb', "keep": \{[^{}]*"model":true')
+_HEAD = lines.heads(rb"(?:(model\.request)|tool\.(?:called|result))", call=rb'[^"\\]*"')
+_LARGE = lines.fields_named("body", "args", "result")
+_KEEPS_MODEL = lines.fields_named("keep", value=rb'\{[^{}]*"model":true')
 
 
 def skimmer() -> Read:
@@ -49,7 +44,7 @@ def _light(line: bytes) -> bytes:
     """Return the line without its last field where that is a large one nobody counts."""
     head = _HEAD.match(line)
     large = _LARGE.search(line, head.end()) if head is not None else None
-    if head is None or large is None or line.rfind(b'{"ts": ') != 0:
+    if head is None or large is None or line.rfind(lines.START) != 0:
         return line
     if head[1] is not None and _KEEPS_MODEL.search(line, head.end(), large.start()) is None:
         return line

@@ -7,22 +7,23 @@ our own lines: only at their top level does a space follow the colon, and quotes
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
-from .. import schema
+from .. import lines, schema
 from . import dialects
 from .event import Event
 
 _WHOLE = 4096
 """Bytes of a line that are looked at; a shorter one is seen whole."""
 
-_LINKS = re.compile(rb', "(call|lane|parent|tool|attempt)": (?:("[^"\\]*(?:\\.[^"\\]*)*")|(\d{1,9})[,}])')
-_LARGE = re.compile(rb', "(?:body|args|result|error)": (?!null)')
+_KEYS = ("call", "lane", "parent", "tool", "attempt")
+_LINKS = lines.fields_named(*_KEYS, value=rb'(?:("[^"\\]*(?:\\.[^"\\]*)*")|(\d{1,9})[,}])')
+_LARGE = lines.fields_named("body", "args", "result", "error", value=b"(?!null)")
 """Where values begin that may be long; the writer puts what links events before them."""
 
-_KEYS = ("call", "lane", "parent", "tool", "attempt")
-_NO_ERROR = b', "error": null'
+_NO_ERROR = lines.field_start("error") + b"null"
+_MAY_BE_ERROR = lines.field_start("err").rstrip(b'": ')
+"""Also of ``error`` and ``error_type``."""
 _MODEL_BEGINS = frozenset((schema.MODEL_REQUEST, schema.LLM_CALL))
 _TOOL_BEGINS = frozenset((schema.TOOL_CALLED, schema.TOOL_CALL))
 
@@ -84,7 +85,7 @@ def is_error(event: Event) -> bool:
     """True if the event is an error; most are told from their first bytes."""
     if event.is_ours and not event.is_parsed and event.kind != schema.ERROR:
         data = _head(event)
-        if _NO_ERROR in data or (len(data) < _WHOLE and b', "err' not in data):
+        if _NO_ERROR in data or (len(data) < _WHOLE and _MAY_BE_ERROR not in data):
             return False
     return event.error is not None
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import isnan
 from typing import Any
 
-from .. import schema
+from .. import lines, schema
 from ..errors import NewerSchema, NoSuchRun, NotATrace, TraceFileError
 from . import dialects, run_files
 from .dialects import Envelope
@@ -242,7 +242,7 @@ def refuse_if_foreign(path: str, on_finding: OnFinding | None) -> None:
     with open(path, "rb") as file:
         head = file.read(1 << 16)
     clean = head.removeprefix(b"\xef\xbb\xbf").strip(b"\0 \t\r\n")
-    if not clean or (b'{"ts": '.startswith(clean[:7]) and clean[:1] == b"{"):
+    if not clean or (lines.START.startswith(clean[: len(lines.START)]) and clean[:1] == b"{"):
         return
     raise NotATrace(
         f"{path} is no trace: {_looks_like(clean)}",

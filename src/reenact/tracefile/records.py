@@ -7,7 +7,6 @@ What counts as an event: a JSON object that parses and that a dialect recognises
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -17,10 +16,7 @@ from .dialects import Envelope, Unwrapper
 from .findings import Note
 from .raw_lines import RawLine, raw_lines
 
-_OUR_HEAD = b'{"ts": '
-_RESTART = re.compile(rb'\{"(?:ts|run_id)": ')
-"""Where a line of ours can begin. Inside one it cannot stand: nested values are compact, texts escaped."""
-
+_RESTART = lines.restarts()
 _BOM = b"\xef\xbb\xbf"
 _DIRT = b"\0\r\t\n \x0b\x0c\x1a"
 
@@ -62,7 +58,7 @@ class LineReader:
     def feed(self, line: RawLine) -> Iterable[Record]:
         """Return the events on the next line."""
         number, offset, size, data, ended = line
-        if data.startswith(_OUR_HEAD) and data.endswith(b"}") and len(data) == size:
+        if data.startswith(lines.START) and data.endswith(b"}") and len(data) == size:
             try:
                 fields = self.read(data)
                 envelope = dialects.recognise(fields)

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import shutil
-from typing import Any
 
 from .. import lines, schema
 from ..errors import UsageError
@@ -77,14 +76,9 @@ def _clean(record: Record, data: bytes) -> bytes:
     ts, *_, dialect = record.envelope
     order = [key for key in schema.ENVELOPE if key in record.fields]
     order += [key for key in record.fields if key not in schema.ENVELOPE]
-    items = [_item(key, record.fields) for key in order]
-    if dialect == OURS and ts is not None and math.isfinite(ts):
-        items[0] = f'"ts": {ts:.6f}'
-    return ("{" + ", ".join(items) + "}\n").encode("ascii")
-
-
-def _item(key: str, fields: dict[str, Any]) -> str:
-    return f"{lines.quote(key)}: {json.dumps(fields[key], separators=(',', ':'))}"
+    items = [(key, json.dumps(record.fields[key], separators=(",", ":"))) for key in order]
+    is_stamped = dialect == OURS and ts is not None and math.isfinite(ts)
+    return lines.rewritten(ts if is_stamped else None, items).encode("ascii")
 
 
 def _copy_blobs(folder: str, target: str) -> None:

@@ -6,10 +6,9 @@ An event keeps only its place (file and offset); everything else is fetched here
 from __future__ import annotations
 
 import os
-import re
 from typing import Any, NamedTuple
 
-from .. import schema
+from .. import lines, schema
 from . import dialects, run_files
 from . import raw_lines as rawlines
 from .blobs import Blobs
@@ -25,14 +24,8 @@ _OFFSET = (1 << PLACE_BITS) - 1
 
 _HEAD, _SMALL, _WINDOW = 4 << 10, 8 << 10, 256 << 10
 _HELD_BYTES = 4 << 20
-_MODEL_LINE = re.compile(
-    rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, '
-    rb'"kind": "model\.(request|response)", "call": "([^"\\]*)"'
-)
-_OTHER_LINE = re.compile(
-    rb'\{"ts": [^"]{1,40}"run": "[^"\\]*", "w": "[^"\\]*", "step": \d+, "kind": "(?!model\.re)[^"\\]*"'
-)
-
+_MODEL_LINE = lines.heads(rb"model\.(request|response)", call=rb'([^"\\]*)"')
+_OTHER_LINE = lines.heads(rb'(?!model\.re)[^"\\]*')
 
 _MODEL_KINDS = frozenset(
     (
@@ -138,7 +131,7 @@ class Source:
         """Return the event that begins at ``offset`` and the size of its line; None if it is gone."""
         try:
             line = self.line(offset)
-            if line.startswith(b'{"ts": '):
+            if line.startswith(lines.START):
                 try:
                     return parse(line), len(line)
                 except ValueError:
@@ -281,7 +274,7 @@ class Shelf:
                 break
             self._scanned[number] = offset + size + 1
             head = data[:512]
-            whole = data.find(b'{"ts": ', 1) < 0
+            whole = data.find(lines.START, 1) < 0
             found = _MODEL_LINE.match(head) if whole else None
             if found is not None:
                 place((found[2].decode("utf-8", "replace"), found[1] == b"response"), base | offset)

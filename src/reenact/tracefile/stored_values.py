@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import lines
+
 _FLOATS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 _MAX_DEPTH = 200
 """Well below where the interpreter would refuse; capture cuts long before."""
@@ -25,10 +27,9 @@ def restore(value: Any, blob: Callable[[object], str | None], depth: int = 0) ->
             if kind is dict or kind is list:
                 item = restore(item, blob, depth + 1)
             if key[:1] == "$":
-                if key[:2] == "$$":
-                    key = key[1:]
-                elif (found := _mark(value, blob)) is not None:
+                if lines.is_mark(key) and (found := _mark(value, blob)) is not None:
                     return found
+                key = lines.unescape_key(key)
             result[key] = item
         return result
     if kind is list:

@@ -5,7 +5,7 @@ Used by the recorder and by History; after this only numbering and writing remai
 
 from __future__ import annotations
 
-from ...lines import MAX_DEPTH, dumps, escape_key, quote
+from ...lines import MAX_DEPTH, dumps, escape_key, field, quote
 from ..import_lock import import_lock
 from .jsonable import jsonable, to_json
 
@@ -163,7 +163,7 @@ def prefix(name: str) -> str:
     """Return ``, "name": ``, remembered for the names that come up again and again."""
     text = _prefixes.get(name)
     if text is None:
-        text = f", {quote(escape_key(name))}: "
+        text = field(escape_key(name), "")
         if len(_prefixes) < 1_000:
             _prefixes[name] = text
     return text

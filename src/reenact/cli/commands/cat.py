@@ -273,8 +273,8 @@ def _stored_line(event: Event) -> bytes:
 
 def line_of(fields: dict[str, Any]) -> bytes:
     """Return fields as a line in the spelling of the format."""
-    compact = (f"{lines.quote(str(key))}: {_compact(value)}" for key, value in fields.items())
-    return ("{" + ", ".join(compact) + "}").encode("ascii")
+    items = ((str(key), _compact(value)) for key, value in fields.items())
+    return lines.rewritten(None, items).rstrip("\n").encode("ascii")
 
 
 def _compact(value: Any) -> str:

@@ -12,7 +12,7 @@ from threading import RLock
 from typing import Any
 
 from ... import schema
-from ...messages.whole_values import is_mark
+from ...lines import is_mark
 from ...recording.calls import Call
 from ...recording.recording import Recording
 from ...tracefile.event import Event

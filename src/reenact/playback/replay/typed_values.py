@@ -24,7 +24,7 @@ from collections import abc
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...messages.whole_values import is_mark
+from ...lines import is_mark
 
 # In the place of what a recording holds only in part.
 
