@@ -84,13 +84,13 @@ def test_a_miss_fails_its_test_and_no_other(project) -> None:
     assert project("-rA", NOW="Mountains?", EXPECTED="1") == counts, project.printed
     printed = project.printed
     assert project.called == 0 and "INTERNALERROR" not in printed
-    assert printed.count("changed-request: This call asks for something else than the recorded one.") >= 6
+    assert printed.count("changed-request: This request differs from the recorded one.") >= 6
     assert "made at   light.py:8 in ask" in printed and "made at   agent.py:9 in ask" in printed
     assert "differs at messages[0].content\n    recorded 'Hills?'   from your code" in printed
     assert 'next: pytest "test_misses.py::test_plain" --reenact=rerecord' in printed
     assert "for a reason of its own" not in printed and "there is no recording" in printed
     assert "after that the test failed with BaseExceptionGroup" in printed
-    assert "exhausted: All recorded calls have been made already" in printed  # the one that came too late
+    assert "exhausted: All recorded calls are used up" in printed  # the one that came too late
     assert (
         "Captured stdout teardown ---------------------------\nundone" in printed
         and "FAILED test_misses.py::test_plain - changed-request" in printed

@@ -29,7 +29,7 @@ from ..schema import MODEL_RESPONSE
 from ..supervise.command import command_line
 from ..supervise.supervisor import NOT_EXECUTABLE, OFF_VARIABLE, Supervised
 from .matching.divergence import Divergence
-from .matching.processes import what_was_made
+from .matching.processes import count_calls
 from .matching.rules import STRICT
 from .replay import preflight
 from .replay.deferred import claims_path
@@ -438,7 +438,7 @@ class Prepared:
 
     def _answered(self, plan: Plan, notes: list[Note]) -> tuple[int, list[Divergence]]:
         """Return how many calls all processes together were answered, and those that none has made."""
-        answered, missing = what_was_made(self.recording, plan.scratch, plan.live, plan.mode)
+        answered, missing = count_calls(self.recording, plan.scratch, plan.live, plan.mode)
         is_over = plan.mode == STRICT and any(isinstance(note, Diverged) for note in notes)
         is_over = is_over or any(isinstance(note, Unknown) for note in notes)
         return answered, [] if is_over or plan.fork else missing  # what was to come after it could not

@@ -25,7 +25,7 @@ from ..capture.seams.install import ALL as ALL_HTTP
 from ..capture.seams.install import MODELS
 from ..debugger.debugger import Debugger
 from ..errors import Diverged, ReenactError, UsageError
-from ..playback.matching.divergence import Divergence, never_made
+from ..playback.matching.divergence import Divergence, missing_calls
 from ..playback.matching.player import Player
 from ..playback.matching.rules import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
 from ..playback.matching.tape import Tape
@@ -159,7 +159,7 @@ def final_text(run: Debugger) -> str:
 
 def unused(player: Player, advice: str) -> list[str]:
     """Return the report of recorded calls that were never made, none if all were."""
-    found = never_made(player.frontier, player.tape)
+    found = missing_calls(player.frontier, player.tape)
     if not found:
         return []
     calls = "\n".join(f"  {each.recorded}" for each in found)

@@ -119,7 +119,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def digest(message: Any) -> bytes:
-    return element_part(message).seen
+    return element_part(message).normal
 
 
 def common_start(one: list[Any], other: list[Any]) -> int:

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from ..edits.cut_request import CutRequest
-from ..matching.frontier import Frontier, asks_the_same, same_site
+from ..matching.frontier import Frontier, is_same_request, same_site
 from ..matching.request import TOOL, Request
 from ..matching.tape import RecordedCall, Tape
 from ..replay.mcp_servers import server_processes
@@ -80,18 +80,18 @@ class Cut:
 
     def _enters(self, request: Request, equal: RecordedCall | None) -> bool:
         """True for the call of a tool that the cut lies in, once."""
-        around = next((call for call in self._around if asks_the_same(call, request)), None)
+        around = next((call for call in self._around if is_same_request(call, request)), None)
         if around is None or (equal is not None and equal.begin < around.begin):
             return False
         self._around.remove(around)
         return True
 
     def _is_at(self, request: Request, frontier: Frontier) -> bool:
-        if asks_the_same(self.call, request):
+        if is_same_request(self.call, request):
             return True
         if not (self._is_rebased or self.is_whole) or self.left_out(frontier):
             return False
-        is_others = any(asks_the_same(call, request) for call in self._all)
+        is_others = any(is_same_request(call, request) for call in self._all)
         return self.call.kind == request.kind and same_site(self.call, request) and not is_others
 
     def _is_earlier(self, call: RecordedCall) -> bool:

@@ -185,7 +185,7 @@ class ForkResponder(TapeResponder):
         return left
 
     def _leaves(self, leaving: OutgoingRequest) -> Live:
-        self.player.release.asked()
+        self.player.release.note_request()
         try:
             self._acting.reach(leaving)
             if leaving.sort == MODEL:
@@ -236,7 +236,7 @@ class ForkResponder(TapeResponder):
                     mark(asked, self._cut.call.id)
                     answer = self._edits.tool_answer(self._cut.call.answer)
                     return place, self._result(asked, self._cut.call.id, answer)
-        self.player.release.asked()
+        self.player.release.note_request()
         try:
             self._caps.step()
             recorded = self._acting.decide(asked, request)

@@ -15,7 +15,7 @@ from ...money.prices import Book
 from ...recording.recording import Recording
 from ...recording.runs_inside import with_inside
 from ...wire.routes import HTTP, host_of
-from ..matching.frontier import asks_the_same
+from ..matching.frontier import is_same_request
 from ..matching.request import TOOL, Request
 from ..matching.tape import RecordedCall, Tape
 from .world import HARMLESS, IRREVERSIBLE, effect_of
@@ -132,7 +132,7 @@ class Acting:
 
     def _equal(self, asked: ToolCall, request: Request) -> RecordedCall:
         for call in self._recorded:
-            if asks_the_same(call, request):
+            if is_same_request(call, request):
                 self._recorded.remove(call)
                 return call
         raise Halted(

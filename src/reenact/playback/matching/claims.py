@@ -1,7 +1,8 @@
-"""Which recorded calls have been made, told between the processes of one execution.
+"""Which recorded calls are used up, shared between the processes of one execution.
 
-One file in the scratch folder, a line for each word. Under its lock a process reads what others have added,
-finds its call and adds that, so no call is answered twice; a process that dies lets go of the lock.
+One file in the scratch folder, one line per claim. Under the file's lock a process reads the claims of the
+others, finds its call and adds its own claim, so no call is answered twice. A process that dies releases the
+lock.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from threading import Lock
 from types import TracebackType
 
 HERE, CALL, WRITER = "here", "call", "writer"
-"""A process has begun; a recorded call was made; a recorded process is the one that this process is now."""
+"""Kinds of claims: a process started; a recorded call is used; this process stands for a recorded one."""
 _HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
-"""Processes of Python's own, which ask for nothing."""
+"""Helper processes of Python itself, which make no calls."""
 
 
 class Claims:
-    """The file, as one process reads and writes it; to be held (``with``) for anything but reading its lists.
+    """The file, as one process reads and writes it. Hold it (``with``) for anything but reading its lists.
 
-    Not to be used after a fork: a child makes one of its own.
+    Do not use it after a fork: a child opens its own.
     """
 
     def __init__(self, path: str) -> None:
@@ -32,9 +33,9 @@ class Claims:
         self._tail = b""
         self.pid = os.getpid()
         self.calls: list[tuple[int, int]] = []
-        """Process and number of each call that was made."""
+        """Process and number of each used call."""
         self.writers: dict[str, int] = {}
-        """Recorded processes, and who goes on in their place."""
+        """Recorded processes, and the pid that stands for each now."""
         self.processes: list[int] = []
 
     def __enter__(self) -> Claims:
@@ -55,33 +56,33 @@ class Claims:
         finally:
             self._lock.release()
 
-    def add(self, word: str, what: object) -> None:
-        """Tell all others; the file is held."""
-        os.write(self._file, f"{word} {self.pid} {what}\n".encode())
+    def add(self, kind: str, value: object) -> None:
+        """Add a claim for all processes to read; the file must be held."""
+        os.write(self._file, f"{kind} {self.pid} {value}\n".encode())
         self._read()
 
     def here(self, *, is_forked: bool) -> None:
-        """Tell that this process has begun, and may come to make calls.
+        """Announce this process, which may make calls.
 
-        A worker that a fork server forked has the server's command, but is none.
+        A worker forked by a fork server has the server's command line but is not a helper.
         """
-        if is_forked or not any(helper in word for word in sys.orig_argv for helper in _HELPERS):
+        if is_forked or not any(helper in argument for argument in sys.orig_argv for helper in _HELPERS):
             with self:
                 self.add(HERE, "")
 
-    def others_alive(self, but: Container[int] = ()) -> bool:
-        """True if another process is there that may yet make calls."""
-        return any(_is_alive(pid) for pid in self.processes if pid != self.pid and pid not in but)
+    def has_other_live(self, ignored: Container[int] = ()) -> bool:
+        """True if another process is alive and may still make calls."""
+        return any(_is_alive(pid) for pid in self.processes if pid != self.pid and pid not in ignored)
 
     def _read(self) -> None:
         while more := os.read(self._file, 1 << 16):
             *lines, self._tail = (self._tail + more).split(b"\n")
             for line in lines:
-                word, pid, what = line.decode("ascii").split(" ", 2)
-                if word == CALL:
-                    self.calls.append((int(pid), int(what)))
-                elif word == WRITER:
-                    self.writers[what] = int(pid)
+                kind, pid, value = line.decode("ascii").split(" ", 2)
+                if kind == CALL:
+                    self.calls.append((int(pid), int(value)))
+                elif kind == WRITER:
+                    self.writers[value] = int(pid)
                 else:
                     self.processes.append(int(pid))
 

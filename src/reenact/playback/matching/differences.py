@@ -1,4 +1,7 @@
-"""Where two requests differ, leaf by leaf, and how much: to name the nearest one and the first difference."""
+"""Compare two requests leaf by leaf: where they differ, how similar they are, and likely causes.
+
+Used to find the nearest recorded request and to report the first difference. Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ _FIRST = (
     "contents",
     "args",
 )
-"""What a person looks at first; the rest follows by name."""
+"""Keys reported first; the others follow by name."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _MOST_WORDS = 2_000
 _MAX_DEPTH = 200
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "(absent)"})()
-"""What stands for a value on the side where there is none."""
+"""Stands for a value that one side lacks."""
 
 
 class Difference(NamedTuple):
@@ -37,13 +40,13 @@ class Difference(NamedTuple):
 
     @property
     def pointer(self) -> str:
-        """The path as people write it: ``messages[3].content``."""
+        """The path as text: ``messages[3].content``."""
         text = "".join(f"[{part}]" if type(part) is int else f".{part}" for part in self.path)
         return text.removeprefix(".") or "(all of it)"
 
 
 def differences(recorded: Any, now: Any) -> Iterator[Difference]:
-    """Yield the places where two JSON values differ, what matters most first."""
+    """Yield the places where two JSON values differ, the most important first."""
     return _differ((), recorded, now)
 
 
@@ -63,7 +66,7 @@ def _differ(path: tuple[str | int, ...], recorded: Any, now: Any) -> Iterator[Di
 
 def _differ_lists(path: tuple[str | int, ...], recorded: list[Any], now: list[Any]) -> Iterator[Difference]:
     shorter = min(len(recorded), len(now))
-    tail = 0  # what was put in or taken out in the middle does not make all that follows differ
+    tail = 0  # an element inserted or removed in the middle must not make all that follow differ
     while len(recorded) != len(now) and tail < shorter and recorded[-1 - tail] == now[-1 - tail]:
         tail += 1
     one, other = recorded[: len(recorded) - tail], now[: len(now) - tail]
@@ -81,7 +84,7 @@ def _rank(key: Any) -> tuple[int, str]:
 
 
 def likeness(recorded: Any, now: Any) -> float:
-    """Return how alike two values are, from 0 to 1: the share of words that stand in the same leaves."""
+    """Return how similar two values are, from 0 to 1: the share of words found in the same leaves."""
     total = _weight(recorded) + _weight(now)
     lost = 0.0
     for _, one, other in differences(recorded, now):
@@ -111,9 +114,9 @@ def _words(text: str) -> dict[str, int]:
     return found
 
 
-# Why two texts may differ although nobody meant them to: clocks, random ids, addresses, the order of a set.
+# Why two texts may differ unintentionally: clocks, random ids, addresses, the order of a set.
 #
-# Hints, not verdicts; what is ranked first is most likely. Pure.
+# Hints, not verdicts; the likeliest comes first.
 
 CLOCK, RANDOM_ID, ORDER, ADDRESS, TEMP_PATH = "clock", "random-id", "order", "address", "temp-path"
 MODEL, FIELD, PROMPT, SDK, RACE = "model", "field", "prompt", "sdk", "race"
@@ -125,17 +128,17 @@ WORDS = {
     ORDER: "the same things in another order: a set, or a dict built in another order; sort it",
     ADDRESS: "the address of an object is in the text: its repr() was formatted into it",
     TEMP_PATH: "the path of a temporary file is in the text",
-    MODEL: "another model is asked for",
-    FIELD: "a field stands on one side only: a setting was changed, or another SDK version sends it",
-    PROMPT: "the text is your code's own: a prompt or its template was changed",
+    MODEL: "the request names another model",
+    FIELD: "only one side has this field: a setting was changed, or another SDK version sends it",
+    PROMPT: "the text comes from your code: a prompt or its template was changed",
     SDK: "the SDK is not the version that was recorded",
-    RACE: "the calls are the recorded ones in another order: steps were swapped, or they race",
-    ANSWER: "what differs came out of an earlier answer: look for the first difference before this one",
-    LOSSY: "the recording holds this request only in part, so nothing can be found equal to it; "
-    "--blobs DIR says where its long texts are",
+    RACE: "these are the recorded calls in another order: steps were swapped, or they race",
+    ANSWER: "the differing text came from an earlier answer: look for the first difference before this one",
+    LOSSY: "the recording holds only a part of this request, so nothing matches it; "
+    "pass --blobs DIR if its long texts are in another folder",
     TOOL_RESULT: "this is the result of a tool that ran again and returned something else; "
     "decorated with @tap.tool and recorded again, it returns its recorded result",
-    STREAM: "one side asks for a stream, the other for a plain answer",
+    STREAM: "one side requests a stream, the other a plain answer",
 }
 
 _PATTERNS = (
@@ -150,7 +153,7 @@ _AROUND = 24
 
 
 def changed_part(recorded: str, now: str) -> tuple[str, str]:
-    """Return what two texts do not share at their ends, whole words."""
+    """Return the middle of two texts without their common ends, in whole words."""
     begin, most = 0, min(len(recorded), len(now))
     while begin < most and recorded[begin] == now[begin]:
         begin += 1
@@ -191,7 +194,7 @@ def _of_texts(recorded: str, now: str) -> list[str]:
 
 
 def _in_other_order(path: tuple[str | int, ...], recorded: Any, now: Any) -> bool:
-    """True if a list on the way holds the same elements on both sides."""
+    """True if a list on the path has the same elements on both sides."""
     for part in path:
         if type(recorded) is list and type(now) is list and recorded != now:
             if sorted(map(canonical, recorded)) == sorted(map(canonical, now)):
@@ -204,7 +207,7 @@ def _in_other_order(path: tuple[str | int, ...], recorded: Any, now: Any) -> boo
 
 
 def excerpt(value: Any, other: Any) -> str:
-    """Return a value as a line for a person: of a long text, the part where it differs from the other."""
+    """Return a value as one line for a report: of a long text, the part that differs from the other."""
     if value is MISSING:
         return "(absent)"
     if type(value) is not str:

@@ -1,7 +1,7 @@
-"""The report of a run that went another way than its recording, as data and as text.
+"""The report of a run that diverged from its recording, as data and as text.
 
-It tells what was recorded and what is asked now, the first difference, where the differing text came from,
-what may be the cause, and what to do.
+It names the recorded call and the request made now, the first difference, where the differing text came from,
+possible causes, and what to do next.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from .rules import REBASE, STRICT
 from .tape import RecordedCall, Tape
 
 EXIT_CODE = 3
-"""Of a replay that diverged."""
+"""The exit code of a replay that diverged."""
 
 SENTENCES = {
-    REORDERED: "This call is recorded, but other calls were made before it that have not been made now.",
-    CHANGED: "This call asks for something else than the recorded one.",
+    REORDERED: "This call is recorded, but after calls that have not been made yet.",
+    CHANGED: "This request differs from the recorded one.",
     WRONG_KIND: "Another kind of call was recorded here.",
     EXTRA: "No call like this was recorded here.",
-    EXHAUSTED: "All recorded calls have been made already; this is one more.",
+    EXHAUSTED: "All recorded calls are used up; this is one more.",
     MISSING_CALL: "This recorded call was never made.",
 }
 
 ADD_KEEP_GOING = "add --keep-going   # see all differences at once"
-"""What to do next, which only ``reenact replay`` can."""
+"""A next step that only ``reenact replay`` offers."""
 
 _SOUGHT = 400
-"""Answers given so far that are searched for a text, the latest first."""
+"""How many earlier answers are searched for a text, the latest first."""
 _SHORTEST = 4
 
 
@@ -49,9 +49,9 @@ class Divergence:
 
     code: str
     now: str | None
-    """What was asked; None for a call that was not made."""
+    """The request; None for a call that was not made."""
     number: int | None
-    """Which request of the run it was, from 1."""
+    """The number of the request in the run, from 1."""
     recorded: str | None
     """The nearest recorded call."""
     call: str | None
@@ -64,26 +64,26 @@ class Divergence:
     differing: int = 0
     """How many places differ."""
     came_from: str | None = None
-    """Where the text came from that is there now."""
+    """Where the text in the request came from."""
     recorded_came_from: str | None = None
     hints: tuple[str, ...] = ()
     next: tuple[str, ...] = field(default=())
     process: str | None = None
-    """The command of the process it happened in, if that is not the first one of the run."""
+    """The command of the process, unless it is the first one of the run."""
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Divergence:
-        """Return what ``as_dict`` made plain."""
+        """Read what ``as_dict`` returned."""
         known: dict[str, Any] = {"now": None, "number": None, "recorded": None, "call": None, **plain}
         lists = {name: tuple(known.get(name, ())) for name in ("hints", "next")}
         return cls(**{**known, **lists})
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data; what is not known is left out."""
+        """Return it as plain data; unknown values are left out."""
         return {key: value for key, value in asdict(self).items() if value not in (None, ())}
 
     def text(self) -> str:
-        """Return it for a person."""
+        """Return it as text."""
         lines = [f"{self.code}: {SENTENCES[self.code]}"]
         lines += [f"  process   {self.process}"] if self.process is not None else []
         rows = (("recorded", self.recorded), ("now", self.now and f"call {self.number}: {self.now}"))
@@ -101,14 +101,14 @@ class Divergence:
 def explain(
     miss: Miss,
     tape: Tape,
-    given: Iterable[Served | Miss] = (),
+    earlier: Iterable[Served | Miss] = (),
     *,
     mode: str = STRICT,
     user_agent: str | None = None,
 ) -> Divergence:
     """Return the report of a miss.
 
-    ``given`` is what became of the requests before it (``Frontier.log``), ``user_agent`` names the SDK now.
+    ``earlier`` are the results of the requests before it (``Frontier.log``), ``user_agent`` is the SDK's now.
     """
     following = _next(miss.code, mode)
     nearest, request = miss.nearest, miss.request
@@ -119,7 +119,7 @@ def explain(
     if miss.code == REORDERED:
         hints.append(suspects.RACE)
     elif nearest.kind == request.kind:
-        hints += _compare(nearest, request, tape, given, report)
+        hints += _compare(nearest, request, tape, earlier, report)
     if user_agent is not None and user_agent != (nearest.event.headers or {}).get("user-agent", user_agent):
         hints.append(suspects.SDK)
     if nearest.request_lossy:
@@ -130,15 +130,15 @@ def explain(
     )  # fmt: skip
 
 
-def out_of_turn(call: RecordedCall) -> Divergence:
-    """Return the report of a call that got its answer all the same, where a run goes on after a miss."""
+def out_of_order(call: RecordedCall) -> Divergence:
+    """Return the report of a call that was answered although other calls should have come before it."""
     return Divergence(REORDERED, None, None, call.label(), call.id, hints=(suspects.RACE,))
 
 
-def never_made(frontier: Frontier, tape: Tape) -> list[Divergence]:
-    """Return a report for each recorded call that nobody asked for.
+def missing_calls(frontier: Frontier, tape: Tape) -> list[Divergence]:
+    """Return a report for each recorded call that was not made.
 
-    One that a run had left behind may have been on its way when this one ended.
+    A call that was still running when the recorded run ended is not reported: this run may have ended sooner.
     """
     missing = [call for call in frontier.missing() if not is_left_behind(call, tape)]
     return [
@@ -148,7 +148,7 @@ def never_made(frontier: Frontier, tape: Tape) -> list[Divergence]:
 
 
 def is_left_behind(call: RecordedCall, tape: Tape) -> bool:
-    """True for a call that never ended although its run was not killed: a thread of a daemon had made it."""
+    """True for a call that never ended although its run was not killed: a daemon thread made it."""
     if call.outcome != IN_FLIGHT:
         return False
     end = tape.recording.end
@@ -160,10 +160,10 @@ def _compare(
     nearest: RecordedCall,
     request: Request,
     tape: Tape,
-    given: Iterable[Served | Miss],
+    earlier: Iterable[Served | Miss],
     report: dict[str, Any],
 ) -> list[str]:
-    """Fill in where two requests differ; returns hints."""
+    """Add where two requests differ to ``report``; return hints."""
     before, after = nearest.request.plain(), request.plain()
     found = list(differences(before, after))
     if not found:
@@ -172,11 +172,11 @@ def _compare(
     report["path"], report["differing"] = first.pointer, len(found)
     report["recorded_value"] = suspects.excerpt(first.recorded, first.now)
     report["now_value"] = suspects.excerpt(first.now, first.recorded)
-    given = list(given)
-    source = came_from(first, given)
+    earlier = list(earlier)
+    source = came_from(first, earlier)
     tool = None if source is not None else _tool_of_result(nearest, first)
-    if any(isinstance(each, Served) and each.call.tool == tool for each in given):
-        tool = None  # it was answered and did not run, so the code words its result in another way
+    if any(isinstance(each, Served) and each.call.tool == tool for each in earlier):
+        tool = None  # it was answered and did not run: the code formats its result differently
     code = "your code" if tool is None else f"the result of tool {tool}"
     report["came_from"] = source or code
     recorded_source = _recorded_origin(nearest, first, tape)
@@ -191,8 +191,8 @@ def _compare(
     return hints
 
 
-def came_from(difference: Difference, given: Iterable[Served | Miss]) -> str | None:
-    """Return which answer given so far holds the text that stands in one place now, None if none does."""
+def came_from(difference: Difference, earlier: Iterable[Served | Miss]) -> str | None:
+    """Return which earlier answer holds the new text of a difference, None if none does."""
     now, recorded = difference.now, difference.recorded
     text = now if type(now) is str else ""
     if type(recorded) is str and text:
@@ -201,7 +201,7 @@ def came_from(difference: Difference, given: Iterable[Served | Miss]) -> str | N
     if len(text) < _SHORTEST:
         return None
     sought = canonical(text)[1:-1]
-    for found in list(given)[: -_SOUGHT - 1 : -1]:
+    for found in list(earlier)[: -_SOUGHT - 1 : -1]:
         if isinstance(found, Served) and sought in canonical(found.call.answer.body):
             return _source(found.call)
     return None
@@ -215,7 +215,7 @@ def _source(call: RecordedCall) -> str:
 
 
 def _recorded_origin(call: RecordedCall, difference: Difference, tape: Tape) -> str | None:
-    """Return where the recorded message came from in which the difference is."""
+    """Return where the recorded message with the difference came from."""
     if call.kind != MODEL or len(difference.path) < 2 or type(difference.path[1]) is not int:
         return None
     if difference.path[0] != conversation_key(call.request.body):
@@ -231,7 +231,7 @@ def _recorded_origin(call: RecordedCall, difference: Difference, tape: Tape) -> 
 
 
 def _tool_of_result(call: RecordedCall, difference: Difference) -> str | None:
-    """Return the tool in whose result a difference is, None if it is elsewhere."""
+    """Return the tool that returned the differing result, None if the difference is elsewhere."""
     body, path = call.request.body, difference.path
     if call.kind != MODEL or len(path) < 3 or path[0] != conversation_key(body) or type(path[1]) is not int:
         return None
@@ -257,9 +257,9 @@ def _from(source: str | None) -> str:
 
 
 def _next(code: str, mode: str) -> tuple[str, ...]:
-    """Return what to do now that is not being done already.
+    """Return the next steps that ``mode`` does not take already.
 
-    Flags, not commands: what else was said, and which program was named, is to stay as it was.
+    Flags to add, not whole commands: the rest of the user's command stays as it was.
     """
     flags = []
     if mode == STRICT:

@@ -1,6 +1,6 @@
-"""Which recorded call answers a request made again: equal in content, in its turn, once; never a guess.
+"""Match each request with the recorded call that answers it: equal in content, in order, once; never a guess.
 
-A call may be asked for as soon as all that had ended before it began, in its lane, have been asked for: in
+A recorded call is eligible once all calls of its lane that had ended before it began have been requested: in
 order where the recording was sequential, in any order where calls overlapped. Thread-safe.
 """
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from .processes import Shared
 
 
-# Which calls of a tape are still to come: by lane for order, by begin for what may be waited for.
+# The pending calls of a tape: by lane for their order, by begin for what an answer waits for.
 #
-# Not thread-safe; ``frontier`` holds the lock.
+# Not thread-safe; ``Frontier`` holds the lock.
 
 OPEN, DISPLACED, OPTIONAL, SERVED = 0, 1, 2, 3
-"""To come; to come, but another request seems to have come in its place, so nothing waits for it; may come or
-not; over."""
+"""Pending; pending, but another request seems to have taken its place, so nothing waits for it; may be made
+or not; used up."""
 
 
 class _Lane:
@@ -38,7 +38,7 @@ class _Lane:
     def __init__(self, state: list[int]) -> None:
         self.calls: list[RecordedCall] = []
         self.first = 0
-        """All before it are over."""
+        """All before it are used up."""
         self._ends: list[tuple[float, int]] = []
         self._state = state
 
@@ -47,7 +47,7 @@ class _Lane:
         heapq.heappush(self._ends, (call.end, call.number))
 
     def eligible(self) -> Iterator[RecordedCall]:
-        """Yield what is not over and began before any that is still to come had ended."""
+        """Yield the unused calls that began before any pending call had ended."""
         while self._ends and self._state[self._ends[0][1]] != OPEN:
             heapq.heappop(self._ends)
         limit = self._ends[0][0] if self._ends else NEVER
@@ -57,7 +57,7 @@ class _Lane:
             yield call
 
     def rest(self) -> Iterator[RecordedCall]:
-        """Yield all that is not over, in the order it began."""
+        """Yield the unused calls in the order they began."""
         while self.first < len(self.calls) and self._state[self.calls[self.first].number] == SERVED:
             self.first += 1
         for at in range(self.first, len(self.calls)):
@@ -66,7 +66,7 @@ class _Lane:
 
 
 class Remaining:
-    """The calls that are not over."""
+    """The calls that are not used up."""
 
     def __init__(self, calls: Iterable[RecordedCall]) -> None:
         self.calls = sorted(calls, key=lambda call: call.begin)
@@ -76,22 +76,22 @@ class Remaining:
             self._state[call.number] = OPEN
             self._lanes.setdefault(call.lane, _Lane(self._state)).add(call)
         self._next = 0
-        """All before it are over."""
+        """All before it are used up."""
 
     def state(self, call: RecordedCall) -> int:
         return self._state[call.number] if call.number < len(self._state) else SERVED
 
     def serve(self, call: RecordedCall) -> None:
-        """It is over: no second time."""
+        """Use a call up: it answers no second request."""
         self._state[call.number] = SERVED
 
     def displace(self, call: RecordedCall) -> None:
-        """Let nothing wait for a call any more; it may still be asked for, and is missed if it is not."""
+        """Let nothing wait for a call any more; it may still be requested, else it is reported missing."""
         if self.state(call) == OPEN:
             self._state[call.number] = DISPLACED
 
     def displace_before(self, call: RecordedCall) -> None:
-        """The same for all that should have been asked for before a call, so that each is waited for once."""
+        """Displace all calls that should have been requested before this one: each is awaited only once."""
         for each in self._lanes[call.lane].rest():
             if each.begin >= call.begin:
                 break
@@ -99,12 +99,12 @@ class Remaining:
                 self.displace(each)
 
     def excuse(self, call: RecordedCall) -> None:
-        """A call need not come any more."""
+        """Make a call optional."""
         if self.state(call) in (OPEN, DISPLACED):
             self._state[call.number] = OPTIONAL
 
     def eligible(self) -> list[RecordedCall]:
-        """Return the calls that may be asked for now without leaving out any before them."""
+        """Return the calls that may be requested now without skipping any before them."""
         found: list[RecordedCall] = []
         for name, lane in list(self._lanes.items()):
             found += lane.eligible()
@@ -114,25 +114,25 @@ class Remaining:
         return found
 
     def all(self) -> list[RecordedCall]:
-        """Return all that is not over, in the order it began."""
+        """Return the unused calls in the order they began."""
         return [call for call in self.calls[self._over() :] if self._state[call.number] != SERVED]
 
     def to_come(self) -> list[RecordedCall]:
-        """Return all that has to be asked for yet."""
+        """Return the calls that still have to be requested."""
         return [call for call in self.calls[self._over() :] if self._state[call.number] <= DISPLACED]
 
     def to_come_before(
         self,
         position: float,
-        given_up: Container[int] = (),
+        abandoned: Container[int] = (),
         counts: Callable[[RecordedCall], bool] | None = None,
     ) -> RecordedCall | None:
-        """Return the first call to come, of those that count, that had begun before a position."""
+        """Return the first pending call that began before a position and that ``counts`` accepts."""
         for at in range(self._over(), len(self.calls)):
             if self.calls[at].begin >= position:
                 return None
             call = self.calls[at]
-            if self._state[call.number] == OPEN and call.number not in given_up:
+            if self._state[call.number] == OPEN and call.number not in abandoned:
                 if counts is None or counts(call):
                     return call
         return None
@@ -146,14 +146,14 @@ class Remaining:
 REORDERED, CHANGED, WRONG_KIND = "reordered", "changed-request", "wrong-kind"
 EXTRA, EXHAUSTED, MISSING_CALL = "extra-call", "exhausted", "missing-call"
 AMBIGUOUS, DRIFT = "ambiguous-duplicate", "drift"
-"""Verdicts; their spelling is stable, so that other programs can go by them."""
+"""Verdicts; their spelling is stable for other programs."""
 
 ALIKE = 0.6
-"""From here on a request is a changed one rather than a new one."""
+"""Likeness from which a request counts as changed, not as new."""
 _SAME_QUESTION = 0.3
-"""How alike two conversations must be, whatever the prompt around them, to stand in the same place."""
+"""Likeness of two conversations, whatever the prompt around them, to count as the same call."""
 _LOOKED_AT = 32
-"""Calls that are compared with a request in search of the nearest."""
+"""How many calls are compared with a request to find the nearest."""
 
 
 class Served(NamedTuple):
@@ -161,11 +161,11 @@ class Served(NamedTuple):
 
     call: RecordedCall
     notes: tuple[str, ...] = ()
-    """``ambiguous-duplicate``, ``reordered``, ``drift``: it was answered, but not without a doubt."""
+    """``ambiguous-duplicate``, ``reordered``, ``drift``: answered, but not with certainty."""
 
 
 class Early(NamedTuple):
-    """A request whose turn has not come: others have to be made before it, which may be under way."""
+    """A request that came too early: calls before it are pending and may be under way."""
 
     call: RecordedCall
 
@@ -176,18 +176,18 @@ class Miss(NamedTuple):
     code: str
     request: Request
     nearest: RecordedCall | None
-    """The recorded call most like it, or the one it equals but for its turn."""
+    """The most similar recorded call, or the equal one that is out of order."""
     likeness: float
     number: int
-    """Which request of the run this was, from 1."""
+    """The number of the request in the run, from 1."""
 
 
 class Frontier:
     """Matches the requests of one execution with the calls of a tape.
 
-    ``calls`` are those that will be answered; what runs live must be left out. ``inside`` tells which calls a
-    tool had made: they need not come where its result is given. ``shared`` tells of other processes that make
-    calls of the same tape.
+    ``calls`` are those to answer, without the calls that run live. ``inside`` returns the calls made inside a
+    tool: they become optional when its recorded result is returned. ``shared`` knows the other processes that
+    use the same tape.
     """
 
     def __init__(
@@ -203,80 +203,80 @@ class Frontier:
         self.mode = mode
         self._inside = inside
         self._lock = Lock()
-        self._asked = 0
+        self._requests = 0
         self._served: dict[str, int] = {}
-        """How often a request was answered, by its L1."""
+        """How often a request was answered, by its L1 fingerprint."""
         self.log: list[Served | Miss] = []
-        """What became of every request, in order."""
+        """The result of every request, in order."""
 
     def ask(self, request: Request) -> Served | Miss:
-        """Return the call that answers a request and use it up, or why there is none."""
-        found = self.ask_patiently(request, patient=False)
+        """Return the call that answers a request and use it up, or a miss with the reason."""
+        found = self.match_or_wait(request, patient=False)
         assert not isinstance(found, Early)
         return found
 
-    def ask_patiently(self, request: Request, *, patient: bool = True) -> Served | Miss | Early:
-        """Return the same, or that it is too early to say; then nothing is changed and it may ask again."""
-        seen = request.fingerprint.l1
-        with self._lock, self._news():
+    def match_or_wait(self, request: Request, *, patient: bool = True) -> Served | Miss | Early:
+        """Return the same, or ``Early`` if the caller should ask again later; then nothing has changed."""
+        digest = request.fingerprint.l1
+        with self._lock, self._synced():
             found = self._find(request, patient)
             if isinstance(found, Early):
                 return found
-            self._asked += 1
+            self._requests += 1
             if isinstance(found, Served):
                 self._use(found.call)
                 if self._shared is not None:
                     self._shared.take(found.call)
-                self._served[seen] = self._served.get(seen, 0) + 1
+                self._served[digest] = self._served.get(digest, 0) + 1
             self.log.append(found)
             return found
 
     def first_equal(self, request: Request, promised: int = 0) -> RecordedCall | None:
-        """Return the first call that is not over and asks what a request asks.
+        """Return the first unused call that equals a request.
 
-        ``promised`` is how many such requests are known to come or have come: each has one of these calls.
+        ``promised`` is how many such requests have come or will come: each takes one of these calls.
         """
-        with self._lock, self._news():
+        with self._lock, self._synced():
             to_come = max(promised - self._served.get(request.fingerprint.l1, 0), 0)
-            equal = (call for call in self._remaining.all() if asks_the_same(call, request))
+            equal = (call for call in self._remaining.all() if is_same_request(call, request))
             return next(islice(equal, to_come, None), None)
 
     def count_equal(self, request: Request) -> int:
-        """Return how many calls that are not over ask what a request asks."""
-        with self._lock, self._news():
-            return sum(asks_the_same(call, request) for call in self._remaining.all())
+        """Return how many unused calls equal a request."""
+        with self._lock, self._synced():
+            return sum(is_same_request(call, request) for call in self._remaining.all())
 
     def missing(self) -> list[RecordedCall]:
-        """Return the recorded calls nobody has asked for; at the end of a run each is a ``missing-call``."""
-        with self._lock, self._news():
+        """Return the recorded calls not requested so far; at the end of a run each is a ``missing-call``."""
+        with self._lock, self._synced():
             return self._remaining.to_come()
 
-    def to_come_before(self, position: float, given_up: Container[int]) -> RecordedCall | None:
-        """Return the first call nobody has asked for that had begun before a position in the recording.
+    def to_come_before(self, position: float, abandoned: Container[int]) -> RecordedCall | None:
+        """Return the first pending call that began before a position in the recording.
 
-        ``given_up`` are the numbers of calls that need not be told of.
+        ``abandoned`` are the numbers of calls to ignore.
         """
         with self._lock:
             if self._shared is None:
-                return self._remaining.to_come_before(position, given_up)
-            ours = self._shared.is_alone_with
-            found = self._remaining.to_come_before(position, given_up, ours)
+                return self._remaining.to_come_before(position, abandoned)
+            ours = self._shared.is_only_maker_of
+            found = self._remaining.to_come_before(position, abandoned, ours)
             if found is not None:
-                with self._news():
-                    found = self._remaining.to_come_before(position, given_up, ours)
+                with self._synced():
+                    found = self._remaining.to_come_before(position, abandoned, ours)
             return found
 
-    def has_company(self) -> bool:
-        """True if another process may yet make a call that has to come before one of this process."""
+    def has_other_processes(self) -> bool:
+        """True if another process may still make a call that comes before one of this process."""
         return self._shared is not None and self._shared.may_come()
 
     @property
-    def is_one_of_many(self) -> bool:
-        """True in a process that another one of the run has started, and may end."""
+    def is_child_process(self) -> bool:
+        """True in a process that another process of the run started and may end."""
         return self._shared is not None and not self._shared.is_first
 
-    def _news(self) -> Any:
-        """Return what is to be held while the calls that others have made may not change."""
+    def _synced(self) -> Any:
+        """Return a context with the calls of other processes up to date and locked."""
         return nullcontext() if self._shared is None else self._shared.held(self._use)
 
     @property
@@ -285,21 +285,21 @@ class Frontier:
 
     def _find(self, request: Request, patient: bool) -> Served | Miss | Early:
         eligible = self._remaining.eligible()
-        equal = [call for call in eligible if asks_the_same(call, request)]
+        equal = [call for call in eligible if is_same_request(call, request)]
         if equal:
             return _first(equal if self._shared is None else self._shared.nearest(equal), request)
-        later = next((call for call in self._remaining.all() if asks_the_same(call, request)), None)
+        later = next((call for call in self._remaining.all() if is_same_request(call, request)), None)
         if later is not None:
             if patient:
                 return Early(later)
             if self.mode == STRICT:
-                return Miss(REORDERED, request, later, 1.0, self._asked + 1)
+                return Miss(REORDERED, request, later, 1.0, self._requests + 1)
             self._remaining.displace_before(later)
             return Served(later, (REORDERED,))
         if self.mode == REBASE:
-            stood_there = self._drifted(eligible, request)
-            if stood_there is not None:
-                return Served(stood_there, (DRIFT,))
+            drifted = self._drifted(eligible, request)
+            if drifted is not None:
+                return Served(drifted, (DRIFT,))
         return self._miss(eligible, request)
 
     def _use(self, call: RecordedCall) -> None:
@@ -309,9 +309,9 @@ class Frontier:
                 self._remaining.excuse(each)
 
     def _drifted(self, eligible: list[RecordedCall], request: Request) -> RecordedCall | None:
-        """Return the call that stood in this place: same site, same course of talk, first in order.
+        """Return the recorded call that a changed request replaces: same site, same roles, first in order.
 
-        One that asks something else altogether is a new call, which must not take another's answer.
+        A request about something else is a new call and must not take this one's answer.
         """
         for call in [*eligible, *self._remaining.all()]:
             other_size = request.size is not None and call.size not in (None, request.size)
@@ -334,36 +334,40 @@ class Frontier:
         elif not any(same_site(call, request) for call in eligible if call.kind == wanted.kind):
             code = WRONG_KIND if wanted.l1 not in self._served else EXTRA
         else:
-            # Arguments are short: one word may be all of them. Of a part nobody can say how like it is.
+            # Arguments are short: one word may be all of them. A part of a request has no true likeness.
             is_like = (
                 score >= ALIKE or request.kind == TOOL or (nearest is not None and nearest.request_lossy)
             )
             code = CHANGED if is_like and wanted.l1 not in self._served else EXTRA
         if code == CHANGED and nearest is not None and self.mode != STRICT:
-            self._remaining.displace(nearest)  # what follows it must not be held up
-        return Miss(code, request, nearest, score, self._asked + 1)
+            self._remaining.displace(nearest)  # calls after it must not wait for it
+        return Miss(code, request, nearest, score, self._requests + 1)
 
     def _nearest(self, eligible: list[RecordedCall], request: Request) -> tuple[RecordedCall | None, float]:
-        """Return the call most like a request among those whose turn it is, and a few after them."""
+        """Return the most similar call among the eligible ones and a few after them."""
         kind, size = request.fingerprint.kind, request.size
-        its_turn = {call.number for call in eligible}
-        others = (each for each in self._remaining.all() if each.kind == kind and each.number not in its_turn)
+        eligible_numbers = {call.number for call in eligible}
+        others = (
+            each
+            for each in self._remaining.all()
+            if each.kind == kind and each.number not in eligible_numbers
+        )
         near = [call for call in eligible if call.kind == kind] + list(islice(others, _LOOKED_AT))
-        if size is not None:  # of a long conversation only those about as long are worth rebuilding
+        if size is not None:  # rebuilding pays only for conversations of about the same length
             near.sort(key=lambda call: abs((call.size or size) - size))
         if not near:
             return (eligible[0] if eligible else None), 0.0
-        # One of which only a part is recorded may be the very same: that is what has to be told.
+        # A request recorded only in part may be the same one: the report must say so.
         scores = [
-            (call.request_lossy and call.number in its_turn, alike(call.request, request), -at, call)
+            (call.request_lossy and call.number in eligible_numbers, alike(call.request, request), -at, call)
             for at, call in enumerate(near[:_LOOKED_AT])
         ]
         best = max(scores, key=lambda score: score[:3])
         return best[3], best[1][0]
 
 
-def asks_the_same(call: RecordedCall, request: Request) -> bool:
-    """True if a recorded call asked the same; its size tells most apart without rebuilding it."""
+def is_same_request(call: RecordedCall, request: Request) -> bool:
+    """True if a recorded call equals a request. Compares sizes first: most calls need no rebuilding."""
     wanted = request.fingerprint
     if call.kind != wanted.kind or (call.kind == TOOL and call.tool != request.name):
         return False
@@ -381,7 +385,7 @@ def same_site(call: RecordedCall, request: Request) -> bool:
 
 
 def _first(equal: list[RecordedCall], request: Request) -> Served:
-    """Return the first of equal calls, in the order they began; before it, one that sent the very same."""
+    """Return the first of equal calls in the order they began; prefer one with identical bytes."""
     exactly = [call for call in equal if call.fingerprint.l0 == request.fingerprint.l0] or equal
     chosen = exactly[0]
     rivals = [call for call in exactly[1:] if call.begin < chosen.end and chosen.begin < call.end]
@@ -391,7 +395,7 @@ def _first(equal: list[RecordedCall], request: Request) -> Served:
 
 
 def alike(recorded: Request, now: Request) -> tuple[float, float]:
-    """Return how alike the conversations of two requests are, and how alike all of them is."""
+    """Return the likeness of the conversations of two requests, and of the whole requests."""
     one, other = recorded.plain(), now.plain()
     key = conversation_key(other)
     whole = likeness(one, other)

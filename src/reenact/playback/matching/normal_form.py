@@ -1,4 +1,4 @@
-"""A request's body in its normal form: a skeleton without made-up ids, and the ids in the order they stand.
+"""The normal form of a request's body: a skeleton without generated ids, and the ids in order.
 
 Two bodies are the same request if their skeletons are equal and their ids pair alike.
 """
@@ -17,29 +17,29 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def skeleton(value: Any, names: list[str], *, key: str | None = None, top: bool = False) -> Any:
-    """Return what stands at ``key`` of a request in its normal form; ids met are added to ``names``."""
+    """Return the normal form of the value at ``key`` of a request; its ids are added to ``names``."""
     return _walk(value, names, key, top, 0)
 
 
 def exact(value: Any, names: list[str]) -> Any:
-    """Return what a tool is given in its normal form: all of it counts but how secrets are numbered."""
+    """Return the normal form of tool arguments: everything counts except the numbers of secrets."""
     return _opaque(value, names, 0)
 
 
 def without_addresses(args: Any, depth: int = 0) -> Any:
-    """Return arguments in which objects are told by their text, but not by where in memory they were."""
+    """Return arguments without the memory addresses in the ``repr`` of objects."""
     if type(args) not in (list, dict) or depth > _MAX_DEPTH:
         return args
     if type(args) is list:
         return [without_addresses(item, depth + 1) for item in args]
-    told = args.get("$repr")
-    if type(told) is str:
-        return {**args, "$repr": _ADDRESS.sub("", told)}
+    text = args.get("$repr")
+    if type(text) is str:
+        return {**args, "$repr": _ADDRESS.sub("", text)}
     return {key: without_addresses(item, depth + 1) for key, item in args.items()}
 
 
 def pairing(names: list[str]) -> str:
-    """Return ids as numbers, each by where it stood first."""
+    """Return ids as numbers, in the order of their first appearance."""
     known: dict[str, int] = {}
     return ",".join([str(known.setdefault(name, len(known))) for name in names])
 
@@ -64,7 +64,7 @@ def _walk(value: Any, names: list[str], key: str | None, top: bool, depth: int) 
 
 def _object(value: dict[str, Any], names: list[str], top: bool, depth: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    # In the order of their names: where an id first stands must not depend on who wrote the object.
+    # In the order of their names: where an id first appears must not depend on the order of keys.
     for key in sorted(value, key=str):
         item = value[key]
         if key in rules.DROPPED or (top and key in rules.DROPPED_AT_TOP) or rules.is_default(key, item):
@@ -111,7 +111,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _dropped(item: Any) -> bool:
-    """True for an element that is nothing but a mark for the provider's cache."""
+    """True for an element that only marks a position in the provider's cache."""
     return type(item) is dict and len(item) > 0 and rules.DROPPED.issuperset(item)
 
 

@@ -1,6 +1,6 @@
-"""A recording that answers: what is asked is matched with it, and gets its answer when its turn has come.
+"""Answers requests from a recording: matches each request, and returns its answer in the recorded order.
 
-What a seam, a tool's decorator or a test talks to; for threads and event loops alike.
+Used by the responder of a replay and by tests; works for threads and event loops.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .divergence import Divergence, explain, is_left_behind, never_made
+from .divergence import Divergence, explain, is_left_behind, missing_calls
 from .frontier import Early, Frontier, Miss, Served
 from .recorded_answers import IN_FLIGHT
 from .request import Request
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from .processes import Shared
 
 _FOR_LAST = 1.0
-"""Seconds without a request after which nothing more is expected of a run that died."""
+"""Seconds without a request after which no more is expected from a run that died."""
 _LOOK = 0.002
-"""Seconds between two looks whether a request's turn has come."""
+"""Seconds between two checks whether a request may be answered."""
 _FOR_OTHERS = 10.0
-"""Seconds that a request's turn is waited for while other processes are there: they may only be starting."""
+"""Seconds that a request waits while other processes are alive: they may still be starting."""
 _LONGEST = 60.0
-"""Seconds that a run is given to end by itself while a call is left behind."""
+"""Seconds that a run has to end by itself while a call never returns."""
 _SLOWER = 2.0
-"""Seconds that other processes may take longer than they took then."""
+"""Seconds that other processes may take longer than in the recording."""
 
 
 class Player:
     """Answers the requests of one execution from a tape.
 
-    ``calls`` are those to be answered: what will run live must not be among them. ``mode`` says what follows
-    a miss, ``pace="recorded"`` keeps the recorded durations, ``shared`` tells of other processes on the tape.
+    ``calls`` are those to answer, without the calls that run live. ``mode`` decides what follows a miss,
+    ``pace="recorded"`` keeps the recorded durations, ``shared`` knows the other processes on the tape.
     """
 
     def __init__(
@@ -61,65 +61,65 @@ class Player:
         self._patience = patience
 
     def ask(self, request: Request) -> Served | Miss:
-        """Return the recorded call that answers a request, when this thread may have it; or a miss."""
+        """Return the recorded call that answers a request, or a miss; block until its answer is due."""
         until = time.monotonic() + self._patience
         while isinstance(found := self._find(request, until), Early):
             time.sleep(_LOOK)
         if isinstance(found, Served):
-            if found.call.comes_to_something:
+            if found.call.has_response:
                 self.release.wait(found.call)
             time.sleep(self._until_killed(found.call))
-            while self._others_go_on(found.call):
+            while self._others_are_busy(found.call):
                 time.sleep(_LOOK)
         return found
 
     async def ask_async(self, request: Request) -> Served | Miss:
-        """Return the same, when this task may have it."""
+        """Return the same as ``ask``; await until the answer is due."""
         until = time.monotonic() + self._patience
         while isinstance(found := self._find(request, until), Early):
             await asyncio.sleep(_LOOK)
         if isinstance(found, Served):
-            if found.call.comes_to_something:
+            if found.call.has_response:
                 await self.release.wait_async(found.call)
             if pause := self._until_killed(found.call):
                 await asyncio.sleep(pause)
-            while self._others_go_on(found.call):
+            while self._others_are_busy(found.call):
                 await asyncio.sleep(_LOOK)
         return found
 
     def _find(self, request: Request, until: float) -> Served | Miss | Early:
         past = time.monotonic() - until
-        patient = past < 0 or (past < _FOR_OTHERS and self.frontier.has_company())
-        found = self.frontier.ask_patiently(request, patient=patient)
+        patient = past < 0 or (past < _FOR_OTHERS and self.frontier.has_other_processes())
+        found = self.frontier.match_or_wait(request, patient=patient)
         if isinstance(found, Miss):
-            self.release.asked()
+            self.release.note_request()
         return found
 
     def writer(self) -> str | None:
-        """Return which of the recorded processes this one is."""
+        """Return the writer of the recorded process that this process stands for."""
         if self.shared is not None:
             return self.shared.writer()
         return self.tape.recording.first_writer
 
     def _until_killed(self, call: RecordedCall) -> float:
-        """Return the seconds in which another process may end this one, as one did while the call went on."""
-        if not self.frontier.is_one_of_many or call.outcome != IN_FLIGHT:
+        """Return the seconds to wait for another process to end this one, as it did in the recording."""
+        if not self.frontier.is_child_process or call.outcome != IN_FLIGHT:
             return 0.0
-        return min(self._went_on(call) + _SLOWER, _FOR_OTHERS)
+        return min(self._seconds_to_end(call) + _SLOWER, _FOR_OTHERS)
 
-    def _went_on(self, call: RecordedCall) -> float:
-        """Return the seconds from a call's begin to the end of the run."""
+    def _seconds_to_end(self, call: RecordedCall) -> float:
+        """Return the seconds from a call's begin to the end of the recorded run."""
         return max((self.tape.recording.ended or 0) - (call.event.timestamp or 0), 0.0)
 
-    def _others_go_on(self, call: RecordedCall) -> bool:
-        """True while other work of a run that died is still to be done before the end of its recording.
+    def _others_are_busy(self, call: RecordedCall) -> bool:
+        """True while a run that died still has other recorded calls to make before its end.
 
-        A run that ended by itself had left the call behind, and so will this one.
+        A run that ended by itself abandoned the call, and so will this one.
         """
         if call.outcome != IN_FLIGHT:
             return False
-        if is_left_behind(call, self.tape) and not self.frontier.is_one_of_many and not call.answer.pieces:
-            return not self.release.is_quiet(min(self._went_on(call), _LONGEST) + _FOR_OTHERS)
+        if is_left_behind(call, self.tape) and not self.frontier.is_child_process and not call.answer.pieces:
+            return not self.release.is_quiet(min(self._seconds_to_end(call), _LONGEST) + _FOR_OTHERS)
         to_come = any(each.end != NEVER for each in self.frontier.missing())
         return to_come and not self.release.is_quiet(_FOR_LAST)
 
@@ -129,6 +129,6 @@ class Player:
         return explain(miss, self.tape, self.frontier.log, mode=mode, user_agent=user_agent)
 
     def report(self) -> list[Divergence]:
-        """Return all misses, and what was recorded and never asked for; empty if the run was the same."""
+        """Return all misses and all missing calls; empty if the run matched its recording."""
         misses = [self.explain(miss) for miss in self.frontier.misses]
-        return misses + never_made(self.frontier, self.tape)
+        return misses + missing_calls(self.frontier, self.tape)

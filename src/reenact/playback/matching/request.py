@@ -1,7 +1,7 @@
-"""Fingerprints of requests: which request of a run that is run again is which request of its recording.
+"""Fingerprints of requests, to match the requests of a replay with those of its recording.
 
-Three levels. L0 is the request as it was sent, L1 what it asks (``rules`` says what makes no difference), L2
-its outline, by which the nearest one is found. Bodies must have been redacted before, as the recording was.
+Three levels: L0 is the request as sent, L1 its content (``rules`` lists what makes no difference), L2 its
+outline, to find the nearest one. Bodies must be redacted first, as the recording was.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from ...wire.routes import endpoint, is_model_host
 from . import rules
 from .normal_form import exact, pairing, skeleton, without_addresses
 
-# Digests of the parts of a request, each worked out once: a conversation is sent again with every turn.
+# Digests of the parts of a request, each computed once: a conversation is sent again with every turn.
 #
-# A part is known again by its bytes as ``marshal`` writes them, which costs a fraction of its JSON and
-# tells 1,
-# 1.0 and true apart; nothing is ever read back from them.
+# A part is looked up by its ``marshal`` bytes, which cost a fraction of its JSON and distinguish 1, 1.0 and
+# true; they are never loaded.
 
 _MOST_BYTES = 64 << 20
-"""Of parts that are remembered; then it begins anew."""
+"""Bytes of remembered parts; then the memory starts empty again."""
 
 
 class Part(NamedTuple):
     """One message, or one other key of a request."""
 
     exactly: bytes
-    """Digest of it as it is."""
-    seen: bytes
+    """Digest of the part as sent."""
+    normal: bytes
     """Digest of its normal form, without ids."""
     ids: tuple[str, ...]
 
@@ -44,14 +43,14 @@ class _Memo:
         self.known: dict[bytes, Part] = {}
         self.size = 0
 
-    def get(self, value: Any, work_out: Callable[[], Part]) -> Part:
+    def get(self, value: Any, compute: Callable[[], Part]) -> Part:
         try:
             key = marshal.dumps(value, 2)
         except ValueError:  # not plain JSON
-            return work_out()
+            return compute()
         found = self.known.get(key)
         if found is None:
-            found = work_out()
+            found = compute()
             self.size += len(key)
             if self.size > _MOST_BYTES:
                 self.known, self.size = {}, len(key)
@@ -64,19 +63,19 @@ _memo = _Memo()
 
 def element_part(element: Any) -> Part:
     """Return the digests of one element of a conversation."""
-    return _memo.get(element, lambda: _worked_out(element))
+    return _memo.get(element, lambda: _computed(element))
 
 
 def key_part(key: str, value: Any) -> Part:
     """Return the digests of one key of a request besides its conversation."""
     whole = {key: value}
-    return _memo.get((key, value), lambda: _worked_out(whole, top=True))
+    return _memo.get((key, value), lambda: _computed(whole, top=True))
 
 
-def _worked_out(value: Any, *, top: bool = False) -> Part:
+def _computed(value: Any, *, top: bool = False) -> Part:
     ids: list[str] = []
-    seen = canonical(skeleton(value, ids, top=top))
-    return Part(_part_digest(canonical(value)), _part_digest(seen), tuple(ids))
+    normal = canonical(skeleton(value, ids, top=top))
+    return Part(_part_digest(canonical(value)), _part_digest(normal), tuple(ids))
 
 
 def _part_digest(text: str) -> bytes:
@@ -84,7 +83,7 @@ def _part_digest(text: str) -> bytes:
 
 
 MODEL, TOOL, HTTP = "model", "tool", "http"
-"""Kinds of calls. What an MCP session calls is a tool; embeddings, files and the like are ``http``."""
+"""Kinds of calls. A call of an MCP session is ``tool``; embeddings, files and the like are ``http``."""
 
 _STREAMING_PATHS = (
     ":streamGenerateContent",
@@ -93,19 +92,19 @@ _STREAMING_PATHS = (
     "/invoke-with-response-stream",
 )
 _STREAMING_BY_DEFAULT = ("/api/chat", "/api/generate")
-_NOTHING = key_part("", None).seen
-"""Of a key that makes no difference: it may as well not be there."""
+_NOTHING = key_part("", None).normal
+"""Digest of a key that makes no difference, as if it were absent."""
 
 
 class Fingerprint(NamedTuple):
-    """Of one request; two are the same request if their ``l1`` is equal."""
+    """The fingerprint of one request; two requests are the same if their ``l1`` is equal."""
 
     kind: str
     site: str
-    """What is called, whatever it is asked: ``POST /v1/messages``, ``tool search``."""
+    """The endpoint or tool, without arguments: ``POST /v1/messages``, ``tool search``."""
     is_stream: bool
     content: str
-    """L1 but for the question whether a stream is asked for."""
+    """L1 without whether a stream is requested."""
     l1: str
     l0: str
 
@@ -120,7 +119,7 @@ class Shape(NamedTuple):
 
 
 class Request:
-    """What a call asks for, recorded or now; ``sent`` tells of a body that is no JSON (docs/format.md)."""
+    """The request of a call, recorded or live; ``sent`` describes a non-JSON body (docs/format.md)."""
 
     def __init__(
         self,
@@ -143,11 +142,11 @@ class Request:
 
     @classmethod
     def tool(cls, name: str, args: Any) -> Request:
-        """Return the request that a tool's call is."""
+        """Return the request of a tool call."""
         return cls(TOOL, name, without_addresses(args))
 
     def without_upload(self) -> Request:
-        """Return the same request without its body that is no JSON."""
+        """Return the same request without its non-JSON body."""
         return Request(self.kind, self.name, self.body, url=self.url)
 
     @cached_property
@@ -162,17 +161,17 @@ class Request:
 
     @property
     def size(self) -> int | None:
-        """How many messages are sent, None if it is no conversation."""
+        """The number of messages, None without a conversation."""
         return conversation_size(self.body) if self.kind == MODEL else None
 
     def placeholders(self) -> list[str]:
-        """Return the secrets it holds, in an order that is the same for equal requests."""
+        """Return the placeholders of its secrets, in an order that is the same for equal requests."""
         names: list[str] = []
         self.plain(names)
         return [name for name in names if rules.PLACEHOLDER.fullmatch(name)]
 
     def plain(self, names: list[str] | None = None) -> Any:
-        """Return all that counts as one value, to be compared leaf by leaf; ids are added to ``names``."""
+        """Return all that counts as one value, to compare leaf by leaf; ids are added to ``names``."""
         names = [] if names is None else names
         if self.kind == TOOL:
             return {"tool": self.name, "args": exact(self.body, names)}
@@ -181,7 +180,7 @@ class Request:
         whole: dict[str, Any] = {"path": path}
         if self.kind != MODEL:
             whole |= {"host": host, "query": query}
-        if asks_stream(self.url, self.body):
+        if is_stream_request(self.url, self.body):
             whole["stream"] = True
         if self.sent is not None:
             whole["sent"] = _sent(self.sent, names)
@@ -197,7 +196,7 @@ def fingerprint(
     sent: dict[str, Any] | None = None,
     parts: list[Part] | None = None,
 ) -> Fingerprint:
-    """Return the fingerprint of an HTTP call; any ``sort`` but ``model`` is told by its whole body.
+    """Return the fingerprint of an HTTP call; any ``sort`` but ``model`` counts its whole body.
 
     ``parts`` are the digests of its conversation, where they are known.
     """
@@ -207,8 +206,8 @@ def fingerprint(
         rest = {name: value for name, value in body.items() if name != key}
         return of_parts(method, url, rest, key, elements, sent=sent)
     names: list[str] = []
-    seen = canonical(exact(body, names))
-    return _print(sort, method, url, body, [seen.encode()], [canonical(body).encode()], names, sent)
+    normal = canonical(exact(body, names))
+    return _print(sort, method, url, body, [normal.encode()], [canonical(body).encode()], names, sent)
 
 
 def of_parts(
@@ -224,8 +223,8 @@ def of_parts(
     parts = [key_part(name, rest[name]) for name in sorted(rest, key=str)] + elements
     mark = f"\n{key}:{len(elements)}\n".encode()
     names = [name for part in parts for name in part.ids]
-    seen = [part.seen for part in parts if part.seen != _NOTHING]
-    return _print(MODEL, method, url, rest, [mark, *seen], [mark, *[p.exactly for p in parts]], names, sent)
+    normal = [part.normal for part in parts if part.normal != _NOTHING]
+    return _print(MODEL, method, url, rest, [mark, *normal], [mark, *[p.exactly for p in parts]], names, sent)
 
 
 def _print(
@@ -233,20 +232,20 @@ def _print(
     method: str,
     url: str | None,
     body: Any,
-    seen: list[bytes],
+    normal: list[bytes],
     exactly: list[bytes],
     names: list[str],
     sent: dict[str, Any] | None,
 ) -> Fingerprint:
     kind = MODEL if sort == MODEL else HTTP
     host, path, query = _place(url, kind, names)
-    seen.insert(0, f"{rules.VERSION}\n{kind}\n{method.upper()}\n{host}{path}?{query}\n".encode())
+    normal.insert(0, f"{rules.VERSION}\n{kind}\n{method.upper()}\n{host}{path}?{query}\n".encode())
     exactly.insert(0, f"{method}\n{url}\n".encode())
     if sent is not None:
         exactly.append(canonical(sent).encode())
-        seen.append(canonical(_sent(sent, names)).encode())
-    seen.append(pairing(names).encode())
-    content, streams = _digest(seen), asks_stream(url, body)
+        normal.append(canonical(_sent(sent, names)).encode())
+    normal.append(pairing(names).encode())
+    content, streams = _digest(normal), is_stream_request(url, body)
     site = f"{method.upper()} {_without_model(path, url, body)}"
     l1 = f"{content}+socket" if is_socket(url) else f"{content}+stream" if streams else content
     return Fingerprint(kind, site, streams, content, l1, _digest(exactly))
@@ -266,12 +265,12 @@ def _digest(pieces: list[bytes]) -> str:
 
 
 def is_socket(url: str | None) -> bool:
-    """True for what is asked over a WebSocket."""
+    """True for a request over a WebSocket."""
     return url is not None and url[:5].lower() in ("ws://", "wss:/")
 
 
-def asks_stream(url: str | None, body: Any) -> bool:
-    """True if the answer is asked for as a stream."""
+def is_stream_request(url: str | None, body: Any) -> bool:
+    """True if a request asks for a stream."""
     if is_socket(url):
         return True
     path = (url or "").partition("?")[0].rstrip("/")
@@ -301,16 +300,16 @@ def shape(kind: str, url: str | None, body: Any) -> Shape:
 
 
 def _schemas(body: dict[str, Any]) -> tuple[str, ...]:
-    asked = (mapping(body.get("response_format")), mapping(mapping(body.get("text")).get("format")))
+    formats = (mapping(body.get("response_format")), mapping(mapping(body.get("text")).get("format")))
     names = [
-        string(mapping(each.get("json_schema")).get("name")) or string(each.get("name")) for each in asked
+        string(mapping(each.get("json_schema")).get("name")) or string(each.get("name")) for each in formats
     ]
     return tuple(name for name in names if name)
 
 
 def _role(element: Any) -> str:
-    told = mapping(element)
-    return string(told.get("role")) or string(told.get("type")) or type(element).__name__
+    fields = mapping(element)
+    return string(fields.get("role")) or string(fields.get("type")) or type(element).__name__
 
 
 def _tool_name(tool: dict[str, Any]) -> str | None:
@@ -324,10 +323,10 @@ def _family(model: str | None) -> str | None:
 
 
 def _place(url: str | None, kind: str, names: list[str]) -> tuple[str, str, str]:
-    """Return host, path and query of a URL, as far as they are a part of what is asked.
+    """Return host, path and query of a URL, as far as they distinguish requests.
 
-    Who serves a model, below which path and with which key, is none. Of any other call the host is one, its
-    port is not: a server of this machine may have another one each time.
+    A model call ignores the host, the base path and the key. Any other call counts the host but not the port:
+    a server on this machine may use another port each time.
     """
     try:
         parts = urlsplit(url or "")
@@ -337,7 +336,7 @@ def _place(url: str | None, kind: str, names: list[str]) -> tuple[str, str, str]
     host = "" if kind == MODEL else (parts.hostname or "")
     host = "localhost" if host in rules.THIS_MACHINE else host
     dropped = rules.DROPPED_FROM_QUERY if kind == MODEL or is_model_host(host) else rules.CREDENTIALS
-    # Sorted without the numbers of placeholders: these may be others now.
+    # Sorted without the numbers of placeholders, which may differ now.
     kept = sorted((exact(name, []), exact(value, []), value) for name, value in pairs)
     query = [(name, exact(value, names)) for name, _, value in kept if name.lower() not in dropped]
     path = unquote(parts.path).rstrip("/")
@@ -351,7 +350,7 @@ def _without_model(path: str, url: str | None, body: Any) -> str:
 
 
 def _sent(sent: dict[str, Any], names: list[str]) -> Any:
-    """Return a body that is no JSON without its length: its boundary is a part of it, and so are secrets."""
+    """Return a non-JSON body without its length, which its boundary and its secrets change."""
     if type(sent.get("parts")) is list:
         return exact(
             {**sent, "bytes": None, "parts": [_unmeasured(part, "value") for part in sent["parts"]]}, names
@@ -359,6 +358,6 @@ def _sent(sent: dict[str, Any], names: list[str]) -> Any:
     return exact(_unmeasured(sent, "body"), names)
 
 
-def _unmeasured(told: Any, text: str) -> Any:
-    """Return what is told of some bytes, without how many they are if their text is told."""
-    return {**told, "bytes": None} if type(told) is dict and text in told else told
+def _unmeasured(part: Any, text_key: str) -> Any:
+    """Return the description of a part, without its size if its text is recorded."""
+    return {**part, "bytes": None} if type(part) is dict and text_key in part else part

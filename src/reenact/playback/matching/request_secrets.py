@@ -1,7 +1,7 @@
-"""Requests without their secrets, each message looked at once: a conversation is sent again with every turn.
+"""Redacted requests; each message is redacted once, since a conversation is sent again with every turn.
 
-A message is known again by its bytes as ``marshal`` writes them; what it came to without its secrets is kept
-as long as the redactor knows no others.
+A message is looked up by its ``marshal`` bytes; its redacted form is kept until the redactor learns of new
+secrets.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .request import Part, Request, element_part
 from .tape import RecordedCall
 
 _MOST_BYTES = 64 << 20
-"""Of messages that are remembered; then it begins anew."""
+"""Bytes of remembered messages; then the memory starts empty again."""
 
 
 class Known(NamedTuple):
-    """A message as it is compared with the recording."""
+    """A redacted message and its digests."""
 
     cleaned: Any
     part: Part
@@ -34,7 +34,8 @@ class _Memo:
     def __init__(self, redactor: Redactor) -> None:
         self.looked_for = redactor.looks_for()
         self.latest: dict[int, tuple[Any, Known]] = {}
-        """The messages of the latest request by their ids: one that goes on with it has the same objects."""
+        """The messages of the latest request by ``id()``: a request that continues it holds the same
+        objects."""
         self.known: dict[bytes, Known] = {}
         self.size = 0
 
@@ -53,10 +54,10 @@ class _Memo:
         try:
             name = marshal.dumps(element, 2)
         except ValueError:  # not plain JSON
-            return _worked_out(redactor, key, element)
+            return _computed(redactor, key, element)
         found = self.known.get(name)
         if found is None:
-            found = _worked_out(redactor, key, element)
+            found = _computed(redactor, key, element)
             self.size += len(name)
             if self.size > _MOST_BYTES:
                 self.known, self.size = {}, len(name)
@@ -81,27 +82,24 @@ def cleaned(texts: Texts, body: Any) -> tuple[Any, list[Part] | None]:
     return {**rest, key: [each.cleaned for each in known]}, [each.part for each in known]
 
 
-def _worked_out(redactor: Redactor, key: str, element: Any) -> Known:
+def _computed(redactor: Redactor, key: str, element: Any) -> Known:
     clean = redactor.clean([element], key)[0]
     return Known(clean, element_part(clean))
 
 
-# Which secret of this run is which secret of the recording: their placeholders are numbered by who met
-# them.
+# Map the secrets of this run to those of the recording; each run numbers its placeholders itself.
 #
-# What the recording answers holds placeholders of its own, which the agent sends back as they are, beside
-# the
-# secrets it really has. So those met now are numbered far from the recorded ones, and translated as soon as
-# a
-# request that holds them has been found in the recording.
+# Recorded answers hold recorded placeholders, which the agent sends back beside its real secrets. So new
+# placeholders get numbers far from the recorded ones, and are translated once a request that holds them has
+# been found in the recording.
 
 
 def _is_new(placeholder: str) -> bool:
     return int(placeholder[:-1].rpartition(":")[2]) >= FIRST_SECRET
 
 
-class SecretsNow:
-    """What is known so far of the secrets of one execution."""
+class SecretNumbers:
+    """The recorded placeholders for the secrets of one execution, as far as known."""
 
     def __init__(self) -> None:
         self._recorded: dict[str, str] = {}
@@ -113,7 +111,7 @@ class SecretsNow:
         return len(self._recorded)
 
     def translated(self, value: Any) -> Any:
-        """Return a redacted value with recorded placeholders for the secrets that are known by now."""
+        """Return a redacted value with the recorded placeholders of all known secrets."""
         if not self._recorded:
             return value
         if type(value) is str:
@@ -125,7 +123,7 @@ class SecretsNow:
         return [self.translated(item) for item in value] if type(value) is list else value
 
     def learn(self, request: Request, call: RecordedCall) -> None:
-        """A request is this one of the recording: so the secrets at the same places are the same."""
+        """Learn from a request and its recorded call: secrets at the same places are the same."""
         now = request.placeholders()
         if any(map(_is_new, now)):
             with self._lock:

@@ -1,9 +1,8 @@
-"""When an answer may be given: in the order the recorded ones came, once nothing else goes on.
+"""Release recorded answers in their recorded order, once the agent is idle.
 
-An answer leaves when it has the earliest recorded end of all that were asked for, the agent has had time to
-act on the one before it, and the calls that had begun by then have been asked for. It waits a moment for
-these, once for each, and as long as the agent did nothing then: code that has changed may never make them.
-So nothing is ever held up for good.
+An answer is released when it has the earliest recorded end of all waiting ones, the agent has had time to act
+on the answer before it, and all calls that had begun by then have been requested. It waits a moment for each
+of these, plus the recorded pause: changed code may never make them. So no answer waits forever.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ from .tape import NEVER, RecordedCall
 
 RECORDED = "recorded"
 TICKS = 16
-"""Turns of the event loop without a request, after which a loop counts as idle."""
+"""Turns of the event loop without a request after which it counts as idle."""
 QUIET = 0.01
-"""Seconds without a request, after which threads count as idle: twice what Python lets one of them run on."""
+"""Seconds without a request after which threads count as idle: twice Python's switch interval."""
 TOGETHER = 0.001
 """Seconds between two recorded ends within which an agent may have seen both before it acted on either."""
 PATIENCE = 0.1
-"""Seconds without a request, after which a call that should have been made by now is no more waited for."""
+"""Seconds without a request after which a pending call is abandoned."""
 LOOKS = 5
-"""Looks in which the quiet seconds pass, twice as many for the patient ones. Each is a turn for whoever else
-wants to run: a machine that is too busy to give us ours in time gives others theirs no sooner."""
+"""Checks during the quiet seconds, twice as many during the patient ones. Each lets other threads run: on a
+busy machine they are as late as we are."""
 
 
 class Coming(Protocol):
-    """Knows which calls nobody has asked for; ``Frontier`` does."""
+    """Knows the pending calls; ``Frontier`` implements it."""
 
-    def to_come_before(self, position: float, given_up: Container[int]) -> RecordedCall | None: ...
+    def to_come_before(self, position: float, abandoned: Container[int]) -> RecordedCall | None: ...
 
 
 class _Ticket:
-    """One answer that waits to be given."""
+    """One answer that waits for its release."""
 
     __slots__ = ("call", "granted", "looks", "not_before", "owner", "poke", "queued", "seen")
 
@@ -47,22 +46,22 @@ class _Ticket:
     ) -> None:
         self.call = call
         self.poke = poke
-        """Wakes who waits; may be called by any thread."""
+        """Wakes the waiting thread or task; any thread may call it."""
         self.granted = False
-        """True once the answer may be given."""
+        """True once the answer is released."""
         self.queued = time.monotonic()
         self.not_before = self.queued + pause
         self.owner = owner
         self.seen = 0
         self.looks = 0
-        """How often it was looked whether anything has gone on since ``seen``."""
+        """Checks without activity since ``seen``."""
 
     def __lt__(self, other: _Ticket) -> bool:
         return (self.call.end, self.call.begin) < (other.call.end, other.call.begin)
 
 
 class Release:
-    """The order in which the answers of one execution are given; for threads, event loops, or both."""
+    """Releases the answers of one execution in order; for threads, event loops, or both."""
 
     def __init__(
         self,
@@ -81,37 +80,37 @@ class Release:
         self._quiet = quiet
         self._patience = patience
         self._most = 20 * patience
-        """However much goes on elsewhere, no answer is held longer than it took then and this for calls that
-        do not come."""
+        """The longest wait for pending calls beyond an answer's recorded duration, however busy the agent
+        is."""
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._activity = 0
-        """Counts requests and answers given: while it changes, something goes on."""
+        """Counts requests and released answers: while it changes, the agent is busy."""
         self._last = 0.0
         """When it changed, on the clock of time.monotonic()."""
         self._last_owner: object = None
-        """To whom the last answer went."""
+        """The thread and task that got the last answer."""
         self._acted = True
-        """True once that one has asked again, so that it must have acted on the answer."""
+        """True once it has made another request, so it has acted on the answer."""
         self._threads: set[int] = set()
-        self.given_up: set[int] = set()
-        """Numbers of the calls that were waited for in vain."""
+        self.abandoned: set[int] = set()
+        """Numbers of the pending calls that nothing waits for any more."""
         self.order: list[str] = []
-        """The ids of calls in the order their answers were given."""
+        """The ids of calls in the order of their answers."""
 
-    def asked(self) -> None:
-        """Something was asked for that gets no answer in turn: a miss, or what runs live."""
+    def note_request(self) -> None:
+        """Note a request that gets no scheduled answer: a miss, or a live call."""
         with self._lock:
             self._changed()
 
     def is_quiet(self, seconds: float) -> bool:
-        """True if nothing was asked for or given for so long."""
+        """True if there was no request and no answer for this long."""
         return time.monotonic() - self._last > seconds
 
     def wait(self, call: RecordedCall) -> None:
-        """Return when a call's answer may be given to this thread."""
+        """Block until a call's answer is due."""
         event = threading.Event()
-        # One that blocks its event loop is no task to the loop: nothing else can act there meanwhile.
+        # A call that blocks its event loop has no task: nothing else can run there meanwhile.
         ticket = self._queue(call, event.set, (threading.get_ident(), None))
         try:
             while True:
@@ -124,19 +123,19 @@ class Release:
             self._leave(ticket)
 
     async def wait_async(self, call: RecordedCall) -> None:
-        """Return when a call's answer may be given to this task."""
+        """Await until a call's answer is due."""
         loop, event = asyncio.get_running_loop(), asyncio.Event()
 
         here = threading.get_ident()
 
         def poke() -> None:
             if threading.get_ident() == here:
-                event.set()  # at once: what the loop does first is in the order we say it
+                event.set()  # at once, so the loop wakes its tasks in our order
                 return
             try:
                 loop.call_soon_threadsafe(event.set)
             except RuntimeError:
-                pass  # its loop is closed, and nobody waits there any more
+                pass  # its loop is closed: nothing waits there
 
         ticket = self._queue(call, poke, (here, asyncio.current_task()))
         try:
@@ -173,7 +172,7 @@ class Release:
             self._waiting[0].poke()
 
     async def _ticked(self, ticket: _Ticket) -> bool:
-        """Let the loop turn; True if nothing happened while it did. Only for who is next."""
+        """Let the loop turn; True if nothing happened meanwhile. Only for the next ticket."""
         if ticket.granted or self._waiting[0] is not ticket:
             return False
         if self._acted:
@@ -186,12 +185,12 @@ class Release:
         return True
 
     def _step(self, ticket: _Ticket, *, idle: bool) -> float | None:
-        """Give the answer and return None if its time has come, else the seconds until another look."""
+        """Release the answer and return None if it is due, else return the seconds until the next check."""
         with self._lock:
             if ticket.granted:
                 return None
             if self._waiting[0] is not ticket:
-                return self._patience  # who is before it wakes it
+                return self._patience  # the ticket before it wakes it
             now = time.monotonic()
             if now < ticket.not_before:
                 return ticket.not_before - now
@@ -201,26 +200,26 @@ class Release:
                 is_alone = ticket.owner[1] is not None and len(self._threads) == 1
                 if not is_alone and not self._is_still(ticket, self._quiet, LOOKS, now):
                     return self._quiet / LOOKS
-            missing = self._coming.to_come_before(ticket.call.end, self.given_up)
+            missing = self._coming.to_come_before(ticket.call.end, self.abandoned)
             if missing is not None:
                 patience = self._patience + 2 * self._pauses().get(missing.number, 0.0)
                 is_held = now < ticket.queued + self._most + ticket.call.duration
                 if is_held and not self._is_still(ticket, patience, 2 * LOOKS, now):
                     return self._patience / (2 * LOOKS)
-                self.given_up.add(missing.number)
+                self.abandoned.add(missing.number)
                 return 0.0
             self._grant(now)
             return None
 
     def _is_still(self, ticket: _Ticket, seconds: float, looks: int, now: float) -> bool:
-        """True if nothing was asked for or given for so long, and in so many looks."""
+        """True if there was no activity for this long and in this many checks."""
         if ticket.seen != self._activity:
             ticket.seen, ticket.looks = self._activity, 0
         ticket.looks += 1
         return ticket.looks > looks and now >= self._last + seconds
 
     def _grant(self, now: float) -> None:
-        """Let the first of those that wait go, and all that came together with it."""
+        """Release the first waiting answer, and all recorded together with it."""
         while True:
             ticket = heapq.heappop(self._waiting)
             ticket.granted = True
@@ -230,7 +229,7 @@ class Release:
             following = self._waiting[0] if self._waiting else None
             if following is None or not following.call.ended_at - ticket.call.ended_at <= TOGETHER:
                 break
-            if now < following.not_before or self._coming.to_come_before(following.call.end, self.given_up):
+            if now < following.not_before or self._coming.to_come_before(following.call.end, self.abandoned):
                 break
         self._changed()
 
@@ -243,11 +242,11 @@ class Release:
                 self._changed()
 
 
-# How long an agent did nothing before it made a call: a timer of its own, which takes as long again.
+# How long an agent was idle before a call: a timer of its own, which takes as long in a replay.
 
 
 def pauses(calls: Iterable[RecordedCall]) -> dict[int, float]:
-    """Return the seconds in which nothing began or ended before each call, by its number."""
+    """Return the idle seconds before each call, by its number: nothing began or ended in them."""
     marks: list[tuple[float, float, int | None]] = []
     for call in calls:
         marks.append((call.begin, call.event.timestamp or 0.0, call.number))

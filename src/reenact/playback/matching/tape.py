@@ -1,7 +1,6 @@
-"""A recording as the calls it can answer: what each asked, when it began and ended, what came back.
+"""A recording as a list of calls: the request of each, when it began and ended, its answer.
 
-Nothing is read before it is asked for but one line-up of all calls; a body is rebuilt to take its fingerprint
-and forgotten again. Thread-safe.
+Only the list of calls is read at once; a body is rebuilt for its fingerprint and then dropped. Thread-safe.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ...recording.calls import Call
 from ...recording.recording import Recording
 from ...tracefile.event import Event
 from ...wire.reading import conversation_key
-from .recorded_answers import EXCEPTION, HOSTS_OWN, Answer, answer_of, outcome_of
+from .recorded_answers import ENDED_BY_AGENT, EXCEPTION, Answer, answer_of, outcome_of
 from .request import HTTP, MODEL, TOOL, Fingerprint, Part, Request, Shape, element_part, of_parts
 from .uploads import is_beginning
 
@@ -26,7 +25,7 @@ _MOST_PARTS = 20_000
 
 
 class _Parts:
-    """Digests of recorded messages; requests rebuilt one after the other share the messages themselves."""
+    """Digests of recorded messages; requests rebuilt one after the other share message objects."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, Part]] = {}
@@ -59,7 +58,8 @@ class RecordedCall:
         self.begin: float = begin.index or 0
         end = call.end.index if call.end is not None else None
         self.end: float = NEVER if end is None else end
-        """Positions among the recording's events: whose end is less than another's begin was over by then."""
+        """Positions among the recording's events: a call with an end before another's begin had finished by
+        then."""
         self.ended_at: float = (call.end.timestamp or NEVER) if call.end is not None else NEVER
         """When, in seconds since the epoch."""
         self.parent = call.parent
@@ -68,19 +68,19 @@ class RecordedCall:
         self.attempt = call.attempt
         self.tool = call.tool
         self.process = process
-        """The writer that stands for the process it was made in."""
-        # Other HTTP calls do not say which agent made them: they are kept in order among themselves.
+        """The writer that stands for the process of the call."""
+        # Other HTTP calls do not name their agent: they keep their order among themselves.
         self.lane = (begin.writer, HTTP if call.kind == HTTP else call.lane)
 
     @cached_property
     def size(self) -> int | None:
-        """How many messages were sent; told without rebuilding them."""
+        """The number of messages, known without rebuilding them."""
         count = self._begin.stored_fields.get("n") if self.kind == MODEL else None
         return count if type(count) is int else None
 
     @property
     def request(self) -> Request:
-        """What it asked for, rebuilt."""
+        """The rebuilt request."""
         with self._lock:
             begin = self._begin
             if self.kind == TOOL:
@@ -98,7 +98,7 @@ class RecordedCall:
             return self._of_stored()
 
     def _of_stored(self) -> Fingerprint:
-        """Take the fingerprint without a copy of the whole conversation, most of which is known by now."""
+        """Compute the fingerprint without copying the conversation: most of its parts are known already."""
         body, url = self._begin.stored_body, self._begin.url
         key = conversation_key(body)
         if key is None or self._sent() is not None:
@@ -117,44 +117,44 @@ class RecordedCall:
 
     @cached_property
     def outcome(self) -> str:
-        """How it ended: see ``answers``."""
+        """How it ended: see ``recorded_answers``."""
         with self._lock:
             return outcome_of(self._call)
 
     @property
     def ends_by_itself(self) -> bool:
-        """False if the agent, or its death, ended it: what had come is given again, and then nothing more."""
-        return self.end != NEVER and self.outcome not in HOSTS_OWN
+        """False if the agent or its death ended it: a replay returns what had arrived, and nothing more."""
+        return self.end != NEVER and self.outcome not in ENDED_BY_AGENT
 
     @property
-    def comes_to_something(self) -> bool:
-        """False if nothing had come when the agent gave it up or died: nobody may wait for its turn."""
+    def has_response(self) -> bool:
+        """False if nothing had arrived when the agent cancelled it or died: nothing waits for it."""
         return self.ends_by_itself or bool(self.answer.pieces)
 
     @property
     def answer(self) -> Answer:
-        """What came back."""
+        """The recorded answer."""
         with self._lock:
             return answer_of(self._call, self.kind == MODEL and self.is_stream)
 
     def is_cut_upload_of(self, request: Request) -> bool:
-        """True if it asked the same as a request with a body, but ended before all of that was sent."""
+        """True if it equals a request with an upload, but ended before all of its body was sent."""
         if request.sent is None or self.kind == TOOL:
             return False
-        asked = self.request
-        cut = asked.sent
-        if cut is None and asked.body is None and self.outcome in (*HOSTS_OWN, EXCEPTION):
+        recorded = self.request
+        cut = recorded.sent
+        if cut is None and recorded.body is None and self.outcome in (*ENDED_BY_AGENT, EXCEPTION):
             cut = {}
         elif cut is None or cut.get("cut") is not True:
             return False
         return (
-            asked.without_upload().fingerprint.l1 == request.without_upload().fingerprint.l1
+            recorded.without_upload().fingerprint.l1 == request.without_upload().fingerprint.l1
             and is_beginning(cut, request.sent)
         )
 
     @property
     def request_lossy(self) -> bool:
-        """True if what it asked is not recorded whole, so that nothing can equal it."""
+        """True if its request is recorded only in part, so nothing can equal it."""
         return self.kind != TOOL and _has_mark(self.request.body, 0)
 
     @property
@@ -173,7 +173,7 @@ class RecordedCall:
         return self._call.end
 
     def label(self) -> str:
-        """Return a few words for a person: ``step 14: tool search``."""
+        """Return a short label: ``step 14: tool search``."""
         what = f"tool {self.tool}" if self.kind == TOOL else f"{self.kind} {self.fingerprint.site}"
         return f"step {self._begin.step}: {what}"
 
@@ -182,7 +182,7 @@ class RecordedCall:
         return method if type(method) is str else "POST"
 
     def _sent(self) -> dict[str, Any] | None:
-        """What is told of a body that is no JSON: in the answer's event if it was made while it was sent."""
+        """The description of a non-JSON body; in the answer's event if the answer came during the upload."""
         sent = self._begin.sent
         if sent is None and self._call.end is not None and self._begin.stored_fields.get("body") is None:
             sent = self._call.end.sent
@@ -202,7 +202,7 @@ class Tape:
         self._processes = processes_of(recording)
         self.calls: list[RecordedCall] = []
         self.unusable: list[Call] = []
-        """Calls whose begin or request is not recorded: nothing can be told to equal them."""
+        """Calls without a recorded begin or request: no request can match them."""
         for call in recording.calls():
             begin = call.begin
             if begin is None or begin is call.end or begin.index is None:
@@ -226,10 +226,10 @@ class Tape:
         return self._by_id.get(id_)
 
     def inside(self, tool: RecordedCall) -> list[RecordedCall]:
-        """Return the calls that were made by a tool: they are not made again where its result is given.
+        """Return the calls made inside a tool: they are not repeated when its recorded result is returned.
 
-        A model call names the tool it was made in; other HTTP calls name none, so all that began and ended
-        meanwhile in the same process may be its.
+        A model call names its tool; other HTTP calls do not, so all that began and ended meanwhile in the
+        same process count as inside.
         """
         found, ids = [], {tool.id}
         for call in self.calls[tool.number + 1 :]:
@@ -243,12 +243,12 @@ class Tape:
         return found
 
     def lossy(self) -> list[tuple[RecordedCall, tuple[str, ...]]]:
-        """Return the calls whose answers are not whole, and why; this reads all of them."""
-        told = ((call, call.answer.lossy) for call in self.calls)
-        return [(call, why) for call, why in told if why]
+        """Return the calls with incomplete answers and the reasons; this reads all answers."""
+        answers = ((call, call.answer.lossy) for call in self.calls)
+        return [(call, reasons) for call, reasons in answers if reasons]
 
     def tools(self) -> dict[str, int]:
-        """Return the tools that were called, and how often."""
+        """Return how often each tool was called."""
         names: dict[str, int] = {}
         for call in self.calls:
             if call.tool is not None:
@@ -260,7 +260,7 @@ class Tape:
 
 
 def processes_of(recording: Recording) -> dict[str, str]:
-    """Return the writers of runs inside a run, and who else wrote in the same process."""
+    """Return, for each writer of a run inside the run, the writer that stands for its process."""
     if len(recording.writers) < 2:
         return {}
     found: dict[str, str] = {}

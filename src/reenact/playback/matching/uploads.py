@@ -1,6 +1,6 @@
-"""Uploads that were cut short: a recorded call may have been cancelled before all of its body was sent.
+"""Uploads cut short: a recorded call may have been cancelled before its whole body was sent.
 
-How much had left by then depends on the machine, so it is no part of what the call asks. Pure.
+How much was sent by then depends on the machine, so it does not count in matching. Pure.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ _PLACEHOLDER = "<redacted:"
 
 
 def is_beginning(cut: dict[str, Any], whole: dict[str, Any]) -> bool:
-    """True if a body that was cut short may be the beginning of another one.
+    """True if a body cut short may be the beginning of another one.
 
-    Both are as ``sent`` has them in an event (docs/format.md). Of what is no text only the sizes can tell.
+    Both have the form of ``sent`` in an event (docs/format.md). Binary data is compared by size only.
     """
     if not cut:
-        return True  # not a byte had left
+        return True  # nothing was sent
     if cut.get("type") != whole.get("type"):
         return False
     if type(cut.get("parts")) is not list:
@@ -44,7 +44,7 @@ def _is_text_beginning(cut: dict[str, Any], whole: dict[str, Any], key: str) -> 
     begun, text = cut.get(key), whole.get(key)
     if type(begun) is not str or type(text) is not str:
         return _size(cut) <= _size(whole)
-    return _PLACEHOLDER in begun + text or text.startswith(begun)  # half a secret is not known as one
+    return _PLACEHOLDER in begun + text or text.startswith(begun)  # half a secret is not recognised as one
 
 
 def _size(sent: dict[str, Any]) -> int:
@@ -53,7 +53,7 @@ def _size(sent: dict[str, Any]) -> int:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """True if two parts are equal but for how secrets in them are numbered."""
+    """True if two parts are equal except for the numbers of their secrets."""
     if type(one) is not dict or type(other) is not dict:
         return False
     is_text = "value" in one and "value" in other

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...capture.replay_hook import Live
 from ...errors import NotRecorded
 from ...tracefile.status import FAILED
-from ..matching.frontier import Miss, Served, asks_the_same
+from ..matching.frontier import Miss, Served, is_same_request
 from ..matching.recorded_answers import IN_FLIGHT
 from ..matching.request import TOOL
 from ..serve.replies import ToolReply
@@ -85,10 +85,10 @@ class ToolsAlone(TapeResponder):
             return None
         request = self._translated(asked_of(asked))
         with self._lock:
-            found = next((call for call in self._left if asks_the_same(call, request)), None)
+            found = next((call for call in self._left if is_same_request(call, request)), None)
             if found is None:
                 raise NotRecorded(f"tool {asked.name} was not called like this when it was recorded")
-            if len([call for call in self._left if asks_the_same(call, request)]) > 1:
+            if len([call for call in self._left if is_same_request(call, request)]) > 1:
                 self._left.remove(found)
         return self._result(asked, found.id, found.answer)
 
@@ -136,4 +136,4 @@ class AsFarAsItGoes(TapeResponder):
     def _goes_live(self) -> None:
         self.went_live += 1
         self._note(WentLive(os.getpid()))
-        self.player.release.asked()
+        self.player.release.note_request()

@@ -20,12 +20,12 @@ from ...capture.http.request_body import described_body
 from ...capture.replay_hook import ToolCall
 from ...errors import Diverged, NotRecorded
 from ...wire.inflate import packed
-from ..matching.divergence import out_of_turn
+from ..matching.divergence import out_of_order
 from ..matching.frontier import REORDERED, Miss, Served
 from ..matching.player import Player
 from ..matching.recorded_answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
 from ..matching.request import HTTP, MODEL, Request
-from ..matching.request_secrets import SecretsNow, cleaned
+from ..matching.request_secrets import SecretNumbers, cleaned
 from ..matching.rules import KEEP_GOING, STRICT
 from ..matching.tape import Tape
 from ..serve import adapter, prepare
@@ -183,7 +183,7 @@ class TapeResponder:
         self._live = live
         self._tell = tell
         self._note = note or (lambda note: None)
-        self.secrets = SecretsNow()
+        self.secrets = SecretNumbers()
         self.ambients = Ambient(player.tape, player.writer)
         self.servers = Servers(player.tape)
         self._sockets = Sockets(player.tape)
@@ -222,7 +222,7 @@ class TapeResponder:
     def tool(self, asked: ToolCall) -> ToolReply | None:
         """Return what a tool gave, when this thread may have it; None if it is to run."""
         if asked.name in self._live:
-            self.player.release.asked()
+            self.player.release.note_request()
             return None
         request = self._translated(asked_of(asked))
         return self._made_of_tool(self._learned(asked, request, self.player.ask(request)), asked)
@@ -230,7 +230,7 @@ class TapeResponder:
     async def tool_async(self, asked: ToolCall) -> ToolReply | None:
         """Return the same, when this task may have it."""
         if asked.name in self._live:
-            self.player.release.asked()
+            self.player.release.note_request()
             return None
         request = self._translated(asked_of(asked))
         return self._made_of_tool(self._learned(asked, request, await self.player.ask_async(request)), asked)
@@ -333,7 +333,7 @@ class TapeResponder:
     def _served(self, found: Served) -> None:
         self.given += 1
         if REORDERED in found.notes and self._mode == KEEP_GOING and self._tell is not None:
-            self._tell(out_of_turn(found.call))
+            self._tell(out_of_order(found.call))
         elif found.notes:  # an answer, but not without a doubt
             self._note(Doubt(found.call.label(), ", ".join(found.notes)))
 

@@ -78,9 +78,9 @@ class BagReleased(Bag):
         super().__init__(tape)
         self.release = Release(self, patience=0.01)
 
-    def to_come_before(self, position: float, given_up: Any) -> RecordedCall | None:
+    def to_come_before(self, position: float, abandoned: Any) -> RecordedCall | None:
         return next(
-            (call for call in self.left if call.begin < position and call.number not in given_up), None
+            (call for call in self.left if call.begin < position and call.number not in abandoned), None
         )
 
     async def answer(self, request: Request) -> Any:

@@ -65,13 +65,13 @@ def test_a_changed_prompt(tape: Tape) -> None:
     assert report.came_from == "your code"
     assert report.hints == ("prompt",)
     assert report.text().splitlines() == [
-        "changed-request: This call asks for something else than the recorded one.",
+        "changed-request: This request differs from the recorded one.",
         "  recorded  step 2: model POST /v1/messages",
         "  now       call 1: model POST /v1/messages",
         "  differs at system",
         "    recorded 'You plan trips.'",
         "    now      'You plan short trips.'   from your code",
-        "  hint: the text is your code's own: a prompt or its template was changed",
+        "  hint: the text comes from your code: a prompt or its template was changed",
         "  next: add --rebase   # accept the change; answers stay the recorded ones",
     ]
 

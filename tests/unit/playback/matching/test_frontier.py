@@ -213,4 +213,4 @@ def test_a_call_in_flight_at_the_end_holds_nobody_up(tmp_path: Path) -> None:
     assert isinstance(frontier.ask(asked("y")), f.Served)
     assert isinstance(frontier.ask(asked("z")), f.Served)
     (dead,) = frontier.missing()
-    assert (dead.end, dead.outcome, dead.comes_to_something) == (NEVER, "in-flight", False)
+    assert (dead.end, dead.outcome, dead.has_response) == (NEVER, "in-flight", False)

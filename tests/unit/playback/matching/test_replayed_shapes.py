@@ -25,7 +25,7 @@ def test_unchanged_agents_see_the_very_same(shape: str, tmp_path: Path) -> None:
         rule = Ours(tape)
         assert replay(SHAPES[shape], rule) == seen
         assert rule.frontier.missing() == []
-        assert rule.release.given_up == set()
+        assert rule.release.abandoned == set()
         assert rule.release.order == [call.id for call in sorted(tape.calls, key=lambda call: call.end)]
 
 

@@ -143,7 +143,7 @@ def test_how_calls_ended(provider: Provider, tmp_path: Path) -> None:
     reset = ended("long-20,reset-4", streamed)
     assert reset.outcome == "exception" and len(reset.answer.pieces) >= 1 and reset.answer.lossy == ()
     closed = ended("long-50,drip-2", leave)
-    assert closed.outcome == "closed" and not closed.ends_by_itself and closed.comes_to_something
+    assert closed.outcome == "closed" and not closed.ends_by_itself and closed.has_response
     told = ended("long-20,error-4", streamed)
     assert told.answer.outcome == "ok" and told.answer.error is not None  # the error is in the bytes
 
@@ -225,7 +225,7 @@ def test_a_stream_the_process_died_in(tmp_path: Path) -> None:
             exchange.chunk(b"event: ping\ndata: {}\n\n: %d\n\n" % number)
         (call,) = Tape.load(str(tmp_path / "run.jsonl")).calls
         answer = call.answer
-        assert (call.outcome, call.ends_by_itself, call.comes_to_something) == ("in-flight", False, True)
+        assert (call.outcome, call.ends_by_itself, call.has_response) == ("in-flight", False, True)
         exchange.end()
     assert answer.pieces[0][0].startswith(b"event: ping\n") and answer.lossy == ("cut",)
 
