@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import copy
 import re
 import sys
 from pathlib import Path
@@ -20,13 +21,21 @@ NAMEDTUPLE = {"_replace", "_asdict", "_fields", "_make"}
 class Tree:
     """All modules of a source tree, with what imports what."""
 
-    def __init__(self, root: Path, changed: dict[str, str] | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
         self.files = {self._name(path): path for path in sorted(root.rglob("*.py"))}
         self.trees = {name: ast.parse(path.read_text()) for name, path in self.files.items()}
-        self.trees |= {name: ast.parse(text) for name, text in (changed or {}).items()}
         self.imports = {name: self._imports(name, self.trees[name]) for name in self.files}
         """Module -> the modules it imports, wherever in the file, with the names taken from each."""
+        self._at_runtime: dict[str, set[str]] = {}
+
+    def changed(self, texts: dict[str, str]) -> Tree:
+        """The same tree with another text in some modules; only these are read again."""
+        other = copy.copy(self)
+        other.trees = self.trees | {name: ast.parse(text) for name, text in texts.items()}
+        other.imports = self.imports | {name: other._imports(name, other.trees[name]) for name in texts}
+        other._at_runtime = {name: found for name, found in self._at_runtime.items() if name not in texts}
+        return other
 
     def _name(self, path: Path) -> str:
         parts = path.relative_to(self.root).with_suffix("").parts
@@ -103,6 +112,8 @@ class Tree:
 
     def _runtime(self, name: str) -> set[str]:
         """What a module imports when it runs: what stands under TYPE_CHECKING is left out."""
+        if name in self._at_runtime:
+            return self._at_runtime[name]
         only_types = {
             id(node)
             for block in ast.walk(self.trees[name])
@@ -115,9 +126,9 @@ class Tree:
             for node in ast.walk(self.trees[name])
             if isinstance(node, ast.ImportFrom) and id(node) not in only_types
         ]
-        return {
-            module for module in self._imports(name, ast.Module(list(run), [])) if module not in ("", name)
-        }
+        found = {*self._imports(name, ast.Module(list(run), []))} - {"", name}
+        self._at_runtime[name] = found
+        return found
 
     def lone_functions(self) -> int:
         """Public functions that are called from one place, and that in another module."""
