@@ -43,11 +43,15 @@ def ask(messages):
     return json.load(urllib.request.urlopen(request))["content"]
 
 messages = [{"role": "user", "content": "Two nights in Lisbon"}]
-answer = ask(messages)
-use = next(block for block in answer if block["type"] == "tool_use")
-found = {"type": "tool_result", "tool_use_id": use["id"], "content": "price: " + lookup(**use["input"])}
-messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": [found]}]
-print(ask(messages))
+while True:
+    answer = ask(messages)
+    uses = [block for block in answer if block["type"] == "tool_use"]
+    if not uses:
+        break
+    content = "price: " + lookup(**uses[0]["input"])
+    found = {"type": "tool_result", "tool_use_id": uses[0]["id"], "content": content}
+    messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": [found]}]
+print(answer)
 """
 
 
