@@ -86,7 +86,7 @@ SITTING = [
     ("j nowhere", ["no event of", "hint:"]),
     ("p print('x')", ["cannot stand in an expression"]),
     ("b e.__class__", ["begins with _"]),
-    ("n 0", ["is no number"]),
+    ("n 0", ["is not a number"]),
     ("w now", ["w takes nothing after it"]),
 ]
 QUIT = {"q"}

@@ -68,7 +68,7 @@ class Desk:
 
     def __call__(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         done = type_in(words, self.folder, {**self.env, **env}, session=True)
-        assert "fault of its own" not in done.stderr, done.stderr
+        assert "reenact has a bug" not in done.stderr, done.stderr
         return done
 
     def fork(self, *words: str, run: str = "first", **env: str) -> dict:

@@ -80,7 +80,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory):
 
     def here(*words: str) -> subprocess.CompletedProcess[str]:
         done = type_in(words, folder, env)
-        assert "fault of its own" not in done.stderr, done.stderr
+        assert "reenact has a bug" not in done.stderr, done.stderr
         return done
 
     for name, question in (("hello", "Hello"), ("facts", "A fact"), ("poem", "A poem")):

@@ -111,7 +111,7 @@ class Desk:
         """Fork it, and return what the provider was asked."""
         before = len(self.provider.settled())
         done = self("fork", "first", *words, "--", "agent.py", *self.args, **env)
-        assert "fault of its own" not in done.stderr, done.stderr
+        assert "reenact has a bug" not in done.stderr, done.stderr
         return done, [json.loads(each.body) for each in self.provider.settled()[before:]]
 
 

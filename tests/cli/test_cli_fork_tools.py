@@ -84,7 +84,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, provider: Provider):
 
 def typed(folder: Path, env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     done = type_in(words, folder, env, session=True)
-    assert "fault of its own" not in done.stderr, done.stderr
+    assert "reenact has a bug" not in done.stderr, done.stderr
     return done
 
 

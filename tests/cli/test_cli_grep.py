@@ -72,7 +72,7 @@ def test_letters_beyond_ascii_quotes_and_line_ends_are_found_as_they_were(tmp_pa
 def test_a_pattern_that_is_none_is_a_sentence(folder, pattern):
     code, out, err = typed("grep", pattern, folder)
     assert (code, out) == (2, "")
-    assert "no regular expression" in err and "hint: -F" in err
+    assert "not a regular expression" in err and "hint: -F" in err
     assert typed("grep", "-F", pattern, folder).code == 1
 
 

@@ -149,6 +149,6 @@ def test_code_that_knows_nothing_of_it_is_given_its_clock_and_chance(typed: Type
 
 def test_what_is_no_module_is_refused(typed: Typed) -> None:
     refused = typed("run", "--ambient", "plain.py", "plain.py")
-    assert refused.returncode == 2 and "plain.py is no module" in refused.stderr and not refused.stdout
+    assert refused.returncode == 2 and "plain.py is not a module" in refused.stderr and not refused.stdout
     (typed.folder / "reenact.toml").write_text('[run]\nambient = ["no-module"]\n')
-    assert "is no module" in typed("run", "plain.py").stderr
+    assert "is not a module" in typed("run", "plain.py").stderr

@@ -135,7 +135,7 @@ def test_the_summary_for_programs(project: Path, provider: Provider) -> None:
         (["missing.py"], "no script missing.py"),
         (["no-such-program-5d1f"], "no script or program no-such-program-5d1f"),
         (["-m"], "-m of what"),
-        (["--tag", "x", "agent.py"], "--tag x is no KEY=VALUE"),
+        (["--tag", "x", "agent.py"], "--tag x is not KEY=VALUE"),
         (["--nonsense", "agent.py"], "--nonsense"),
         (["--name"], "--name"),
     ],

@@ -88,7 +88,7 @@ class Shop:
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
         self._world.unlink(missing_ok=True)
         done = type_in(words, self.folder, self.env, session=True)
-        assert "fault of its own" not in done.stderr, done.stderr
+        assert "reenact has a bug" not in done.stderr, done.stderr
         return done
 
     def ran(self) -> list[str]:

@@ -107,5 +107,5 @@ def piped(lines, *words, cwd=None, **env):
         [COMMAND, "debug", *map(str, words)], cwd=cwd, input="\n".join(lines) + "\n", text=True,
         encoding="utf-8", env=environment(**env), capture_output=True, timeout=60,
     )  # fmt: skip
-    assert "Traceback" not in done.stderr and "fault of its own" not in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr and "reenact has a bug" not in done.stderr, done.stderr
     return Typed(done.returncode, done.stdout, done.stderr)

@@ -56,7 +56,7 @@ def typed(*words, cwd=None, start=None, **env):
     """Run the command; nothing it ever prints may be a traceback."""
     done = run_bytes(*words, cwd=cwd, start=start, **env)
     result = Typed(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode())
-    assert "Traceback" not in result.err and "fault of its own" not in result.err, result.err
+    assert "Traceback" not in result.err and "reenact has a bug" not in result.err, result.err
     return result
 
 
@@ -80,7 +80,7 @@ def typed_many(commands):
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     results = [Typed(*json.loads(line)) for line in done.stdout.splitlines()]
-    assert not any("Traceback" in result.err or "fault of its own" in result.err for result in results), (
+    assert not any("Traceback" in result.err or "reenact has a bug" in result.err for result in results), (
         results
     )
     return results

@@ -113,7 +113,7 @@ def _name_command(verb: str) -> str:
 def _not_startable(recording: Recording, verb: str) -> UsageError:
     if is_part(recording):
         return UsageError(
-            f"{recording.name} is a part of another run, and cannot be started by itself",
+            f"{recording.name} is part of another run and cannot be started alone",
             hint=f"take all of it: reenact {verb} {str(recording.parent_run)[:12]}",
         )
     return UsageError(

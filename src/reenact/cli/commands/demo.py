@@ -162,14 +162,14 @@ def _show_run(path: str, out: Output) -> None:
 def _show_cause(recording: Recording, out: Output) -> None:
     """Write the failure and the messages that led to it: what was new in the last request."""
     failure = recording.event("@error")
-    out.heading("why? the failure, and what the model had just been told")
+    out.heading("why? the failure, and the last messages the model received")
     error = failure.error
     assert error is not None
     out.paragraph([("✗ ", "red"), (f"step {failure.step}: {failure.tool_name}: {error_text(error)}", "red")])
     request = recording.request_before(failure)
     if request is None:
         return
-    out.line(f"  It was asked for after the request at step {request.step}, whose new messages were:")
+    out.line(f"  The model asked for it after the request at step {request.step}, with these new messages:")
     for message in _new_messages(request):
         for role, text in _spoken(message):
             out.line("    " + cut(f"{out.paint(role, 'bold')} {text}", out.width + 4))

@@ -123,7 +123,7 @@ class _Search:
             self.regex = re.compile(text, flags)
         except (re.error, RecursionError, OverflowError) as why:
             raise UsageError(
-                f"the pattern {args.pattern!r} is no regular expression: {why}",
+                f"the pattern {args.pattern!r} is not a regular expression: {why}",
                 hint="-F searches for the text as it is",
             ) from None
         self.kinds, self.tool = args.kind, args.tool

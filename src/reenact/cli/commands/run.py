@@ -138,7 +138,7 @@ def _name(words: list[str]) -> str:
 def _tag(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise UsageError(f"--tag {text} is no KEY=VALUE", hint="for example: --tag environment=prod")
+        raise UsageError(f"--tag {text} is not KEY=VALUE", hint="for example: --tag environment=prod")
     return key, value
 
 
@@ -171,7 +171,7 @@ def _ambient(names: list[str]) -> dict[str, str]:
     for name in names:
         if name.endswith(".py") or not all(part.isidentifier() for part in name.split(".")):
             raise UsageError(
-                f"--ambient {name} is no module",
+                f"--ambient {name} is not a module",
                 hint="name modules of yours as Python imports them; the script itself is __main__",
             )
     return {AMBIENT_VARIABLE: ",".join(names)} if names else {}

@@ -196,7 +196,7 @@ def _tell(made: Generated, out: Output) -> None:
     for case in made.cases:
         if case.blame is not None:
             who, why = case.blame
-            out.say(clean(f"reenact: {case.recording.name} failed; to blame is the {who}: {why}"))
+            out.say(clean(f"reenact: {case.recording.name} failed; the {who} caused it: {why}"))
         if case.live:
             names = ", ".join(case.live)
             out.say(clean(f"reenact: these tools really run each time {case.name} does: {names}"))

@@ -31,7 +31,7 @@ def number(text: str, default: int | None = None) -> int:
     if not text and default is not None:
         return default
     if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) <= _MOST):
-        raise UsageError(f"{text!r} is no number" if text else "a number is needed")
+        raise UsageError(f"{text!r} is not a number" if text else "a number is needed")
     return int(text)
 
 

@@ -28,10 +28,10 @@ _STYLES = {"ok": "bold green", "running": "bold cyan", "unclosed": "bold yellow"
 _SIGNS = {"ok": "✓", "running": "●", "unclosed": "·", "unknown": "·", "cancelled": "·"}
 
 _SAYS = {
-    states.KILLED: "the process ended without a word",
+    states.KILLED: "the process was killed without leaving an end record",
     states.RUNNING: "the process is alive",
-    states.UNCLOSED: "the recorder was never closed; the program may have ended well",
-    states.UNKNOWN: "nothing says how it ended",
+    states.UNCLOSED: "the recorder was never closed; the program may have succeeded",
+    states.UNKNOWN: "how it ended is not recorded",
     states.CANCELLED: "it was cancelled",
 }
 

@@ -35,7 +35,7 @@ def read_text(told: str | None, flag: str) -> str | None:
         with open(path, encoding="utf-8") as file:
             return file.read()
     except UnicodeDecodeError as why:
-        raise UsageError(f"{flag}: {path} is no UTF-8 text", hint="@FILE reads a text file") from why
+        raise UsageError(f"{flag}: {path} is not UTF-8 text", hint="@FILE reads a text file") from why
     except OSError as why:
         reason = why.strerror or type(why).__name__
         raise UsageError(
@@ -131,7 +131,7 @@ class Edits:
             return
         if call.kind == HTTP:
             raise UsageError(
-                f"{call.label()} asks no model and is no tool: nothing in it can be changed",
+                f"{call.label()} is neither a model call nor a tool call: nothing in it can be changed",
                 hint="cut at a model call or at a tool's",
             )
         if call.kind == TOOL:
@@ -140,7 +140,7 @@ class Edits:
         cut = CutRequest.at(call, tape)
         if not cut.body:
             raise UsageError(
-                f"the request of {call.label()} is no JSON object that is recorded",
+                f"the request of {call.label()} is not a recorded JSON object",
                 hint="cut at another call",
             )
         self._changes(cut)

@@ -253,8 +253,6 @@ def result_change(text: str, tool: str | None, cut: CutRequest) -> Change:
     if len(new) != 1:
         listed = ", ".join(map(str, all_new))
         problem = f"it brings {len(new)} results" if tool is None or new else f"none of them is of {tool}"
-        raise UsageError(
-            f"--tool-result: {problem} at the cut: {listed}", hint="say which one is meant by its id"
-        )
+        raise UsageError(f"--tool-result: {problem} at the cut: {listed}", hint="select one by its id")
     [one] = new
     return Change(REPLACE, one.at, lambda message: with_result(message, one.order, text))

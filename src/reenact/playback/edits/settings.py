@@ -70,7 +70,7 @@ def _appended(setting: Setting, text: Any, at_cut: Any) -> Any:
         return setting.value
     if type(setting.value) is not str or not (text is None or type(text) is str):
         raise UsageError(
-            f"{setting.name} is no text that something can be appended to",
+            f"{setting.name} is not a text, so nothing can be appended to it",
             hint=f"--set {setting.name}=… replaces it",
         )
     text = text or ""

@@ -102,7 +102,7 @@ class Acting:
             self.guard.hosts.add(host)
         else:
             raise Halted(
-                f"{leaving.method} to {host} is not made: what it does is not told",
+                f"refusing to send {leaving.method} to {host}: its effect is not declared",
                 hint="put it into a tool: @tap.tool(effect=…) and --live-tools; or --live-tools all",
             )
 
@@ -141,10 +141,10 @@ class Acting:
         )
 
     def _ask(self, asked: ToolCall, effect: str | None) -> None:
-        what = "what it does to the world is not told" if effect is None else f"it is told to {effect}"
+        what = "its effect is not declared" if effect is None else f"its effect is {effect}"
         said = self._question(f"reenact: run tool {asked.name}({_shown(asked.args)})? {what}. [y/N/a] ")
         if said is None:
-            raise _refusal(asked, f"{what}, and nobody is there to be asked")
+            raise _refusal(asked, f"{what} and there is no terminal to ask on")
         answer = said.strip().lower()[:1]
         if answer == "a":
             self._always.add(asked.name)
@@ -154,9 +154,9 @@ class Acting:
 
 def _refusal(asked: ToolCall, why: str) -> Halted:
     return Halted(
-        f"tool {asked.name} does not run: {why}",
-        hint=f"--live-tools {asked.name} allows it, --tools recorded gives recorded results only,"
-        ' @tap.tool(effect="read") tells that it changes nothing',
+        f"refusing to run tool {asked.name!r}: {why}",
+        hint=f"--live-tools {asked.name} allows it, --tools recorded returns recorded results only,"
+        ' @tap.tool(effect="read") declares that it changes nothing',
     )
 
 

@@ -189,7 +189,7 @@ def test_a_recorded_stream_of_a_real_sdk_is_given_as_one(provider: Provider, tmp
     assert found.body["id"] == model.answer.body["id"]
     assert found.headers["x-request-id"] == model.answer.headers["x-request-id"]
     [other] = calls(tape, HTTP)
-    with pytest.raises(UsageError, match="asks no model and is no tool"):
+    with pytest.raises(UsageError, match="is neither a model call nor a tool call"):
         edits.check(other, tape)
 
 

@@ -271,7 +271,7 @@ def test_files_are_read_and_a_missing_one_is_named(tmp_path):
     with pytest.raises(UsageError, match="cannot be read") as told:
         Edits.given(response=f"@{tmp_path}/none.json")
     assert "@@" in told.value.hint
-    with pytest.raises(UsageError, match="no UTF-8"):
+    with pytest.raises(UsageError, match="not UTF-8"):
         Edits.given(tool_result=f"@{tmp_path}/b.txt")
 
 
