@@ -1,4 +1,4 @@
-"""``reenact run --ambient my_agent``: the clock and chance of some modules of the user's are recorded.
+"""``reenact run --ambient my_agent``: record the clock and the random numbers of some of the user's modules.
 
 Such a module gets an ``__import__`` of its own, and by it stand-ins for five modules of Python's. No other
 module is changed, and nothing of Python's is.

@@ -1,4 +1,4 @@
-"""What a module gets whose clock and chance are recorded: stand-ins for five of Python's modules.
+"""Stand-ins for five of Python's modules, for a module whose clock and random numbers are recorded.
 
 Each is the module itself but for a few names. A datetime's class is a class of its own, which makes and
 recognises genuine datetimes, and counts as equal to the genuine class.

@@ -1,6 +1,6 @@
-"""``reenact.now()``, ``uuid()``, ``random()``: what differs each time is recorded, and the same in a replay.
+"""``reenact.now()``, ``uuid()``, ``random()``: values that differ, recorded and the same in a replay.
 
-Outside of any run they are the plain thing.
+Outside of any run they return real values.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def drawn(name: str, make: Callable[[], Any], kind: type | tuple[type, ...]) -> 
 
 
 def drawn_uuid(name: str, how: str, *args: Any) -> UUID:
-    """Return a UUID that is made by a function of Python's own."""
+    """Return a UUID made by one of Python's own functions."""
     with import_lock:
         import uuid
 
@@ -94,7 +94,7 @@ def _record(recorder: Recorder, name: str, thread: str | None, value: Any) -> No
     if count > MOST:
         guard.tell(
             f"ambient:{name}",
-            f"{name} was read {MOST} times; further values are not recorded, and real ones in a replay.",
+            f"{name} was read {MOST} times; further values are not recorded, and a replay returns real ones.",
         )
         return
     fields = {"name": name, "value": value}
@@ -102,7 +102,7 @@ def _record(recorder: Recorder, name: str, thread: str | None, value: Any) -> No
 
 
 def _run_at_hand() -> Recorder | None:
-    """Return the recorder of the run that this belongs to; none is begun for our sake."""
+    """Return the recorder of the current run; never starts a run."""
     run = current.current_run.get()
     if current.only is not None or run is not None or current.known_process_recorder() is not None:
         return current.current_recorder()

@@ -1,7 +1,7 @@
-"""One HTTP call as a seam sees it: its request is on disk before it leaves, its answer once it has come.
+"""One HTTP call: its request is on disk before it is sent, its response once it has arrived.
 
-Every seam reports here and to nothing else; nothing in here raises into the agent. What arrives is only
-kept and counted; it is read when the answer is over.
+Every seam reports here and to nothing else; nothing in here raises into the agent. Bytes that arrive are only
+kept and counted; they are parsed when the response is complete.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 COMPLETE, CLOSED, FAILED, CANCELLED, CUT = "complete", "closed", "error", "cancelled", "cut"
-"""How an answer ended: whole, given up, by an exception, by one that is no error, in the middle."""
+"""How a response ended: whole, closed early, by an exception, by a cancellation, cut in the middle."""
 
 
 def how_raised(exc: BaseException) -> str:
-    """Say how a call ended that raised this; what reads a body raises at its end, too."""
+    """Return how a call ended that raised this; the end of an iterator is a complete body."""
     if isinstance(exc, StopIteration | StopAsyncIteration):
         return COMPLETE
     return FAILED if isinstance(exc, Exception) else CANCELLED
@@ -67,7 +67,7 @@ async def carry_async(
 
 
 class Exchange:
-    """A call that has begun; a seam tells it what comes back."""
+    """A call that has begun; its seam reports the response here."""
 
     _opened: OpenCall
 
@@ -80,15 +80,15 @@ class Exchange:
         self.is_over = False
         self._call = ""
         self.fault: BaseException | None = None
-        """What has gone wrong meanwhile, if nobody has asked for the answer since."""
+        """An exception of the connection that nobody has seen yet, since nobody read on."""
         self._calls = calls_of(recorder)
         self.request: Any = None
         self.content_type: str | None = None
         self.body_hash = 0
         self.live: Live | None = None
-        """What is sent while a recording answers all others."""
+        """Set if this request is sent although a recording answers the others."""
         self.replayed: str | None = None
-        """The recorded call whose answer this gets."""
+        """The recorded call whose response this one gets."""
         self.edited_reply: Any = None
         """Another reply that it gets in place of that."""
         self._status: int | None = None
@@ -98,7 +98,7 @@ class Exchange:
         self.arrived = Arrived()
         self._stream: str | None = None
         self.sent: Sent | None = None
-        """Where a seam tells of a body that is made while it is sent."""
+        """Where a seam reports a body that is made while it is sent."""
         self._w = recorder.w  # another one in a forked child, where the answer is still the parent's
 
     def leave(self, headers: list[tuple[str, str]], body: Any, fingerprint: int) -> None:
@@ -134,7 +134,7 @@ class Exchange:
         self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)
 
     def forget(self) -> None:
-        """No answer will be told of any more: the call keeps no lane busy."""
+        """Record nothing further: the call keeps no lane busy."""
         self.is_over = True
         self._calls.open.pop(self._call, None)
         self._calls.lanes.end(self._call, failed=False)
@@ -142,10 +142,10 @@ class Exchange:
     def answered(
         self, status: int, headers: Headers, *, decoded: bool = False, stream: str | None = None
     ) -> None:
-        """Take in status and headers; the body comes in chunks.
+        """Take in status and headers; the body follows in chunks.
 
-        ``decoded`` ones where the library has taken the content encoding off; ``stream`` says how it is
-        streamed where no header does.
+        ``decoded`` if the library has taken the content encoding off; ``stream`` is the kind of stream where
+        no header names it.
         """
         try:
             self._status = status
@@ -159,7 +159,7 @@ class Exchange:
 
                 self.arrived.inflate = inflater(encoding)
                 self.arrived.is_sealed = self.arrived.inflate is None
-            if status < 400 and self.sort != "http":  # an error is told in one piece
+            if status < 400 and self.sort != "http":  # an error is recorded in one piece
                 kind = self._header("content-type")
                 self._stream = stream or stream_kind(self.provider, self.url, kind, self.request)
             if not self._stream:
@@ -183,7 +183,7 @@ class Exchange:
             guard.swallow("record a piece of an answer", exc)
 
     def raised(self, exc: BaseException) -> None:
-        """The library raised this. Never raises."""
+        """Record that the library raised this. Never raises."""
         self.end(how_raised(exc), exc)
 
     def end(self, how: str = COMPLETE, exc: BaseException | None = None) -> None:
@@ -196,7 +196,7 @@ class Exchange:
             return
         try:
             if self.recorder.closed and how in (CLOSED, CANCELLED):
-                self.recorder.lost += 1  # let go of by the collector or the loop: nobody's mistake to report
+                self.recorder.lost += 1  # dropped by the collector or the loop: not the agent's mistake
             else:
                 self._end(how, exc)
         except Exception as fault:

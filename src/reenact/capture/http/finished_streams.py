@@ -1,4 +1,4 @@
-"""Streams that are whole, though nobody has read them to their end or closed them.
+"""Streams that are complete, although the agent has neither read them to their end nor closed them.
 
 Some clients stop at a stream's last event and let the collector close the response, long after the agent has
 gone on. Such an answer is recorded before the next request of its thread, so that both stand in their order.

@@ -1,4 +1,4 @@
-"""Which HTTP headers are told in a trace: those that say something of the call, none that name anybody."""
+"""HTTP headers worth recording: those about the call, never credentials or identities."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _OTHER = frozenset((
     "content-location", "content-range", "date", "etag", "expires", "last-modified", "link", "location",
     "mcp-protocol-version", "vary", "www-authenticate", *REQUEST_ID,
 ))  # fmt: skip
-"""Of answers to other calls: what a program may go by when it reads or pages on."""
+"""Of responses to other calls: what a program reads to cache or to page."""
 _OTHER_PARTS = ("x-total", "x-page", "x-per-page", "x-next", "x-prev", "x-pagination", "x-count")
 _MODEL, _SENT, _ANY, _HEAD = "model", "sent", "any", "HEAD"
 
 _known: dict[tuple[str, str], str] = {}
-"""Header names met, and what they are told as: not at all if that is empty."""
+"""Header names seen so far, and the name each is recorded under; empty if it is not recorded."""
 
 
 def recorded_headers(
     headers: Iterable[tuple[str, str]], *, request: bool = False, method: str | None = None
 ) -> dict[str, str]:
-    """Return the headers worth keeping, names in lower case: of a model's answer, of a ``request``, or of
-    the answer to a call that asks no model, made by ``method``."""
+    """Return the headers worth recording, names in lower case: of a model's response, of a ``request``, or of
+    the response to another call, made by ``method``."""
     sort = _SENT if request else _MODEL if method is None else _HEAD if method == _HEAD else _ANY
     found: dict[str, str] = {}
     for name, value in headers:
@@ -68,7 +68,7 @@ def _kept_name(name: str, sort: str) -> str:
 
 
 def attempt_of(headers: Mapping[str, str]) -> int | None:
-    """Return which attempt an SDK says this is, from 1; None if it does not say. Names in lower case."""
+    """Return the number of the attempt that the SDK reports, from 1; None if none. Names in lower case."""
     try:
         if "x-stainless-retry-count" in headers:
             return int(headers["x-stainless-retry-count"]) + 1

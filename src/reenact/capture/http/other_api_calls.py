@@ -1,4 +1,4 @@
-"""Calls that ask no model for an answer as events: embeddings, files, any other traffic."""
+"""Events for API calls that are not completions: embeddings, files, any other traffic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def request_fields(about: dict[str, Any], body: Any, content_type: str | None) -> dict[str, Any]:
-    """Return the fields of an ``http.request``; ``about`` it is known what it is."""
+    """Return the fields of an ``http.request``; ``about`` holds call, sort, method and URL."""
     if isinstance(body, bytes):
         sent = described_body(body, content_type)
         return {**about, "sent": sent} if sent else about
@@ -26,9 +26,9 @@ def request_fields(about: dict[str, Any], body: Any, content_type: str | None) -
 
 
 def whole_body(data: bytes, sort: str, content_type: str | None) -> Any:
-    """Return an answer as it is told: JSON as its value, else text, else bytes; None if there was nothing.
+    """Return a response body as it is recorded: JSON as its value, else text, else bytes; None if empty.
 
-    A text that is told is the very text, so one that is JSON by chance, or quoted, is not read as such.
+    Text is recorded verbatim, so text that happens to be JSON, or is quoted, is not parsed.
     """
     is_other = sort == HTTP and content_type is not None and "json" not in content_type.lower()
     found = None if is_other else as_json(data)
@@ -57,7 +57,7 @@ def answer_fields(
 
 
 def _spent(sort: str, body: Any) -> dict[str, Any]:
-    """Return the model and the tokens an answer of a model API tells of."""
+    """Return the model and the tokens that a response of a model API reports."""
     if sort == HTTP or not isinstance(body, dict):
         return {}
     found = {"model": model_of(body), "usage": used(body)}

@@ -1,6 +1,6 @@
-"""Bodies of a conversation, sent again with every turn: of one that goes on only what is new is parsed.
+"""Request bodies of a conversation, sent again with every turn: only the new messages are parsed.
 
-The messages that were there before are the same objects again, so nobody may change them.
+The earlier messages are the same objects again, so nobody may change them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SMALL, _LARGE = 8_192, 4 << 20
-"""Bytes of a body between which it is worth the memory to remember it."""
+"""Sizes of a body in bytes, smallest and largest, that are worth remembering."""
 _MOST = 4
-"""Conversations at a time; those of a server with many take the long way."""
+"""Conversations remembered at a time; a server with more parses whole bodies."""
 
 _latest: tuple[_Sent, ...] = ()
 """The latest first; replaced as a whole, so that threads need no lock."""
 
 
 def parsed(data: bytes | None) -> Any:
-    """Return what ``as_json`` returns, with less work where a body goes on with one of the latest."""
+    """Return what ``as_json`` returns, with less work where a body continues one of the latest."""
     global _latest
     if data is None or not _SMALL <= len(data) <= _LARGE or data[:2] != b'{"':
         return as_json(data)
@@ -52,7 +52,7 @@ class _Sent:
         self._is_odd = False
 
     def further(self, data: bytes) -> _Sent | None:
-        """Return the body that these bytes are, if its conversation goes on with this one."""
+        """Return the body that these bytes are, if its conversation continues this one."""
         if self._is_odd or data[:_SMALL] != self._data[:_SMALL]:
             return None
         if self._place is None:
@@ -65,7 +65,7 @@ class _Sent:
             return None
         text = data[len(before) :].decode("utf-8")
         new, end = _elements(text, 0)
-        if f'"{key}"' in text[end:]:  # said twice, or deeper down: let the parser tell
+        if f'"{key}"' in text[end:]:  # twice, or deeper down: leave it to the parser
             return None
         whole = as_json(head + text[end:].encode("utf-8"))
         if type(whole) is not dict or whole.get(key) != []:

@@ -1,7 +1,7 @@
 """One call, one record: a request that a seam has handed on is not recorded again by the libraries below it.
 
-It is known again by its method and its body. Another request made meanwhile is another call: by a signal
-handler, by a gateway that runs in this process, by a task that was begun inside and goes on.
+It is recognised by its method and its body. Another request made meanwhile is another call: by a signal
+handler, by a gateway that runs in this process, by a task that was started inside.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _carried: ContextVar[bool] = ContextVar("reenact_carried", default=False)
 
 
 carriers: list[str] = []
-"""URLs at which transports are at work whose traffic is told by what it carries."""
+"""URLs of transports whose traffic is recorded by what it carries, not as HTTP."""
 
 
 class Carried:
-    """Around what such a transport does by itself, and the tasks that it begins there."""
+    """Around what such a transport does by itself, and the tasks that it starts there."""
 
     def __enter__(self) -> None:
         self._token = _carried.set(True)
@@ -46,7 +46,7 @@ class HandedOn:
         self.exchange: Exchange | None = exchange
         """None once the library has returned."""
         self.reads_body = False
-        """True if it is this seam that reads the body along."""
+        """True if this seam records the request body."""
         self._calls_agent = False
         self._outer = current()
 
@@ -61,7 +61,7 @@ class HandedOn:
 
 
 class AgentsOwn:
-    """Around code of the agent that a library calls, to make a body: what it sends is none of that call's."""
+    """Around code of the agent that a library calls to make a body: its requests are calls of their own."""
 
     def __init__(self) -> None:
         self._within = current()
@@ -76,7 +76,7 @@ class AgentsOwn:
 
 
 def current() -> HandedOn | None:
-    """Return the innermost call that a library has in its hands here."""
+    """Return the innermost call that a library is working on here."""
     found = _latest.get()
     while found is not None and found.exchange is None:
         found = found._outer
@@ -84,7 +84,7 @@ def current() -> HandedOn | None:
 
 
 def is_further_down(method: str, body: bytes | None) -> bool:
-    """True if this request is the one that was handed on; of a body made while it is sent nobody can say."""
+    """True if this is the request that was handed on; a body made while it is sent counts as the same."""
     found = current()
     if found is None or found.exchange is None or found.exchange.method != method.upper():
         return False

@@ -1,6 +1,7 @@
-"""A request's body as it was sent: told in the request's event if it was there before, else with the answer.
+"""A request's body as it was sent: in the request's event if it was known before, else with the response.
 
-A body may be made while it is sent: a file, a generator, a form with uploads. It is read along, never ahead.
+A body may be made while it is sent: a file, a generator, a form with uploads. It is read as it is
+sent, never ahead.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Sent:
-    """What has passed of one body; ``restart`` where it is sent again."""
+    """The part of one body that was sent so far; ``restart`` if it is sent again."""
 
     _type: str | None = None
 
@@ -23,7 +24,7 @@ class Sent:
         self.restart(content_type)
 
     def restart(self, content_type: str | None = None) -> None:
-        """Forget what has passed: the body is sent from the beginning, by one who may know what it is."""
+        """Forget what was sent: the body is sent again from the beginning, maybe with its type known now."""
         self._type = content_type or self._type
         boundary = boundary_of(self._type)
         self._parts = Parts(boundary) if boundary else None
@@ -41,14 +42,14 @@ class Sent:
                 except ValueError:
                     self._parts = None
         except Exception as exc:
-            guard.swallow("read a body along", exc)
+            guard.swallow("record a request body", exc)
 
     def all(self) -> None:
-        """The last byte has passed."""
+        """Note that the last byte was sent."""
         self._is_whole = True
 
     def described(self) -> dict[str, Any] | None:
-        """Return what stands for the body in an event, None if there was none."""
+        """Return the fields that stand for the body in an event, None if it was empty."""
         if not self._whole.size:
             return None
         kind = (self._type or "").partition(";")[0].strip()
@@ -65,7 +66,7 @@ class Sent:
 
 
 def described_body(data: bytes, content_type: str | None) -> dict[str, Any] | None:
-    """Return what stands for a body that is no JSON and was there before it was sent."""
+    """Return the fields that stand for a body that is not JSON and was known before it was sent."""
     sent = Sent(content_type)
     sent.add(data)
     sent.all()

@@ -1,4 +1,4 @@
-"""What has come of an answer: its bytes with their times, and on disk while it is still coming."""
+"""A response body as it arrives: its bytes with their times, on disk while it is still arriving."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 MAX_HELD = 32 << 20
-"""Bytes of one answer kept in memory; of a longer one the rest is not recorded, which is said."""
+"""Bytes of one response kept in memory; the rest of a longer one is not recorded, and reported as missing."""
 MAX_PIECES = 100_000
-"""Pieces whose times are kept; what comes after them counts as the last one's."""
+"""Pieces whose times are kept; later ones get the time of the last."""
 
 
 class Arrived:
-    """The pieces of one answer, content encoding taken off."""
+    """The pieces of one response, content encoding taken off."""
 
     def __init__(self) -> None:
         self.inflate: Callable[[bytes], bytes] | None = None
@@ -35,7 +35,7 @@ class Arrived:
         self.decoded = False
         """True if there was one."""
         self.is_sealed = False
-        """True if there is one that nobody here can take off: no rule can look inside, so nothing is kept."""
+        """True if there is one that we cannot take off: redaction cannot look inside, so nothing is kept."""
         self.spill: Spill | None = None
         self.missing = 0
         """Bytes that were not kept."""
@@ -70,7 +70,7 @@ class Arrived:
             self.spill.add(data)
 
     def forget_spill(self) -> None:
-        """The answer is recorded: nothing of it is needed on disk."""
+        """Remove the file: the response is recorded."""
         if self.spill is not None:
             self.spill.remove()
 
@@ -88,10 +88,10 @@ class Arrived:
         return bytes(self._data)
 
     def loss(self, problems: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the fields that say what was not kept, beside the problems there are."""
+        """Return the fields that report missing bytes, added to the other problems."""
         if not self.missing:
             return {}
-        problem = f"{self.missing} bytes more had come than are kept of one answer"
+        problem = f"{self.missing} bytes more arrived than are kept of one response"
         return {"problems": [problem, *problems], "lossy": True}
 
     def ms_until(self, offset: int | None, began: float) -> float | None:
@@ -139,9 +139,8 @@ def as_json(data: bytes | None) -> Any:
 #
 # The blob is zlib of a JSON line ``{"chunks": [[bytes, ms], …]}`` followed by the bytes. ``form`` says what
 # they are: ``exact``, ``decoded`` (a content encoding was taken off) or ``rebuilt`` (secrets were replaced;
-# the pieces are then not told). A stream whose answer holds a secret is not kept: it comes a few letters at
-# a
-# time, which no rule can see in the bytes.
+# the pieces are then not listed). A stream whose response holds a secret is not kept: it arrives a few
+# letters at a time, which no rule can see in the bytes.
 
 
 def store(texts: Texts, data: bytes, body: Any, chunks: str, *, decoded: bool) -> dict[str, Any] | None:
@@ -179,33 +178,33 @@ def cleaned_bytes(data: bytes, redactor: Redactor) -> bytes:
     return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")
 
 
-# What a stream says, put together from its events: a secret said a few letters at a time is seen in it.
+# The text of a stream, joined from its events: detects secrets that arrive split across stream chunks.
 #
-# Used by the spill, for every few pieces of a stream. A word waits until it is over and has been looked at;
-# with the first secret nothing more is let through.
+# Used by the spill, for every few pieces of a stream. A word waits until it is complete and checked; after
+# the first secret nothing more is written.
 
 _TEXT = re.compile(
     rb'"(?:t(?:ext|hinking|ranscript|ool_plan)|c(?:ontent|ode)|d(?:elta|iff)|arguments|partial_json|input'
     rb'|re(?:asoning(?:_content|_text)?|fusal|sponse))": ?"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 )
-"""Where the providers put what is said, as it stands in an event; names by their first letters, for speed."""
+"""Fields that hold text in the events of the providers; names by their first letters, for speed."""
 _PACKED = re.compile(rb'"bytes": ?"([A-Za-z0-9+/=]+)"')
 """Bedrock's invoke: an event inside an event, as base64."""
 _PLAIN = bytes(byte if byte < 128 else 32 for byte in range(256))
 """A letter beyond ASCII ends a word as a space does; so does a backslash: a line feed, a quote."""
 _BEFORE = 160
-"""Bytes before a word that may say what it is: a name, a URL it ends."""
+"""Bytes before a word that may show what it is: a name, a URL it ends."""
 _LONGEST_WORD = 4_096
 
 
 class StreamText:
-    """The text of one stream so far: its end, and the events that say a word which is not over."""
+    """The text of one stream so far: its end, and the events of a word that is not complete."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._text = b""
         self._word = 0
-        """Bytes of the word that is not over."""
+        """Bytes of the word that is not complete."""
         self._waiting = bytearray()
         self.holds_secret = False
 
@@ -243,7 +242,7 @@ class StreamText:
 
 
 def _begins(block: bytes, at: int) -> int:
-    """Return where the event begins that says what is said here."""
+    """Return where the event begins that holds the text at this place."""
     line = block.rfind(b"\n", 0, at) + 1
     return line or max(block.rfind(b'"}', 0, at), 0)
 
@@ -258,12 +257,11 @@ def _unpacked(packed: bytes) -> list[bytes]:
         return []
 
 
-# What has come of a stream so far, on disk: ``<stem>.blobs/<call>.part``, until the answer is recorded.
+# A stream so far, on disk: ``<stem>.blobs/<call>.part``, until the response is recorded.
 #
-# SIGKILL leaves it there, and the reader shows it. Redacted as it is written; up to 512 bytes are held
-# back,
-# so that a secret that arrives in two pieces of a line is seen whole, and the events of a word that is not
-# over, so that one is seen that is said a few letters at a time. With such a one the file ends.
+# SIGKILL leaves it there, and the reader shows it. Redacted as it is written. Up to 512 bytes are held back,
+# so that a secret that arrives in two pieces of a line is seen whole; so are the events of a word that is not
+# complete, for a secret that arrives a few letters at a time. The file ends before such a secret.
 
 LOOKED_AT, LONG, HELD_BACK = 512, 8_192, 256
 """Bytes that are looked at together; of an event too long to wait for its end; of such a one that wait."""
@@ -326,7 +324,7 @@ class Spill:
         """Append to the file, and to no other that has got its descriptor since."""
         fd = self._fd if self._is_ours() else os.open(self.path, _FLAGS)
         try:
-            if os.write(fd, data) < len(data):  # what came after it would stand at a wrong place
+            if os.write(fd, data) < len(data):  # later bytes would be at the wrong place
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             if fd != self._fd:
@@ -360,14 +358,14 @@ class Spill:
             os.close(fd)
 
     def __del__(self) -> None:
-        """An answer that nobody ended, after a fault of ours: the agent gets the descriptor back."""
+        """Give the descriptor back, if a fault of ours kept the response from being ended."""
         try:
             self.close()
         except Exception:  # half made, or the interpreter ends
             pass
 
     def remove(self) -> None:
-        """The answer is recorded: this is no longer needed."""
+        """Remove the file: the response is recorded."""
         try:
             self.close()
             os.unlink(self.path)

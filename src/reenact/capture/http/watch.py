@@ -1,4 +1,4 @@
-"""Who listens at the seams: which requests are calls to be recorded, in which run, and whether they leave."""
+"""Which requests are recorded, in which run, and whether they are sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Headers = Iterable[tuple[str, str]]
 
 hosts_seen: dict[str, int] = {}
-"""Every host a seam of this process saw, and how many calls to it were recorded: the proof of coverage."""
+"""Every host that a seam of this process saw, with the number of recorded calls: the proof of coverage."""
 
 
 def _count(hosts: dict[str, int], host: str, calls: int = 1) -> None:
@@ -37,19 +37,19 @@ class Watch:
         self.hosts = hosts
         """Further hosts that serve models."""
         self.everything = everything
-        """True to record traffic that is no model's, too."""
+        """True to record traffic that is not a model's, too."""
         self.unrecorded_hosts: dict[str, int] = {}
         """Calls that were not recorded, by host."""
         self.is_off = False
-        """True once nobody is to be told any more; seams that could not be taken out pass everything on."""
+        """True once nothing is recorded any more; seams that could not be removed pass everything on."""
 
     def begin(
         self, method: str, url: str, headers: Headers, body: bytes | None, *, lost: str | None = None
     ) -> Exchange | None:
-        """Record that a request is about to leave; None if it is not to be recorded.
+        """Record a request that is about to be sent; None if it is not to be recorded.
 
-        ``lost`` says why it could not leave where a recording has answered those before it. Never raises,
-        but for what ends a run that is re-enacted.
+        ``lost`` is the reason it cannot be sent where a recording has answered those before it. Never raises,
+        except for what ends a run that is re-enacted.
         """
         if self.is_off or recorded_once.is_further_down(method, body):
             return None

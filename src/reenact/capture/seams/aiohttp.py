@@ -1,8 +1,8 @@
-"""aiohttp: a session tells of each request; the reader of the answer's body tells of what it is fed.
+"""aiohttp: a session reports each request, the reader of the response body what it is fed.
 
-What arrives is taken where it arrives, how it ended where the agent reads it: that is the task the answer
-belongs to. The reader has no room for anything of ours, so its buffer carries it. Where the reader is not as
-it used to be, answers are recorded that are read whole.
+Bytes are taken where they arrive, the end where the agent reads it: that is the task the response belongs to.
+The reader has no room for attributes of ours, so its buffer carries them. If the reader of this version is
+not as expected, only responses that are read whole are recorded.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from ..http.watch import Watch
 
 
-# A body of aiohttp that is made while it is sent: a form, a file, a generator; told of by its writer.
+# A body of aiohttp that is made while it is sent: a form, a file, a generator; reported by its writer.
 #
-# The writer works in a task of its own, which inherits the context that says whose body it is.
+# The writer works in a task of its own, which inherits the context variable that names the exchange.
 
 _tapped: dict[type, type] = {}
 
 
 def patch_bodies(module: Any) -> Callable[[], None]:
-    """Have the bodies of all requests read along; returns what undoes it."""
+    """Record the bodies of all requests as they are sent; returns what undoes it."""
     owner = module.ClientRequest
     return replace(owner, {"write_bytes": _reading_along(owner.write_bytes)})
 
 
 def tap_bodies(session: Any) -> None:
-    """Have the bodies of one session's requests read along."""
+    """Record the bodies of one session's requests as they are sent."""
     kind = session._request_class
     if kind not in _tapped.values():
         made = _tapped.get(kind)
@@ -86,7 +86,7 @@ def _listen_to_body(writer: Any, sent: Sent, request: Any) -> None:
 
         writer._on_chunk_sent = on_chunk
     except Exception as exc:
-        guard.swallow("read a body along", exc)
+        guard.swallow("record a request body", exc)
 
 
 _GENAI = "google.genai._api_client"
@@ -95,7 +95,7 @@ _readers: dict[type, type] = {}
 
 
 def kinds() -> tuple[type, ...]:
-    """Return the classes that can be tapped, of the modules there are."""
+    """Return the classes that can be tapped, of the modules that are loaded."""
     aiohttp = sys.modules.get("aiohttp")
     return () if aiohttp is None else (aiohttp.ClientSession, *holders())
 
@@ -160,14 +160,14 @@ def _tapping(watch: Watch) -> Any:
 
 
 def _check(module: Any) -> None:
-    """Raise if a session does not ask as it used to."""
+    """Raise if a session does not make requests as expected."""
     need_called(module.ClientSession, "_request")
     need(module.ClientResponse, "read")
     need(module.ClientRequest, "write_bytes")
 
 
 def shortfall(module: Any) -> str:
-    """Say what of the answers is not recorded with this aiohttp, "" if nothing is."""
+    """Return what of the responses is not recorded with this aiohttp, "" if everything is."""
     try:
         need_held(module.StreamReader, *_READER)
     except (AttributeError, LibraryChanged) as exc:

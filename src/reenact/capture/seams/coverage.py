@@ -1,6 +1,6 @@
-"""What the seams could not see, noticed beside them: the proof that a recording is whole.
+"""What the seams did not see: the proof that a recording is complete.
 
-An audit hook notes hosts and child processes; what they mean is judged when a run ends.
+An audit hook notes hosts and child processes; they are judged when a run ends.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ _NOTED: dict[str, Callable[..., None]] = {
 
 
 def unseen(seams: Seams) -> list[dict[str, Any]]:
-    """Return what was not seen in this process, each with ``what``: ``host process sdk seam``."""
+    """Return what was not recorded in this process, each with ``what``: ``host process sdk seam``."""
     watch: Any = sys.modules.get("reenact.capture.http.watch")
     hosts_seen: dict[str, int] = watch.hosts_seen if watch is not None else {}
     found: list[dict[str, Any]] = [

@@ -1,8 +1,8 @@
 """http.client of the standard library, and urllib3 upon it: urllib, requests and botocore too.
 
-A connection tells us of a request before it sends it; the response it then makes for itself is given a
-file that we read along with. So every attempt is seen, and the bytes as they came over the wire. Requests put
-together by hand, and bodies made while they are sent, are told of by ``endheaders`` and ``send``.
+A connection reports a request before it sends it; the response it then makes reads from a file that reports
+its bytes. So every attempt is seen, and the bytes as they came over the wire. Requests put together by hand,
+and bodies made while they are sent, are reported by ``endheaders`` and ``send``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _connecting(watch: Watch) -> Any:
 
 
 def _check(owner: type) -> None:
-    """Raise if a connection does not make its responses as it used to."""
+    """Raise if a connection does not make its responses as expected."""
     need(owner, "request", "endheaders", "send", "default_port")
     need_called(owner, "response_class")
     _checked.add(owner)
@@ -103,9 +103,9 @@ _in_pool: ContextVar[PoolRequest | None] = ContextVar("reenact_asked", default=N
 
 
 class PoolRequest:
-    """A request of a pool of urllib3, which may make a connection before it makes the request of it.
+    """A request of a pool of urllib3, which may connect before it makes the request.
 
-    A call that gets no further than that is recorded, too.
+    A failed TLS handshake still counts as a call.
     """
 
     def __init__(self, pool: Any, method: Any, url: Any, args: Any, kwargs: Any) -> None:
@@ -182,7 +182,9 @@ def _request(
         if exchange is None:
             raise
         if isinstance(exc, BrokenPipeError) and _is_of_urllib3(type(connection)):
-            _await_answer(connection, exchange)  # it asks for what the server has said before it hung up
+            _await_answer(
+                connection, exchange
+            )  # it reads the response that the server sent before it hung up
         else:
             exchange.end(how_raised(exc), exc)
         raise
@@ -196,7 +198,7 @@ def _request(
 
 
 def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, kwargs: Any) -> Any:
-    """The head of a request leaves: one of ``request``, or of somebody who puts it together by hand."""
+    """Send the head of a request: one of ``request``, or one that is put together by hand."""
     out = outgoing(connection)
     by_hand = out is None or out.has_head  # what is left of a request that was given up
     try:
@@ -274,10 +276,10 @@ def _address(connection: Any, url: str) -> str:
 
 
 def _await_answer(connection: Any, exchange: Exchange) -> None:
-    """Have the next response that the connection makes listened to, that one and no other."""
+    """Listen to the next response that the connection makes, and to no other."""
     try:
         before = connection.response_class
-        if isinstance(before, _NextResponse):  # the answer before this one was never asked for
+        if isinstance(before, _NextResponse):  # the response before this one was never read
             before.exchange.end(CLOSED)
             before = before.make
         connection.response_class = _NextResponse(connection, before, exchange)

@@ -1,8 +1,8 @@
 """What goes out through a connection of http.client: bodies made while they are sent, and requests put
 together by hand with ``putrequest``, ``putheader``, ``endheaders`` and ``send``.
 
-Nothing is read ahead: what ``send`` is given is told of as it goes. A request by hand is recorded when its
-head leaves; if its body follows in one piece, just before that, and with it.
+Nothing is read ahead: the bytes that ``send`` gets are reported as they are sent. A request by hand
+is recorded when its head is sent; if its body follows in one piece, just before that, and with it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Outgoing:
         self.exchange = exchange
         self.is_by_hand = begin is not None
         self.is_busy = False
-        """True within ``send``, which may connect first and send what a proxy wants to hear."""
+        """True within ``send``, which may connect first and send a request to a proxy."""
         self._begin = begin
         self._head: tuple[str, str, list[tuple[str, str]]] = "", "", []
         self._body: Transfer | None = None
@@ -116,7 +116,7 @@ class Outgoing:
         return self._body is not None and not self._body.is_over and not self._body.to_the_end
 
     def take_head(self, lines: list[bytes]) -> None:
-        """Take in what the head says, its first line too."""
+        """Take in the head: request line and headers."""
         method, target = [*lines[0].decode("latin-1").split(" "), ""][:2]
         fields = [line.decode("latin-1").partition(":") for line in lines[1:]]
         headers = [(name.strip(), value.strip()) for name, _, value in fields]
@@ -133,7 +133,7 @@ class Outgoing:
             self._begin = None
 
     def failed(self, how: str, exc: BaseException) -> None:
-        """The request could not be sent. One that the server hung up on may have been answered even so."""
+        """Record that the request could not be sent; a server that hung up may have answered before."""
         if self.exchange is None:
             return
         if isinstance(exc, BrokenPipeError):
@@ -142,7 +142,7 @@ class Outgoing:
             self.exchange.end(how, exc)
 
     def passing(self, data: Any) -> Any:
-        """Return what ``send`` is to send in place of what it was given: the same, or the same read along."""
+        """Return what ``send`` sends in place of ``data``: the same, or a wrapper that reports its bytes."""
         if not self.has_head:
             return data
         if not self._head_is_out:
@@ -160,7 +160,7 @@ class Outgoing:
         return _each(data, self.add) if hasattr(data, "__iter__") else data
 
     def add(self, data: Any) -> None:
-        """Tell of bytes of the body, framing and all."""
+        """Report bytes of the body, framing and all."""
         try:
             sent = self.exchange.sent if self.exchange is not None else None
             if sent is not None and self._body is not None:
@@ -169,7 +169,7 @@ class Outgoing:
                 if self._body.is_over:
                     sent.all()
         except Exception as exc:
-            guard.swallow("read a body along", exc)
+            guard.swallow("record a request body", exc)
 
 
 def as_bytes(data: Any) -> bytes | None:
@@ -187,7 +187,7 @@ def outgoing(connection: Any) -> Outgoing | None:
 
 
 def put(connection: Any, out: Outgoing | None) -> None:
-    """Say which request is going out."""
+    """Set which request is going out."""
     if out is not None:
         vars(connection)[_OUT] = out
     else:
@@ -195,7 +195,7 @@ def put(connection: Any, out: Outgoing | None) -> None:
 
 
 def send(connection: Any, original: Any, data: Any) -> Any:
-    """Do what ``send`` does, and tell of it."""
+    """Do what ``send`` does, and report it."""
     out = outgoing(connection)
     if out is None or out.is_busy:
         return original(connection, data)
@@ -204,7 +204,7 @@ def send(connection: Any, original: Any, data: Any) -> Any:
         try:
             passed = out.passing(data)
         except Exception as exc:
-            guard.swallow("read a body along", exc)
+            guard.swallow("record a request body", exc)
             passed = data
         return original(connection, passed)
     except BaseException as exc:
@@ -216,7 +216,7 @@ def send(connection: Any, original: Any, data: Any) -> Any:
 
 
 class _Along:
-    """A file that tells of what is read from it."""
+    """A file that reports what is read from it."""
 
     def __init__(self, file: Any, on_read: Callable[[Any], None]) -> None:
         self._file = file
@@ -229,7 +229,7 @@ class _Along:
 
 
 class _TextAlong(_Along, io.TextIOBase):
-    """One of text, which http.client encodes."""
+    """A text file, which http.client encodes."""
 
 
 def _each(pieces: Any, on_read: Callable[[Any], None]) -> Iterator[Any]:
@@ -238,14 +238,14 @@ def _each(pieces: Any, on_read: Callable[[Any], None]) -> Iterator[Any]:
         yield piece
 
 
-# The file a response of http.client reads from, passed through: each byte it hands out is told of.
+# The file a response of http.client reads from, passed through: each byte it hands out is reported.
 
 SMALL, ENOUGH = 64, 512
 """Pieces below the one are put together up to the other, or to the end of a line."""
 
 
 class ReadAlong:
-    """A binary file that reads from another and tells an exchange of what it read."""
+    """A binary file that reads from another and reports to an exchange what it read."""
 
     def __init__(self, file: Any, exchange: Exchange, body: Transfer) -> None:
         self._file = file
@@ -312,7 +312,7 @@ class ReadAlong:
                 data = b""
             self._pass_on(data)
         except Exception as exc:
-            guard.swallow("read along", exc)
+            guard.swallow("record a response body", exc)
 
     def _pass_on(self, data: bytes) -> None:
         if self._few:

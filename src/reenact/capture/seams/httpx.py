@@ -1,7 +1,7 @@
 """httpx and httpx2, which are alike: a transport around the client's own.
 
-``tap`` changes one client (``tap.wrap``), ``patch`` all of a module's (``install``). A version that is not
-as these expect it is listened to at ``send``.
+``tap`` changes one client (``tap.wrap``), ``patch`` all of a module's (``install``). In a version whose
+transports are not as expected, ``send`` is wrapped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..http.watch import Watch
 
 
-# What a request of httpx or httpx2 says, and its answer's bytes passed on as they come.
+# The fields of a request of httpx or httpx2, and the bytes of its response passed on as they arrive.
 #
 # The classes are made per module, because each insists on its own base classes.
 
@@ -43,7 +43,7 @@ def begin(watch: Watch, request: Any) -> Exchange | None:
 
 
 def _items(headers: Any) -> list[tuple[str, str]]:
-    """Return headers as text; their own ``multi_items`` asks for the encoding with each of them."""
+    """Return headers as text; their own ``multi_items`` looks the encoding up for each of them."""
     encoding = headers.encoding
     return [(name.decode(encoding), value.decode(encoding)) for name, value in headers.raw]
 
@@ -63,7 +63,7 @@ def answered(exchange: Exchange, response: Any, tee: type) -> None:
 
 
 def _content(response: Any) -> bytes | None:
-    """Return what a transport that asks no server has made of bytes: nobody will read its stream."""
+    """Return the body of a response that a transport made without a server: nobody reads its stream."""
     if not response.is_closed:
         return None
     try:
@@ -114,7 +114,7 @@ def make_async_tee(module: Any) -> type:
 
 
 class _Pieces:
-    """Passes each piece on at once and tells the exchange of it; for either kind of stream."""
+    """Passes each piece on at once and reports it to the exchange; for either kind of stream."""
 
     def __init__(self, pieces: Any, exchange: Exchange) -> None:
         self._pieces = pieces
@@ -145,16 +145,15 @@ class _Pieces:
         return piece
 
 
-# A body of httpx that is made while it is sent: read along, piece by piece, as the transport asks for it.
+# A body of httpx that is made while it is sent: recorded piece by piece, as the transport reads it.
 #
-# In the request's place only while the transport has it, so that a redirect or a retry finds the agent's
-# own.
+# In the request only while the transport works on it, so that a redirect or a retry finds the agent's own.
 
 _body_classes: dict[tuple[str, bool, bool], type] = {}
 
 
 def listen(module: Any, request: Any, sent: Sent | None) -> Any:
-    """Have a request's body read along; returns what ``let_go`` takes."""
+    """Record a request's body as it is sent; returns what ``let_go`` takes."""
     try:
         stream = request.stream
         kinds = [isinstance(stream, kind) for kind in (module.SyncByteStream, module.AsyncByteStream)]
@@ -164,7 +163,7 @@ def listen(module: Any, request: Any, sent: Sent | None) -> Any:
         request.stream = made(stream, sent)
         return stream
     except Exception as exc:
-        guard.swallow("read a body along", exc)
+        guard.swallow("record a request body", exc)
         return None
 
 
@@ -249,9 +248,9 @@ class _BodyPieces:
         return piece
 
 
-# httpx and httpx2 by their public door, ``send``: for a version whose inside is not as it used to be.
+# httpx and httpx2 at their public method ``send``: for a version whose transports are not as expected.
 #
-# A redirect and what follows it are one call then, as they are for whoever called ``send``.
+# A redirect and the request that follows it are one call then, as they are for the caller of ``send``.
 
 
 def patch_send(module: Any, watch: Watch) -> Callable[[], None]:
@@ -340,13 +339,13 @@ def is_tapped(transport: object) -> bool:
 
 
 def kinds() -> tuple[type, ...]:
-    """Return the classes that can be tapped, of the modules there are."""
+    """Return the classes that can be tapped, of the modules that are loaded."""
     modules = [sys.modules[name] for name in MODULES if name in sys.modules]
     return tuple(kind for module in modules for kind in (module.Client, module.AsyncClient))
 
 
 def tap(client: Any, watch: Watch) -> None:
-    """Tap the transports inside one client; wrapped again, by another tap perhaps, the last one holds."""
+    """Tap the transports inside one client; if it is tapped again, the last tap counts."""
     module = next(each for each in map(sys.modules.get, MODULES) if each is not None and _is_of(each, client))
     places = _places(client)
     if not places or not is_known(module):
@@ -394,7 +393,7 @@ def is_known(module: Any) -> bool:
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
-    """Listen to every client of a module, those that exist too; returns what undoes it."""
+    """Listen to every client of a module, also those that exist already; returns what undoes it."""
     if not is_known(module):
         return patch_send(module, watch)
     undo = [

@@ -1,7 +1,7 @@
-"""``reenact.install()``: every call of this process is recorded, with no change where it is made.
+"""``reenact.install()``: record every call of this process, without a change to its code.
 
-Used by hand, and by every process below ``reenact run``. Waiting for a library costs a finder; what records
-is loaded with the first of them.
+Used by hand, and by every process below ``reenact run``. Waiting for a library costs an import finder; the
+modules that record are loaded with the first library.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ HOSTS_VARIABLE, HTTP_VARIABLE = "REENACT_HOSTS", "REENACT_HTTP"
 MODELS, ALL = "models", "all"
 
 seams: Seams | None = None
-"""What listens in this process, None before ``install()``."""
+"""The seams of this process, None before ``install()``."""
 
 
 launch_variables: dict[str, str] = {}
-"""What ``reenact run`` has told this process; the agent may have emptied its environment since."""
+"""Variables that ``reenact run`` set for this process; the agent may have emptied its environment."""
 
 
 class Seams(Installed):
@@ -54,13 +54,13 @@ class Seams(Installed):
         super().patch(name, module)
 
     def report_failed(self, name: str, module: ModuleType) -> None:
-        """Say that a module is not listened to, unless ``reenact run`` will say it in the end."""
+        """Report that a module is not recorded, unless ``reenact run`` reports it at the end."""
         if not self.is_supervised:
             super().report_failed(name, module)
 
 
 def install(*, hosts: Iterable[str] = (), record_http: str = MODELS) -> None:
-    """Record every model call of this process from now on. Twice is fine; the first one's settings hold.
+    """Record every model call of this process from now on. Twice is fine; the first settings count.
 
     ``hosts`` are further hosts that serve models. ``record_http="all"`` records all other traffic, too.
     """
@@ -93,7 +93,7 @@ def uninstall() -> None:
 
 
 def swap(other: Seams | None) -> Seams | None:
-    """Have other seams in the place of those there are, which are returned: given back, they go on."""
+    """Put other seams in place of the current ones and return those; to restore them, swap them back."""
     global seams
     before = seams
     if before is not None:
@@ -106,7 +106,7 @@ def swap(other: Seams | None) -> Seams | None:
 
 
 def wait_for_libraries(bootstrap: str) -> None:
-    """Begin a process below ``reenact run``; called once, before anything of the agent is there."""
+    """Begin a process below ``reenact run``; called once, before the agent runs."""
     with import_lock:
         import atexit
 
@@ -127,7 +127,7 @@ def wait_for_libraries(bootstrap: str) -> None:
 
 
 def _hear_of_an_early_death() -> None:
-    """Have it recorded what a program died of, also where nothing else of it was."""
+    """Record the exception a program died of, also where nothing else of it was recorded."""
     before = sys.excepthook
 
     def died(kind: Any, exc: Any, tb: Any) -> None:
@@ -158,7 +158,7 @@ def _unseen() -> list[dict[str, object]]:
 
 
 def _say_what_was_unseen() -> None:
-    """A process that recorded nothing still says so if it should have."""
+    """Report from a process that recorded nothing although it should have."""
     try:
         if not _unseen():
             return

@@ -1,6 +1,6 @@
-"""The seams there are: which modules each listens to, and how; installed after the module is imported.
+"""The seams: which modules each listens to; installed after the module is imported.
 
-``install()`` patches what is imported already and waits for the rest; nothing is imported for our sake.
+``install()`` patches modules that are imported already and waits for the rest; it imports no library itself.
 ``REENACT_SEAMS=-aiohttp,-mcp`` leaves some out.
 """
 
@@ -42,7 +42,7 @@ SEAMS = {
     "starlette.applications": "starlette",
 }
 """Module -> the file of this folder that listens to it. Its ``patch(module, watch)`` returns the undo, or
-raises if the module is not as it used to be; its ``shortfall(module)``, if any, says what it misses."""
+raises if the module is not as expected; its ``shortfall(module)``, if any, returns what it misses."""
 
 
 class Installed:
@@ -52,7 +52,7 @@ class Installed:
         self.watch = watch
         self.undo: dict[str, Callable[[], None]] = {}
         self.failed: dict[str, str] = {}
-        """Modules that could not be listened to, wholly or at all, and why."""
+        """Modules that are not recorded, or not completely, and the reason."""
         self._waiting: AfterImport | None = None
 
     def install(self) -> None:
@@ -88,7 +88,7 @@ class Installed:
             self.report_failed(name, module)
 
     def report_failed(self, name: str, module: ModuleType) -> None:
-        """Say that a module is not listened to, or not wholly."""
+        """Report that a module is not recorded, or not completely."""
         called = f"{name} {getattr(module, '__version__', '')}".strip()
         guard.tell(
             f"seam:{name}",
@@ -128,13 +128,13 @@ def wanted_modules() -> list[str]:
 
 
 class AfterImport:
-    """A finder that finds nothing by itself: it sees a module come in, and patches it once it is there."""
+    """An import finder that finds nothing by itself: it patches a module once it is loaded."""
 
     def __init__(self, names: Sequence[str], patch: Callable[[str, ModuleType], None]) -> None:
         self._names = frozenset(names)
         self._patch = patch
         self._searched: set[tuple[str, int]] = set()
-        """What the finders after us are asked for just now, and in which thread."""
+        """Names that the finders after this one are searching for now, with the thread."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name not in self._names or (name, get_ident()) in self._searched:

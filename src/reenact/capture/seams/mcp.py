@@ -1,7 +1,7 @@
 """MCP client sessions: a ``tools/call`` is a tool call, whatever transport carries it.
 
-Other requests, the handshake, lists, resources, are recorded with what the server replied. The transports are
-listened to for which server a session talks to; where a recording answers for it, none is started.
+Other requests (handshake, lists, resources) are recorded with the server's reply. The transports report which
+server a session talks to; where a recording answers for it, none is started.
 """
 
 from __future__ import annotations
@@ -36,18 +36,17 @@ if TYPE_CHECKING:
             """Have the next such request sent to the real server."""
 
 
-# What an MCP session asks besides tools: the handshake, lists, resources, prompts.
+# Requests of an MCP session besides tool calls: the handshake, lists, resources, prompts.
 #
-# Each is one event with what the server said, so that a replay needs no server. One that says the same
-# again,
-# as a list of tools that is asked for at every turn, says so in a few words.
+# Each is one event with the server's reply, so that a replay needs no server. A reply that is the same as the
+# last, such as a list of tools at every turn, is recorded as ``same``.
 
 GREETINGS = ("initialize", "server/discover")
-"""What they say of the client differs from version to version, and makes no difference."""
+"""Their parameters describe the client, which differs from version to version; they are not compared."""
 _SHORT = 200
 _MOST = 500
 _last_replies: WeakKeyDictionary[Recorder, dict[tuple[str, ...], bytes]] = WeakKeyDictionary()
-"""The digest of what was last said, by writer, server, method and parameters."""
+"""The digest of the last reply, by writer, server, method and parameters."""
 
 
 class ServerRequest:
@@ -61,7 +60,7 @@ class ServerRequest:
         self._began = perf_counter()
 
     def ask_stand_in(self) -> None:
-        """Have the stand-in say what was said then, or ask the real server."""
+        """Have the stand-in find the recorded reply, if there is a stand-in."""
         if self._line.stand_in is not None:
             self._line.stand_in.ask(self._method, self._params, self._recorder)
 
@@ -70,7 +69,7 @@ class ServerRequest:
 
     def refused(self, exc: BaseException) -> None:
         error = getattr(exc, "error", None)
-        if hasattr(error, "code"):  # else it is not the server who said it
+        if hasattr(error, "code"):  # else it is not the server's
             self._record("refused", plain(error))
 
     def _record(self, name: str, reply: Any) -> None:
@@ -102,7 +101,7 @@ class ServerRequest:
 async def recorded_request(
     watch: Watch, session: Any, method: str | None, params: Any, ask: Callable[[], Awaitable[Any]]
 ) -> Any:
-    """Ask something that is no tool call, and record what is said."""
+    """Send a request that is not a tool call, and record the reply."""
     request = _server_request(watch, session, method, params)
     if request is None:
         return await ask()
@@ -131,11 +130,11 @@ def _carefully(record: Callable[[Any], None], reply: Any) -> None:
     try:
         record(reply)
     except Exception as exc:
-        guard.swallow("record what an MCP server said", exc)
+        guard.swallow("record the reply of an MCP server", exc)
 
 
 def let_through(session: Any, method: str, params: Any) -> None:
-    """Have a tool called of the real server, which is started for it."""
+    """Send a tool call to the real server, which is started for it."""
     line = line_of(session)
     if line is not None and line.stand_in is not None:
         line.stand_in.let_through(method, parameters(params))
@@ -149,7 +148,7 @@ def plain(value: Any) -> Any:
 
 
 def parameters(params: Any) -> Any:
-    """Return what a request asks, without what is about the request itself."""
+    """Return the parameters of a request without ``_meta``."""
     params_json = plain(params)
     return (
         {name: value for name, value in params_json.items() if name != "_meta"}
@@ -162,7 +161,7 @@ CALL = "tools/call"
 _, READ, WRITE, _ = EFFECTS
 
 _effects: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
-"""What the tools of a session do to the world, as far as its server has told."""
+"""Effects of the tools of a session, as far as its server has declared them."""
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
@@ -206,7 +205,7 @@ def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -
 
 
 def _discovering(original: Any, watch: Watch) -> Any:
-    """mcp 2 asks a server what it is by a request of its own kind."""
+    """mcp 2 discovers a server by a request of its own kind."""
 
     async def send_discover(self: Any, *args: Any, **kwargs: Any) -> Any:
         def ask() -> Any:
@@ -230,7 +229,7 @@ def _of_call(name: str, arguments: Any = None, *_: Any, **__: Any) -> tuple[str,
 
 
 def _other_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str | None, Any]:
-    """Return method and parameters of a request that is for no tool; no method if it is for one."""
+    """Return method and parameters of a request that calls no tool; None twice for a tool call."""
     request = _request(args, kwargs)
     method = getattr(request, "method", None)
     is_other = isinstance(method, str) and method != CALL
@@ -238,7 +237,7 @@ def _other_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str |
 
 
 def _let_through(session: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Have the real server called for a tool, if a recording stands in its place."""
+    """Let a tool call through to the real server, if a recording stands in for it."""
     request = _request(args, kwargs)
     if getattr(request, "method", None) == CALL:
         let_through(session, CALL, getattr(request, "params", None))
@@ -250,7 +249,7 @@ def _request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _remember(session: Any, result: Any) -> None:
-    """Keep what a list of tools says of their effects."""
+    """Keep the effects that a list of tools declares."""
     try:
         for tool in getattr(result, "tools", None) or ():
             effect = _effect(getattr(tool, "annotations", None))
@@ -261,7 +260,7 @@ def _remember(session: Any, result: Any) -> None:
 
 
 def _effect(annotations: Any) -> str | None:
-    """Return our word for a server's hints; None where they say nothing of what a tool does."""
+    """Return our word for a server's hints; None if there are none about the effect."""
     hints = [getattr(annotations, name, None) for name in ("readOnlyHint", "destructiveHint")]
     if annotations is not None and hints == [None, None]:  # mcp 2 spells them as Python does
         hints = [getattr(annotations, name, None) for name in ("read_only_hint", "destructive_hint")]
@@ -318,7 +317,7 @@ class _Call:
         self._tap.record_tool_result(self._name, error=exc, call=self._call)
 
     def ended(self, result: Any) -> None:
-        """Record a result; one that says of itself that it is an error is one."""
+        """Record a result; ``isError`` makes it an error."""
         try:
             plain = result.model_dump(by_alias=True, mode="json", exclude_none=True)
             error = None
@@ -332,8 +331,8 @@ class _Call:
 
 # Transports: which server a session talks to.
 #
-# A transport is a context manager of ``contextlib``, and who uses it may have its name already. So it is not
-# the name that is exchanged but what stands behind it.
+# A transport is a context manager of ``contextlib``, and its users may have imported it by name already. So
+# we replace the function inside it, not the name.
 
 _TRANSPORTS = (
     "stdio_client",
@@ -345,7 +344,7 @@ _TRANSPORTS = (
 
 
 class Line:
-    """A connection that is open: where it leads, and who answers in the server's place."""
+    """An open connection: its server, and who answers in place of the server."""
 
     def __init__(self, server: str, stand_in: StandIn | None = None) -> None:
         self.server = server
@@ -357,7 +356,7 @@ _lines: dict[int, Line] = {}
 
 
 def line_of(session: Any) -> Line | None:
-    """Return the connection of a session; None if it is none of ours, as to a server in this process."""
+    """Return the connection of a session; None if it is not known, as to a server in this process."""
     for owner in (session, getattr(session, "_dispatcher", None)):
         for value in vars(owner).values() if hasattr(owner, "__dict__") else ():
             if id(value) in _lines:
@@ -383,7 +382,7 @@ def _exchange(maker: Any, module: Any, watch: Watch) -> Callable[[], None]:
     behind: Any = getattr(maker, "__wrapped__", None)
     cell = next((each for each in maker.__closure__ or () if each.cell_contents is behind), None)
     if cell is None:
-        raise LibraryChanged(f"{maker.__name__} is no context manager of contextlib")
+        raise LibraryChanged(f"{maker.__name__} is not a context manager of contextlib")
 
     def opened(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -416,7 +415,7 @@ def _line(module: Any, watch: Watch, behind: Any, args: tuple[Any, ...], kwargs:
 
 
 def _address(target: Any) -> str | None:
-    """Return in one text how a server is reached."""
+    """Return the URL or the command line of a server."""
     if isinstance(target, str):
         return target
     command = getattr(target, "command", None)
@@ -429,7 +428,7 @@ def _address(target: Any) -> str | None:
 
 
 class _Carrier:
-    """A transport whose HTTP is not recorded apart: the requests of the session are."""
+    """A transport whose HTTP is not recorded separately: the requests of the session are."""
 
     def __init__(self, server: str, carrier: Any) -> None:
         self._server = server

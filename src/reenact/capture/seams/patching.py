@@ -1,4 +1,4 @@
-"""Methods of a class replaced by ours, and given back without taking away what another tool put on top."""
+"""Replace methods of a class or an object, and restore them without removing what another tool put on top."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def replace(owner: Any, methods: dict[str, Any]) -> Callable[[], None]:
 
 
 class Override:
-    """What stands in the object; called as the method, it calls ``tapped(owner, original, …)``."""
+    """The replacement in the object; called as the method, it calls ``tapped(owner, original, …)``."""
 
     def __init__(self, owner: Any, name: str, tapped: Callable[..., Any]) -> None:
         self._owner = ref(owner)
         self._before = vars(owner).get(name)
-        """What somebody else had put there already."""
+        """What another tool had put there before."""
         self._name = name
         self.tapped = tapped
 
@@ -65,7 +65,7 @@ class Override:
 
 
 def override(owner: Any, name: str, tapped: Callable[..., Any]) -> None:
-    """Have ``tapped(owner, original, …)`` called for one object's method; said again, the last one holds."""
+    """Call ``tapped(owner, original, …)`` in place of one object's method; the last call of this counts."""
     there = vars(owner).get(name)
     if isinstance(there, Override):
         there.tapped = tapped
@@ -82,13 +82,13 @@ def restore(owner: Any, name: str) -> bool:
     return True
 
 
-# Is a library still as its seam expects it? Asked once, when the seam is put in.
+# Is a library as its seam expects it? Checked once, when the seam is installed.
 #
-# What is not there raises ``LibraryChanged``: the seam then takes another door, or is left out and told of.
+# A missing part raises ``LibraryChanged``: the seam then uses another method, or is left out and reported.
 
 
 class LibraryChanged(Exception):
-    """A library is not as it used to be."""
+    """A library is not as its seam expects it."""
 
 
 def need(owner: Any, *names: str) -> None:
@@ -105,11 +105,11 @@ def need_held(owner: type, *names: str) -> None:
 
 
 def need_called(owner: type, name: str) -> None:
-    """Raise unless a method of the class asks for this one: else what stands in for it is never called."""
+    """Raise unless a method of the class uses this one: else its replacement is never called."""
     need(owner, name)
     members = [member for kind in owner.__mro__ for member in vars(kind).values()]
     if not any(name in getattr(_code(member), "co_names", ()) for member in members):
-        raise LibraryChanged(f"{_name(owner)} does not ask for its {name}")
+        raise LibraryChanged(f"{_name(owner)} does not use its {name}")
 
 
 def need_arguments(owner: type, name: str, *arguments: str) -> None:
@@ -133,13 +133,12 @@ def _code(member: Any) -> Any:
 
 # vcrpy's stand-ins: while a cassette is used, ``http.client.HTTPConnection`` is a class of its own.
 #
-# A connection of that class has a real one inside, which sends what the cassette has no answer to. It is
-# that
-# one that we listen to: what is played from a cassette goes nowhere.
+# A connection of that class has a real one inside, which sends the requests that the cassette does not
+# answer. That one is recorded: what is played from a cassette is never sent.
 
 
 def genuine(kind: Any) -> Any:
-    """Return the class that a stand-in stands for; any other class as it is."""
+    """Return the class behind a stand-in; any other class as it is."""
     return getattr(kind, "_baseclass", kind)
 
 

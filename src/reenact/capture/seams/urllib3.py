@@ -53,12 +53,12 @@ def _urlopen(pool: Any, original: Any, method: Any, url: Any, *args: Any, **kwar
 
 
 def kinds() -> tuple[type, ...]:
-    """Return the classes that can be tapped, of the modules there are."""
+    """Return the classes that can be tapped, of the modules that are loaded."""
     return tuple(kind for kind, _ in _makers())
 
 
 def tap(held: Any, watch: Watch) -> None:
-    """Listen to one of them; raises if it is not as it used to be."""
+    """Listen to one of them; raises if it is not as expected."""
     for kind, method in _makers():
         if isinstance(held, kind):
             if method:
@@ -71,7 +71,7 @@ def tap(held: Any, watch: Watch) -> None:
 
 
 def untap(held: Any) -> None:
-    """Give it back as it was, with what it has handed out and still holds."""
+    """Restore it, and what it has handed out and still holds."""
     for kind, method in _makers():
         if isinstance(held, kind):
             if method:

@@ -1,8 +1,8 @@
 """websockets: a socket to a model's API carries a request in one message, its answer in many.
 
 As openai has it: ``response.create`` goes out, events come in up to the one that ends the response. In a
-realtime session the items sent before it are what is asked. What a socket to anything else carries is none
-of ours. ``patch`` listens to all sockets (``install``), ``tap`` to one (``tap.wrap``).
+realtime session the items sent before it are its input. Sockets to anything else are not recorded.
+``patch`` listens to all sockets (``install``), ``tap`` to one (``tap.wrap``).
 """
 
 from __future__ import annotations
@@ -44,16 +44,15 @@ if TYPE_CHECKING:
             """The agent has sent something that is not a request."""
 
 
-# What a socket's server says without being asked: a greeting, limits, what a session was changed to.
+# Messages that a server sends without a request: a greeting, limits, the settings of a session.
 #
-# Each is an event of its own, told at once and kept nowhere, with what the agent had sent by then: so it
-# can be
-# said again at the same place.
+# Each is an event of its own, with the number of messages that the agent had sent by then: so a replay can
+# send it again at the same place.
 
 MOST = 1_000
-"""Messages of one connection: a server that speaks by itself, as after silence in what it hears, goes on."""
+"""Recorded messages of one connection: a server may send them for as long as audio goes on."""
 _AUDIO = "input_audio_buffer.append"
-"""As many as time allows: nothing is told by their number."""
+"""Their number depends on time alone, so they are not counted."""
 _HERE = ("localhost", "127.0.0.1", "::1")
 _TRAFFIC = "_reenact_traffic"
 """Attribute of a connection."""
@@ -61,7 +60,7 @@ _numbers = count(1)
 
 
 class Traffic:
-    """What has passed on one connection."""
+    """Numbers of messages on one connection."""
 
     __slots__ = ("number", "recorded", "requests", "sent", "url")
 
@@ -69,15 +68,15 @@ class Traffic:
         self.requests = 0
         """Requests."""
         self.sent = 0
-        """Other messages, but for audio."""
+        """Other messages, except audio."""
         self.recorded = 0
         self.number: int | None = None
         self.url: str | None = None
-        """None if it is not to be told."""
+        """None if its messages are not recorded."""
 
 
 def traffic(connection: Any) -> Traffic:
-    """Return what has passed on a connection."""
+    """Return the numbers of messages on a connection."""
     found: Traffic = vars(connection).get(_TRAFFIC) or vars(connection).setdefault(_TRAFFIC, Traffic())
     return found
 
@@ -92,12 +91,12 @@ def note_sent(connection: Any, message: Any, *, is_request: bool) -> None:
 
 
 def is_audio(message: Any) -> bool:
-    """True for a piece of what is being listened to."""
+    """True for a piece of audio input."""
     return isinstance(message, str) and _AUDIO in message[:200]
 
 
 def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
-    """Record a message that nobody asked for. Never raises."""
+    """Record a message that no request caused. Never raises."""
     try:
         seen = traffic(connection)
         if seen.number is None:
@@ -115,13 +114,13 @@ def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
         seen.recorded += 1
         watch.recorder().emit(schema.SOCKET_MESSAGE, fields)
     except ValueError:
-        return  # no text, or none that is JSON: sound, for instance
+        return  # not text, or not JSON: audio, for instance
     except Exception as exc:
         guard.swallow("record a message", exc)
 
 
 def is_models(watch: Watch, url: Any) -> bool:
-    """True if what is asked over a socket would be recorded; another server of this machine is none of it."""
+    """True if requests over a socket to this URL are recorded; other servers of this machine do not count."""
     with import_lock:
         from ...wire.routes import route_of
 
@@ -134,8 +133,8 @@ ITEM = "conversation.item.create"
 LAST = frozenset({"response.completed", "response.failed", "response.incomplete", "response.done", "error"})
 MAX_ITEMS = 1_000
 _OPEN, _ITEMS, _WATCH = "_reenact_open", "_reenact_items", "_reenact_watch"
-"""Attributes of a connection: the exchanges that are not over, oldest first; what was said since the last
-one; who listens to this one connection."""
+"""Attributes of a connection: the open exchanges, oldest first; the items sent since the last one;
+who listens to this one connection."""
 OTHER_END = "_reenact_other_end"
 """Attribute of a connection that a recording answers: an ``OtherEnd``, in this process."""
 
@@ -150,7 +149,7 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
 
 
 def tap(connection: Any, watch: Watch) -> None:
-    """Listen to one connection; said again, the last one holds."""
+    """Listen to one connection; if it is tapped again, the last watch counts."""
     need(connection, "send", "recv", "close")
     vars(connection)[_WATCH] = watch
     is_async = ".asyncio." in type(connection).__module__
@@ -309,7 +308,7 @@ def _failed(connection: Any, exchange: Exchange | None, exc: BaseException) -> N
 
 
 def _broken(connection: Any, exc: BaseException, why: BaseException | None = None) -> None:
-    """The connection is gone; waiting in vain or being cancelled while waiting loses nothing."""
+    """End the open exchanges if the connection is gone; a timeout or a cancelled wait loses nothing."""
     if why is not None or type(exc).__name__.startswith("ConnectionClosed"):
         for exchange in vars(connection).pop(_OPEN, ()):
             exchange.raised(why or exc)
@@ -322,7 +321,7 @@ def _other_end(connection: Any) -> OtherEnd | None:
 
 
 def _lost(connection: Any, url: str, body: bytes) -> str | None:
-    """Return why a request cannot leave although a fork is live."""
+    """Return why a request cannot be sent although a fork is live."""
     other = _other_end(connection)
     return None if other is None else other.lost(url, body)
 
@@ -350,7 +349,7 @@ def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
 
 
 def _answer(connection: Any, exchange: Exchange | None, message: Any) -> None:
-    """Have a request answered by the recording, if its connection leads there."""
+    """Have the recording answer a message, if the connection leads there."""
     other = _other_end(connection)
     if other is None:
         return

@@ -1,4 +1,4 @@
-"""``tap.wrap(client)``: what carries a client's calls is listened to; the client stays the same object."""
+"""``tap.wrap(client)``: tap the transports that carry a client's calls; the client stays the same object."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from ..front.tap import Tap
 
 
-# Where an SDK's client keeps what carries its calls: a bounded walk through what it holds.
+# Where an SDK's client keeps its transport: a bounded walk through its attributes.
 #
-# Used by ``tap.wrap``. Every SDK has another name for it; all of them hold it somewhere near.
+# Every SDK has another name for it; all of them keep it within a few steps.
 
 MAX_OBJECTS, MAX_DEPTH = 2_000, 5
 _PLAIN = (str, bytes, int, float, bool, type(None), type)
 _MADE_LATER = ("_client", "_async_client")
-"""Properties that make a client, or fetch it from elsewhere, when they are first asked for."""
+"""Properties that make a client, or fetch it from elsewhere, on first access."""
 
 
 def carriers(client: Any, kinds: tuple[type, ...], holders: tuple[type, ...] = ()) -> list[Any]:
-    """Return what is of these kinds inside an SDK's client, a model of a framework, or an SDK's module.
+    """Return the objects of these kinds inside an SDK's client, a model of a framework, or an SDK's module.
 
     ``holders`` are kinds that may hold others.
     """
@@ -73,7 +73,7 @@ def _held_by(value: Any) -> Iterator[Any]:
 
 
 def _behind_slots_and_properties(value: Any) -> Iterator[Any]:
-    """Yield what is no plain attribute: slots, and clients behind a property."""
+    """Yield values that are not plain attributes: slots, and clients behind a property."""
     kinds = type(value).__mro__
     names = [name for kind in kinds for name in getattr(kind, "__slots__", ()) or ()]
     for name in (*names, *[each for each in _MADE_LATER if hasattr(type(value), each)]):
@@ -88,7 +88,7 @@ _LOOKED_FOR = "clients of httpx and httpx2, sessions of aiohttp, and connections
 
 
 def wrap(tap: Tap, client: Any) -> None:
-    """Tap what carries a client's calls. Never raises; a client without such a part is told of."""
+    """Tap what carries a client's calls. Never raises; reports a client in which nothing is found."""
     if os.environ.get("REENACT_OFF") == "1":
         return
     try:

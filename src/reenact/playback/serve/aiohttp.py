@@ -1,7 +1,7 @@
-"""Answers of a recording for aiohttp: a connection in memory, whose bytes aiohttp's own parser reads.
+"""Recorded responses for aiohttp: a connection in memory, whose bytes aiohttp's own parser reads.
 
 A session's connector hands it out in place of one of its own while a recorded request is under way. The
-answer is asked for once the whole request has been written.
+reply is looked up once the whole request has been written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 def changed(live: Live, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Return the arguments of a request that leaves in the place of another."""
+    """Return the arguments of the request that is sent in place of another."""
     if live.url is not None:
         args, kwargs = (args[0], live.url), {**kwargs, "params": None}
     if live.body is None:
@@ -47,7 +47,7 @@ def _pairs(headers: Any) -> list[tuple[str, str]]:
 
 
 async def carry_async(exchange: Exchange, send: Callable[[Any], Any], request: Any, session: Any) -> Any:
-    """Make a request, positional arguments and others, that the recording answers; or one that is sent."""
+    """Make a request ``(args, kwargs)`` that the recording answers; or send it, where it is live."""
     if exchange.live is not None:
         return await send(changed(exchange.live, *request))
     override(session.connector, "connect", _connect)
@@ -78,7 +78,7 @@ async def _connect(connector: Any, original: Any, request: Any, *args: Any, **kw
 
 
 class _InMemory(asyncio.Transport):
-    """A transport that takes in one request and has its answer read."""
+    """A transport that takes one request and delivers its reply."""
 
     def __init__(self, loop: Any, protocol: Any, exchange: Exchange, request: Any) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class _InMemory(asyncio.Transport):
             await self._give(await responder().reply_async(self._exchange))
         except asyncio.CancelledError:
             raise
-        except BaseException as exc:  # for who waits for the answer, not for this task
+        except BaseException as exc:  # for the task that waits for the response
             self._protocol.set_exception(exc)
 
     async def _give(self, reply: Reply) -> None:
@@ -160,7 +160,7 @@ class _InMemory(asyncio.Transport):
             self._protocol.set_exception(kind(text) if text else kind())
 
     def _break(self, error: Any) -> None:
-        """End the connection in the middle of an answer; a timeout is the session's own, and struck then."""
+        """End the connection in the middle of a response; a timeout is raised as the session raised it."""
         kind = named(error, sys.modules["aiohttp"], builtins)
         reader = getattr(self._protocol, "_payload", None)
         if kind is not None and issubclass(kind, TimeoutError) and reader is not None:

@@ -1,7 +1,7 @@
-"""Answers of a recording for http.client and urllib3: connections lead nowhere, responses are their own.
+"""Recorded responses for http.client and urllib3: connections lead nowhere, responses are their own.
 
-A connection gets a socket that swallows what is sent; the response it then makes for itself reads the
-recorded answer from it as bytes of HTTP. A call that no recording is asked for gets a real connection.
+A connection gets a socket that discards what is sent; the response that the library makes reads the recorded
+bytes of HTTP from it. A request that the recording does not answer gets a real connection.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Nowhere:
     def __init__(self, connection: Any) -> None:
         self._connection = ref(connection)
         self.out: Outgoing | None = None
-        """The request that is swallowed."""
+        """The request that is discarded."""
         self.reply: Reply | None = None
         """Its reply, where it is known before the answer is read."""
 
@@ -100,7 +100,7 @@ class Nowhere:
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
-    """Have no connection of a module made before it is known who answers; returns what undoes it."""
+    """Keep connections of a module closed until it is known who answers; returns what undoes it."""
     owners = [genuine(getattr(module, name)) for name in ("HTTPConnection", "HTTPSConnection")]
     undo = [
         replace(owner, {"connect": _connecting(vars(owner)["connect"])})
@@ -133,7 +133,7 @@ def _sink(connection: Any) -> None:
 def carry(
     exchange: Exchange | None, send: Callable[[Any], Any], request: Any, connection: Any, out: Outgoing | None
 ) -> Any:
-    """Have a request of ``HTTPConnection.request`` swallowed and its answer ready; or have it sent.
+    """Discard a request of ``HTTPConnection.request`` and get its reply ready; or send it, where it is live.
 
     ``request`` is its URL, its positional and its other arguments; None if its head is written by hand.
     """
@@ -152,7 +152,7 @@ def carry(
 
 
 def _lead(connection: Any, out: Outgoing | None, *, nowhere: bool) -> None:
-    """Have the next request of a connection swallowed, or sent as ever."""
+    """Have the next request of a connection discarded, or sent as usual."""
     is_sunk = isinstance(connection.sock, Nowhere)
     if nowhere:
         vars(connection).pop(_LIVE, None)
@@ -168,7 +168,7 @@ def _lead(connection: Any, out: Outgoing | None, *, nowhere: bool) -> None:
 
 
 def _lead_by_hand(connection: Any, exchange: Exchange | None, out: Outgoing | None) -> None:
-    """Have a request swallowed whose head is written already, or sent as ever."""
+    """Have a request discarded whose head is written already, or sent as usual."""
     if exchange is not None and exchange.live is not None:
         if exchange.live.body is not None or exchange.live.url is not None:
             raise Diverged("a request that is put together by hand cannot be changed")
@@ -178,7 +178,7 @@ def _lead_by_hand(connection: Any, exchange: Exchange | None, out: Outgoing | No
 
 
 def changed(live: Live, url: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
-    """Return the arguments of ``request`` with which another request leaves in the place of one."""
+    """Return the arguments of ``request`` for the request that is sent in place of another."""
     if live.url is not None:
         where = urlsplit(live.url)
         url = live.url if "://" in str(url)[:16] else urlunsplit(("", "", where.path, where.query, ""))
@@ -200,7 +200,7 @@ def _name(header: Any) -> str:
 
 
 def _ask(connection: Any, exchange: Exchange) -> None:
-    """The request has gone nowhere: get its answer, or raise what kept the connection from being made."""
+    """Get the reply to a discarded request, or raise the recorded error of its connection."""
     reply = _reply(exchange)
     if reply.then == RAISES and getattr(reply.error, "type", None) in _CONNECTING:
         raise _error(reply.error, connection)
@@ -214,7 +214,7 @@ def _reply(exchange: Exchange) -> Reply:
 
 
 class _Played(io.RawIOBase):
-    """The bytes of an answer, never more at once than came at once."""
+    """The bytes of a response, never more at once than arrived at once."""
 
     def __init__(self, coming: Iterator[bytes]) -> None:
         self._coming = coming
@@ -243,13 +243,13 @@ def _bytes_of(reply: Reply, method: str) -> Iterator[bytes]:
     if reply.then == ENDS:
         raise Diverged(THE_END)
     if reply.then == STAYS_OPEN:
-        raise TimeoutError("timed out")  # the agent read no further then
+        raise TimeoutError("timed out")  # the agent did not read on when it was recorded
     if reply.then == BREAKS and getattr(reply.error, "type", None) != "cut":
         raise _error(reply.error)
 
 
 def _error(error: Any, connection: Any = None) -> Exception:
-    """Return the exception that was raised then, as nearly as its name and text tell it."""
+    """Return the recorded exception, as nearly as its name and text describe it."""
     import http.client
     import ssl
 

@@ -1,4 +1,4 @@
-"""Answers of a recording as httpx and httpx2 have them from a server: genuine responses, made per module."""
+"""Recorded responses for httpx and httpx2: genuine response objects, made per module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _streams: dict[str, tuple[type, type]] = {}
 
 
 def changed(module: Any, live: Live, request: Any) -> Any:
-    """Return the request that leaves in the place of another."""
+    """Return the request that is sent in place of another."""
     if live.body is None and live.url is None:
         return request
     made, headers = {"stream": request.stream}, list(request.headers.raw)
@@ -58,7 +58,7 @@ async def carry_async(exchange: Exchange, send: Callable[[Any], Any], request: A
 
 
 def _response(module: Any, reply: Reply, request: Any, *, is_async: bool = False) -> Any:
-    """Return the response, or raise what the transport raised then."""
+    """Return the response, or raise the recorded exception of the transport."""
     if reply.then == RAISES:
         raise _error(module, reply, request)
     kinds = _streams.get(module.__name__)
@@ -70,7 +70,7 @@ def _response(module: Any, reply: Reply, request: Any, *, is_async: bool = False
 
 def _make_streams(module: Any) -> tuple[type, type]:
     class Stream(module.SyncByteStream):  # type: ignore[misc]
-        """The recorded bytes, cut as they came."""
+        """The recorded bytes, in the pieces in which they arrived."""
 
         def __init__(self, reply: Reply, request: Any) -> None:
             self._reply = reply
@@ -87,7 +87,7 @@ def _make_streams(module: Any) -> tuple[type, type]:
                 raise _error(module, self._reply, self._request)
 
     class AsyncStream(module.AsyncByteStream):  # type: ignore[misc]
-        """The same."""
+        """The recorded bytes for an ``AsyncClient``."""
 
         def __init__(self, reply: Reply, request: Any) -> None:
             self._reply = reply
@@ -100,7 +100,7 @@ def _make_streams(module: Any) -> tuple[type, type]:
             if self._reply.then == ENDS:
                 raise Diverged(THE_END)
             if self._reply.then == STAYS_OPEN:
-                await asyncio.Event().wait()  # the agent gave it up, and will again
+                await asyncio.Event().wait()  # the agent gave up here, and will again
             if self._reply.then == BREAKS:
                 raise _error(module, self._reply, self._request)
 

@@ -1,7 +1,7 @@
-"""A recording in the place of an MCP server: a connection with nobody behind it, until somebody is needed.
+"""A recording in place of an MCP server: a connection without a server, until the real one is needed.
 
-The session has seen to it what a request gets before it sends it. One that is for the real server has it
-started, told of the session as this one was, and connected through.
+The reply to a request is looked up before the session sends it. A request for the real server starts it,
+repeats the set-up of the session, and connects it through.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .replies import ServerReply, ServerRequest, responder
 from .tools import result_async
 
 _SETTING_UP = ("initialize", "logging/setLevel", "resources/subscribe", "notifications/initialized")
-"""What a server must have been told before it can take part in the middle of a session."""
+"""Messages that a server needs before it can join in the middle of a session."""
 _NOT_RECORDED, _GONE = -32601, -32000
-"""As JSON-RPC has it for a method that is not there, and MCP for a connection."""
+"""Codes of JSON-RPC for a missing method, and of MCP for a lost connection."""
 
 
 def connection(module: Any, server: str, real: Any, recorder: Any) -> tuple[Any, StandIn | None]:
@@ -53,11 +53,11 @@ class StandIn:
         self._real = real
         self._replies: dict[str, list[ServerReply | None]] = {}
         self._setup: list[Any] = []
-        """Messages that the real server is told first."""
+        """Messages that are sent to the real server first."""
         self._to_server: Any = None
         self._to_agent: Any = None
         self._greeted: dict[Any, Any] = {}
-        """Events of requests that are made for our sake, by their ids."""
+        """Events of set-up requests that we repeat, by their ids."""
         self._pending: dict[Any, Any] = {}
         """Requests that the real server has not answered yet."""
         self._fault = ""
@@ -74,7 +74,7 @@ class StandIn:
         self.expect(method, params, None)
 
     def expect(self, method: str, params: Any, reply: ServerReply | None) -> None:
-        """Say beforehand what a request gets; None if the real server is to be asked."""
+        """Set the reply to a request before it is sent; None if the real server is to answer."""
         self._replies.setdefault(_key(method, params), []).append(reply)
 
     @asynccontextmanager
@@ -104,7 +104,7 @@ class StandIn:
             if method in _SETTING_UP:
                 self._setup.append(wrapped)
             if getattr(message, "id", None) is None or method is None:
-                continue  # a notification, or an answer to a question that nobody asks now
+                continue  # a notification, or the response to a request of the server
             is_expected, reply = self._reply_to(message)
             if not is_expected or reply is not None:
                 await self._to_agent.send(_answer(wrapped, message.id, reply))
@@ -116,7 +116,7 @@ class StandIn:
             await self._ask(wrapped)
 
     async def _ask(self, wrapped: Any) -> None:
-        """Ask the real server; who waits for it when it goes is told so."""
+        """Send a message to the real server; if it is gone, answer with its fault."""
         number = getattr(_bare(wrapped), "id", None)
         if number is not None and hasattr(_bare(wrapped), "method"):
             self._pending[number] = wrapped
@@ -133,7 +133,7 @@ class StandIn:
         return (True, found.pop(0)) if found else (False, None)
 
     async def _go_live(self, *, task_status: Any) -> None:
-        """Open the real connection and pass on what comes, for as long as this one is there."""
+        """Open the real connection and pass its messages on, for as long as this one is open."""
         import anyio
 
         try:
@@ -152,7 +152,7 @@ class StandIn:
         await self._report_fault()
 
     async def _greet(self, write: Any) -> None:
-        """Tell the real server what this session has told, and wait until it has taken it."""
+        """Repeat the set-up of the session to the real server, and wait for its replies."""
         import anyio
 
         for wrapped in self._setup:
@@ -200,13 +200,13 @@ def _bare(wrapped: Any) -> Any:
 
 
 def _key(method: str, params: Any) -> str:
-    """Return what a request is known again by; what is about the request itself is no part of it."""
+    """Return the key of a request: its method and its parameters without ``_meta``."""
     request_params = {name: value for name, value in params.items() if name != "_meta"} if params else None
     return f"{method} {dumps(request_params) if request_params and method != 'initialize' else ''}"
 
 
 def _answer(wrapped: Any, number: Any, reply: ServerReply | None) -> Any:
-    """Return an answer in the same wrappers as the request."""
+    """Return a reply in the same wrappers as the request."""
     types = import_module("mcp.types")
     message_json: dict[str, Any] = {"jsonrpc": "2.0", "id": number}
     if reply is None:

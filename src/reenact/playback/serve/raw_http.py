@@ -1,4 +1,4 @@
-"""Answers of a recording as bytes of HTTP/1.1: for libraries that are to read them with their own parser."""
+"""Recorded responses as bytes of HTTP/1.1, for libraries that read them with their own parser."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _STREAMS = ("event-stream", "eventstream", "ndjson", "stream+json")
 _BODILESS = (204, 304)
 THE_END = "the recording ends in the middle of this answer"
 ABOUT_LENGTH = ("content-length", "transfer-encoding")
-"""Headers of a request that its body decides."""
+"""Headers of a request that depend on its body."""
 
 
 class Raw:
-    """A reply as a server would put it on the wire, its pieces cut as they came."""
+    """A reply as a server would send it, in the pieces in which it arrived."""
 
     def __init__(self, reply: Reply, method: str) -> None:
         self._reply = reply
@@ -43,7 +43,7 @@ class Raw:
         return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
 
     def _size(self) -> int:
-        """Return the length of a body; of one that was cut more than there is, how much nobody knows."""
+        """Return the length of a body; one byte more if it was cut, since its real length is unknown."""
         return sum(len(data) for data, _ in self._reply.pieces) + (self._reply.then != COMPLETE)
 
     def pieces(self) -> Iterator[tuple[bytes, float]]:
@@ -62,13 +62,13 @@ def _one_line(value: str) -> str:
 
 
 def text_of(error: Any) -> str:
-    """Return what a recorded exception said; of one that said nothing its kind is recorded."""
+    """Return the text of a recorded exception; empty if only its type was recorded."""
     text = "the connection ended" if error is None else str(error)
     return "" if text == getattr(error, "type", None) else text
 
 
 def os_error(text: str) -> OSError | None:
-    """Return the system's error that a recorded text tells of."""
+    """Return the ``OSError`` that a recorded text describes."""
     found = re.search(r"\[Errno (-?\d+)\] ([^\])'\"]*)", text) or re.search(
         r"\w+\((-?\d+), ['\"](.*?)['\"]\)", text
     )
@@ -79,7 +79,7 @@ def os_error(text: str) -> OSError | None:
 
 
 def named(error: Any, *places: Any) -> type[Exception] | None:
-    """Return the kind of exception that a recorded error was, if one of these modules has it."""
+    """Return the class of a recorded exception, if one of these modules has it."""
     name = getattr(error, "type", None) or ""
     for place in places:
         kind: Any = getattr(place, name, None)

@@ -1,4 +1,4 @@
-"""Recorded answers before they take the form of a library, and who gives them."""
+"""Recorded replies before they take the form of a library, and the responder that finds them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Responder(Protocol):
         """True if a socket that is opened now leads to the real server."""
 
     def unprompted(self, url: str, recorder: Any) -> list[Unprompted]:
-        """Return what the server says of itself over the next socket that is opened there."""
+        """Return the messages that the server sends without a request over the next socket to a URL."""
 
     def has_server(self, server: str, recorder: Any) -> bool:
         """True if an MCP server need not be there, since its answers are recorded."""
 
     def server_reply(self, request: ServerRequest) -> ServerReply | None:
-        """Return the reply of an MCP server to a request; None if the real one is to be asked."""
+        """Return the reply of an MCP server to a request; None if the real one is to answer."""
 
 
 def responder() -> Responder:
@@ -54,9 +54,9 @@ def responder() -> Responder:
 
 
 COMPLETE, BREAKS, STAYS_OPEN, RAISES, ENDS = "complete", "breaks", "stays-open", "raises", "ends"
-"""After its pieces an answer is over; or its connection breaks; or nothing more comes, because it was the
-agent that went no further; or there is no answer at all but an exception of the HTTP library; or the
-recording ends there, and with it the run."""
+"""What follows the pieces of a reply: it is complete; or its connection breaks; or nothing more arrives,
+because the agent stopped reading; or there is no response at all but an exception of the HTTP library; or
+the recording ends there, and with it the run."""
 
 
 class Reply:

@@ -1,6 +1,6 @@
-"""What runs in the place of a tool while a run is re-enacted: it asks the recording, and gives what it gave.
+"""What runs in place of a tool while a run is re-enacted: it returns or raises the recorded result.
 
-Of the same kind as the tool: a function, a coroutine, a generator. A tool that is to run is run.
+Of the same kind as the tool: a function, a coroutine, a generator. A live tool runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def standing_in(function: Callable[..., Any], call: ToolCall) -> Callable[..., Any]:
-    """Return what takes the place of a tool for one call."""
+    """Return the function that replaces a tool for one call."""
 
     def plain(*args: Any, **kwargs: Any) -> Any:
         reply = responder().tool(call)
@@ -61,14 +61,14 @@ def standing_in(function: Callable[..., Any], call: ToolCall) -> Callable[..., A
 
 
 def result(reply: ToolReply) -> Any:
-    """Return or raise what a tool returned or raised."""
+    """Return the recorded value, or raise the recorded exception."""
     if reply.error is not None:
         raise reply.error
     return reply.value
 
 
 async def result_async(reply: ToolReply) -> Any:
-    """Return the same; what the agent gave up then, it will give up again."""
+    """Return the recorded result; wait for ever where the agent gave up, as it will again."""
     if reply.is_given_up:
         await asyncio.Event().wait()
     return result(reply)

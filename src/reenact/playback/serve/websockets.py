@@ -1,7 +1,8 @@
-"""Answers of a recording for websockets: genuine connections, whose other end is in this process.
+"""Recorded responses for websockets: genuine connections, whose other end is in this process.
 
-``connect`` is given one end of a pair of sockets, so nothing leaves: no look-up, no TLS. At the other end is
-``Played``, which shakes hands and says what was said then; where a fork goes live, it connects for real.
+``connect`` gets one end of a pair of sockets, so nothing is sent: no look-up, no TLS. At the other end is
+``RecordedServer``, which does the handshake and sends the recorded messages; where a fork goes live, it
+connects to the real server.
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
 
 # The other end of a socket that a recording answers: in this process, until a fork goes live.
 #
-# It says what was said then, in answer to what is asked and unasked. A request that is to leave has the
-# real
-# server connected through: what the agent had sent before is sent first.
+# It sends the recorded replies, and the messages that the server sent without a request. For a request that
+# is live it connects the real server through, and first sends it what the agent had sent before.
 
 MAX_HELD = 10_000
 _ASK = b"response.create"
@@ -59,17 +59,17 @@ class RecordedServer:
         self._latest: threading.Thread | None = None
         self._sent = self._answered = 0
         self._verdicts: deque[bool] = deque()
-        """Of each request that is about to come: is it for the real server?"""
+        """Of each request that is about to arrive: True if it is for the real server."""
         self._parts: list[bytes] = []
         self._is_text = True
         self._held: list[str | bytes] = []
         """Other messages, for a server that is not there yet."""
         self._sent_types: Counter[str] = Counter()
-        """What was said unasked, by its type."""
+        """Number of messages sent without a request, by type."""
         self._is_live = is_live
         self._real: Any = None
         self.answers = 0
-        """Requests that were not asked of the real server."""
+        """Requests that the recording has answered."""
         self.fault: BaseException | None = None
         """Why there is no answer."""
         threading.Thread(target=self._listen, name="reenact-socket", daemon=True).start()
@@ -88,7 +88,7 @@ class RecordedServer:
         return None
 
     def expect(self, exchange: Exchange) -> None:
-        """Say where a request goes, before it is sent."""
+        """Learn where a request goes, before it is sent."""
         self._verdicts.append(exchange.live is not None)
 
     def ask(self, exchange: Exchange) -> None:
@@ -97,13 +97,13 @@ class RecordedServer:
         self._then(self._answer, exchange)
 
     def heard(self) -> None:
-        """The agent has sent something that is no request."""
+        """The agent has sent something that is not a request."""
         self._sent += 1
         if self._unprompted:
             self._then(self._send_unprompted)
 
     def _then(self, do: Callable[..., None], *args: Any) -> None:
-        """Do something in a thread of its own; it is given the thread that speaks before it."""
+        """Run ``do`` in a thread of its own; its first argument is the thread that sends before it."""
         with self._order:
             before = self._latest
             self._latest = threading.Thread(target=do, args=(before, *args), daemon=True)
@@ -122,7 +122,7 @@ class RecordedServer:
             self._send_unprompted(None)
         except OSError:
             pass  # the agent has gone
-        except BaseException as exc:  # for who waits for the answer, not for this thread
+        except BaseException as exc:  # for the thread that waits for the response
             self.fault = exc
             self._hang_up("")
 
@@ -214,7 +214,7 @@ class RecordedServer:
             self._held.append(message_text)
 
     def _connect(self) -> None:
-        """Have the real server there, and tell it what the agent has said so far."""
+        """Connect to the real server, and send it what the agent has sent so far."""
         if self._latest is not None:
             self._latest.join()
         real = self._reach()
@@ -223,7 +223,7 @@ class RecordedServer:
         self._real = real
 
     def _hear_of(self) -> None:
-        """Have the agent hear what the real server says from now on."""
+        """Pass messages of the real server on to the agent from now on."""
         threading.Thread(target=self._pass_on, name="reenact-socket", daemon=True).start()
 
     def _pass_on(self) -> None:
@@ -233,7 +233,7 @@ class RecordedServer:
             while True:
                 message = self._real.recv()
                 kind = _type(message)
-                if self._sent_types[kind]:  # the recording has said it in its place
+                if self._sent_types[kind]:  # the recording has sent it already
                     self._sent_types[kind] -= 1
                 elif isinstance(message, str):
                     self._do(self._protocol.send_text, message.encode())
@@ -251,7 +251,7 @@ class RecordedServer:
             pass  # the agent has gone
 
     def _do(self, something: Any, *args: Any) -> None:
-        """Do something with the protocol, and send what comes of it."""
+        """Call a method of the protocol, and send the bytes it produces."""
         with self._lock:
             something(*args)
             for data in self._protocol.data_to_send():
@@ -286,12 +286,12 @@ def _messages(reply: Reply) -> Iterator[bytes]:
 _WATCH = "_reenact_watch"
 """Attribute of a connection: who listens to this one."""
 _CONNECT_ARGS, _ENTERED = "_reenact_connect_args", "_reenact_entered"
-"""Attributes of what makes connections, one after the other: what it was given; that it has made one."""
+"""Attributes of an object that makes connections: its arguments; that it has made one."""
 _ELSEWHERE = (
     "ssl", "ssl_context", "server_hostname", "ssl_handshake_timeout", "ssl_shutdown_timeout", "host", "port",
     "proxy_ssl", "proxy_server_hostname",
 )  # fmt: skip
-"""Arguments of ``connect`` about the way to a server, which there is none now."""
+"""Arguments of ``connect`` about the way to a server, which is not used now."""
 _REAL = (
     "ssl", "ssl_context", "server_hostname", "origin", "extensions", "subprotocols", "compression",
     "additional_headers", "user_agent_header", "proxy", "proxy_ssl", "proxy_server_hostname", "open_timeout",
@@ -300,7 +300,7 @@ _REAL = (
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
-    """Have sockets to a model's API opened to the recording; returns what undoes it."""
+    """Connect sockets to a model's API to the recording; returns what undoes it."""
     connect = _maker(module)
     way = {"proxy": None} if "proxy" in inspect.signature(connect).parameters else {}
     if not inspect.isclass(connect):
@@ -340,7 +340,7 @@ def _maker(module: Any) -> Any:
 
 
 def _led_here(module: Any, watch: Watch, uri: Any, kwargs: dict[str, Any], way: dict[str, None]) -> Any:
-    """Return where to connect to; ``given`` is changed so that it leads to our end, if it is a model's."""
+    """Return where to connect to; for a model's API ``kwargs`` is changed so that it leads to our end."""
     make = kwargs.get("create_connection") or module.ClientConnection
     is_ours = replay_hook.responder is not None and not hasattr(make, "is_really_there")
     if not is_ours or kwargs.get("sock") is not None or not is_models(watch, uri):
@@ -366,7 +366,7 @@ def _led_here(module: Any, watch: Watch, uri: Any, kwargs: dict[str, Any], way: 
 
 
 def _reaching(uri: str, kwargs: dict[str, Any]) -> Callable[[], Any]:
-    """Return what connects to the real server as the agent would have done."""
+    """Return a function that connects to the real server as the agent would have done."""
 
     def reach() -> Any:
         from websockets.sync import client

@@ -174,4 +174,4 @@ def test_an_answer_longer_than_is_kept_still_says_what_else_was_wrong(
     exchange.end()
     (call,) = calls(tap)
     problems = call.end.payload["problems"]
-    assert problems[0].endswith("than are kept of one answer") and "no event" in problems[1]
+    assert problems[0].endswith("than are kept of one response") and "no event" in problems[1]
