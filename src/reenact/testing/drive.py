@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from shutil import rmtree
 from typing import Any
 
-from ..capture.front.decorators import BENEATH
+from ..capture.runs.run import BENEATH
 from ..debugger.debugger import Debugger
 from ..errors import Diverged, UsageError
 from ..playback.fork.policy import RECORDED

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...wire.neutral import ToolUse
+    from ..recorder.recorder import Recorder
 
 MAX_OPEN = 10_000
 MAX_ANSWERS = 64
@@ -184,3 +185,13 @@ def _equal(one: str, other: str) -> bool:
         from ...wire.json_values import canonical
 
     return canonical(json.loads(one)) == canonical(json.loads(other))
+
+
+def calls_of(recorder: Recorder) -> Calls:
+    """Return the open calls of a recorder; a forked child has none."""
+    if recorder.calls is None:
+        with recorder.lock:
+            if recorder.calls is None:
+                recorder.calls = Calls(recorder.w, recorder.run_id)
+    calls: Calls = recorder.calls
+    return calls

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ...errors import UsageError
 from .. import replay_hook
-from ..import_lock import import_lock
+from ..calls.calls import calls_of
 from ..recorder.jsonable import snapshot
-from ..runs.entry import entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +25,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_ITEMS = 1_000
 """Items of a generator that are kept as its result; all are counted."""
-
-
-BENEATH = "__reenact_run__"
-"""What ``@reenact.run`` decorates, on the decorated function: a replay calls it as a part of its own run."""
 
 
 class Watch(Protocol):
@@ -208,40 +203,6 @@ def argument_binder(
     return bind
 
 
-def run_decorator(function: F, name: str | None, options: dict[str, Any]) -> F:
-    """Make every call of the function a run of its own."""
-    decorated = watched(function, _RunWatch(function, name, options))
-    setattr(decorated, BENEATH, function)
-    return decorated
-
-
-class _RunWatch(Watch):
-    def __init__(self, function: Callable[..., Any], name: str | None, options: dict[str, Any]) -> None:
-        self.name = name or getattr(function, "__name__", "run")
-        self.where = entry_of(function)
-        self.options = options
-
-    def begin(self, args: dict[str, Any]) -> Any:
-        with import_lock:
-            from ..runs.run import _Run
-
-        options = {**self.options, **self.where}
-        if options.get("input") is None:
-            options["input"] = args
-        entered = _Run(self.name, options)
-        entered.__enter__()
-        return entered
-
-    def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
-        token.__exit__(None, exc, None)
-
-    def pause(self, token: Any) -> None:
-        token.leave()
-
-    def resume(self, token: Any) -> None:
-        token.enter_again()
-
-
 # ``@tap.tool``: a tool that reports itself, before and after its work.
 
 
@@ -265,9 +226,6 @@ class _ToolWatch(Watch):
         adapter = replay_hook.adapter("tools")
         if adapter is None:
             return function
-        with import_lock:
-            from .tap import calls_of
-
         recorder = self.tap._recorder()
         calls = calls_of(recorder)
         opened = calls.open.get(calls.open_tool() or "")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ... import schema
 from .. import guard
-from ..calls.calls import Calls
+from ..calls.calls import calls_of
 from ..calls.failure import failure
 from ..calls.model_response import write_answer
 from ..http.finished_streams import record_whole_ones
 from ..import_lock import import_lock
-from ..recorder.jsonable import snapshot
+from ..recorder.jsonable import snapshot, text_if_utf8
 from ..workspace import tree_now
 from .base import FrontEnd
 from .step_log import rounded
@@ -18,8 +18,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar, overload
-
-    from ..recorder.recorder import Recorder
 
     F = TypeVar("F", bound=Callable[..., Any])
     T = TypeVar("T")
@@ -185,16 +183,6 @@ class Tap(FrontEnd):
         return client
 
 
-def calls_of(recorder: Recorder) -> Calls:
-    """Return the open calls of a recorder; a forked child has none."""
-    if recorder.calls is None:
-        with recorder.lock:
-            if recorder.calls is None:
-                recorder.calls = Calls(recorder.w, recorder.run_id)
-    calls: Calls = recorder.calls
-    return calls
-
-
 def decoded(body: Any) -> Any:
     """Return a body as JSON values: wire bytes and text are decoded, SDK objects made plain."""
     if isinstance(body, (bytes, bytearray, str)):
@@ -205,13 +193,5 @@ def decoded(body: Any) -> Any:
             return json.loads(body)
         except (ValueError, RecursionError, TypeError) as exc:
             guard.pass_on(exc)
-            return body if isinstance(body, str) else as_text(body)
+            return body if isinstance(body, str) else text_if_utf8(body)
     return body if body is None or isinstance(body, (dict, list)) else snapshot(body)
-
-
-def as_text(data: bytes | bytearray) -> Any:
-    """Return bytes that are text as text: an error page, for instance."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data

@@ -13,10 +13,11 @@ from ...wire.reading import error_of, kept_conversation, provider_of_request
 from ...wire.routes import MODEL
 from ...wire.streams import assemble, stream_kind
 from .. import guard, replay_hook
+from ..calls.calls import calls_of
 from ..calls.failure import caller_frames
 from ..calls.model_response import write_answer
-from ..front.tap import as_text, calls_of
 from ..import_lock import import_lock
+from ..recorder.jsonable import text_if_utf8
 from ..workspace import tree_now
 from . import finished_streams
 from .headers import REQUEST_ID, attempt_of, recorded_headers
@@ -131,7 +132,7 @@ class Exchange:
         }
         fields["headers"] = recorded_headers(headers, request=True) or None
         fields = {name: value for name, value in fields.items() if value is not None}
-        self.recorder.emit_request(fields, as_text(body) if isinstance(body, bytes) else body, choose)
+        self.recorder.emit_request(fields, text_if_utf8(body) if isinstance(body, bytes) else body, choose)
 
     def forget(self) -> None:
         """Record nothing further: the call keeps no lane busy."""

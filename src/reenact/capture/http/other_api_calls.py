@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...wire.reading import model_of
 from ...wire.routes import HTTP, MODEL, used
 from ..calls.failure import caller_frames, failure
-from ..front.tap import as_text
+from ..recorder.jsonable import text_if_utf8
 from .request_body import described_body
 from .response_body import as_json
 
@@ -34,7 +34,7 @@ def whole_body(data: bytes, sort: str, content_type: str | None) -> Any:
     found = None if is_other else as_json(data)
     if sort != MODEL and isinstance(found, str):
         found = None
-    return as_text(data) if found is None and data else found
+    return text_if_utf8(data) if found is None and data else found
 
 
 def answer_fields(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from ...lines import MAX_DEPTH, dumps, escape_key, field, quote
 from ..import_lock import import_lock
+from ..redact import policy
 from .jsonable import jsonable, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from ..redact.redactor import Redactor
@@ -21,9 +21,6 @@ int_text, float_text = int.__repr__, float.__repr__
 _EXACT = 2**63
 CAP = 64 << 10
 """Bytes of a string that stay in the line; longer ones become blobs."""
-
-content_in_force: Callable[[str], str] | None = None
-"""Set by policy.py once a private() block can exist."""
 
 
 class Texts:
@@ -43,8 +40,7 @@ class Texts:
 
     def content(self) -> str:
         """Return the content policy in force for this call."""
-        content = "full" if self.always_full else self.withheld
-        return content if content_in_force is None else content_in_force(content)
+        return policy.effective("full" if self.always_full else self.withheld)
 
     def limit(self, over: bool) -> None:
         """Record metadata only while the quota is exceeded."""
@@ -54,7 +50,7 @@ class Texts:
     def of(self, fields: dict[str, Any], cap: int, twice: bool) -> tuple[str, str, bool]:
         """Return the fields as text for the file, as text for listeners if ``twice``, and whether
         the text differs from what was given."""
-        content = "full" if self.always_full and content_in_force is None else self.content()
+        content = "full" if self.always_full and policy.private_block is None else self.content()
         if content == "full":
             # The hot path of every event: most fields are short texts under names seen before.
             text = ""
@@ -108,12 +104,7 @@ class Texts:
         return name if self.redactor is None else self.redactor.name(name)
 
     def withhold(self, name: str, plain: Any, content: str) -> Any:
-        if content == "full":
-            return plain
-        with import_lock:
-            from ..redact.policy import withhold
-
-        return withhold(name, plain, content)
+        return plain if content == "full" else policy.withhold(name, plain, content)
 
     def shorten(self, plain: dict[str, Any], cap: int, *, inline: bool = False) -> dict[str, Any]:
         """Return the fields with long strings in blobs, or inline with only the longest cut."""

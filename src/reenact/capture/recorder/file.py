@@ -234,7 +234,7 @@ class FileSink:
         with import_lock:
             from .stall import StallQueue
 
-        self.queue = StallQueue(self)
+        self.queue = StallQueue(self, STALL_S)
 
     def after_fork(self) -> None:
         """In a child: the descriptor is the parent's, and so is a lock another thread held."""

@@ -268,3 +268,11 @@ def _foreign(value: Any) -> dict[str, Any]:
         guard.pass_on(exc)
         name = type.__dict__["__name__"].__get__(kind)
     return {"$repr": _repr(value), "type": str.__str__(name)}
+
+
+def text_if_utf8(data: bytes | bytearray) -> Any:
+    """Return bytes as text where they are text, as those of an error page; else the bytes."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data

@@ -18,7 +18,7 @@ from ...lines import envelope, new_id, quote
 from ...totals import Totals
 from .. import guard
 from ..import_lock import import_lock
-from ..runs import open_recorders
+from ..runs import crashes, open_recorders
 from ..runs.location import how_started
 from .encode import CAP, Texts
 from .file import FileSink
@@ -323,6 +323,7 @@ class Recorder(Writer):
         super().__init__(*args, **given)
         try:
             open_recorders.add(self)
+            crashes.install()
         except BaseException:
             self.closed = True  # never begun, so there is nothing to end
             raise

@@ -10,7 +10,6 @@ from _thread import RLock, start_new_thread
 from errno import EAGAIN
 
 from .. import guard
-from ..import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +25,9 @@ busy machine, not a dead device, and an event that was waited for cannot be lost
 class StallQueue:
     """Lines that wait for the device, and the one thread that writes them."""
 
-    def __init__(self, sink: FileSink) -> None:
+    def __init__(self, sink: FileSink, slow_s: float) -> None:
         self.sink = sink
+        self.slow_s = slow_s
         self.lines: list[bytes] = []
         self.bytes = 0
         self.lost = 0
@@ -72,9 +72,6 @@ class StallQueue:
 
     def _drain(self) -> None:
         """Write until the queue is empty. Never takes the sink's lock: its owner may be waiting for us."""
-        with import_lock:
-            from .file import STALL_S
-
         while True:
             with self.lock:
                 batch, self.lines, self.bytes = self.lines, [], 0
@@ -83,7 +80,7 @@ class StallQueue:
                 self._write(batch)
             with self.lock:
                 if not self.lines:
-                    self.fast = time.monotonic() - begun < STALL_S
+                    self.fast = time.monotonic() - begun < self.slow_s
                     self.idle = True
                     return
 

@@ -6,15 +6,13 @@
 
 from __future__ import annotations
 
-from _contextvars import ContextVar
-
 from ...errors import UsageError
+from ...lines import dumps
 from ..import_lock import import_lock
-from ..recorder import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from contextvars import Token
+    from contextvars import ContextVar, Token
     from typing import Any
 
 _RANK = {"full": 0, "hash": 1, "none": 2}
@@ -28,7 +26,8 @@ KEPT_NAMES = frozenset(
 MAX_LABEL = 128
 """Characters of a name or an id; what is longer is content."""
 
-_block: ContextVar[str] = ContextVar("reenact_content", default="full")
+private_block: ContextVar[str] | None = None
+"""The policy of the ``private()`` block at hand; None in a process that has had no such block."""
 
 
 class private:
@@ -41,13 +40,13 @@ class private:
         self._tokens: list[Token[str]] = []
 
     def __enter__(self) -> private:
-        self._tokens.append(_block.set(self.content))
+        self._tokens.append(_block().set(self.content))
         return self
 
     def __exit__(self, *exc: object) -> None:
         for token in self._tokens[::-1]:
             try:
-                _block.reset(token)
+                _block().reset(token)
             except (ValueError, RuntimeError):
                 continue  # entered by another thread or task, or in a context that is gone
             self._tokens.remove(token)
@@ -55,9 +54,22 @@ class private:
         del self._tokens[-1:]  # a generator's block that ends in another context than it began in
 
 
+def _block() -> ContextVar[str]:
+    global private_block
+    if private_block is None:
+        with import_lock:
+            from _contextvars import ContextVar
+
+            if private_block is None:
+                private_block = ContextVar("reenact_content", default="full")
+    return private_block
+
+
 def effective(content: str) -> str:
     """Return the stricter of the recorder's policy and the block's."""
-    block = _block.get()
+    if private_block is None:
+        return content
+    block = private_block.get()
     return block if _RANK[block] > _RANK[content] else content
 
 
@@ -98,12 +110,7 @@ def _token(value: Any, content: str) -> dict[str, Any]:
     with import_lock:
         from hashlib import blake2b
 
-        from ...lines import dumps
-
     data = dumps(value).encode("ascii")
     if content == "none":
         return {"$none": True, "bytes": len(data)}
     return {"$hash": "blake2b:" + blake2b(data, digest_size=16).hexdigest(), "bytes": len(data)}
-
-
-encode.content_in_force = effective

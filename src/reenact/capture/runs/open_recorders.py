@@ -13,7 +13,6 @@ from _weakref import ref
 
 from ... import lines
 from .. import guard
-from ..import_lock import import_lock
 from ..recorder import file
 
 TYPE_CHECKING = False
@@ -28,7 +27,7 @@ _hooked = False
 exiting = False
 """True from our exit handler on: threads may be frozen from now, with a lock in their hands."""
 how_it_ended: Callable[[Recorder], tuple[str, dict[str, Any]]] | None = None
-"""Set by death.py when the crash hooks know more than that nobody closed the run."""
+"""Set by crashes.py when the crash hooks know more than that nobody closed the run."""
 unseen: Callable[[], list[dict[str, Any]]] | None = None
 """Set by install.py: what the seams could not see in this process. Never raises."""
 
@@ -42,10 +41,6 @@ def add(recorder: Recorder) -> None:
         os.register_at_fork(after_in_child=_after_fork)
         if "orjson" in sys.modules:
             lines.accelerate()
-    with import_lock:
-        from . import crashes
-
-    crashes.install()
     _open[id(recorder)] = ref(recorder)
 
 

@@ -15,12 +15,13 @@ from ...errors import UsageError
 from ...lines import new_id
 from .. import guard
 from ..calls.failure import failure
+from ..front.decorators import Watch, watched
 from ..front.options import Options, check_path
-from ..import_lock import import_lock
 from ..recorder.recorder import Recorder
 from . import crashes
 from .children import announce, withdraw
 from .current import current_run, making, new_recorder
+from .entry import entry_of
 from .location import (
     RUN_VARIABLE,
     absolute,
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar, overload
 
     F = TypeVar("F", bound=Callable[..., Any])
+
+
+BENEATH = "__reenact_run__"
+"""What ``@reenact.run`` decorates, on the decorated function: a replay calls it as a part of its own run."""
 
 
 class RunContext:
@@ -215,10 +220,38 @@ class _Run:
         self.__exit__(kind, exc, tb)
 
     def __call__(self, function: F) -> F:
-        with import_lock:
-            from ..front.decorators import run_decorator
-
         return run_decorator(function, self.name, self.options)
+
+
+def run_decorator(function: F, name: str | None, options: dict[str, Any]) -> F:
+    """Make every call of the function a run of its own."""
+    decorated = watched(function, _RunWatch(function, name, options))
+    setattr(decorated, BENEATH, function)
+    return decorated
+
+
+class _RunWatch(Watch):
+    def __init__(self, function: Callable[..., Any], name: str | None, options: dict[str, Any]) -> None:
+        self.name = name or getattr(function, "__name__", "run")
+        self.where = entry_of(function)
+        self.options = options
+
+    def begin(self, args: dict[str, Any]) -> Any:
+        options = {**self.options, **self.where}
+        if options.get("input") is None:
+            options["input"] = args
+        entered = _Run(self.name, options)
+        entered.__enter__()
+        return entered
+
+    def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
+        token.__exit__(None, exc, None)
+
+    def pause(self, token: Any) -> None:
+        token.leave()
+
+    def resume(self, token: Any) -> None:
+        token.enter_again()
 
 
 def end(context: RunContext, exc: BaseException | None) -> None:

@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 from ... import schema
 from ...schema import EFFECTS
 from .. import guard, replay_hook
-from ..front.tap import Tap, calls_of
+from ..calls.calls import calls_of
+from ..front.tap import Tap
 from ..http import recorded_once
 from ..import_lock import import_lock
 from .patching import LibraryChanged, need, need_called, replace

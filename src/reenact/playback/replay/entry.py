@@ -19,8 +19,8 @@ from types import MethodType, ModuleType
 from typing import Any
 
 from ...capture.calls.failure import frames
-from ...capture.front.decorators import BENEATH
 from ...capture.runs.entry import ASGI, MAIN
+from ...capture.runs.run import BENEATH
 from ...errors import UsageError
 from ...messages.whole_values import Whole, placeholders
 from ...recording.recording import Recording
