@@ -120,6 +120,7 @@ def prints(tree: Tree) -> dict[str, set[str]]:
 
 
 def modules_in_cycles(tree: Tree) -> dict[str, set[str]]:
+    """Modules that import each other, be it inside functions; what only types need is left out."""
     return {group[0]: set(group) for group in tree.cycles()}
 
 
@@ -127,6 +128,7 @@ RULES = [
     wrong_layers,
     root_modules_beyond_their_order,
     prints,
+    modules_in_cycles,
 ]
 
 

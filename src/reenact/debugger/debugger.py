@@ -12,8 +12,8 @@ from typing import Any
 from .. import schema
 from ..errors import UsageError
 from ..money.prices import Bill
-from ..recording.addresses import errors as counted_errors
 from ..recording.calls import Call, Turn
+from ..recording.event_addresses import errors as counted_errors
 from ..recording.index import Index
 from ..recording.recording import Recording
 from ..stats.rows import RunStats

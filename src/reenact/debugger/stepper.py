@@ -14,7 +14,8 @@ from typing import NamedTuple
 from ..errors import NoSuchEvent, UsageError
 from ..recording.call_tree import CallTree, ToolsAt
 from ..recording.index import MAIN
-from ..recording.recording import Events, Recording
+from ..recording.recording import Recording
+from ..recording.run_lines import Events
 from ..tracefile import run_files
 from ..tracefile import status as states
 from ..tracefile.event import Event

@@ -1,23 +1,12 @@
-"""Addresses, one grammar everywhere: a run by path, id, name or alias; an event by step, turn or call.
-
-Every address stays valid while a run grows.
-"""
+"""The address of a run: a path, an id, a name or an alias such as @last. Events: ``event_addresses``."""
 
 from __future__ import annotations
 
+import difflib
 import os
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..errors import NoSuchEvent, NoSuchRun
+from ..errors import NoSuchRun
 from .listing import RunRow, head_and_tail, list_runs
-
-if TYPE_CHECKING:
-    from ..tracefile.event import Event
-    from .recording import Recording
-
-_WRITER_STEP = re.compile(r"p([0-9a-f]{1,32}):(\d{1,18})\Z")
 
 
 def default_folder() -> str:
@@ -102,59 +91,6 @@ def _by_id_or_name(asked: str, rows: list[RunRow]) -> RunRow | None:
 def _near(asked: str, rows: list[RunRow]) -> str:
     if not rows:
         return "nothing was recorded there yet"
-    import difflib
-
     names = list(dict.fromkeys([row.name for row in reversed(_recorded(rows, rows))]))
     near = difflib.get_close_matches(asked, names, 3, 0.5) or names[:3]
     return f"there is {', '.join(near)}; `reenact ls` shows all"
-
-
-def find_event(recording: Recording, address: str | int) -> Event:
-    """Return the event of a run at an address."""
-    text = str(address).strip()
-    found: Event | None = None
-    if text.isascii() and text.isdigit() and len(text) < 19:
-        found = recording.at_step(int(text))
-        hint = f"its first writer has {recording.count(system=True):,} lines at most"
-    elif text.startswith("turn:"):
-        turns = recording.turns()
-        number = text[5:]
-        if number.isascii() and number.isdigit() and 0 < int(number[:18]) <= len(turns):
-            found = turns[int(number) - 1].request
-        hint = f"it has {len(turns)} {'turn' if len(turns) == 1 else 'turns'}"
-    elif text.startswith("call:"):
-        found, hint = _by_call(recording, text[5:])
-    elif text == "@error":
-        found, hint = first_error(recording), "no event of it is an error"
-    elif (parts := _WRITER_STEP.match(text)) is not None:
-        writers = [writer for writer in recording.writers if writer.startswith(parts[1])]
-        found = recording.at_step(int(parts[2]), writers[0]) if len(writers) == 1 else None
-        hint = "its writers are " + ", ".join(f"p{writer}" for writer in recording.writers[:8])
-    else:
-        hint = "an event is 12, p77aa:12, turn:3, call:a1b2 or @error"
-    if found is None:
-        raise NoSuchEvent(f"no event of {recording.name} is at {text}", asked=text, hint=hint)
-    return found
-
-
-def _by_call(recording: Recording, prefix: str) -> tuple[Event | None, str]:
-    calls = [
-        call for call in recording.calls() if prefix and call.id is not None and call.id.startswith(prefix)
-    ]
-    exact = [call for call in calls if call.id == prefix] or calls
-    if len(exact) == 1:
-        return exact[0].event, ""
-    if not exact:
-        return None, f"none of its {len(recording.calls())} calls has such an id"
-    return None, "it could be " + ", ".join(str(call.id) for call in exact[:5])
-
-
-def errors(recording: Recording) -> Iterator[Event]:
-    """Yield the events that are errors and were not made good by a retry."""
-    retried = {call.end for turn in recording.turns() for call in turn.attempts[:-1] if call.end is not None}
-    return (e for e in recording.events if e.error is not None and e not in retried)
-
-
-def first_error(recording: Recording) -> Event | None:
-    """Return the first event that is an error and was not made good by a retry."""
-    return next(errors(recording), None)

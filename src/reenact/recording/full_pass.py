@@ -23,7 +23,7 @@ from ..tracefile.records import parse
 from ..tracefile.source import PLACE_BITS
 
 if TYPE_CHECKING:
-    from .recording import Recording
+    from .run_lines import RunLines
 
 _OFFSET = (1 << PLACE_BITS) - 1
 _BLOCK = 1 << 20
@@ -47,12 +47,12 @@ Seen = tuple[int, "re.Match[bytes] | None", bytes]
 """An event's position, its head (ts, step, kind) if it is as the recorder writes it, and its line."""
 
 
-def each_line(recording: Recording) -> Iterator[Seen]:
+def each_line(recording: RunLines) -> Iterator[Seen]:
     """Yield every line of a recording in order, read in blocks."""
     run, writer = recording.run_id or "", recording.writers[0]
     head = lines.heads(rb'([^"\\]*)', run, writer)
     block, at, number = b"", 0, -1
-    for position, place in enumerate(recording._execution.places):
+    for position, place in enumerate(recording.execution.places):
         begin = (place & _OFFSET) - at
         if place >> PLACE_BITS != number:
             number, block = place >> PLACE_BITS, b""
@@ -80,13 +80,13 @@ def light(line: bytes, kind: str, at: int) -> dict[str, Any]:
     return parse(line)
 
 
-def event_types(recording: Recording) -> list[str]:
+def event_types(recording: RunLines) -> list[str]:
     """Return the normalised type of every line."""
     known: dict[bytes, str] = {}
     found = []
     for position, head, line in each_line(recording):
         if head is None:
-            found.append(intern(recording._event(position).event_type))
+            found.append(intern(recording.event_at(position).event_type))
             continue
         kind = known.get(head[3])
         if kind is None:
@@ -94,12 +94,12 @@ def event_types(recording: Recording) -> list[str]:
             if head[3] != schema.TOOL_CALL.encode():
                 known[head[3]] = kind = intern(kind)
             elif any(needle in line for needle in _FINISHED):
-                kind = intern(recording._event(position).event_type)
+                kind = intern(recording.event_at(position).event_type)
         found.append(kind)
     return found
 
 
-def totals(recording: Recording) -> Totals:
+def totals(recording: RunLines) -> Totals:
     """Return the exact sums over all lines."""
     sums = Totals()
     for position, head, line in each_line(recording):
@@ -107,15 +107,15 @@ def totals(recording: Recording) -> Totals:
         if head is not None and fields is not None:
             sums.add(dialects.event_type(head[3].decode()), fields)
         else:
-            event = recording._event(position)
+            event = recording.event_at(position)
             sums.add(dialects.event_type(event.kind), event.stored_fields)
     return sums
 
 
-def events_of_calls(recording: Recording) -> Iterator[tuple[Event, dict[str, Any]]]:
+def events_of_calls(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any]]]:
     """Yield the events, each with those of its fields that tell which call it is of."""
     run, writer, shelf = recording.run_id, recording.writers[0], recording.shelf
-    places, book = recording._execution.places, set(recording._execution.book)
+    places, book = recording.execution.places, set(recording.execution.book)
     number = -1
     for position, head, line in each_line(recording):
         if position in book:
@@ -127,7 +127,7 @@ def events_of_calls(recording: Recording) -> Iterator[tuple[Event, dict[str, Any
             envelope = Envelope(float(head[1]), run, writer, int(head[2]), kind, OURS)
             yield Event(envelope, None, places[position], shelf, number), fields
         else:
-            event = recording._event(position)
+            event = recording.event_at(position)
             yield event, event.stored_fields
 
 

@@ -14,11 +14,14 @@ from .. import schema
 from ..errors import NewerSchema, NotATrace
 from ..totals import Totals
 from ..tracefile import run_files, status
+from ..tracefile.columns import executions
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
 from ..tracefile.raw_lines import raw_lines
-from ..tracefile.reader import check_version
+from ..tracefile.reader import check_version, refuse_if_foreign
 from ..tracefile.records import LineReader
+from ..tracefile.source import Shelf
+from .run_lines import RunLines
 
 
 @dataclass(slots=True)
@@ -206,21 +209,15 @@ def _sniff(path: str) -> None:
             return
         if line[1] > 1 << 20:
             break
-    from ..tracefile.reader import refuse_if_foreign
-
     refuse_if_foreign(path, None)
 
 
 def _read_whole(path: str, size: int) -> list[RunRow]:
-    from ..tracefile.columns import executions
-    from ..tracefile.source import Shelf
-    from .recording import Recording
-
     findings = Findings()
     shelf = Shelf(path, findings.add)
     rows = []
     for execution in executions(path, shelf, findings.add):
-        run = Recording(path, shelf, execution, findings)
+        run = RunLines(path, shelf, execution, findings)
         row = RunRow(path, id=run.run_id, status=run.status, totals=run.totals, size=size)
         row.started, row.ended, row.findings = run.started, run.ended, len(findings)
         _describe(row, run.start.stored_fields if run.start is not None else None)

@@ -72,7 +72,7 @@ def with_inside(recording: Recording, inside: Sequence[Inner] | None = None) -> 
     ]
     shelf.blobs.folders = list(dict.fromkeys(folders))
     execution = Execution(recording.run_id)
-    execution.root = recording._execution.root
+    execution.root = recording.execution.root
     runs = {recording.run_id, *(inner.run for inner in inside)}
     chains = [placed(path, shelf, findings.add) for path in paths]
     for envelope, fields, place in heapq.merge(*chains, key=placed_time):

@@ -21,11 +21,28 @@ from ..playback.replay.plan import VARIABLE, Plan
 from ..playback.replay.report import Began, Diverged, Note, Refused, Report, read
 from ..playback.replay.start import answer_later
 from ..supervise.supervisor import BOOTSTRAP
-from . import reenactment
 
 if TYPE_CHECKING:
     from ..capture.recorder.recorder import Recorder
     from ..playback.matching.tape import RecordedCall, Tape
+
+
+Undo = Callable[[], None]
+
+
+def set_environment(wanted: dict[str, str]) -> Undo:
+    """Have variables in the environment, of this process and those that it starts."""
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+
+    def undo() -> None:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    return undo
 
 
 class Children:
@@ -58,9 +75,7 @@ class Children:
             **given,
         )
 
-    def begin(
-        self, recorder: Recorder, plan: Plan | None, hosts: Iterable[str], *, everything: bool
-    ) -> reenactment.Undo:
+    def begin(self, recorder: Recorder, plan: Plan | None, hosts: Iterable[str], *, everything: bool) -> Undo:
         """Have processes that are started from now on join a run; answered, if there is a plan."""
         os.makedirs(self._scratch, exist_ok=True)
         old = os.environ.get("PYTHONPATH")
@@ -72,7 +87,7 @@ class Children:
         }
         if plan is not None:
             told[VARIABLE] = plan.text()
-        undo = reenactment.set_environment(told)
+        undo = set_environment(told)
         if plan is not None:
             _when_forked(lambda: _join(plan))
 

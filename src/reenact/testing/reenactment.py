@@ -37,7 +37,7 @@ from ..recording.calls import MODEL, TOOL
 from ..recording.recording import Recording
 from ..recording.runs_inside import has_recorders_name, with_inside
 from ..wire.reading import text
-from .children import Children
+from .children import Children, Undo, set_environment
 from .traces import take_place
 
 # What a test is told to do, looked at before it begins.
@@ -95,29 +95,12 @@ def live_tools(tape: Tape, allowed: Collection[str]) -> tuple[str, ...]:
 
 # What is changed in a process while a run is re-enacted in it; each change returns what undoes it.
 
-Undo = Callable[[], None]
-
 FOLDER_VARIABLE = "REENACT_DIR"
 
 
 def dummy_keys() -> dict[str, str]:
     """Return keys for SDKs that find none, where nobody will see them."""
     return {name: "none" for name in preflight.KEYS if not os.environ.get(name)}
-
-
-def set_environment(wanted: dict[str, str]) -> Undo:
-    """Have variables in the environment, of this process and those that it starts."""
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-
-    def undo() -> None:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-    return undo
 
 
 def answer_with(responder: replay_hook.Responder) -> Undo:

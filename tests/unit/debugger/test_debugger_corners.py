@@ -93,14 +93,14 @@ def test_many_messages_of_unknown_origin_are_not_sought_for_ever(
     monkeypatch.setattr("reenact.recording.origins._LOOKS", 500)
     stepper = opened(tmp_path, [*[("note", {})] * 200, asked("a1", *[reference] * 1000)])
     looked = 0
-    fetch = stepper.recording._event
+    fetch = stepper.recording.event_at
 
     def counting(position: int) -> Any:
         nonlocal looked
         looked += 1
         return fetch(position)
 
-    monkeypatch.setattr(stepper.recording, "_event", counting)
+    monkeypatch.setattr(stepper.recording, "event_at", counting)
     context = context_of(stepper.recording, stepper.events[200])
     assert context is not None and {part.origin.how for part in context.messages if part.origin} == {
         "request"

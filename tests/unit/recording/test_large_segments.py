@@ -25,7 +25,7 @@ def segments(tmp_path):
 def opened(path, monkeypatch, *, quick):
     monkeypatch.setattr(columns, "LARGE", 0 if quick else 1 << 60)
     recording = Recording.load(path)
-    assert (recording._execution.totals is None) is quick
+    assert (recording.execution.totals is None) is quick
     return recording
 
 

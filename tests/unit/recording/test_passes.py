@@ -99,7 +99,7 @@ def test_any_lines_tell_the_same(tmp_path, monkeypatch, seed):
     parsed = facts(Recording.load(path))
     monkeypatch.setattr(columns, "LARGE", 1)
     quick = Recording.load(path)
-    assert quick._execution.is_gapless
+    assert quick.execution.is_gapless
     assert facts(quick) == parsed
 
 
@@ -149,7 +149,7 @@ def test_a_line_that_cannot_be_parsed_is_asked_itself(tmp_path, monkeypatch):
         + pen("note", x=1)
     )  # fmt: skip
     run = Recording.load(path)
-    assert run._execution.is_gapless
+    assert run.execution.is_gapless
     assert [call.is_open for call in run.calls()] == [True, False]  # which call it ended is not known
     assert run.totals.tool_calls == 1
     assert "unreadable" in {finding.code for finding in run.findings}

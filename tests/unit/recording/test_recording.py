@@ -248,7 +248,7 @@ def test_a_large_gapless_file_reads_the_same_without_being_parsed(tmp_path, monk
     parsed = load(tmp_path, *lines)
     monkeypatch.setattr(columns, "LARGE", 1)
     quick = load(tmp_path, *lines)
-    assert quick._execution.totals is None
+    assert quick.execution.totals is None
     assert quick.count() == parsed.count() == 600
     assert [(e.index, e.step, e.kind) for e in quick.lines] == [
         (e.index, e.step, e.kind) for e in parsed.lines

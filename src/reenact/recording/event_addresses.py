@@ -1,0 +1,66 @@
+"""The address of an event: a step, a turn, a call or ``@error``. It stays valid while the run grows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..errors import NoSuchEvent
+from ..tracefile.event import Event
+
+if TYPE_CHECKING:
+    from .recording import Recording
+
+_WRITER_STEP = re.compile(r"p([0-9a-f]{1,32}):(\d{1,18})\Z")
+
+
+def find_event(recording: Recording, address: str | int) -> Event:
+    """Return the event of a run at an address."""
+    text = str(address).strip()
+    found: Event | None = None
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        found = recording.at_step(int(text))
+        hint = f"its first writer has {recording.count(system=True):,} lines at most"
+    elif text.startswith("turn:"):
+        turns = recording.turns()
+        number = text[5:]
+        if number.isascii() and number.isdigit() and 0 < int(number[:18]) <= len(turns):
+            found = turns[int(number) - 1].request
+        hint = f"it has {len(turns)} {'turn' if len(turns) == 1 else 'turns'}"
+    elif text.startswith("call:"):
+        found, hint = _by_call(recording, text[5:])
+    elif text == "@error":
+        found, hint = first_error(recording), "no event of it is an error"
+    elif (parts := _WRITER_STEP.match(text)) is not None:
+        writers = [writer for writer in recording.writers if writer.startswith(parts[1])]
+        found = recording.at_step(int(parts[2]), writers[0]) if len(writers) == 1 else None
+        hint = "its writers are " + ", ".join(f"p{writer}" for writer in recording.writers[:8])
+    else:
+        hint = "an event is 12, p77aa:12, turn:3, call:a1b2 or @error"
+    if found is None:
+        raise NoSuchEvent(f"no event of {recording.name} is at {text}", asked=text, hint=hint)
+    return found
+
+
+def _by_call(recording: Recording, prefix: str) -> tuple[Event | None, str]:
+    calls = [
+        call for call in recording.calls() if prefix and call.id is not None and call.id.startswith(prefix)
+    ]
+    exact = [call for call in calls if call.id == prefix] or calls
+    if len(exact) == 1:
+        return exact[0].event, ""
+    if not exact:
+        return None, f"none of its {len(recording.calls())} calls has such an id"
+    return None, "it could be " + ", ".join(str(call.id) for call in exact[:5])
+
+
+def errors(recording: Recording) -> Iterator[Event]:
+    """Yield the events that are errors and were not made good by a retry."""
+    retried = {call.end for turn in recording.turns() for call in turn.attempts[:-1] if call.end is not None}
+    return (e for e in recording.events if e.error is not None and e not in retried)
+
+
+def first_error(recording: Recording) -> Event | None:
+    """Return the first event that is an error and was not made good by a retry."""
+    return next(errors(recording), None)

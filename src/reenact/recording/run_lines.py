@@ -1,0 +1,161 @@
+"""The lines of one run: its events fetched by number, its first and last line, its sums.
+
+The lower half of ``Recording``, and all of it that listing runs needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from .. import lines, schema
+from ..totals import Totals
+from ..tracefile import dialects
+from ..tracefile.columns import Execution
+from ..tracefile.dialects import OURS, Envelope
+from ..tracefile.event import Event
+from ..tracefile.file_ends import tail_totals
+from ..tracefile.findings import Finding, Findings
+from ..tracefile.source import PLACE_BITS, Shelf
+from ..tracefile.status import status_of
+from . import full_pass
+
+_OFFSET = (1 << PLACE_BITS) - 1
+
+
+class RunLines:
+    """One run's lines. ``events`` leaves bookkeeping out; ``lines`` has it."""
+
+    def __init__(self, path: str, shelf: Shelf, execution: Execution, findings: Findings) -> None:
+        self.path = path
+        self.findings: list[Finding] = findings
+        self.shelf = shelf
+        self.execution = execution
+        """Where its lines stand in the files."""
+        self._ends: tuple[Event | None, Event | None] | None = None
+
+    @property
+    def events(self) -> Events:
+        """The events by index, fetched when asked for."""
+        return Events(self, range(self.execution.count()))
+
+    @property
+    def lines(self) -> Events:
+        """The same with the recorder's own bookkeeping."""
+        return Events(self, range(self.execution.count(system=True)), system=True)
+
+    def count(self, *, system: bool = False) -> int:
+        return self.execution.count(system=system)
+
+    @property
+    def run_id(self) -> str | None:
+        return self.execution.run
+
+    @property
+    def status(self) -> str:
+        start, end = self.start, self.end
+        return status_of(
+            start.stored_fields if start is not None else None,
+            end.stored_fields if end is not None else None,
+            start.timestamp if start is not None else None,
+        )
+
+    @property
+    def start(self) -> Event | None:
+        """The ``run.start`` event; None if lost or never written."""
+        return self._start_and_end()[0]
+
+    @property
+    def end(self) -> Event | None:
+        """The ``run.end`` event; None if the run was killed or still goes on."""
+        return self._start_and_end()[1]
+
+    def _start_and_end(self) -> tuple[Event | None, Event | None]:
+        if self._ends is None:
+            start = end = None
+            for event in map(self.event_at, self.execution.book):
+                if event.kind == schema.RUN_START and start is None and event.run_id == self.run_id:
+                    start = event
+                elif event.kind == schema.RUN_END and self.execution.root in (None, event.writer):
+                    end = event
+            self._ends = start, end
+        return self._ends
+
+    @property
+    def started(self) -> float | None:
+        return self.lines[0].timestamp if self.count(system=True) else None
+
+    @property
+    def ended(self) -> float | None:
+        """The time of the last line there is."""
+        return self.lines[-1].timestamp if self.count(system=True) else None
+
+    @property
+    def writers(self) -> list[str]:
+        """The recorders that took part, the first one first."""
+        names, root = list(self.execution.writers), self.execution.root
+        return [root, *(name for name in names if name != root)] if root is not None else names
+
+    @property
+    def first_writer(self) -> str | None:
+        """The writer that began the run; None for a file without any event."""
+        return next(iter(self.writers), None)
+
+    @property
+    def totals(self) -> Totals:
+        """Exact sums over all events; for a large file this reads all of it once."""
+        if self.execution.totals is None:
+            self.execution.totals = full_pass.totals(self) if self.execution.is_gapless else Totals()
+        return self.execution.totals
+
+    @property
+    def tot(self) -> dict[str, int]:
+        """``turns in out err`` as the writers summed them up: the same sums without reading all."""
+        if self.execution.totals is not None or not self.execution.places:
+            return (self.execution.totals or Totals()).as_tot()
+        last = self.execution.places[-1] >> PLACE_BITS
+        return (tail_totals(self.shelf.sources[last].path, only=last == 0) or self.totals).as_tot()
+
+    def event_at(self, position: int) -> Event:
+        place = self.execution.places[position]
+        source = self.shelf.sources[place >> PLACE_BITS]
+        index = self.execution.late_index(position)
+        fields = None
+        head = lines.peek(source.head(place & _OFFSET))
+        if head is not None:
+            return Event(Envelope(*head, OURS), None, place, self.shelf, index)
+        got = source.fields(place & _OFFSET)
+        envelope = dialects.recognise(got[0]) if got is not None else None
+        if envelope is None:
+            self.shelf.note("unreadable", "an event can no longer be read", byte=place & _OFFSET)
+            envelope = Envelope(None, self.run_id, "", None, "unreadable", OURS)
+        elif got is not None:
+            fields = got[0]
+        return Event(envelope._replace(step=self.execution.steps[position]), fields, place, self.shelf, index)
+
+
+class Events(Sequence[Event]):
+    """A view on a recording's events; slices are views too."""
+
+    def __init__(self, run: RunLines, numbers: range, *, system: bool = False) -> None:
+        self._run = run
+        self._numbers = numbers
+        self._system = system
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Events: ...
+    def __getitem__(self, index: int | slice) -> Event | Events:
+        if isinstance(index, slice):
+            return Events(self._run, self._numbers[index], system=self._system)
+        number = self._numbers[index]
+        position = number if self._system else self._run.execution.position(number)
+        return self._run.event_at(position)
+
+    def __iter__(self) -> Iterator[Event]:
+        for number in range(len(self)):
+            yield self[number]
