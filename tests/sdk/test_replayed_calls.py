@@ -165,7 +165,7 @@ KEYS = {"one": "sk-ant-api03-" + "Ab3dEf6hIj9l" * 7, "two": "ghp_" + "aB3dE6gH9j
 
 def test_secrets_are_compared_by_kind_however_they_are_numbered(provider: Provider, tmp_path: Path) -> None:
     """In a body, a query, a form and a header; sent back as a placeholder by who was given one."""
-    told: list[tuple[str, Any]] = []
+    notes: list[Any] = []
 
     def ask(keys: dict[str, str]) -> None:
         echo = provider.url("text", "/echo")
@@ -186,7 +186,7 @@ def test_secrets_are_compared_by_kind_however_they_are_numbered(provider: Provid
     for number, keys in enumerate((KEYS, rotated)):
         with recording(tmp_path / f"{number}.jsonl", by=tmp_path / "run.jsonl", everything=True) as responder:
             assert responder is not None
-            responder._note = lambda name, what: told.append((name, what))
+            responder._note = notes.append
             ask(keys)
         assert responder.player.report() == []
-    assert [(name, what["why"]) for name, what in told] == [("inexact", ["redacted"])] * 2
+    assert [(note.kind, note.plain()["why"]) for note in notes] == [("inexact", ["redacted"])] * 2
