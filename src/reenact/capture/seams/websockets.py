@@ -8,6 +8,7 @@ realtime session the items sent before it are its input. Sockets to anything els
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from itertools import count
 
 from ... import schema
@@ -18,7 +19,7 @@ from .patching import need, override, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
     from typing import Any, Protocol
 
@@ -168,24 +169,12 @@ def _as_method(tap: Any, original: Any) -> Any:
 
 def _synchronous(watch: Watch) -> dict[str, Any]:
     def send(self: Any, original: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
-        exchange = _begin(watch, self, message)
-        try:
-            done = original(self, _leaving(self, exchange, message), *args, **kwargs)
-            _answer(self, exchange, message)
-            return done
-        except BaseException as exc:
-            _failed(self, exchange, exc)
-            raise
+        with _sending(watch, self, message) as sent:
+            return original(self, sent, *args, **kwargs)
 
     def recv(self: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
+        with _receiving(self):
             message = original(self, *args, **kwargs)
-        except BaseException as exc:
-            why = _fault(self)
-            _broken(self, exc, why)
-            if why is not None:
-                raise why from None
-            raise
         _received(watch, self, message)
         return message
 
@@ -200,24 +189,12 @@ def _synchronous(watch: Watch) -> dict[str, Any]:
 
 def _asynchronous(watch: Watch) -> dict[str, Any]:
     async def send(self: Any, original: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
-        exchange = _begin(watch, self, message)
-        try:
-            done = await original(self, _leaving(self, exchange, message), *args, **kwargs)
-            _answer(self, exchange, message)
-            return done
-        except BaseException as exc:
-            _failed(self, exchange, exc)
-            raise
+        with _sending(watch, self, message) as sent:
+            return await original(self, sent, *args, **kwargs)
 
     async def recv(self: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
+        with _receiving(self):
             message = await original(self, *args, **kwargs)
-        except BaseException as exc:
-            why = _fault(self)
-            _broken(self, exc, why)
-            if why is not None:
-                raise why from None
-            raise
         _received(watch, self, message)
         return message
 
@@ -228,6 +205,31 @@ def _asynchronous(watch: Watch) -> dict[str, Any]:
             _closed(self)
 
     return {"send": send, "recv": recv, "close": close}
+
+
+@contextmanager
+def _sending(watch: Watch, connection: Any, message: Any) -> Iterator[Any]:
+    """Record a message that is sent inside; yields what is sent in its place."""
+    exchange = _begin(watch, connection, message)
+    try:
+        yield _leaving(connection, exchange, message)
+        _answer(connection, exchange, message)
+    except BaseException as exc:
+        _failed(connection, exchange, exc)
+        raise
+
+
+@contextmanager
+def _receiving(connection: Any) -> Iterator[None]:
+    """Record that a connection broke inside; raise the fault of a recording in place of what that caused."""
+    try:
+        yield
+    except BaseException as exc:
+        why = _fault(connection)
+        _broken(connection, exc, why)
+        if why is not None:
+            raise why from None
+        raise
 
 
 def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
