@@ -24,7 +24,7 @@ AMBIENT_VARIABLE = "REENACT_AMBIENT"
 MAIN = "__main__"
 _NAMES = ("time", "datetime", "uuid", "random", "secrets")
 
-_made: dict[str, ModuleType] = {}
+_loaded_stand_ins: dict[str, ModuleType] = {}
 
 
 class _Builtins(dict[str, object]):
@@ -47,15 +47,15 @@ def _import(
     found = builtins.__import__(name, globals, locals, fromlist or (), level)
     if level or name not in _NAMES or found is not sys.modules.get(name):
         return found
-    if not _made:
+    if not _loaded_stand_ins:
         try:
             with import_lock:
                 from .standins import stand_ins
 
-            _made.update(stand_ins())
+            _loaded_stand_ins.update(stand_ins())
         except Exception as exc:
             guard.swallow("record clock and chance", exc)
-    return _made.get(name, found)
+    return _loaded_stand_ins.get(name, found)
 
 
 class _Finder:
@@ -63,15 +63,15 @@ class _Finder:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
-        self._asked: set[tuple[str, int]] = set()
+        self._searched: set[tuple[str, int]] = set()
 
     def is_meant(self, module: str) -> bool:
         return any(module == name or module.startswith(f"{name}.") for name in self._names)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if not self.is_meant(name) or (name, get_ident()) in self._asked:
+        if not self.is_meant(name) or (name, get_ident()) in self._searched:
             return None
-        self._asked.add((name, get_ident()))
+        self._searched.add((name, get_ident()))
         try:
             with import_lock:
                 from importlib.util import find_spec
@@ -81,7 +81,7 @@ class _Finder:
                 _prepare(spec)
             return spec
         finally:
-            self._asked.discard((name, get_ident()))
+            self._searched.discard((name, get_ident()))
 
 
 def _prepare(spec: ModuleSpec) -> None:

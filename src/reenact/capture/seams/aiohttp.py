@@ -43,17 +43,17 @@ def tap_bodies(session: Any) -> None:
     """Record the bodies of one session's requests as they are sent."""
     kind = session._request_class
     if kind not in _tapped.values():
-        made = _tapped.get(kind)
-        if made is None:
-            made = type(kind.__name__, (kind,), {"write_bytes": _reading_along(kind.write_bytes)})
-            _tapped[kind] = made
-        session._request_class = made
+        tapped_kind = _tapped.get(kind)
+        if tapped_kind is None:
+            tapped_kind = type(kind.__name__, (kind,), {"write_bytes": _reading_along(kind.write_bytes)})
+            _tapped[kind] = tapped_kind
+        session._request_class = tapped_kind
 
 
 def untap_bodies(session: Any) -> None:
     """Give a session its own kind of request back."""
-    for kind, made in _tapped.items():
-        if vars(session).get("_request_class") is made:
+    for kind, tapped_kind in _tapped.items():
+        if vars(session).get("_request_class") is tapped_kind:
             session._request_class = kind
 
 

@@ -159,8 +159,8 @@ def listen(module: Any, request: Any, sent: Sent | None) -> Any:
         kinds = [isinstance(stream, kind) for kind in (module.SyncByteStream, module.AsyncByteStream)]
         if sent is None or not any(kinds):
             return None
-        made = _body_classes.get((module.__name__, *kinds)) or _make(module, *kinds)
-        request.stream = made(stream, sent)
+        along_kind = _body_classes.get((module.__name__, *kinds)) or _make(module, *kinds)
+        request.stream = along_kind(stream, sent)
         return stream
     except Exception as exc:
         guard.swallow("record a request body", exc)
@@ -179,9 +179,9 @@ def _make(module: Any, sync: bool, asynchronous: bool) -> type:
         bases += [_SyncAlong, module.SyncByteStream]
     if asynchronous:
         bases += [_AsyncAlong, module.AsyncByteStream]
-    made = type("Along", tuple(bases), {})
-    _body_classes[module.__name__, sync, asynchronous] = made
-    return made
+    along_kind = type("Along", tuple(bases), {})
+    _body_classes[module.__name__, sync, asynchronous] = along_kind
+    return along_kind
 
 
 class _Along:

@@ -123,7 +123,7 @@ def wait_for_libraries(bootstrap: str) -> None:
         modules.watch(os.environ[modules.AMBIENT_VARIABLE].split(","))
     coverage.listen(bootstrap)
     _hear_of_an_early_death()
-    atexit.register(_say_what_was_unseen)  # the first handler, so the last to run
+    atexit.register(_report_what_was_unseen)  # the first handler, so the last to run
 
 
 def _hear_of_an_early_death() -> None:
@@ -157,7 +157,7 @@ def _unseen() -> list[dict[str, object]]:
         return []
 
 
-def _say_what_was_unseen() -> None:
+def _report_what_was_unseen() -> None:
     """Report from a process that recorded nothing although it should have."""
     try:
         if not _unseen():

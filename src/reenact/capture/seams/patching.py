@@ -100,8 +100,8 @@ def need(owner: Any, *names: str) -> None:
 
 def need_held(owner: type, *names: str) -> None:
     """Raise unless the objects of a class have these names, from the class or from ``__init__``."""
-    made = getattr(_code(owner.__init__), "co_names", ())  # type: ignore[misc]
-    need(owner, *[name for name in names if name not in made])
+    set_in_init = getattr(_code(owner.__init__), "co_names", ())  # type: ignore[misc]
+    need(owner, *[name for name in names if name not in set_in_init])
 
 
 def need_called(owner: type, name: str) -> None:

@@ -94,12 +94,12 @@ def _makers() -> list[tuple[type, str]]:
 
 def _tap_maker(maker: Any, method: str, watch: Watch) -> None:
     def hand_out(owner: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
-        made = original(owner, *args, **kwargs)
+        handed_out = original(owner, *args, **kwargs)
         try:
-            tap(real(made), watch)
+            tap(real(handed_out), watch)
         except Exception as exc:
             guard.swallow("listen to a connection", exc)
-        return made
+        return handed_out
 
     override(maker, method, hand_out)
 

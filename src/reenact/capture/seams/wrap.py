@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_OBJECTS, MAX_DEPTH = 2_000, 5
 _PLAIN = (str, bytes, int, float, bool, type(None), type)
-_MADE_LATER = ("_client", "_async_client")
+_LAZY_PROPERTIES = ("_client", "_async_client")
 """Properties that make a client, or fetch it from elsewhere, on first access."""
 
 
@@ -76,7 +76,7 @@ def _behind_slots_and_properties(value: Any) -> Iterator[Any]:
     """Yield values that are not plain attributes: slots, and clients behind a property."""
     kinds = type(value).__mro__
     names = [name for kind in kinds for name in getattr(kind, "__slots__", ()) or ()]
-    for name in (*names, *[each for each in _MADE_LATER if hasattr(type(value), each)]):
+    for name in (*names, *[each for each in _LAZY_PROPERTIES if hasattr(type(value), each)]):
         try:
             yield getattr(value, name, None)
         except Exception as exc:

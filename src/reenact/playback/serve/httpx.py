@@ -23,17 +23,17 @@ def changed(module: Any, live: Live, request: Any) -> Any:
     """Return the request that is sent in place of another."""
     if live.body is None and live.url is None:
         return request
-    made, headers = {"stream": request.stream}, list(request.headers.raw)
+    body, headers = {"stream": request.stream}, list(request.headers.raw)
     if live.body is not None:
         length = str(len(live.body)).encode()
-        made = {"content": live.body}
+        body = {"content": live.body}
         headers = [
             (name, length if name.lower() == b"content-length" else value)
             for name, value in headers
             if name.lower() != b"transfer-encoding"
         ]
     return module.Request(
-        request.method, live.url or request.url, headers=headers, extensions=request.extensions, **made
+        request.method, live.url or request.url, headers=headers, extensions=request.extensions, **body
     )
 
 

@@ -216,9 +216,9 @@ def _answer(wrapped: Any, number: Any, reply: ServerReply | None) -> Any:
     else:
         message_json["result"] = reply.result or {}
     adapter = getattr(types, "jsonrpc_message_adapter", None)
-    made = (
+    message = (
         types.JSONRPCMessage.model_validate(message_json)
         if adapter is None
         else adapter.validate_python(message_json)
     )
-    return type(wrapped)(made) if hasattr(wrapped, "message") else made
+    return type(wrapped)(message) if hasattr(wrapped, "message") else message
