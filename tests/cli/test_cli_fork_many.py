@@ -135,7 +135,7 @@ def test_one_call_without_the_agent(desk) -> None:
     told = desk("fork", "facts", "--one-call", "--set", "model=other", "--json")
     assert json.loads(told.stdout)["answer"]["model"] == "other"
     misspelt = desk("fork", "facts", "--one-call", "--set", "modle=other")
-    assert "modle: nothing of that name was in the request" in misspelt.stderr
+    assert "modle: the request had no field of that name" in misspelt.stderr
     assert "fork" in desk("show", json.loads(told.stdout)["run"][:12]).stdout
     other = desk("fork", "facts", "--at", "turn:2", "--one-call", "--tool-result", "Nothing.", "--json")
     assert json.loads(other.stdout)["fork"]["edits"]["tool_result"] == "Nothing.", other.stderr

@@ -132,7 +132,7 @@ def test_a_recorded_result_is_given_for_the_same_question_only(desk) -> None:
         agent.read_text().replace('lookup(**use["input"])', 'lookup(use["input"]["question"] + "!")')
     )
     code, said, looked = desk("read", "--tools", "recorded", "--rebase")
-    assert (code, looked) == (1, 0) and "was not called like this" in said
+    assert (code, looked) == (1, 0) and "has no such recorded call" in said
 
 
 @pytest.mark.parametrize(("answer", "code", "times"), [("y", 0, 1), ("a", 0, 1), ("n", 1, 0), ("", 1, 0)])

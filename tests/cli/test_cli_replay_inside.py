@@ -199,5 +199,5 @@ def test_a_test_of_a_program_holds_the_runs_inside_it(desk: Desk) -> None:
 def test_what_runs_inside_spend_counts(desk: Desk) -> None:
     assert desk.types("run", "--name", "first", "agent.py", "row").returncode == 0
     fork = desk.types("fork", "first", "--max-usd", "0.0005")
-    stopped = re.search(r"\$0\.\d+ are spent", fork.stderr)
+    stopped = re.search(r"has spent \$0\.\d+ of", fork.stderr)
     assert fork.returncode == 1 and stopped is not None, fork.stderr

@@ -36,12 +36,12 @@ from .fork.send_request import key_variables, plain_request, send
 from .fork.world import (
     HARMLESS,
     IRREVERSIBLE,
-    Acted,
     Snapshots,
-    acts_before,
+    WorldChange,
     effect_of,
     must_choose,
     run_restore_command,
+    world_changes_before,
 )
 from .launch import TRY_ELSEWHERE, Apart, Execution, Prepared, recording_of, start_of
 from .matching.request import Request
@@ -227,7 +227,7 @@ def _prepare_world(
     options: ForkOptions, recording: Recording, tape: Tape, call: RecordedCall, effects: dict[str, str]
 ) -> _World:
     """Restore what was chosen; UsageError if tools changed the world and nothing was chosen."""
-    acts = acts_before(tape, call, effects)
+    acts = world_changes_before(tape, call, effects)
     if options.workspace is not None:
         return _restore_workspace(options, recording, call, acts)
     if options.restore is not None:
@@ -242,7 +242,7 @@ def _prepare_world(
 
 
 def _restore_workspace(
-    options: ForkOptions, recording: Recording, call: RecordedCall, acts: list[Acted]
+    options: ForkOptions, recording: Recording, call: RecordedCall, acts: list[WorldChange]
 ) -> _World:
     """Make the folder what it was when the run began; at the cut it is made what it was then."""
     runs_folder = options.folder or default_folder()

@@ -240,7 +240,7 @@ def _options(args: argparse.Namespace) -> ForkOptions:
 
 
 def _edits(args: argparse.Namespace) -> Edits:
-    return Edits.given(
+    return Edits.parse(
         sets=args.sets,
         inject_user=args.inject_user,
         drop=args.drop,
@@ -259,7 +259,7 @@ def _arms(args: argparse.Namespace) -> list[Arm]:
         wanted = [value.strip() for value in values.split(",") if value.strip()]
         if not equals or not name or not wanted:
             raise UsageError(f"--vary {args.vary} is not NAME=A,B", hint="--vary model=claude-a,claude-b")
-        varied = {f"{name}={value}": Edits.given(sets=[f"{name}={value}"]) for value in wanted}
+        varied = {f"{name}={value}": Edits.parse(sets=[f"{name}={value}"]) for value in wanted}
     return arms_of(_edits(args), varied, is_controlled=args.control)
 
 

@@ -1,1 +1,1 @@
-"""What a fork changes: requests, responses and tool results, for every provider."""
+"""The changes a fork makes to requests, responses and tool results, for every provider."""

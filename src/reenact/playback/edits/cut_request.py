@@ -1,7 +1,7 @@
-"""The request at the cut, which edits are told in: its conversation, and whose it is.
+"""The request at the cut, to which edits refer: its conversation and its agent.
 
-Later requests are held against it: those of the same agent get the same settings, those that carry on the
-same conversation get the same changes in it.
+Later requests are compared with it: those of the same agent get the same settings, those that continue the
+same conversation get the same changes.
 """
 
 from __future__ import annotations
@@ -29,43 +29,43 @@ _SYSTEM_ROLES = ("system", "developer")
 
 
 class Relation(NamedTuple):
-    """What a request has to do with the one at the cut."""
+    """How a request relates to the one at the cut."""
 
     is_agents: bool
-    """The same agent makes it: settings hold for it."""
+    """It comes from the same agent: settings apply to it."""
     carries: bool
-    """Its conversation begins with the whole one at the cut, whatever the system prompt is."""
+    """Its conversation begins with the whole conversation at the cut, apart from the system prompt."""
     is_cut: bool
-    """It is the request at the cut, or the same again."""
+    """It is the request at the cut, or a repetition of it."""
     shares: bool
-    """It begins as the conversation at the cut does, or what can be told of it is the same."""
+    """It begins like the conversation at the cut and comes from the same agent."""
 
 
 class CutRequest:
-    """The request at the cut. Best built from what the agent asks now: the recording is redacted."""
+    """The request at the cut. Better built from a live request: the recording is redacted."""
 
     def __init__(self, body: Any, url: str | None, *, is_tools: bool = False) -> None:
         self.body: dict[str, Any] = mapping(body)
         self.url = url or ""
         self.is_tools = is_tools
-        """The cut is at a tool that this request's answer asked for: its result is no matter of a request."""
+        """The cut is at a tool that this request's answer called: no request carries its result yet."""
         self.provider = reading.provider_of_request(body, url)
         self.key, self.messages = conversation_of(self.body)
 
     @classmethod
     def at(cls, call: RecordedCall, tape: Tape) -> CutRequest:
-        """Return the recorded request of a call; of a tool the one whose answer asked for it."""
-        asker = call if call.kind == MODEL else tape.call(call.parent or "")
-        if asker is None or asker.kind != MODEL:
+        """Return the recorded request of a call; for a tool, the request with the answer that called it."""
+        source = call if call.kind == MODEL else tape.call(call.parent or "")
+        if source is None or source.kind != MODEL:
             before = (each for each in reversed(tape.calls[: call.number]) if each.kind == MODEL)
-            asker = next((each for each in before if each.lane == call.lane), None)
-        if asker is None:
+            source = next((each for each in before if each.lane == call.lane), None)
+        if source is None:
             raise UsageError(
                 f"no model call leads to {call.label()}, so there is no request to change",
                 hint="cut at a model call",
             )
-        request = asker.request
-        return cls(request.body, request.url, is_tools=asker is not call)
+        request = source.request
+        return cls(request.body, request.url, is_tools=source is not call)
 
     @cached_property
     def endpoint(self) -> str:
@@ -80,31 +80,33 @@ class CutRequest:
         return tools_of(self.body)
 
     @property
-    def kept_elsewhere(self) -> str | None:
-        """The answer or conversation at the provider that this request goes on with."""
+    def kept_by_provider(self) -> str | None:
+        """The id of the answer or conversation, stored by the provider, that this request continues."""
         return reading.kept_conversation(self.body)
 
     def relation(self, body: dict[str, Any], url: str) -> Relation:
-        """Hold a request against this one."""
+        """Compare a request with this one."""
         if endpoint_of(url) != self.endpoint:
             return Relation(False, False, False, False)
-        spoken, now = without_own_words(self.messages), without_own_words(conversation_of(body)[1])
-        common = common_start(spoken, now)
-        same_kept = reading.kept_conversation(body) == self.kept_elsewhere
+        at_cut, now = without_system(self.messages), without_system(conversation_of(body)[1])
+        common = common_start(at_cut, now)
+        same_kept = reading.kept_conversation(body) == self.kept_by_provider
         shares = same_kept and common > 0
         alike = _alike(system_of(body), self.system)
         tools = tools_of(body) == self.tools
-        # Who has neither is told by the model it asks, or an id that it goes on by.
-        is_told = bool(self.system or self.tools or reading.kept_conversation(body))
-        is_told = is_told or reading.model_of(body, url) == reading.model_of(self.body, self.url)
-        # One of the two may change from call to call; an agent that was handed the work has neither.
-        is_agents = (alike and tools and is_told) or (shares and (alike or (tools and bool(self.tools))))
-        carries = shares and common == len(spoken) and (is_agents or common >= 2)
+        # An agent without both is recognised by its model, or by the id of a stored conversation.
+        is_recognised = bool(self.system or self.tools or reading.kept_conversation(body))
+        is_recognised = is_recognised or reading.model_of(body, url) == reading.model_of(self.body, self.url)
+        # One of the two may change from call to call; for an agent that took over the work, both do.
+        is_agents = (alike and tools and is_recognised) or (
+            shares and (alike or (tools and bool(self.tools)))
+        )
+        carries = shares and common == len(at_cut) and (is_agents or common >= 2)
         return Relation(is_agents, carries, carries and len(now) == common, shares and is_agents)
 
 
 def conversation_of(body: dict[str, Any]) -> tuple[str | None, list[Any]]:
-    """Return where the conversation stands in a request, and its messages; a bare text is one of them."""
+    """Return the key of the conversation in a request, and its messages; a bare text is one message."""
     key = reading.conversation_key(body)
     if key is not None:
         return key, body[key]
@@ -114,7 +116,7 @@ def conversation_of(body: dict[str, Any]) -> tuple[str | None, list[Any]]:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """True if two messages say the same: ids and cache marks make no difference."""
+    """True if two messages have the same content; ids and cache marks do not count."""
     return bool(one == other) or digest(one) == digest(other)
 
 
@@ -123,7 +125,7 @@ def digest(message: Any) -> bytes:
 
 
 def common_start(one: list[Any], other: list[Any]) -> int:
-    """Return how many messages two conversations begin with in common."""
+    """Return the length of the common start of two conversations."""
     count = 0
     for mine, theirs in zip(one, other, strict=False):
         if not is_same(mine, theirs):
@@ -132,29 +134,29 @@ def common_start(one: list[Any], other: list[Any]) -> int:
     return count
 
 
-def own_words(messages: list[Any]) -> int:
-    """Return how many messages at the beginning are the agent's prompt."""
+def system_count(messages: list[Any]) -> int:
+    """Return the number of system messages at the beginning."""
     count = 0
     while count < len(messages) and is_system(messages[count]):
         count += 1
     return count
 
 
-def without_own_words(messages: list[Any]) -> list[Any]:
-    """Return a conversation without the system prompt it begins with."""
-    return messages[own_words(messages) :]
+def without_system(messages: list[Any]) -> list[Any]:
+    """Return a conversation without its leading system messages."""
+    return messages[system_count(messages) :]
 
 
 def is_system(message: Any) -> bool:
-    """True for a system prompt that stands among the messages."""
+    """True for a system message."""
     return mapping(message).get("role") in _SYSTEM_ROLES
 
 
 def system_of(body: dict[str, Any]) -> str:
-    """Return the system prompt as text, wherever it stands."""
+    """Return the system prompt as text, from its own key or from the messages."""
     beside = [reading.system_text(body[key]) for key in reading.SYSTEM if body.get(key)]
     _, messages = conversation_of(body)
-    return "\n".join([*beside, *(reading.text(each) for each in messages[: own_words(messages)])])
+    return "\n".join([*beside, *(reading.text(each) for each in messages[: system_count(messages)])])
 
 
 def tools_of(body: dict[str, Any]) -> tuple[str, ...]:
@@ -164,12 +166,12 @@ def tools_of(body: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _alike(one: str, other: str) -> bool:
-    """True for prompts that differ in numbers at most: clocks and counters are often in them."""
+    """True for prompts that differ only in digits: many contain clocks and counters."""
     return one == other or _DIGITS.sub("", one) == _DIGITS.sub("", other)
 
 
 def endpoint_of(url: str | None) -> str:
-    """Return what is called, without host, model and the question whether a stream is asked for."""
+    """Return the path of the endpoint, without model and without whether it streams."""
     try:
         path = unquote(urlsplit(url or "").path).rstrip("/")
     except ValueError:

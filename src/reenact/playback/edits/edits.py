@@ -1,7 +1,7 @@
-"""What a fork changes from its cut on: requests of the agent, an answer, a tool's result.
+"""The changes of a fork from its cut on: to the agent's requests, an answer, a tool's result.
 
-Pure: bodies in, bodies out; who asks sends them. Plain data inside, so that edits can be told in a run's
-first line and sent to the agent's process.
+Pure: bodies in, bodies out; the caller sends them. Edits are plain data, so they can be written to a run's
+first line and passed to the agent's process.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ..matching.recorded_answers import Answer
 from ..matching.request import HTTP, TOOL
 from ..matching.tape import RecordedCall, Tape
 from .cut_request import CutRequest, conversation_of, digest, endpoint_of
-from .messages import DROP, Change, changed, drops, field_change, injection, made_in, result_change
+from .messages import DROP, Change, apply_changes, changed, drops, field_change, injection, result_change
 from .responses import answered, parsed, response_body, tool_answered
 from .settings import MODEL, NEUTRAL, SYSTEM, Setting, with_setting
 from .signatures import is_signed, stripped
 
-# Texts as a person gives them to a command: as they are, or ``@FILE``.
+# Texts of command-line options: literal, or ``@FILE``.
 
 
-def read_text(told: str | None, flag: str) -> str | None:
-    """Return the text; of ``@FILE`` what the file holds, of ``@@…`` all but the first character."""
-    if told is None or not told.startswith("@"):
-        return told
-    if told.startswith("@@"):
-        return told[1:]
-    path = told[1:]
+def read_text(option: str | None, flag: str) -> str | None:
+    """Return the text of an option: ``@FILE`` reads the file, ``@@…`` begins with a literal ``@``."""
+    if option is None or not option.startswith("@"):
+        return option
+    if option.startswith("@@"):
+        return option[1:]
+    path = option[1:]
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -39,7 +39,7 @@ def read_text(told: str | None, flag: str) -> str | None:
     except OSError as why:
         reason = why.strerror or type(why).__name__
         raise UsageError(
-            f"{flag}: {path!r} cannot be read: {reason}", hint="a text that begins with @ is written @@…"
+            f"{flag}: {path!r} cannot be read: {reason}", hint="write @@… for a text that begins with @"
         ) from why
 
 
@@ -47,30 +47,30 @@ __all__ = ["CutRequest", "EditedRequest", "Edits", "needs_signature"]
 
 
 class EditedRequest(NamedTuple):
-    """A request as it is to be sent."""
+    """A request ready to be sent."""
 
     body: Any
     url: str
     notes: tuple[str, ...] = ()
-    """What could not be done, and what was taken out on the way."""
+    """Changes that could not be made, and what was removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
-    """What is changed; ``given`` reads it as a person writes it."""
+    """The changes of a fork; ``parse`` reads them from command-line options."""
 
     sets: tuple[Setting, ...] = ()
     inject_user: str | None = None
     drop: tuple[int, ...] = ()
     tool_result: str | None = None
     tool: str | None = None
-    """Id or name of the tool that ``tool_result`` is of, where a request brings several."""
+    """Id or name of the tool for ``tool_result``, if a request carries several results."""
     response: str | None = None
     once: bool = False
-    """Only the request at the cut is changed, not those that follow it."""
+    """Change only the request at the cut, not those after it."""
 
     @classmethod
-    def given(
+    def parse(
         cls,
         *,
         sets: Sequence[str] = (),
@@ -81,9 +81,9 @@ class Edits:
         response: str | None = None,
         once: bool = False,
     ) -> Edits:
-        """Return the edits that these texts are: ``NAME=VALUE``, ``NAME+=TEXT``, ``@FILE`` for any value."""
+        """Return the edits of these options: ``NAME=VALUE``, ``NAME+=TEXT``, ``@FILE`` for any value."""
         if tool is not None and tool_result is None:
-            raise UsageError("a tool without a result for it", hint="--tool-result '…' says what it gave")
+            raise UsageError("--tool needs a result for the tool", hint="add --tool-result '…'")
         return cls(
             sets=tuple(map(_setting, sets)),
             inject_user=read_text(inject_user, "--inject-user"),
@@ -95,20 +95,20 @@ class Edits:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return them as plain data, without what is not used."""
-        told = {
+        """Return them as plain data, without unused ones."""
+        fields = {
             "set": [setting._asdict() for setting in self.sets], "inject_user": self.inject_user,
             "drop": list(self.drop), "tool_result": self.tool_result, "tool": self.tool,
             "response": self.response, "once": self.once or None,
         }  # fmt: skip
-        return {name: value for name, value in told.items() if value is not None and value != []}
+        return {name: value for name, value in fields.items() if value is not None and value != []}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Edits:
-        """Return the edits that ``as_json`` told."""
-        rest = {name: value for name, value in told.items() if name not in ("set", "drop")}
-        sets = tuple(Setting(**each) for each in told.get("set", ()))
-        return cls(sets=sets, drop=tuple(told.get("drop", ())), **rest)
+    def from_json(cls, fields: Mapping[str, Any]) -> Edits:
+        """Return the edits of ``as_json``."""
+        rest = {name: value for name, value in fields.items() if name not in ("set", "drop")}
+        sets = tuple(Setting(**each) for each in fields.get("set", ()))
+        return cls(sets=sets, drop=tuple(fields.get("drop", ())), **rest)
 
     def __bool__(self) -> bool:
         return self.changes_requests or self.replaces_answer
@@ -132,7 +132,7 @@ class Edits:
         if call.kind == HTTP:
             raise UsageError(
                 f"{call.label()} is neither a model call nor a tool call: nothing in it can be changed",
-                hint="cut at a model call or at a tool's",
+                hint="cut at a model call or a tool call",
             )
         if call.kind == TOOL:
             self._check_tool(call, tape)
@@ -149,23 +149,23 @@ class Edits:
             self._check_response(call, tape, cut)
 
     def _check_tool(self, call: RecordedCall, tape: Tape) -> None:
-        """A tool's result can be replaced there, and settings hold from the next request on."""
+        """Check edits at a tool: its result can be replaced, settings apply from the next request on."""
         refused = {
             "--response": self.response is not None,
             "--inject-user": self.inject_user is not None,
             "--drop": bool(self.drop),
         }
-        for flag, is_given in refused.items():
-            if is_given:
-                hint = "--tool-result is what a tool gives; " if flag == "--response" else ""
+        for flag, is_used in refused.items():
+            if is_used:
+                hint = "--tool-result changes a tool's result; " if flag == "--response" else ""
                 raise UsageError(
-                    f"{flag} changes a model call, but {call.label()} is a tool's",
+                    f"{flag} changes a model call, but {call.label()} is a tool call",
                     hint=f"{hint}cut at the model call that follows it",
                 )
         if self.sets:
             cut = CutRequest.at(call, tape)
             if any(setting.steps[0] == cut.key for setting in self.sets):
-                raise UsageError("a message is changed at a model call", hint="cut at one")
+                raise UsageError("a message can only be changed at a model call", hint="cut at a model call")
             self._with_settings(cut.body, cut.url, cut, None)
 
     def _check_response(self, call: RecordedCall, tape: Tape, cut: CutRequest) -> None:
@@ -176,12 +176,12 @@ class Edits:
         by_id = following is not None and reading.kept_conversation(following.request.body)
         if by_id or cut.body.get("conversation"):
             raise UsageError(
-                "--response: the agent goes on by the answer's id, and the provider has only its own answer",
-                hint="--inject-user or --set change what the model is asked instead",
+                "--response: the agent refers to the answer's id, and the provider knows only its own answer",
+                hint="change the request instead: --inject-user or --set",
             )
 
     def request(self, body: Any, url: str, cut: CutRequest) -> EditedRequest:
-        """Return a request with all that concerns it; the very same if nothing does."""
+        """Return a request with all edits that apply to it; the same object if none does."""
         if type(body) is not dict:
             return EditedRequest(body, url)
         relation = cut.relation(body, url)
@@ -195,7 +195,7 @@ class Edits:
         if changes:
             after = changed(cut.messages, changes, [change.at for change in changes], cut.provider)
             after = stripped(after, stale, cut.provider)
-            new, notes = made_in(messages, changes, cut, after, carries=relation.carries)
+            new, notes = apply_changes(messages, changes, cut, after, carries=relation.carries)
         kept = stripped(new, stale, cut.provider)
         if kept is not new:
             new = kept
@@ -204,34 +204,34 @@ class Edits:
         if relation.is_agents:
             edited, url = self._with_settings(edited, url, cut, notes)
             if self.response is not None and reading.kept_conversation(body):
-                notes.append("this request goes on by the id of an answer that the provider never gave")
+                notes.append("this request refers to the id of an answer that the provider never sent")
         elif self.sets:
             notes.append(f"a request to {endpoint_of(url)} kept its settings: {_OTHER_AGENT}")
         return EditedRequest(edited, url, tuple(dict.fromkeys(notes)))
 
     def answer(self, answer: Answer, provider: str | None, url: str, is_stream: bool) -> Answer:
-        """Return the answer to be given at the cut in the place of the recorded one."""
+        """Return the answer at the cut, replaced if the edits say so."""
         if self.response is None:
             return answer
         return answered(self.response, answer, provider, url, is_stream=is_stream)
 
     def tool_answer(self, answer: Answer) -> Answer:
-        """Return the same of a tool that is answered itself."""
+        """Return the result of the tool at the cut, replaced if the edits say so."""
         return answer if self.tool_result is None else tool_answered(self.tool_result, answer)
 
     def _changes(self, cut: CutRequest) -> list[Change]:
         """Return the changes in the conversation; UsageError if one cannot be made."""
-        is_spoken_to = self.inject_user is not None
-        changes = drops(list(self.drop), cut, is_spoken_to=is_spoken_to) if self.drop else []
+        ends_with_user = self.inject_user is not None
+        changes = drops(list(self.drop), cut, ends_with_user=ends_with_user) if self.drop else []
         if self.tool_result is not None and not cut.is_tools:
             changes.append(result_change(self.tool_result, self.tool, cut))
         for setting in self._of_messages(cut):
             changes.append(field_change(setting.steps, setting.value, cut))
-        dropped = {change.at for change in changes if change.what == DROP}
+        dropped = {change.at for change in changes if change.kind == DROP}
         for change in changes:
-            if change.what != DROP and change.at in dropped:
+            if change.kind != DROP and change.at in dropped:
                 raise UsageError(
-                    f"message {change.at + 1} is to be dropped and to be changed", hint="one of the two"
+                    f"message {change.at + 1} is both dropped and changed", hint="do only one of the two"
                 )
         if self.inject_user is not None:
             changes.append(injection(self.inject_user, cut, dropped))
@@ -243,7 +243,7 @@ class Edits:
     def _with_settings(
         self, body: dict[str, Any], url: str, cut: CutRequest, notes: list[str] | None
     ) -> tuple[dict[str, Any], str]:
-        """Return body and URL with all settings; that one has no place is noted, or raised without notes."""
+        """Return body and URL with all settings; one without a place is noted, or raised without notes."""
         for setting in self.sets:
             if setting.steps[0] == cut.key:
                 continue
@@ -251,7 +251,7 @@ class Edits:
                 is_new = len(setting.steps) == 1 and setting.name not in {*NEUTRAL, *body, *cut.body}
                 body, url = with_setting(body, url, setting, cut)
                 if is_new and notes is not None:
-                    notes.append(f"--set {setting.name}: nothing of that name was in the request before")
+                    notes.append(f"--set {setting.name}: the request had no field of that name before")
             except UsageError as why:
                 if notes is None:
                     raise
@@ -262,18 +262,18 @@ class Edits:
         named = [setting.value for setting in self.sets if setting.name == MODEL]
         return bool(named) and named[-1] != reading.model_of(cut.body, cut.url)
 
-    def _stale(self, changes: list[Change], cut: CutRequest, all_of_them: bool) -> set[bytes]:
-        """Return which recorded messages lose signed thinking: those behind the first change, or all."""
-        if not changes and not all_of_them:
+    def _stale(self, changes: list[Change], cut: CutRequest, is_all: bool) -> set[bytes]:
+        """Return digests of the messages that lose signed thinking: those after the first change, or all."""
+        if not changes and not is_all:
             return set()
-        behind = 0 if all_of_them else 1 + min(change.at for change in changes)
-        return {digest(each) for each in cut.messages[behind:] if is_signed(each)}
+        start = 0 if is_all else 1 + min(change.at for change in changes)
+        return {digest(each) for each in cut.messages[start:] if is_signed(each)}
 
 
-_OTHER_AGENT = "by its endpoint, prompt, tools or model it is another agent's than the one at the cut"
+_OTHER_AGENT = "its endpoint, prompt, tools or model show that it comes from another agent"
 _WHY = {
-    True: "for another model: it holds only for the one that thought it",
-    False: "behind the change: it holds only for the words it was thought upon",
+    True: "for another model: it is valid only for the model that wrote it",
+    False: "after the change: it is valid only for the conversation it was written in",
 }
 
 
@@ -298,7 +298,7 @@ def _setting(text: str) -> Setting:
 
 
 def needs_signature(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> bool:
-    """True if a request is signed as a whole (AWS SigV4), so that it cannot be changed any more."""
+    """True if a request is signed as a whole (AWS SigV4) and cannot be changed any more."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     return any(
         name.lower() == "authorization" and value.lstrip().upper().startswith("AWS4-")

@@ -1,7 +1,7 @@
-"""Changes in a conversation: a message dropped, one put in, a tool's result replaced, a field set.
+"""Changes to a conversation: drop a message, inject one, replace a tool's result, set a field.
 
-They are told by places in the conversation at the cut. Later requests carry that conversation on, so each
-change is made in them at the same place; where that is gone, nothing is done and it is said.
+A change refers to a message of the conversation at the cut. Later requests continue that conversation, so
+each change applies to them at the same place; if the message is gone, nothing is changed and a note says so.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...wire.json_values import mapping
 from ...wire.messages import tool_results, with_result
 from ...wire.pairing import is_models, pairs
 from ...wire.providers import named
-from .cut_request import CutRequest, common_start, is_same, own_words, without_own_words
+from .cut_request import CutRequest, common_start, is_same, system_count, without_system
 from .paths import with_path
 
 DROP, REPLACE, AFTER = "drop", "replace", "after"
@@ -24,16 +24,16 @@ DROP, REPLACE, AFTER = "drop", "replace", "after"
 class Change(NamedTuple):
     """One change, at a message of the conversation at the cut (from 0)."""
 
-    what: str
+    kind: str
     at: int
-    made: Callable[[Any], Any] | None = None
-    """The message that takes its place, or the one that goes after it."""
+    edit: Callable[[Any], Any] | None = None
+    """Returns the message that replaces it, or the one to insert after it."""
 
 
-def drops(numbers: list[int], cut: CutRequest, *, is_spoken_to: bool) -> list[Change]:
-    """Return the changes that leave out messages by their numbers, from 1, or from the end if negative.
+def drops(numbers: list[int], cut: CutRequest, *, ends_with_user: bool) -> list[Change]:
+    """Return the changes that drop messages by their numbers, from 1, or from the end if negative.
 
-    ``is_spoken_to``: a user's message comes after those that are left.
+    ``ends_with_user``: a user message follows the remaining ones.
     """
     count = len(cut.messages)
     places = set()
@@ -45,14 +45,14 @@ def drops(numbers: list[int], cut: CutRequest, *, is_spoken_to: bool) -> list[Ch
                 hint="numbers are from 1, or from the end: -1 is the last",
             )
         places.add(place)
-    if cut.kept_elsewhere:
+    if cut.kept_by_provider:
         raise UsageError(
-            "--drop: the provider keeps this conversation, the request only adds to it",
-            hint="only what the request itself brings can be changed: --tool-result, --inject-user, --set",
+            "--drop: the provider stores this conversation, the request only adds to it",
+            hint="only the request itself can be changed: --tool-result, --inject-user, --set",
         )
     _check_pairs(places, cut)
     if named(cut.provider).USER_FIRST:
-        _check_turns(places, cut, is_spoken_to)
+        _check_turns(places, cut, ends_with_user)
     return [Change(DROP, place) for place in sorted(places)]
 
 
@@ -63,30 +63,30 @@ def _check_pairs(places: set[int], cut: CutRequest) -> None:
         if use is None or result is None or (use in places) == (result in places):
             continue
         here, partner = (use, result) if use in places else (result, use)
-        what = "the result of" if partner == result else "the request for"
+        part = "the result of" if partner == result else "the call of"
         raise UsageError(
-            f"--drop {here + 1} would leave {what} {name} in message {partner + 1} without its partner",
+            f"--drop {here + 1} would leave {part} {name} in message {partner + 1} without its partner",
             hint=f"drop both: --drop {here + 1} --drop {partner + 1}",
         )
 
 
-def _check_turns(places: set[int], cut: CutRequest, is_spoken_to: bool) -> None:
-    """A user speaks first and last there, and Bedrock lets nobody speak twice in a row."""
+def _check_turns(places: set[int], cut: CutRequest, ends_with_user: bool) -> None:
+    """Check the roles: the first and last message must be a user's, and with Bedrock roles must alternate."""
     models = [is_models(message) for message in cut.messages]
     kept = [place for place in range(len(models)) if place not in places]
     wrong = [kept[0]] if models[kept[0]] else []
-    wrong += [kept[-1]] if models[kept[-1]] and not models[-1] and not is_spoken_to else []
+    wrong += [kept[-1]] if models[kept[-1]] and not models[-1] and not ends_with_user else []
     if named(cut.provider).ALTERNATES:
         wrong += [now for before, now in pairwise(kept) if models[before] and models[now]]
     if wrong:
         raise UsageError(
-            f"--drop leaves message {wrong[0] + 1}, the model's, where {cut.provider} wants a user's",
-            hint=f"drop it as well: --drop {wrong[0] + 1}",
+            f"--drop leaves message {wrong[0] + 1}, the model's, where {cut.provider} needs a user message",
+            hint=f"drop it too: --drop {wrong[0] + 1}",
         )
 
 
 def injection(text: str, cut: CutRequest, dropped: set[int]) -> Change:
-    """Return the change that has a user say something at the end of the conversation at the cut."""
+    """Return the change that adds a user message at the end of the conversation at the cut."""
     kept = [place for place in range(len(cut.messages)) if place not in dropped]
     if cut.key is None or not kept:
         raise UsageError(
@@ -125,22 +125,22 @@ def field_change(steps: list[str], value: Any, cut: CutRequest) -> Change:
 
 
 def changed(messages: list[Any], changes: list[Change], places: list[int], provider: str | None) -> list[Any]:
-    """Return the messages with every change made at its place."""
+    """Return the messages with every change applied at its place."""
     by_place = list(zip(places, changes, strict=True))
     found: list[Any] = []
     for place, message in enumerate(messages):
         here = [change for at, change in by_place if at == place]
         for change in here:
-            if change.what == REPLACE and change.made is not None:
-                message = change.made(message)
-        if not any(change.what == DROP for change in here):
+            if change.kind == REPLACE and change.edit is not None:
+                message = change.edit(message)
+        if not any(change.kind == DROP for change in here):
             found.append(message)
-        found += [change.made(message) for change in here if change.what == AFTER and change.made]
+        found += [change.edit(message) for change in here if change.kind == AFTER and change.edit]
     return _alternating(found) if named(provider).ALTERNATES else found
 
 
 def _alternating(messages: list[Any]) -> list[Any]:
-    """Return the messages with neighbours of one role made one, as Bedrock wants it."""
+    """Return the messages with neighbours of the same role merged, as Bedrock requires."""
     found: list[Any] = []
     for message in messages:
         last = found[-1] if found else None
@@ -151,34 +151,35 @@ def _alternating(messages: list[Any]) -> list[Any]:
     return found
 
 
-def made_in(
+def apply_changes(
     messages: list[Any], changes: list[Change], cut: CutRequest, after: list[Any], *, carries: bool
 ) -> tuple[list[Any], list[str]]:
-    """Return the messages of a request with the changes told at the cut, and what is to be said.
+    """Return the messages of a request with the changes applied, and notes on changes that were not.
 
-    ``after`` is the conversation at the cut with all that is changed in it: a request that begins so has it.
+    ``after`` is the changed conversation at the cut: a request that begins with it contains the changes
+    already.
     """
-    then, made = without_own_words(cut.messages), without_own_words(after)
-    is_made = common_start(made, without_own_words(messages)) == len(made)
-    if is_made and not (carries and len(then) >= len(made)):
+    old, new = without_system(cut.messages), without_system(after)
+    is_changed = common_start(new, without_system(messages)) == len(new)
+    if is_changed and not (carries and len(old) >= len(new)):
         return messages, []
     found, places, notes = [], [], []
     for change in changes:
         place = _place_of(change.at, messages, cut, carries)
         if place is None:
             notes.append(
-                f"message {change.at + 1} of the cut is not in this request any more: {_TOLD[change.what]}"
+                f"message {change.at + 1} of the cut is not in this request any more: {_SKIPPED[change.kind]}"
             )
-        elif not _is_made(messages, place, change):
+        elif not _is_inserted(messages, place, change):
             found.append(change)
             places.append(place)
-    new = changed(messages, found, places, cut.provider) if found else messages
-    if not carries and _is_paired(messages, cut) and not _is_paired(new, cut):
+    edited = changed(messages, found, places, cut.provider) if found else messages
+    if not carries and _is_paired(messages, cut) and not _is_paired(edited, cut):
         return messages, [
             *notes,
-            "what is left of the cut's messages cannot be changed: tools would lose results",
+            "the remaining messages of the cut cannot be changed: tool calls would lose their results",
         ]
-    return new, notes
+    return edited, notes
 
 
 def _is_paired(messages: list[Any], cut: CutRequest) -> bool:
@@ -186,38 +187,38 @@ def _is_paired(messages: list[Any], cut: CutRequest) -> bool:
 
 
 def _place_of(at: int, messages: list[Any], cut: CutRequest, carries: bool) -> int | None:
-    """Return where a message of the cut stands in a later request."""
-    own, own_now = own_words(cut.messages), own_words(messages)
+    """Return the place of a message of the cut in a later request."""
+    own, own_now = system_count(cut.messages), system_count(messages)
     if carries and at >= own:
         return at - own + own_now
     places = [place for place, each in enumerate(messages) if is_same(each, cut.messages[at])]
     return places[0] if len(places) == 1 else None
 
 
-_TOLD = {
+_SKIPPED = {
     DROP: "nothing was dropped",
     REPLACE: "the change in it was not made",
-    AFTER: "nothing was put in after it",
+    AFTER: "nothing was inserted after it",
 }
 
 
-def _is_made(messages: list[Any], place: int, change: Change) -> bool:
-    if change.what != AFTER or change.made is None:
+def _is_inserted(messages: list[Any], place: int, change: Change) -> bool:
+    if change.kind != AFTER or change.edit is None:
         return False
-    made = change.made(messages[place])
-    return place + 1 < len(messages) and is_same(messages[place + 1], made)
+    inserted = change.edit(messages[place])
+    return place + 1 < len(messages) and is_same(messages[place + 1], inserted)
 
 
-# ``--tool-result`` where the wire alone tells of a tool: its result in the request that brought it.
+# ``--tool-result`` for a tool known only from requests: its result in the first request that carries it.
 
 
-class Brought(NamedTuple):
-    """A result that a request brings for the first time."""
+class NewResult(NamedTuple):
+    """A tool result that a request carries for the first time."""
 
     at: int
-    """Which message."""
+    """The index of its message."""
     order: int
-    """Which of its results."""
+    """Its index among the message's results."""
     id: str | None
     name: str | None
 
@@ -225,34 +226,38 @@ class Brought(NamedTuple):
         return " ".join(filter(None, (self.name, self.id))) or "a tool"
 
 
-def brought(cut: CutRequest) -> list[Brought]:
-    """Return the results at the end of a request's conversation."""
+def new_results(cut: CutRequest) -> list[NewResult]:
+    """Return the tool results at the end of a request's conversation."""
     paired = pairs(cut.messages)
-    found: list[Brought] = []
+    found: list[NewResult] = []
     for at in reversed(range(len(cut.messages))):
         results = tool_results(cut.messages[at])
         if not results:
             break
         names = [pair.name for pair in paired if pair.result == at]
         found[:0] = [
-            Brought(at, order, result.id, result.name or name)
+            NewResult(at, order, result.id, result.name or name)
             for order, (result, name) in enumerate(zip(results, names, strict=True))
         ]
     return found
 
 
 def result_change(text: str, tool: str | None, cut: CutRequest) -> Change:
-    """Return the change that replaces the one new result, or the one of the ``tool`` of that id or name."""
-    all_new = brought(cut)
+    """Return the change that replaces the only new result, or that of the ``tool`` with this id or name."""
+    all_new = new_results(cut)
     if not all_new:
         raise UsageError(
-            "--tool-result: the request at the cut brings no new result of a tool",
+            "--tool-result: the request at the cut carries no new tool result",
             hint="cut at the tool's call, or at the model call that follows it",
         )
     new = [each for each in all_new if tool in (None, each.id, each.name)]
     if len(new) != 1:
         listed = ", ".join(map(str, all_new))
-        problem = f"it brings {len(new)} results" if tool is None or new else f"none of them is of {tool}"
+        problem = (
+            f"the request has {len(new)} results"
+            if tool is None or new
+            else f"none of the results is from {tool}"
+        )
         raise UsageError(f"--tool-result: {problem} at the cut: {listed}", hint="select one by its id")
     [one] = new
     return Change(REPLACE, one.at, lambda message: with_result(message, one.order, text))

@@ -1,6 +1,6 @@
 """Places in a JSON value by name: ``tools.0.description`` or ``/tools/0/description``.
 
-Nothing is changed in place; what is not on the path is shared.
+Nothing is changed in place; values off the path are shared.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ def steps_of(name: str) -> list[str]:
 
 
 def at_path(value: Any, steps: list[str]) -> Any:
-    """Return what stands at a path; UsageError if nothing does."""
+    """Return the value at a path; UsageError if there is none."""
     for number, step in enumerate(steps):
         value = value[_key(value, step, steps[:number])]
     return value
 
 
 def with_path(value: Any, steps: list[str], new: Any) -> Any:
-    """Return the value with ``new`` at the path; None takes it away. Only the first step may be new."""
+    """Return the value with ``new`` at the path; None removes it. Only a top-level name may be new."""
     return _with(value, steps, new, [])
 
 
@@ -44,7 +44,7 @@ def _with(value: Any, steps: list[str], new: Any, walked: list[str]) -> Any:
 
 
 def _key(value: Any, step: str, walked: list[str]) -> Any:
-    """Return the key or index that a step is in a value."""
+    """Return the key or index of a step in a value."""
     if type(value) is dict:
         if step in value:
             return step

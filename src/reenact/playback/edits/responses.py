@@ -1,4 +1,4 @@
-"""``--response`` and ``--tool-result``: another answer in the place of the recorded one."""
+"""``--response`` and ``--tool-result``: replace a recorded answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _KEPT = (
     "modelVersion", "responseId", "metrics", "system_fingerprint", "service_tier", "prompt_eval_count",
     "eval_count", "done", "stop_sequence",
 )  # fmt: skip
-"""What an answer has besides its words: the recorded one's where the given one leaves it out."""
+"""Fields besides the content, taken from the recorded answer where the replacement lacks them."""
 _IDS = ("id", "responseId")
 _MCP = frozenset({"content", "isError", "structuredContent", "_meta", "resultType"})
 _HOPS = ("content-length", "content-encoding", "transfer-encoding", "content-type")
 
 
 def parsed(text: str) -> Any:
-    """Return the JSON value a text is, else the text."""
+    """Return the JSON value of a text, else the text."""
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -36,42 +36,44 @@ def _no_constant(name: str) -> Any:
     raise ValueError(name)
 
 
-def response_body(given: str, recorded: Any, provider: str | None, url: str | None) -> dict[str, Any]:
-    """Return the answer that was given, in the provider's shape; UsageError if it has another."""
-    value, old = parsed(given), mapping(recorded)
+def response_body(replacement: str, recorded: Any, provider: str | None, url: str | None) -> dict[str, Any]:
+    """Return the replacement as a body in the provider's shape; UsageError if it has another shape."""
+    value, old = parsed(replacement), mapping(recorded)
     if type(value) is not dict:
-        return _text_answer(value if type(value) is str else given, old, provider, url)
-    whose = reading.provider_of_answer(value, provider)
-    if whose is None or not reading.answers(value, whose) or reading.error_of(value, whose) is not None:
+        return _text_answer(value if type(value) is str else replacement, old, provider, url)
+    shape = reading.provider_of_answer(value, provider)
+    if shape is None or not reading.answers(value, shape) or reading.error_of(value, shape) is not None:
         raise UsageError(
-            f"--response is a JSON object, but no answer in the shape of {provider or 'a known provider'}",
-            hint="give the whole body as the provider would send it, or a text;"
+            f"--response is a JSON object, but not an answer of {provider or 'a known provider'}",
+            hint="pass the whole body as the provider would send it, or a text;"
             " for a text that looks like an object, quote it as a JSON string",
         )
-    if provider is not None and whose != provider:
+    if provider is not None and shape != provider:
         raise UsageError(
-            f"--response has the shape of {whose}, but the call at the cut is {provider}'s",
-            hint="reenact cat shows the recorded answer; or give a plain text",
+            f"--response has the shape of {shape}, but the call at the cut went to {provider}",
+            hint="reenact cat shows the recorded answer; or pass a plain text",
         )
     about = {key: old[key] for key in _KEPT if key in old and (key not in value or key in _IDS)}
     return {**value, **about}
 
 
 def _text_answer(text: str, old: dict[str, Any], provider: str | None, url: str | None) -> dict[str, Any]:
-    """Return an answer that says just this text, and otherwise is the recorded one."""
+    """Return the recorded answer with this text as its content."""
     model = reading.model_of(old, url) or "unknown"
     if old.get("error") is not None or reading.error_of(old, provider) is not None:
         old = {}
     return named(provider).text_answer(text, old, model, url)
 
 
-def answered(given: str, answer: Answer, provider: str | None, url: str | None, *, is_stream: bool) -> Answer:
-    """Return the recorded answer with what was given in its place, as a stream where one was asked for."""
-    body = response_body(given, answer.body, provider, url)
+def answered(
+    replacement: str, answer: Answer, provider: str | None, url: str | None, *, is_stream: bool
+) -> Answer:
+    """Return the recorded answer with the replacement as its body, as a stream if the agent requested one."""
+    body = response_body(replacement, answer.body, provider, url)
     headers = {name: value for name, value in answer.headers.items() if name.lower() not in _HOPS}
     if is_stream:
         if provider == "openai" and "usage" not in mapping(answer.body):
-            body.pop("usage", None)  # only told in a stream if the agent asked for it
+            body.pop("usage", None)  # a stream has it only if the agent requested it
         pieces = [(piece, 0.0) for piece in stream_of(body, provider, url)]
         headers["content-type"] = stream_type(provider, url)
     else:
@@ -82,33 +84,33 @@ def answered(given: str, answer: Answer, provider: str | None, url: str | None, 
     )
 
 
-def tool_answered(given: str, answer: Answer) -> Answer:
-    """Return a tool's recorded answer with what was given in its place; a text stays one where one was."""
+def tool_answered(replacement: str, answer: Answer) -> Answer:
+    """Return a tool's recorded answer with the replacement as its result; a text stays a text."""
     old = answer.body
-    value = given if type(old) is str else parsed(given)
+    value = replacement if type(old) is str else parsed(replacement)
     if type(old) is dict and "yielded" in old and "count" in old:  # a generator's
         items = value if type(value) is list else [value]
         value = {"yielded": items, "count": len(items), "returned": None}
     elif _is_mcp(old):
-        value = _as_mcp(given, value, old)
+        value = _as_mcp(replacement, value, old)
     return replace(answer, outcome=OK, body=value, error=None, lossy=())
 
 
-def _as_mcp(given: str, value: Any, old: dict[str, Any]) -> dict[str, Any]:
-    """Return a result as an MCP server gives it; clients want the structured one, too, if there was one."""
-    made: dict[str, Any] = {"content": [{"type": "text", "text": as_text(given)}], "isError": False}
+def _as_mcp(replacement: str, value: Any, old: dict[str, Any]) -> dict[str, Any]:
+    """Return a result in the shape of MCP; clients expect structured content if there was some."""
+    result: dict[str, Any] = {"content": [{"type": "text", "text": as_text(replacement)}], "isError": False}
     if _is_mcp(value):
-        made = dict(value)
-    if "structuredContent" not in made and type(old.get("structuredContent")) is dict:
-        text = "".join(string(mapping(block).get("text")) or "" for block in made["content"])
+        result = dict(value)
+    if "structuredContent" not in result and type(old.get("structuredContent")) is dict:
+        text = "".join(string(mapping(block).get("text")) or "" for block in result["content"])
         is_wrapped = list(old["structuredContent"]) == ["result"]
         structured = {"result": text} if is_wrapped else parsed(text)
-        made |= {"structuredContent": structured} if type(structured) is dict else {}
-    return made
+        result |= {"structuredContent": structured} if type(structured) is dict else {}
+    return result
 
 
 def _is_mcp(value: Any) -> bool:
-    """True for what an MCP server gives: a list of typed blocks, and little else."""
+    """True for an MCP result: a list of typed blocks, and little else."""
     if type(value) is not dict or not _MCP.issuperset(value):
         return False
     blocks = value.get("content")

@@ -1,4 +1,4 @@
-"""``--set``: system prompt, model, tools and parameters of a request, each where its provider keeps it."""
+"""``--set``: system prompt, model, tools and parameters of a request, each in its provider's place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...wire import reading
 from ...wire.json_values import mapping, string
 from ...wire.neutral import text_blocks
 from ...wire.providers import named, option_place
-from .cut_request import CutRequest, conversation_of, own_words
+from .cut_request import CutRequest, conversation_of, system_count
 from .paths import at_path, steps_of, with_path
 
 SYSTEM, MODEL, TOOLS = "system", "model", "tools"
@@ -18,7 +18,7 @@ NEUTRAL = (SYSTEM, MODEL, TOOLS)
 """Names that mean the same for every provider."""
 
 _IN_URL = (("/models/", ":"), ("/model/", "/"), ("/deployments/", "/"))
-"""Between which a URL names the model: Google's, Amazon's and Azure's."""
+"""The text before and after the model's name in a URL of Google, Amazon and Azure."""
 _ONLY_WITH_TOOLS = ("tool_choice", "parallel_tool_calls", "toolChoice", "toolConfig", "tool_config")
 
 
@@ -27,7 +27,7 @@ class Setting(NamedTuple):
 
     name: str
     value: Any
-    """JSON; None takes the thing away."""
+    """JSON; None removes the field."""
     is_append: bool = False
 
     @property
@@ -38,7 +38,7 @@ class Setting(NamedTuple):
 def with_setting(
     body: dict[str, Any], url: str, setting: Setting, cut: CutRequest
 ) -> tuple[dict[str, Any], str]:
-    """Return body and URL of a request with one setting; UsageError if it has no place there."""
+    """Return body and URL of a request with one setting; UsageError if it has no place in it."""
     if setting.name == SYSTEM:
         return (_with_more_system if setting.is_append else _with_system)(body, setting, cut), url
     if setting.name == MODEL:
@@ -65,7 +65,7 @@ def _there(body: dict[str, Any], steps: list[str]) -> Any:
 
 
 def _appended(setting: Setting, text: Any, at_cut: Any) -> Any:
-    """Return the new value; what is appended is not appended to itself, should it be there already."""
+    """Return the new value; a text that is appended already is not appended twice."""
     if not setting.is_append:
         return setting.value
     if type(setting.value) is not str or not (text is None or type(text) is str):
@@ -96,7 +96,7 @@ def _with_more_system(body: dict[str, Any], setting: Setting, cut: CutRequest) -
     if key is not None:
         return {**body, key: _grown(body[key], setting, cut.body.get(key))}
     name, messages = conversation_of(body)
-    last = own_words(messages) - 1
+    last = system_count(messages) - 1
     if last < 0:
         return _with_system(body, setting, cut)
     at_cut = mapping(cut.messages[last]).get("content") if last < len(cut.messages) else None
@@ -118,12 +118,12 @@ def _grown(old: Any, setting: Setting, at_cut: Any) -> Any:
 
 
 def _with_system(body: dict[str, Any], setting: Setting, cut: CutRequest) -> dict[str, Any]:
-    """Return the body with another system prompt, where the request has its own, else its provider's way."""
+    """Return the body with a new system prompt, in the place of the old one or else the provider's."""
     value = None if setting.value == "" else setting.value
     key = _system_key(body)
     provider = named(cut.provider)
     is_message = cut.provider is not None and not provider.SYSTEM_KEYS and "messages" in cut.body
-    if key is None and (own_words(conversation_of(body)[1]) or is_message):
+    if key is None and (system_count(conversation_of(body)[1]) or is_message):
         return _with_system_message(body, value)
     key = key or next(iter(provider.SYSTEM_KEYS), "system")
     if value is None:
@@ -132,9 +132,9 @@ def _with_system(body: dict[str, Any], setting: Setting, cut: CutRequest) -> dic
 
 
 def _with_system_message(body: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Return the body with the system messages that it begins with replaced by one."""
+    """Return the body with its leading system messages replaced by one."""
     key, messages = conversation_of(body)
-    count = own_words(messages)
+    count = system_count(messages)
     first = messages[0] if count else {"role": "system"}
     rest = messages[count:]
     if value is not None:
@@ -159,7 +159,7 @@ def _with_model(
 
 
 def _model_in(url: str) -> tuple[int, int] | None:
-    """Return where in a URL the model's name begins and ends."""
+    """Return the start and end of the model's name in a URL."""
     path = url.partition("?")[0]
     for before, after in _IN_URL:
         start = path.rfind(before) + len(before)
@@ -173,7 +173,7 @@ def _with_tools(body: dict[str, Any], setting: Setting, provider: str | None) ->
     value = setting.value
     if setting.is_append or not (value is None or type(value) is list):
         raise UsageError(
-            "tools are a JSON list, each as the provider spells it",
+            "tools must be a JSON list in the provider's shape",
             hint="--set tools=@tools.json; one of them: --set tools.0.description=…",
         )
     key, *inner = named(provider).TOOLS_PATH

@@ -1,7 +1,7 @@
-"""Signed thinking: what a model thought is bound to the model and to what it saw.
+"""Signed thinking: valid only for the model that wrote it and the conversation before it.
 
-Behind a change in the conversation, and for another model, a provider may refuse it; so it is taken out there
-and stays as it is, to the byte, everywhere else.
+After a change in the conversation, or for another model, a provider may reject it; so it is removed there and
+kept byte for byte everywhere else.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from .cut_request import digest
 
 
 def is_signed(message: Any) -> bool:
-    """True if a message holds thinking that is signed or sealed."""
+    """True if a message holds signed or encrypted thinking."""
     return unsigned(message) is not message
 
 
 def stripped(messages: list[Any], stale: set[bytes], provider: str | None) -> list[Any]:
-    """Return the messages, those whose digest is ``stale`` without their signed thinking; else the same."""
+    """Return the messages, without the signed thinking of those with a ``stale`` digest."""
     if not stale or not any(is_signed(each) and digest(each) in stale for each in messages):
         return messages
     kept: list[Any] = []
@@ -32,7 +32,7 @@ def stripped(messages: list[Any], stale: set[bytes], provider: str | None) -> li
                 kept.append(new)
             continue
         if bare and _is_item(message, provider):
-            # An item that names itself is refused without the reasoning it came with; unnamed it is taken.
+            # The provider rejects an item with an id but no reasoning; without the id it accepts it.
             kept.append({key: value for key, value in message.items() if key != "id"})
             continue
         bare = False

@@ -1,8 +1,8 @@
-"""Where a run goes live: which recorded calls still answer, and which request is the first to leave.
+"""Where a run goes live: which recorded calls still answer, and which request is the first sent for real.
 
-All that began before the cut is answered, but for tools that the cut lies in: they run, so that it is made.
-Of what came later only agents that worked beside the one that is cut keep to their recording, as long as they
-ask what they asked then; none do where the whole run is live.
+All calls that began before the cut are answered, except tools that contain the cut: they run to reach it.
+After the cut, agents that ran in parallel keep their recorded answers as long as they make the recorded
+requests; none do if the whole run is live.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..matching.tape import RecordedCall, Tape
 from ..replay.mcp_servers import server_processes
 
 ANSWERED, AROUND, AT_CUT, BEYOND = "answered", "around the cut", "at the cut", "beyond"
-"""Where a request stands: the recording answers it, or tells that it diverged; it is that of a tool that the
-cut lies in; it is the one at the cut; it comes after the cut and nothing is recorded for it."""
+"""The place of a request: the recording answers it or reports a divergence; it calls a tool that contains the
+cut; it is the request at the cut; it comes after the cut and nothing is recorded for it."""
 
 
 class Cut:
@@ -32,7 +32,7 @@ class Cut:
         self.call = call
         self.kept = kept_calls(tape, call, is_whole=is_whole)
         self.is_whole = is_whole
-        """Nothing that an agent asks is answered: who else is there is live, too."""
+        """The whole run is live: nothing after the cut is answered, parallel agents included."""
         self._around = tools_around(tape, call)
         self._all = tape.calls if is_whole else []
         self._mark = mark
@@ -45,25 +45,25 @@ class Cut:
         self._is_passed = self._is_passed or os.path.exists(self._mark)
         return self._is_passed
 
-    def passes(self, request: CutRequest | None) -> None:
-        """The call at the cut is being made; a model's is told to all processes, as it is."""
-        told = None if request is None else {"body": request.body, "url": request.url}
+    def mark_passed(self, request: CutRequest | None) -> None:
+        """Mark the cut as reached and publish its model request to the other processes."""
+        fields = None if request is None else {"body": request.body, "url": request.url}
         file = os.open(f"{self._mark}.new", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        with open(file, "w", encoding="utf-8") as made:
-            json.dump(told, made)
+        with open(file, "w", encoding="utf-8") as mark:
+            json.dump(fields, mark)
         os.replace(f"{self._mark}.new", self._mark)
         self._is_passed = True
 
     def request(self) -> CutRequest | None:
-        """Return the request at the cut, as the process that made it told; None before."""
+        """Return the published request at the cut; None before the cut is reached."""
         if not self.is_passed:
             return None
-        with open(self._mark, encoding="utf-8") as told:
-            made = json.load(told)
-        return None if made is None else CutRequest(made["body"], made["url"])
+        with open(self._mark, encoding="utf-8") as file:
+            fields = json.load(file)
+        return None if fields is None else CutRequest(fields["body"], fields["url"])
 
     def place_of(self, request: Request, frontier: Frontier, promised: int) -> str:
-        """Return where a request stands; ``promised`` is how often one like it was told to be answered."""
+        """Return the place of a request; ``promised`` counts equal requests that the recording answers."""
         equal = frontier.first_equal(request, promised)
         if self._enters(request, equal):
             return AROUND
@@ -75,11 +75,11 @@ class Cut:
         return BEYOND
 
     def left_out(self, frontier: Frontier) -> list[RecordedCall]:
-        """Return the calls of this line of work that should have been made before the cut."""
+        """Return the calls of the cut's lane that should have been made before the cut."""
         return [call for call in frontier.missing() if self._is_earlier(call)]
 
     def _enters(self, request: Request, equal: RecordedCall | None) -> bool:
-        """True for the call of a tool that the cut lies in, once."""
+        """True for the call of a tool that contains the cut, once."""
         around = next((call for call in self._around if is_same_request(call, request)), None)
         if around is None or (equal is not None and equal.begin < around.begin):
             return False
@@ -99,15 +99,15 @@ class Cut:
 
 
 def tools_around(tape: Tape, cut: RecordedCall) -> list[RecordedCall]:
-    """Return the calls of tools that the cut lies in, the outermost first."""
+    """Return the calls of tools that contain the cut, the outermost first."""
     before = (call for call in tape.calls[: cut.number] if call.kind == TOOL and call.end > cut.begin)
     return [call for call in before if any(each is cut for each in tape.inside(call))]
 
 
 def kept_calls(tape: Tape, cut: RecordedCall, *, is_whole: bool = False) -> list[RecordedCall]:
-    """Return the calls that are answered although the run goes live at one of them."""
+    """Return the calls that the recording still answers in a run that goes live at ``cut``."""
     left_out = {call.number for call in tools_around(tape, cut)}
-    absent = server_processes(tape.recording) - {cut.event.writer}  # not there before, and live after
+    absent = server_processes(tape.recording) - {cut.event.writer}  # absent before the cut, live after it
     left_out |= {call.number for call in tape.calls if absent and call.event.writer in absent}
     before = [call for call in tape.calls[: cut.number] if call.number not in left_out]
     if is_whole:
@@ -116,12 +116,12 @@ def kept_calls(tape: Tape, cut: RecordedCall, *, is_whole: bool = False) -> list
     beside &= _overlapping(tape.calls, cut.lane)
     began = {call.lane for call in tape.calls if call.begin < cut.begin} | _with(tape.calls, cut)
     later = [call for call in tape.calls[cut.number + 1 :] if call.lane in beside & began]
-    others = _who_came_after(tape.calls, cut) | left_out
+    others = _later_agents(tape.calls, cut) | left_out
     return before + [call for call in later if call.number not in others]
 
 
 def _overlapping(calls: Iterable[RecordedCall], lane: tuple[str, str]) -> set[tuple[str, str]]:
-    """Return the lanes that had a call under way at the same time as this one."""
+    """Return the lanes with a call that overlaps one of this lane."""
     mine = sorted((call.begin, call.end) for call in calls if call.lane == lane)
     begins = [begin for begin, _ in mine]
     found = set()
@@ -134,26 +134,26 @@ def _overlapping(calls: Iterable[RecordedCall], lane: tuple[str, str]) -> set[tu
     return found
 
 
-def _who_came_after(calls: Iterable[RecordedCall], cut: RecordedCall) -> set[int]:
-    """Return the calls that another agent made in a lane of an earlier one, once the one at the cut was over.
+def _later_agents(calls: Iterable[RecordedCall], cut: RecordedCall) -> set[int]:
+    """Return the calls of agents that reused a lane after the agent at the cut had finished.
 
-    Its conversation begins anew; an agent that had worked beside and was slower only goes on with its own.
+    Such an agent starts a new conversation; a slower parallel agent only continues its own.
     """
     over = max(call.end for call in calls if call.lane == cut.lane)
     found: set[int] = set()
-    said: dict[tuple[str, str], int] = {}
-    anew: set[tuple[str, str]] = set()
+    sizes: dict[tuple[str, str], int] = {}
+    restarted: set[tuple[str, str]] = set()
     for call in calls:
         size = call.size
         if size is not None:
-            if call.begin > over and size <= said.get(call.lane, -1):
-                anew.add(call.lane)
-            said[call.lane] = size
-        if call.lane in anew:
+            if call.begin > over and size <= sizes.get(call.lane, -1):
+                restarted.add(call.lane)
+            sizes[call.lane] = size
+        if call.lane in restarted:
             found.add(call.number)
     return found
 
 
 def _with(calls: Iterable[RecordedCall], cut: RecordedCall) -> set[tuple[str, str]]:
-    """Return the lanes that began while the call at the cut was under way: it did not cause them."""
+    """Return the lanes that began during the call at the cut: it did not cause them."""
     return {call.lane for call in calls if cut.begin < call.begin < cut.end}

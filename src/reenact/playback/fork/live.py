@@ -1,7 +1,6 @@
-"""The recording up to the cut, and what is live after it: models are called, tools act as they are allowed.
+"""The responder of a fork: recorded answers up to the cut, live models and allowed tools after it.
 
-Who answers the calls of a fork. A request is looked at before it is recorded, because what is recorded is
-what leaves: changed, if the fork changes it.
+A request is edited before it is recorded, so the trace shows what is really sent.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from ..matching.request import TOOL, Request
 from ..matching.rules import REBASE
 from ..matching.tape import RecordedCall, Tape
 from ..replay import report
-from ..replay.responder import TapeResponder, asked_by, mark, reply_of
-from ..replay.tools import asked_of
+from ..replay.responder import TapeResponder, http_request, mark, reply_of
+from ..replay.tools import tool_request
 from ..serve.replies import Reply, ToolReply
 from .cut import ANSWERED, AROUND, AT_CUT, Cut
-from .policy import CALLS, STEPS, USD, Acting, Caps
+from .policy import CALLS, STEPS, USD, Caps, ToolPolicy
 
 if TYPE_CHECKING:
     from ...capture.replay_hook import OutgoingRequest, ToolCall
@@ -40,24 +39,24 @@ if TYPE_CHECKING:
     from ..replay.guard import Guard
     from ..replay.plan import Plan
     from ..serve.replies import HttpCall, ServerReply, ServerRequest
-    from .policy import Acting
+    from .policy import ToolPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """How a run goes on after the cut; plain data, for the agent's processes (``Plan.fork``)."""
+    """How a run continues after the cut; plain data for the agent's processes (``Plan.fork``)."""
 
     call: str
     """The id of the call at the cut."""
     is_whole: bool = False
-    """The cut is where the run begins, and nothing beside it is answered."""
+    """The cut is at the beginning of the run: nothing is answered."""
     edits: dict[str, Any] = field(default_factory=dict)
     tools: str = "ask"
-    """``ask``: by what each does to the world; ``recorded``: only what is recorded."""
+    """``ask``: decide by each tool's effect; ``recorded``: recorded results only."""
     allowed: tuple[str, ...] = ()
-    """Tools that may run whatever they do, or ``all``."""
+    """Tools that may run whatever their effect, or ``all``."""
     effects: dict[str, str] = field(default_factory=dict)
-    """What tools do to the world, by the user's settings."""
+    """The effects of tools from the user's settings."""
     max_calls: int = CALLS
     max_usd: float = USD
     max_steps: int = STEPS
@@ -66,7 +65,7 @@ class Fork:
 
 
 class ForkResponder(TapeResponder):
-    """Answers up to the cut. ``opened`` is called when it is passed, ``acting`` decides on tools after it."""
+    """Answers up to the cut. ``opened`` is called at the cut, ``acting`` decides on tools after it."""
 
     def __init__(
         self,
@@ -74,11 +73,11 @@ class ForkResponder(TapeResponder):
         cut: Cut,
         edits: Edits,
         caps: Caps,
-        acting: Acting,
+        acting: ToolPolicy,
         opened: Callable[[], None],
-        **given: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(player, **given)
+        super().__init__(player, **options)
         self._cut = cut
         self._edits = edits
         self._caps = caps
@@ -86,14 +85,14 @@ class ForkResponder(TapeResponder):
         self._opened = opened
         self._lock = RLock()
         self._promised: Counter[str] = Counter()
-        """How often requests were told to be answered, by their L1: what they asked for is nobody else's."""
+        """How many requests the recording will answer, by their L1: their calls are reserved."""
         is_needed = bool(edits.sets) if cut.call.kind == TOOL else cut.is_whole and cut.call.kind == MODEL
         self._at_cut = CutRequest.at(cut.call, player.tape) if is_needed else None
-        """Of a model call as the agent makes it now: the recorded one is redacted."""
+        """A model's request as the agent sends it now: the recorded one is redacted."""
 
     def live(self, leaving: OutgoingRequest) -> Live | None:
-        """Return what leaves for a request at the cut or beyond it, None for one that is answered."""
-        request = self._translated(asked_by(leaving))
+        """Return how a request at the cut or after it is sent, None if the recording answers it."""
+        request = self._translated(http_request(leaving))
         with self._lock:
             place = self._place_of(request)
             if place == ANSWERED:
@@ -107,51 +106,51 @@ class ForkResponder(TapeResponder):
             return self._leaves(leaving)
 
     def reply(self, exchange: HttpCall) -> Reply:
-        """Return what a call gets that does not leave."""
+        """Return the reply for a call that is not sent."""
         return super().reply(exchange) if exchange.edited_reply is None else exchange.edited_reply
 
     async def reply_async(self, exchange: HttpCall) -> Reply:
-        """Return the same, when this task may have it."""
+        """Return the same; await until it is due."""
         return await super().reply_async(exchange) if exchange.edited_reply is None else exchange.edited_reply
 
-    def tool(self, asked: ToolCall) -> ToolReply | None:
-        """Return what a tool gave, or is made to give; None if it is to run."""
-        place, reply = self._tool_at(asked)
-        return super().tool(asked) if place == ANSWERED else reply
+    def tool(self, tool_call: ToolCall) -> ToolReply | None:
+        """Return a tool's recorded or replaced result; None if it runs."""
+        place, reply = self._tool_at(tool_call)
+        return super().tool(tool_call) if place == ANSWERED else reply
 
-    async def tool_async(self, asked: ToolCall) -> ToolReply | None:
-        """Return the same, when this task may have it."""
-        place, reply = self._tool_at(asked)
-        return await super().tool_async(asked) if place == ANSWERED else reply
+    async def tool_async(self, tool_call: ToolCall) -> ToolReply | None:
+        """Return the same; await until it is due."""
+        place, reply = self._tool_at(tool_call)
+        return await super().tool_async(tool_call) if place == ANSWERED else reply
 
     def ambient(self, name: str, thread: str | None) -> Any:
-        """Return what clock and chance gave before the cut, None for what they give now."""
+        """Return the recorded time or random value before the cut, None after it."""
         return None if self._cut.is_whole or self._cut.is_passed else super().ambient(name, thread)
 
-    def running(self, asked: ToolCall) -> AbstractContextManager[None]:
-        """Return what is to be held while a tool runs: it may do what the guard refuses others."""
-        return self._acting.running(asked)
+    def running(self, tool_call: ToolCall) -> AbstractContextManager[None]:
+        """Return a context for a tool that runs: inside, the guard lets it act."""
+        return self._acting.running(tool_call)
 
     def opens(self, url: str) -> bool:
-        """Return whether a socket that is opened now leads to the real server: the run is live."""
+        """Return whether a new socket connects to the real server: it does in a live run."""
         is_live = self._cut.is_whole or self._cut.is_passed
         if is_live:
             self._acting.open_to(url)
         return is_live
 
     def has_server(self, server: str, recorder: Any) -> bool:
-        """Return whether it is recorded what an MCP server said; after the cut the real one is asked."""
-        return not self._asks_servers(server) and super().has_server(server, recorder)
+        """Return whether an MCP server's replies are recorded; after the cut the real server replies."""
+        return not self._uses_real_server(server) and super().has_server(server, recorder)
 
-    def server_reply(self, asked: ServerRequest) -> ServerReply | None:
-        """Return what an MCP server said to a request before the cut."""
-        return None if self._asks_servers(asked.server) else super().server_reply(asked)
+    def server_reply(self, tool_call: ServerRequest) -> ServerReply | None:
+        """Return the recorded reply of an MCP server before the cut."""
+        return None if self._uses_real_server(tool_call.server) else super().server_reply(tool_call)
 
-    def _asks_servers(self, server: str) -> bool:
+    def _uses_real_server(self, server: str) -> bool:
         return (self._cut.is_whole or self._cut.is_passed) and self._acting.connect(server)
 
     def _place_of(self, request: Request) -> str:
-        """Return where a request stands; one that is to be answered is as good as answered."""
+        """Return the place of a request; reserve its recorded call if it is answered."""
         key = request.fingerprint.l1
         place = self._cut.place_of(request, self.player.frontier, self._promised[key])
         if place == ANSWERED:
@@ -159,28 +158,28 @@ class ForkResponder(TapeResponder):
         return place
 
     def _pass(self) -> None:
-        """The cut is reached; what should have come before it must have come."""
-        left_out = self._never_asked(self._cut.left_out(self.player.frontier))
+        """Pass the cut; stop if calls that should have come before it are missing."""
+        left_out = self._without_pending(self._cut.left_out(self.player.frontier))
         if left_out and self._mode == "strict":
             names = ", ".join(call.label() for call in left_out[:3])
-            self._stop(Diverged(f"the call at the cut is made, but not what came before it: {names}"))
-        self._cut.passes(self._at_cut if self._cut.call.kind == MODEL else None)
+            self._stop(Diverged(f"the run reached the cut, but these calls before it are missing: {names}"))
+        self._cut.mark_passed(self._at_cut if self._cut.call.kind == MODEL else None)
         self._note(report.Passed(self._cut.call.id))
         try:
             self._opened()
-        except Halted as exc:  # the workspace is not what it was
+        except Halted as exc:  # the workspace could not be restored
             self._stop(exc)
 
-    def _never_asked(self, calls: list[RecordedCall]) -> list[RecordedCall]:
-        """Leave out those that are being made by others: told to be answered, and not answered yet."""
-        being_made = self._promised.copy()
+    def _without_pending(self, calls: list[RecordedCall]) -> list[RecordedCall]:
+        """Return the calls without those that have been requested but not answered yet."""
+        pending = self._promised.copy()
         for found in self.player.frontier.log:
             if isinstance(found, Served):
-                being_made[found.call.fingerprint.l1] -= 1
+                pending[found.call.fingerprint.l1] -= 1
         left = []
         for call in calls:
-            being_made[call.fingerprint.l1] -= 1
-            if being_made[call.fingerprint.l1] < 0:
+            pending[call.fingerprint.l1] -= 1
+            if pending[call.fingerprint.l1] < 0:
                 left.append(call)
         return left
 
@@ -197,7 +196,7 @@ class ForkResponder(TapeResponder):
         except (Halted, Diverged) as exc:
             self._stop(exc)
         except Exception as exc:
-            self._stop(Diverged(f"the request cannot be changed as asked: {type(exc).__name__}: {exc}"))
+            self._stop(Diverged(f"the request cannot be edited: {type(exc).__name__}: {exc}"))
         raise AssertionError("not reached")
 
     def _changed(self, leaving: OutgoingRequest) -> Live:
@@ -206,80 +205,80 @@ class ForkResponder(TapeResponder):
         self._at_cut = self._at_cut or self._cut.request()
         if self._at_cut is None:
             return Live()
-        made = self._edits.request(leaving.request, leaving.url, self._at_cut)
-        for note in made.notes:
+        edited = self._edits.request(leaving.request, leaving.url, self._at_cut)
+        for note in edited.notes:
             self._note(report.Edited(note))
-        is_same = made.body == leaving.request and made.url == leaving.url
+        is_same = edited.body == leaving.request and edited.url == leaving.url
         if is_same:
             return Live()
         if needs_signature(leaving.headers):
             raise Halted("this request is signed, so it cannot be changed", hint="change the agent's code")
-        body = json.dumps(made.body, ensure_ascii=False, separators=(",", ":")).encode()
-        return Live(None if made.url == leaving.url else made.url, body)
+        body = json.dumps(edited.body, ensure_ascii=False, separators=(",", ":")).encode()
+        return Live(None if edited.url == leaving.url else edited.url, body)
 
     def _edited_answer(self, request: Request) -> Reply:
-        """Return the answer that the user gave in the place of the one at the cut."""
+        """Return the user's answer for the call at the cut."""
         call = self._cut.call
         provider = call.event.provider if type(call.event.provider) is str else None
         return reply_of(self._edits.answer(call.answer, provider, request.url or "", call.is_stream))
 
-    def _tool_at(self, asked: ToolCall) -> tuple[str, ToolReply | None]:
-        """Return where a tool's call stands, and its reply if it is not the recording that gives it."""
-        request: Request = self._translated(asked_of(asked))
+    def _tool_at(self, tool_call: ToolCall) -> tuple[str, ToolReply | None]:
+        """Return the place of a tool call, and its reply unless the recording answers it."""
+        request: Request = self._translated(tool_request(tool_call))
         with self._lock:
-            place = ANSWERED if asked.name in self._live else self._place_of(request)
+            place = ANSWERED if tool_call.name in self._live else self._place_of(request)
             if place in (ANSWERED, AROUND):
                 return place, None
             if place == AT_CUT:
                 self._pass()
                 if self._edits.replaces_tool_result:
-                    mark(asked, self._cut.call.id)
+                    mark(tool_call, self._cut.call.id)
                     answer = self._edits.tool_answer(self._cut.call.answer)
-                    return place, self._result(asked, self._cut.call.id, answer)
+                    return place, self._result(tool_call, self._cut.call.id, answer)
         self.player.release.note_request()
         try:
             self._caps.step()
-            recorded = self._acting.decide(asked, request)
+            recorded = self._acting.decide(tool_call, request)
         except (Halted, Diverged) as exc:
             self._stop(exc)
-        return place, None if recorded is None else self._given(recorded, asked)
+        return place, None if recorded is None else self._recorded_result(recorded, tool_call)
 
-    def _given(self, call: RecordedCall, asked: ToolCall) -> ToolReply:
+    def _recorded_result(self, call: RecordedCall, tool_call: ToolCall) -> ToolReply:
         self.given += 1
-        mark(asked, call.id)
-        return self._result(asked, call.id, call.answer)
+        mark(tool_call, call.id)
+        return self._result(tool_call, call.id, call.answer)
 
     def _explained(self, found: Miss) -> Divergence:
-        """Return the report of a miss; before the cut it may be the call at the cut, changed."""
+        """Return the report of a miss; before the cut it may be a changed request at the cut."""
         call, request = self._cut.call, found.request
         if self._cut.is_passed or call.kind != request.kind or not same_site(call, request):
             return self._elsewhere(found)
         likeness = alike(call.request, request)[0]
         if found.nearest is not None and found.likeness >= likeness:
             return self._elsewhere(found)
-        told = super()._explained(found._replace(code=CHANGED, nearest=call, likeness=likeness))
-        return replace(told, next=("add --rebase   # go live at this call all the same",))
+        divergence = super()._explained(found._replace(code=CHANGED, nearest=call, likeness=likeness))
+        return replace(divergence, next=("add --rebase   # go live at this call anyway",))
 
     def _elsewhere(self, found: Miss) -> Divergence:
-        """Return the report of a miss away from the cut, with the flags that ``reenact fork`` has."""
-        found_here = super()._explained(found)
-        return replace(found_here, next=tuple(each for each in found_here.next if each != ADD_KEEP_GOING))
+        """Return the report of a miss away from the cut, with flags of ``reenact fork`` only."""
+        divergence = super()._explained(found)
+        return replace(divergence, next=tuple(each for each in divergence.next if each != ADD_KEEP_GOING))
 
     def _stop(self, exc: BaseException) -> None:
-        """Tell why the fork ends, and end it."""
+        """Report why the fork ends, and end it."""
         self._note(report.Halted(str(exc), getattr(exc, "hint", None)))
         raise exc
 
 
-# Puts together who answers the calls of a fork, from its plan.
+# Build the responder of a fork from its plan.
 
 
 def cut_of(plan: Plan, tape: Tape) -> Cut:
-    """Return where a plan's run goes live."""
+    """Return the cut of a plan."""
     fork = Fork(**plan.fork)
     call = tape.call(fork.call)
     if call is None:
-        raise Diverged(f"call {fork.call}, at which the run was to go live, is not in the recording")
+        raise Diverged(f"call {fork.call}, the cut of this fork, is not in the recording")
     return Cut(
         tape,
         call,
@@ -290,9 +289,9 @@ def cut_of(plan: Plan, tape: Tape) -> Cut:
 
 
 def fork_responder(
-    plan: Plan, cut: Cut, tape: Tape, calls: list[RecordedCall], guard: Guard, shared: Any, **given: Any
+    plan: Plan, cut: Cut, tape: Tape, calls: list[RecordedCall], guard: Guard, shared: Any, **options: Any
 ) -> ForkResponder:
-    """Return who answers one process of a fork; ``calls`` are those that the recording may answer it."""
+    """Return the responder for one process of a fork; ``calls`` are the recorded calls it may use."""
     fork = Fork(**plan.fork)
 
     def opened() -> None:
@@ -301,7 +300,7 @@ def fork_responder(
 
             restore(fork.tree)
 
-    acting = Acting(
+    acting = ToolPolicy(
         tape, cut.call, policy=fork.tools, allowed=fork.allowed, effects=fork.effects, guard=guard
     )
     return ForkResponder(
@@ -313,5 +312,5 @@ def fork_responder(
         opened,
         mode=plan.mode,
         live=plan.live,
-        **given,
+        **options,
     )

@@ -1,4 +1,7 @@
-"""What tools may do after the cut: pure and reading ones run, others are asked about, or not run at all."""
+"""Limits of a live run: which tools may run after the cut, and how much it may spend.
+
+Tools that are pure or only read run; for others the user is asked, or they do not run.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,14 @@ ASK, RECORDED = "ask", "recorded"
 ALL = "all"
 _LONGEST = 300
 _SAFE = ("GET", "HEAD", "OPTIONS")
-"""Methods of HTTP that change nothing."""
+"""HTTP methods that change nothing."""
 
 Question = Callable[[str], str | None]
-"""Asks the user; None if nobody is there."""
+"""Asks the user; returns None without a terminal."""
 
 
-class Acting:
-    """Decides for each tool that is called after the cut."""
+class ToolPolicy:
+    """Decides whether a tool may run after the cut."""
 
     def __init__(
         self,
@@ -60,34 +63,34 @@ class Acting:
         self._always: set[str] = set()
         self.guard = guard
 
-    def decide(self, asked: ToolCall, request: Request) -> RecordedCall | None:
-        """Return the recorded call whose result a tool gets, None if it is to run; Halted if it must not."""
+    def decide(self, tool_call: ToolCall, request: Request) -> RecordedCall | None:
+        """Return the recorded call that answers a tool, None if the tool may run; raise Halted if not."""
         with self._lock:
-            if asked.name in self._allowed or ALL in self._allowed:
+            if tool_call.name in self._allowed or ALL in self._allowed:
                 return None
             if self._policy == RECORDED:
-                return self._equal(asked, request)
-            effect = self.effect(asked)
-            if effect in HARMLESS or asked.name in self._always:
+                return self._equal(tool_call, request)
+            effect = self.effect(tool_call)
+            if effect in HARMLESS or tool_call.name in self._always:
                 return None
             if effect == IRREVERSIBLE:
-                raise _refusal(asked, "it cannot be undone")
-            self._ask(asked, effect)
+                raise _refusal(tool_call, "it cannot be undone")
+            self._ask(tool_call, effect)
             return None
 
-    def effect(self, asked: ToolCall) -> str | None:
-        """Return what a tool does to the world: by the user's settings, else as its author told."""
-        return effect_of(asked.name, asked.effect, self._effects)
+    def effect(self, tool_call: ToolCall) -> str | None:
+        """Return a tool's effect: from the user's settings, else as declared by its author."""
+        return effect_of(tool_call.name, tool_call.effect, self._effects)
 
     def reach(self, leaving: OutgoingRequest) -> None:
-        """Let a request get where it goes; Halted for one that asks no model, if it may change something.
+        """Let a request be sent; raise Halted for one to anything but a model, if it may change something.
 
-        What a tool asks while it runs is the tool's, and that was decided on.
+        Requests of a running tool are allowed: the tool was.
         """
         if self.guard is None:
             return
         host = host_of(leaving.url)
-        if leaving.sort != HTTP:  # also while a tool runs: it may be over before this one has got through
+        if leaving.sort != HTTP:  # also while a tool runs: it may end before this request has connected
             self.guard.hosts.add(host)
         if self.guard.is_open:
             return
@@ -107,20 +110,20 @@ class Acting:
             )
 
     def connect(self, server: str) -> bool:
-        """Let an MCP server be reached, for what it is asked besides tools; False if nothing real may be."""
+        """Allow connections to an MCP server, for requests other than tools; False if none may be live."""
         if self._policy == RECORDED:
             return False
         self.open_to(server)
         return True
 
     def open_to(self, url: str) -> None:
-        """Let connections be made to where a URL leads."""
+        """Allow connections to the host of a URL."""
         if self.guard is not None and (host := host_of(url)):
             self.guard.hosts.add(host)
 
     @contextmanager
-    def running(self, asked: ToolCall) -> Iterator[None]:
-        """Let a tool that runs do what the guard refuses others."""
+    def running(self, tool_call: ToolCall) -> Iterator[None]:
+        """Let a running tool do what the guard blocks otherwise."""
         if self.guard is None:
             yield
             return
@@ -130,32 +133,34 @@ class Acting:
         finally:
             self.guard.open(-1)
 
-    def _equal(self, asked: ToolCall, request: Request) -> RecordedCall:
+    def _equal(self, tool_call: ToolCall, request: Request) -> RecordedCall:
         for call in self._recorded:
             if is_same_request(call, request):
                 self._recorded.remove(call)
                 return call
         raise Halted(
-            f"tool {asked.name} was not called like this then, and --tools recorded lets none run",
-            hint=f"leave --tools recorded out, and allow it with --live-tools {asked.name}",
+            f"tool {tool_call.name} has no such recorded call, and --tools recorded runs no tool",
+            hint=f"remove --tools recorded, and allow it with --live-tools {tool_call.name}",
         )
 
-    def _ask(self, asked: ToolCall, effect: str | None) -> None:
-        what = "its effect is not declared" if effect is None else f"its effect is {effect}"
-        said = self._question(f"reenact: run tool {asked.name}({_shown(asked.args)})? {what}. [y/N/a] ")
-        if said is None:
-            raise _refusal(asked, f"{what} and there is no terminal to ask on")
-        answer = said.strip().lower()[:1]
+    def _ask(self, tool_call: ToolCall, effect: str | None) -> None:
+        reason = "its effect is not declared" if effect is None else f"its effect is {effect}"
+        reply = self._question(
+            f"reenact: run tool {tool_call.name}({_shown(tool_call.args)})? {reason}. [y/N/a] "
+        )
+        if reply is None:
+            raise _refusal(tool_call, f"{reason} and there is no terminal to ask on")
+        answer = reply.strip().lower()[:1]
         if answer == "a":
-            self._always.add(asked.name)
+            self._always.add(tool_call.name)
         elif answer != "y":
-            raise Halted(f"tool {asked.name} was not allowed to run")
+            raise Halted(f"tool {tool_call.name} was not allowed to run")
 
 
-def _refusal(asked: ToolCall, why: str) -> Halted:
+def _refusal(tool_call: ToolCall, why: str) -> Halted:
     return Halted(
-        f"refusing to run tool {asked.name!r}: {why}",
-        hint=f"--live-tools {asked.name} allows it, --tools recorded returns recorded results only,"
+        f"refusing to run tool {tool_call.name!r}: {why}",
+        hint=f"--live-tools {tool_call.name} allows it, --tools recorded returns recorded results only,"
         ' @tap.tool(effect="read") declares that it changes nothing',
     )
 
@@ -169,7 +174,7 @@ def _shown(args: object) -> str:
 
 
 def ask_on_terminal(text: str) -> str | None:
-    """Ask the user at the terminal that this process has, whatever its streams are; None without one."""
+    """Ask the user at the terminal of this process, even if its streams are redirected; None without one."""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -184,14 +189,14 @@ def ask_on_terminal(text: str) -> str | None:
         os.close(terminal)
 
 
-# How much a run that has gone live may spend: calls of models, steps of any kind, money.
+# How much a live run may spend: model calls, steps of any kind, money.
 
 CALLS, USD, STEPS = 50, 1.0, 200
-"""Unless the user says otherwise."""
+"""The defaults."""
 
 
 class Caps:
-    """Counts what the processes of a run do live, in files of a folder they share, and stops them."""
+    """Counts the live calls of all processes of a run, in files of a shared folder, and stops them."""
 
     def __init__(self, calls: int, usd: float, steps: int, folder: str, path: str) -> None:
         self._folder = folder
@@ -203,26 +208,24 @@ class Caps:
         self._book: Book | None = None
 
     def model(self) -> None:
-        """Another model call is about to leave."""
+        """Count a model call before it is sent; raise Halted above a limit."""
         with self._lock:
             calls = self._count("calls")
             self._check("calls", calls, "--max-calls")
             spent = self.spent() if calls > 1 else Decimal(0)
             if spent >= self._usd:
-                raise Halted(
-                    f"${spent:.4f} are spent, and ${self._usd} allowed", hint="--max-usd allows more"
-                )
+                raise Halted(f"the run has spent ${spent:.4f} of ${self._usd}", hint="--max-usd allows more")
         self.step()
 
     def step(self) -> None:
-        """Another call of any kind is about to be made live."""
+        """Count a live call of any kind; raise Halted above the limit."""
         with self._lock:
             self._check("steps", self._count("steps"), "--max-steps")
 
-    def _count(self, what: str) -> int:
-        """Count one more, of all processes; by the length of a file, so that none has to be waited for."""
+    def _count(self, unit: str) -> int:
+        """Count one more for all processes; the length of a file is the count, so no lock is needed."""
         file = os.open(
-            os.path.join(self._folder, what), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
+            os.path.join(self._folder, unit), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
         )
         try:
             os.write(file, b".")
@@ -231,12 +234,12 @@ class Caps:
             os.close(file)
 
     def spent(self) -> Decimal:
-        """Return what the answers so far cost, as they stand in the files of the run; unknown counts as 0."""
+        """Return the cost of the recorded answers so far; an unknown price counts as 0."""
         if self._book is None:
             self._book = Book.open()
         return Ledger(self._book).bill(with_inside(Recording.load(self._path)).calls()).usd
 
-    def _check(self, what: str, now: int, flag: str) -> None:
-        most = self._most[what]
+    def _check(self, unit: str, now: int, flag: str) -> None:
+        most = self._most[unit]
         if now > most:
-            raise Halted(f"{most} live {what} were made, and no more are allowed", hint=f"{flag} allows more")
+            raise Halted(f"the limit of {most} live {unit} is reached", hint=f"{flag} allows more")

@@ -1,4 +1,4 @@
-"""A recorded request sent again by itself, without the agent: its credentials come from the environment."""
+"""Send a recorded request again without the agent, with credentials from the environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT_S = 600
 
 
 class _Key(NamedTuple):
-    """How a provider wants to know who asks."""
+    """Where a provider expects its API key."""
 
     hosts: tuple[str, ...]
     header: str
@@ -40,56 +40,59 @@ _BY_PROVIDER = {"anthropic": 0, "openai": 2, "openai-responses": 2, "gemini": 3,
 _STREAMED_PATHS = ((":streamGenerateContent", ":generateContent"), (":streamRawPredict", ":rawPredict"))
 
 
-class Answered(NamedTuple):
-    """What came back."""
+class Response(NamedTuple):
+    """The provider's response."""
 
     status: int
     body: Any
 
 
 def plain_request(call: RecordedCall) -> Request:
-    """Return a recorded request that can be sent by itself, asking for an answer in one piece; UsageError
-    if the recording does not hold all of it."""
+    """Return a recorded request to send on its own, without streaming.
+
+    Raises UsageError if the recording does not hold all of it.
+    """
     request = call.request
     if call.kind != "model" or type(request.body) is not dict:
-        raise UsageError(f"{call.label()} asks no model", hint="cut at a model call: --at turn:3")
+        raise UsageError(f"{call.label()} is not a model call", hint="cut at a model call: --at turn:3")
     if "/model/" in (request.url or ""):
         raise UsageError(
             "requests to Bedrock are signed by its SDK", hint="fork with the agent: no --one-call"
         )
     found = PLACEHOLDER.search(json.dumps(request.body, ensure_ascii=False))
     if call.request_lossy or found is not None:
-        what = f"{found[0]} stands in it" if found is not None else "the recording holds only a part of it"
+        reason = f"it contains {found[0]}" if found is not None else "the recording holds only a part of it"
         raise UsageError(
-            f"{call.label()} cannot be sent as it was: {what}",
+            f"{call.label()} cannot be sent as it was: {reason}",
             hint="fork with the agent, which makes the request itself: no --one-call",
         )
     body = {key: value for key, value in request.body.items() if key not in ("stream", "stream_options")}
     if "/api/" in (request.url or "") and request.body.get("stream") is not False:
-        body["stream"] = False  # Ollama streams unless told
+        body["stream"] = False  # Ollama streams by default
     url = request.url or ""
     for streamed, plain in _STREAMED_PATHS:
         url = url.replace(streamed, plain)
     return Request(request.kind, request.name, body, url=_without_placeholders(url))
 
 
-def send(request: Request, call: RecordedCall) -> Answered:
-    """Send a request and return the answer, also one that is an error; UsageError if nobody is there."""
-    told = {name: value for name, value in (call.event.headers or {}).items() if name != "user-agent"}
-    headers = {"content-type": "application/json", **told, **_credentials(request.url or "", call)}
+def send(request: Request, call: RecordedCall) -> Response:
+    """Send a request and return the response, also an error; UsageError if the server cannot be reached."""
+    recorded = {name: value for name, value in (call.event.headers or {}).items() if name != "user-agent"}
+    headers = {"content-type": "application/json", **recorded, **_credentials(request.url or "", call)}
     if "x-api-key" in headers:
         headers.setdefault("anthropic-version", "2023-06-01")
     data = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
-    asked = urllib.request.Request(request.url or "", data, headers, method=request.name)  # noqa: S310
+    outgoing = urllib.request.Request(request.url or "", data, headers, method=request.name)  # noqa: S310
     try:
-        with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as answer:  # noqa: S310
-            return Answered(answer.status, _read(answer.read()))
+        with urllib.request.urlopen(outgoing, timeout=TIMEOUT_S) as answer:  # noqa: S310
+            return Response(answer.status, _read(answer.read()))
     except urllib.error.HTTPError as exc:
-        return Answered(exc.code, _read(exc.read()))
+        return Response(exc.code, _read(exc.read()))
     except (OSError, ValueError) as exc:
         why = getattr(exc, "reason", exc)  # urllib wraps it
         raise UsageError(
-            f"{host_of(request.url or '')} does not answer: {why}", hint="is it up, and reachable from here?"
+            f"{host_of(request.url or '')} does not answer: {why}",
+            hint="check that it runs and is reachable from here",
         ) from exc
 
 
@@ -101,7 +104,7 @@ def _read(data: bytes) -> Any:
 
 
 def key_variables(provider: object) -> tuple[str, ...]:
-    """Return the environment variables that may hold a provider's key, none if it is not known."""
+    """Return the environment variables for a provider's key, none for an unknown provider."""
     at = _BY_PROVIDER.get(provider) if type(provider) is str else None
     return _KEYS[at].variables if at is not None else ()
 
@@ -118,7 +121,7 @@ def _credentials(url: str, call: RecordedCall) -> dict[str, str]:
         return {key.header: key.prefix + value}
     if is_here(host):
         return {}
-    raise UsageError(f"there is no key for {host}", hint=f"set {' or '.join(key.variables)}")
+    raise UsageError(f"no API key for {host}", hint=f"set {' or '.join(key.variables)}")
 
 
 def _without_placeholders(url: str) -> str:

@@ -17,8 +17,8 @@ from ..matching.request import TOOL
 from ..serve.replies import ToolReply
 from .guard import agents_place
 from .report import WentLive
-from .responder import TapeResponder, asked_by
-from .tools import asked_of
+from .responder import TapeResponder, http_request
+from .tools import tool_request
 
 if TYPE_CHECKING:
     from ...capture.replay_hook import OutgoingRequest, ToolCall
@@ -83,7 +83,7 @@ class ToolsAlone(TapeResponder):
         """Return what a tool gave for the same arguments; NotRecorded, as its failure, if it never did."""
         if asked.name in self._live:
             return None
-        request = self._translated(asked_of(asked))
+        request = self._translated(tool_request(asked))
         with self._lock:
             found = next((call for call in self._left if is_same_request(call, request)), None)
             if found is None:
@@ -109,7 +109,7 @@ class AsFarAsItGoes(TapeResponder):
 
     def live(self, leaving: OutgoingRequest) -> Live | None:
         """Let a request leave that nothing recorded answers."""
-        request = self._translated(asked_by(leaving))
+        request = self._translated(http_request(leaving))
         asked = request.fingerprint.l1
         with self._lock:
             if asked not in self._left:

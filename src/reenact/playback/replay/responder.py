@@ -42,7 +42,7 @@ from ..serve.replies import (
 )
 from .mcp import Servers
 from .report import Doubt, Inexact, Listener, StandIn, Unknown
-from .tools import asked_of, reply_of_tool
+from .tools import reply_of_tool, tool_request
 
 if TYPE_CHECKING:
     from ...capture.replay_hook import Live, OutgoingRequest
@@ -211,12 +211,12 @@ class TapeResponder:
 
     def reply(self, exchange: HttpCall) -> Reply:
         """Return what a call gets, when this thread may have it."""
-        request = self._translated(asked_by(exchange))
+        request = self._translated(http_request(exchange))
         return self._made(self._learned(exchange, request, self.player.ask(request)))
 
     async def reply_async(self, exchange: HttpCall) -> Reply:
         """Return the same, when this task may have it."""
-        request = self._translated(asked_by(exchange))
+        request = self._translated(http_request(exchange))
         return self._made(self._learned(exchange, request, await self.player.ask_async(request)))
 
     def tool(self, asked: ToolCall) -> ToolReply | None:
@@ -224,7 +224,7 @@ class TapeResponder:
         if asked.name in self._live:
             self.player.release.note_request()
             return None
-        request = self._translated(asked_of(asked))
+        request = self._translated(tool_request(asked))
         return self._made_of_tool(self._learned(asked, request, self.player.ask(request)), asked)
 
     async def tool_async(self, asked: ToolCall) -> ToolReply | None:
@@ -232,7 +232,7 @@ class TapeResponder:
         if asked.name in self._live:
             self.player.release.note_request()
             return None
-        request = self._translated(asked_of(asked))
+        request = self._translated(tool_request(asked))
         return self._made_of_tool(self._learned(asked, request, await self.player.ask_async(request)), asked)
 
     def running(self, asked: ToolCall) -> AbstractContextManager[None]:
@@ -358,7 +358,7 @@ def mark(asked: HttpCall | ToolCall, call: str) -> None:
         told.replayed = call
 
 
-def asked_by(exchange: HttpCall) -> Request:
+def http_request(exchange: HttpCall) -> Request:
     """Return what a call asks, redacted as it is recorded."""
     clean = exchange.recorder.texts.clean
     kind = MODEL if exchange.sort == MODEL else HTTP

@@ -24,7 +24,7 @@ from .typed_values import as_annotated, hints_of, stood_in, yielded
 _LONGEST = 80
 
 
-def asked_of(asked: ToolCall) -> Request:
+def tool_request(asked: ToolCall) -> Request:
     """Return what a tool is asked for, redacted as it is recorded."""
     args = asked.recorder.texts.clean("args", asked.args, "full")
     return Request.tool(asked.name, restore(args, lambda reference: None))

@@ -59,7 +59,7 @@ def spoken(edits: Edits, answer: Answer, name: str, is_stream: bool) -> dict[str
 @pytest.mark.parametrize("is_stream", [False, True], ids=["plain", "streamed"])
 def test_a_text_takes_the_place_of_what_the_model_said(tapes, name, is_stream):
     first, _ = calls(tapes[name], MODEL)
-    edits = Edits.given(response="Take the train.")
+    edits = Edits.parse(response="Take the train.")
     edits.check(first, tapes[name])
     body = spoken(edits, first.answer, name, is_stream)
     assert reading.text(body) == "Take the train."
@@ -76,7 +76,7 @@ def test_a_whole_body_takes_its_place_under_the_recorded_id(tapes, name, is_stre
     given.pop("id", None)
     path = tmp_path / "answer.json"
     path.write_text(json.dumps(given), "utf-8")
-    edits = Edits.given(response=f"@{path}")
+    edits = Edits.parse(response=f"@{path}")
     edits.check(second, tapes[name])
     body = spoken(edits, second.answer, name, is_stream)
     assert [use[1:3] for use in reading.tool_uses(body)] == [("search", {"q": "trains"})]
@@ -88,14 +88,14 @@ def test_an_object_of_another_shape_is_refused(tapes, name):
     first, _ = calls(tapes[name], MODEL)
     other = "gemini" if name != "gemini" else "openai"
     for given, told in (
-        ('{"city": "Lisbon"}', "no answer in the shape"),
+        ('{"city": "Lisbon"}', "not an answer of"),
         (json.dumps(SHAPES[other].final), f"has the shape of {other}"),
-        ('{"type": "error", "error": {"type": "x", "message": "y"}}', "no answer in the shape"),
+        ('{"type": "error", "error": {"type": "x", "message": "y"}}', "not an answer of"),
     ):
         with pytest.raises(UsageError, match=told) as problem:
-            Edits.given(response=given).check(first, tapes[name])
+            Edits.parse(response=given).check(first, tapes[name])
         assert problem.value.hint
-    edits = Edits.given(response=json.dumps('{"city": "Lisbon"}'))  # quoted, it is a text
+    edits = Edits.parse(response=json.dumps('{"city": "Lisbon"}'))  # quoted, it is a text
     edits.check(first, tapes[name])
     assert reading.text(spoken(edits, first.answer, name, False)) == '{"city": "Lisbon"}'
 
@@ -108,7 +108,7 @@ def test_a_call_that_failed_can_be_given_an_answer(name):
         Answer("status", 529, body={"error": {"message": "no"}}),
     ):
         for is_stream in (False, True):
-            body = spoken(Edits.given(response="Fine."), answer, name, is_stream)
+            body = spoken(Edits.parse(response="Fine."), answer, name, is_stream)
             assert reading.text(body) == "Fine."
             assert reading.provider_of_answer(body) == name
 
@@ -117,10 +117,10 @@ def test_a_call_that_failed_can_be_given_an_answer(name):
 def test_what_may_be_changed_at_a_tool_and_what_not(tapes, name):
     tape = tapes[name]
     [tool] = calls(tape, TOOL)
-    Edits.given(tool_result="x", sets=["system=New.", "model=b"]).check(tool, tape)
+    Edits.parse(tool_result="x", sets=["system=New.", "model=b"]).check(tool, tape)
     assert CutRequest.at(tool, tape).is_tools
-    for edits in (Edits.given(response="x"), Edits.given(inject_user="x"), Edits.given(drop=[1])):
-        with pytest.raises(UsageError, match="is a tool's") as told:
+    for edits in (Edits.parse(response="x"), Edits.parse(inject_user="x"), Edits.parse(drop=[1])):
+        with pytest.raises(UsageError, match="is a tool call") as told:
             edits.check(tool, tape)
         assert "cut at the model call" in told.value.hint
 
@@ -131,7 +131,7 @@ def test_a_tools_new_result_leaves_requests_alone_where_the_tool_itself_is_answe
     [tool] = calls(tape, TOOL)
     cut = CutRequest.at(tool, tape)
     later = calls(tape, MODEL)[1].request
-    edits = Edits.given(tool_result="x")
+    edits = Edits.parse(tool_result="x")
     assert edits.request(later.body, later.url or "", cut).body == later.body
 
 
@@ -139,34 +139,34 @@ def test_a_tools_new_result_leaves_requests_alone_where_the_tool_itself_is_answe
 def test_edits_are_checked_on_the_recorded_request(tapes, name):
     tape = tapes[name]
     _, second = calls(tape, MODEL)
-    Edits.given(tool_result="x", inject_user="Go!", sets=["system+=Go!"]).check(second, tape)
+    Edits.parse(tool_result="x", inject_user="Go!", sets=["system+=Go!"]).check(second, tape)
     with pytest.raises(UsageError, match="without its partner"):
-        Edits.given(drop=[-1]).check(second, tape)
+        Edits.parse(drop=[-1]).check(second, tape)
     with pytest.raises(UsageError, match="there is no"):
-        Edits.given(sets=["tools.0.nothing=x"]).check(second, tape)
-    Edits.given().check(second, tape)
+        Edits.parse(sets=["tools.0.nothing=x"]).check(second, tape)
+    Edits.parse().check(second, tape)
 
 
 def test_a_text_of_a_tool_stays_a_text_and_other_values_are_read_as_json():
     text, value = Answer(OK, body="found"), Answer(OK, body=[1])
-    assert Edits.given(tool_result='{"a": 1}').tool_answer(text).body == '{"a": 1}'
-    assert Edits.given(tool_result='{"a": 1}').tool_answer(value).body == {"a": 1}
-    assert Edits.given(tool_result="not JSON").tool_answer(value).body == "not JSON"
-    assert Edits.given(sets=["a=1"]).tool_answer(value) is value
-    failed = Edits.given(tool_result="fine").tool_answer(Answer(EXCEPTION))
+    assert Edits.parse(tool_result='{"a": 1}').tool_answer(text).body == '{"a": 1}'
+    assert Edits.parse(tool_result='{"a": 1}').tool_answer(value).body == {"a": 1}
+    assert Edits.parse(tool_result="not JSON").tool_answer(value).body == "not JSON"
+    assert Edits.parse(sets=["a=1"]).tool_answer(value) is value
+    failed = Edits.parse(tool_result="fine").tool_answer(Answer(EXCEPTION))
     assert (failed.outcome, failed.body, failed.error) == (OK, "fine", None)
 
 
 def test_results_of_mcp_and_of_generators_keep_their_form():
     block = {"type": "text", "text": "old"}
     mcp = Answer(OK, body={"content": [block], "structuredContent": {"n": 1}, "isError": True})
-    assert Edits.given(tool_result='{"n": 2}').tool_answer(mcp).body == {
+    assert Edits.parse(tool_result='{"n": 2}').tool_answer(mcp).body == {
         "content": [{"type": "text", "text": '{"n": 2}'}], "structuredContent": {"n": 2}, "isError": False,
     }  # fmt: skip
     whole = {"content": [block, block]}
-    assert Edits.given(tool_result=json.dumps(whole)).tool_answer(mcp).body == whole
+    assert Edits.parse(tool_result=json.dumps(whole)).tool_answer(mcp).body == whole
     made = Answer(OK, body={"yielded": [1, 2], "count": 2, "returned": None})
-    assert Edits.given(tool_result="[3]").tool_answer(made).body == {
+    assert Edits.parse(tool_result="[3]").tool_answer(made).body == {
         "yielded": [3], "count": 1, "returned": None,
     }  # fmt: skip
 
@@ -179,7 +179,7 @@ def test_a_recorded_stream_of_a_real_sdk_is_given_as_one(provider: Provider, tmp
             client.embeddings.create(model="e", input="x")
     tape = Tape.load(str(tmp_path / "run.jsonl"))
     [model] = calls(tape, MODEL)
-    edits = Edits.given(response="Take the train.")
+    edits = Edits.parse(response="Take the train.")
     edits.check(model, tape)
     found = edits.answer(model.answer, "openai", model.request.url or "", model.is_stream)
     chunks = [
@@ -203,11 +203,11 @@ def test_an_answer_that_the_agent_goes_on_from_by_its_id_cannot_be_replaced(
             client.responses.create(model="gpt-a", input=out, previous_response_id=first.id)
     tape = Tape.load(str(tmp_path / "run.jsonl"))
     first_call, second_call = calls(tape, MODEL)
-    with pytest.raises(UsageError, match="goes on by the answer's id"):
-        Edits.given(response="x").check(first_call, tape)
-    Edits.given(response="x", tool_result="y").check(second_call, tape)
-    with pytest.raises(UsageError, match="the provider keeps"):
-        Edits.given(drop=[1]).check(second_call, tape)
+    with pytest.raises(UsageError, match="refers to the answer's id"):
+        Edits.parse(response="x").check(first_call, tape)
+    Edits.parse(response="x", tool_result="y").check(second_call, tape)
+    with pytest.raises(UsageError, match="the provider stores"):
+        Edits.parse(drop=[1]).check(second_call, tape)
 
 
 def test_the_recorded_request_tells_the_agent_that_an_sdk_speaks_for(provider: Provider, tmp_path: Path):
@@ -220,5 +220,5 @@ def test_the_recorded_request_tells_the_agent_that_an_sdk_speaks_for(provider: P
     tape = Tape.load(str(tmp_path / "run.jsonl"))
     [call] = calls(tape, MODEL)
     sent = json.loads(provider.settled()[-1].body)
-    found = Edits.given(sets=["system=New."]).request(sent, call.request.url or "", CutRequest.at(call, tape))
+    found = Edits.parse(sets=["system=New."]).request(sent, call.request.url or "", CutRequest.at(call, tape))
     assert found.body == {**sent, "system": "New."}

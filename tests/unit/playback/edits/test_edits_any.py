@@ -48,7 +48,7 @@ def edits(draw: Any) -> Edits:
     sets = draw(
         st.sets(st.sampled_from(["system=New.", "system+= More.", "model=b", "temperature=0", "x=1"]))
     )
-    return Edits.given(sets=sorted(sets), **given)
+    return Edits.parse(sets=sorted(sets), **given)
 
 
 @ALL

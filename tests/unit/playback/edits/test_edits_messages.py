@@ -31,7 +31,7 @@ def is_sound(name: str, body: dict[str, Any]) -> bool:
 
 @ALL
 def test_a_user_speaks_at_the_cut_and_is_heard_in_every_later_request(name):
-    cut, edits = at_cut(name), Edits.given(inject_user=GO)
+    cut, edits = at_cut(name), Edits.parse(inject_user=GO)
     at = edited(edits, request(name, 2), cut)
     count = len(conversation(at))
     assert json.dumps(conversation(at)[-1]).count(GO) == 1
@@ -57,12 +57,12 @@ SPOKEN = {
 
 @ALL
 def test_the_first_request_can_be_spoken_into(name):
-    found = edited(Edits.given(inject_user=GO), request(name, 0), at_cut(name, 0))
+    found = edited(Edits.parse(inject_user=GO), request(name, 0), at_cut(name, 0))
     assert conversation(found)[len(DIALECTS[name].before) :] == SPOKEN[name]
 
 
 def test_after_results_anthropic_wants_the_text_in_the_same_message():
-    found = edited(Edits.given(inject_user=GO), request("anthropic", 1), at_cut("anthropic", 1))
+    found = edited(Edits.parse(inject_user=GO), request("anthropic", 1), at_cut("anthropic", 1))
     result = {"type": "tool_result", "tool_use_id": "call_0", "content": "found 0"}
     assert conversation(found)[-1] == {"role": "user", "content": [result, {"type": "text", "text": GO}]}
 
@@ -74,10 +74,10 @@ def test_a_bare_input_becomes_a_list():
         **body,
         "input": [{"role": "user", "content": "Plan Lisbon"}, {"role": "assistant", "content": "Ok"}],
     }
-    assert edited(Edits.given(inject_user=GO), body, cut)["input"] == SPOKEN["openai-responses"]
-    said = edited(Edits.given(inject_user=GO), later, cut)["input"]
+    assert edited(Edits.parse(inject_user=GO), body, cut)["input"] == SPOKEN["openai-responses"]
+    said = edited(Edits.parse(inject_user=GO), later, cut)["input"]
     assert [each["content"] for each in said] == ["Plan Lisbon", GO, "Ok"]
-    assert edited(Edits.given(sets=["input=Plan Porto"]), later, cut)["input"][0]["content"] == "Plan Porto"
+    assert edited(Edits.parse(sets=["input=Plan Porto"]), later, cut)["input"][0]["content"] == "Plan Porto"
 
 
 @ALL
@@ -85,7 +85,7 @@ def test_ids_and_cache_marks_of_the_day_make_no_difference(name):
     body = request(name, 3, ids="toolu")
     if name == "anthropic":
         conversation(body)[2]["content"][0]["cache_control"] = {"type": "ephemeral"}
-    found = edited(Edits.given(inject_user=GO), body, at_cut(name))
+    found = edited(Edits.parse(inject_user=GO), body, at_cut(name))
     assert json.dumps(found).count(GO) == 1
     assert json.dumps(found).count("cache_control") == json.dumps(body).count("cache_control")
 
@@ -100,7 +100,7 @@ def test_after_a_compaction_the_place_is_gone_and_that_is_said(name):
         spelled.user("Go on"),
     ]
     body = {**request(name, 0), spelled.key: compacted}
-    found = Edits.given(inject_user=GO).request(body, spelled.url, at_cut(name))
+    found = Edits.parse(inject_user=GO).request(body, spelled.url, at_cut(name))
     assert found.body == body
     assert "is not in this request any more" in found.notes[0]
 
@@ -112,7 +112,7 @@ def test_old_messages_may_be_gone_while_the_place_is_there(name):
     body, first = request(name, 3), len(spelled.before) + 1
     width = len(spelled.use("x", "x")) + 1
     body[spelled.key] = [*body[spelled.key][:first], *body[spelled.key][first + width :]]
-    found = conversation(edited(Edits.given(inject_user=GO), body, at_cut(name)))
+    found = conversation(edited(Edits.parse(inject_user=GO), body, at_cut(name)))
     [place] = [at for at, each in enumerate(found) if GO in json.dumps(each)]
     assert "found 1" in json.dumps(found[place - 1 : place + 1])
 
@@ -124,7 +124,7 @@ def test_a_message_is_dropped_with_its_partner(name):
     numbers = list(range(first, first + width + 1))
     for turns in (2, 4):
         body = request(name, turns)
-        found = edited(Edits.given(drop=numbers), body, cut)
+        found = edited(Edits.parse(drop=numbers), body, cut)
         assert "found 0" not in json.dumps(found) and "hotel 0" not in json.dumps(found)
         assert "found 1" in json.dumps(found)
         assert is_sound(name, found)
@@ -141,16 +141,16 @@ def test_a_message_alone_is_refused_and_its_partner_named(name):
     cut, width = at_cut(name), len(DIALECTS[name].use("x", "x"))
     use = len(DIALECTS[name].before) + 1 + width
     with pytest.raises(UsageError, match=f"search in message {use + 1} without its partner") as told:
-        Edits.given(drop=[use])._changes(cut)
+        Edits.parse(drop=[use])._changes(cut)
     assert told.value.hint == f"drop both: --drop {use} --drop {use + 1}"
-    with pytest.raises(UsageError, match=f"the request for search in message {use} without"):
-        Edits.given(drop=[use + 1])._changes(cut)
+    with pytest.raises(UsageError, match=f"the call of search in message {use} without"):
+        Edits.parse(drop=[use + 1])._changes(cut)
 
 
 @pytest.mark.parametrize("number", [0, 6, -6, 99])
 def test_a_number_outside_is_refused(number):
     with pytest.raises(UsageError, match="has 5 messages"):
-        Edits.given(drop=[number])._changes(at_cut("anthropic"))
+        Edits.parse(drop=[number])._changes(at_cut("anthropic"))
 
 
 def talked(name: str) -> CutRequest:
@@ -161,9 +161,9 @@ def talked(name: str) -> CutRequest:
 
 def test_bedrock_lets_nobody_speak_twice():
     with pytest.raises(UsageError, match="message 4, the model's"):
-        Edits.given(drop=[3])._changes(talked("bedrock"))
-    Edits.given(drop=[3])._changes(talked("anthropic"))
-    found = Edits.given(drop=[2, 4]).request(talked("bedrock").body, talked("bedrock").url, talked("bedrock"))
+        Edits.parse(drop=[3])._changes(talked("bedrock"))
+    Edits.parse(drop=[3])._changes(talked("anthropic"))
+    found = Edits.parse(drop=[2, 4]).request(talked("bedrock").body, talked("bedrock").url, talked("bedrock"))
     assert conversation(found.body) == [
         {"role": "user", "content": [{"text": "Plan"}, {"text": "Lisbon"}, {"text": "Now"}]}
     ]
@@ -172,14 +172,14 @@ def test_bedrock_lets_nobody_speak_twice():
 @pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini"])
 def test_a_conversation_neither_begins_nor_ends_with_the_model(name):
     for numbers in ([1], [-1, -2, -3]):
-        with pytest.raises(UsageError, match=r"message 2, the model's, where \w+ wants a user's"):
-            Edits.given(drop=numbers)._changes(talked(name))
+        with pytest.raises(UsageError, match=r"message 2, the model's, where \w+ needs a user message"):
+            Edits.parse(drop=numbers)._changes(talked(name))
     with pytest.raises(UsageError, match="leaves no message"):
-        Edits.given(drop=[1, 2, 3, 4, 5])._changes(at_cut(name))
+        Edits.parse(drop=[1, 2, 3, 4, 5])._changes(at_cut(name))
 
 
 def test_negative_numbers_count_from_the_end_and_bedrock_keeps_alternating():
-    found = edited(Edits.given(drop=[-1, -2], inject_user=GO), request("bedrock", 2), at_cut("bedrock"))
+    found = edited(Edits.parse(drop=[-1, -2], inject_user=GO), request("bedrock", 2), at_cut("bedrock"))
     assert [each["role"] for each in conversation(found)] == ["user", "assistant", "user"]
     assert conversation(found)[-1]["content"][-1] == {"text": GO}
     assert "found 1" not in json.dumps(found)
@@ -188,7 +188,7 @@ def test_negative_numbers_count_from_the_end_and_bedrock_keeps_alternating():
 @ALL
 @pytest.mark.parametrize("text", ["nothing found", '{"hotels": []}', ""])
 def test_the_one_new_result_is_replaced_in_every_later_request(name, text):
-    cut, edits = at_cut(name), Edits.given(tool_result=text)
+    cut, edits = at_cut(name), Edits.parse(tool_result=text)
     for turns in (2, 4):
         body = request(name, turns)
         found = edited(edits, body, cut)
@@ -211,7 +211,7 @@ def test_a_failed_result_is_no_failure_any_more_and_lists_stay_lists():
         "content": parts,
         "cache_control": {"type": "x"},
     }
-    found = edited(Edits.given(tool_result="fine"), body, CutRequest(body, DIALECTS["anthropic"].url))
+    found = edited(Edits.parse(tool_result="fine"), body, CutRequest(body, DIALECTS["anthropic"].url))
     assert conversation(found)[-1]["content"] == [
         {"type": "tool_result", "tool_use_id": "call_0", "content": [{"type": "text", "text": "fine"}],
          "cache_control": {"type": "x"}}
@@ -227,26 +227,26 @@ def test_of_several_results_one_must_be_named():
     body["messages"] += [{"role": "assistant", "content": None, "tool_calls": calls}, *results]
     cut = CutRequest(body, DIALECTS["openai"].url)
     with pytest.raises(UsageError, match="2 results at the cut: t1 c1, t2 c2"):
-        Edits.given(tool_result="x")._changes(cut)
-    with pytest.raises(UsageError, match="none of them is of t3"):
-        Edits.given(tool_result="x", tool="t3")._changes(cut)
+        Edits.parse(tool_result="x")._changes(cut)
+    with pytest.raises(UsageError, match="none of the results is from t3"):
+        Edits.parse(tool_result="x", tool="t3")._changes(cut)
     for tool in ("c2", "t2"):
-        found = edited(Edits.given(tool_result="x", tool=tool), body, cut)
+        found = edited(Edits.parse(tool_result="x", tool=tool), body, cut)
         assert [each["content"] for each in found["messages"][-2:]] == ["r1", "x"]
 
 
 def test_a_request_that_brings_no_result_has_none_to_replace():
-    with pytest.raises(UsageError, match="brings no new result"):
-        Edits.given(tool_result="x")._changes(at_cut("gemini", 0))
+    with pytest.raises(UsageError, match="carries no new tool result"):
+        Edits.parse(tool_result="x")._changes(at_cut("gemini", 0))
 
 
 def test_a_part_of_a_message_is_set_by_its_path():
     cut = at_cut("openai")
-    found = edited(Edits.given(sets=["messages.1.content=Plan Porto"]), request("openai", 4), cut)
+    found = edited(Edits.parse(sets=["messages.1.content=Plan Porto"]), request("openai", 4), cut)
     assert found["messages"][1]["content"] == "Plan Porto"
     assert found["messages"][2:] == request("openai", 4)["messages"][2:]
     for text in ("messages=[]", "messages.1=x", "messages.9.content=x"):
         with pytest.raises(UsageError):
-            Edits.given(sets=[text])._changes(cut)
-    with pytest.raises(UsageError, match="dropped and to be changed"):
-        Edits.given(sets=["messages.1.content=x"], drop=[2])._changes(cut)
+            Edits.parse(sets=[text])._changes(cut)
+    with pytest.raises(UsageError, match="both dropped and changed"):
+        Edits.parse(sets=["messages.1.content=x"], drop=[2])._changes(cut)

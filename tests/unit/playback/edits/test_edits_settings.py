@@ -19,7 +19,7 @@ ALL = pytest.mark.parametrize("name", DIALECTS)
 
 
 def setting(*texts: str, **others: Any) -> Edits:
-    return Edits.given(sets=texts, **others)
+    return Edits.parse(sets=texts, **others)
 
 
 @ALL
@@ -217,7 +217,7 @@ def test_the_same_agent_at_another_task_is_the_same_agent(name):
     body = request(name, 1, question="Plan Porto")
     found = edited(setting(f"system={NEW}"), body, at_cut(name))
     assert system_of(found) == NEW
-    assert edited(Edits.given(inject_user="Go!"), body, at_cut(name)) == body  # but not the same conversation
+    assert edited(Edits.parse(inject_user="Go!"), body, at_cut(name)) == body  # but not the same conversation
 
 
 @ALL
@@ -267,12 +267,12 @@ def test_files_are_read_and_a_missing_one_is_named(tmp_path):
     (tmp_path / "p.txt").write_text("From a file.\n", "utf-8")
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe")
     assert setting(f"system=@{tmp_path}/p.txt").sets[0].value == "From a file.\n"
-    assert Edits.given(inject_user="@@alice").inject_user == "@alice"
+    assert Edits.parse(inject_user="@@alice").inject_user == "@alice"
     with pytest.raises(UsageError, match="cannot be read") as told:
-        Edits.given(response=f"@{tmp_path}/none.json")
+        Edits.parse(response=f"@{tmp_path}/none.json")
     assert "@@" in told.value.hint
     with pytest.raises(UsageError, match="not UTF-8"):
-        Edits.given(tool_result=f"@{tmp_path}/b.txt")
+        Edits.parse(tool_result=f"@{tmp_path}/b.txt")
 
 
 def test_signed_requests_are_known_by_their_header():

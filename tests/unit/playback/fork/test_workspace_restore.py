@@ -198,7 +198,7 @@ def test_a_tree_with_a_way_out_is_refused(
         b"40000 " + name.encode() + b"\0" + bytes.fromhex(inner),
     ):
         tree = loose(recorded, b"tree", entry)
-        with pytest.raises(UsageError, match="cannot be made what it was"):
+        with pytest.raises(UsageError, match="cannot be restored"):
             recorded.snapshots().restore(tree, str(target), str(tmp_path))
     assert state(target) == {} and not (tmp_path / "x").exists() and not list(tmp_path.glob("kept-*"))
 
@@ -213,9 +213,9 @@ def test_objects_that_are_not_what_they_are_called_are_refused(
     place = objects / other[:2] / other[2:]
     place.chmod(0o644)
     place.write_bytes(zlib.compress(b"tree 0\0"))
-    with pytest.raises(UsageError, match="cannot be made what it was"):
+    with pytest.raises(UsageError, match="cannot be restored"):
         recorded.snapshots().restore(other, str(target), str(tmp_path))
-    with pytest.raises(UsageError, match="cannot be made what it was"):
+    with pytest.raises(UsageError, match="cannot be restored"):
         recorded.snapshots().restore("0" * 40, str(target), str(tmp_path))
     recorded.snapshots().restore(tree, str(target), str(tmp_path))
 

@@ -14,7 +14,7 @@ from reenact import Recording, Tap
 from reenact.capture.http.watch import Watch
 from reenact.capture.seams.libraries import Installed
 from reenact.errors import UsageError
-from reenact.playback.fork.world import acts_before, effect_of, must_choose, run_restore_command
+from reenact.playback.fork.world import effect_of, must_choose, run_restore_command, world_changes_before
 from reenact.playback.matching.tape import RecordedCall, Tape
 from reenact.settings import tool_effects
 
@@ -84,7 +84,7 @@ def third(tape: Tape) -> RecordedCall:
 
 
 def test_what_may_have_changed_something_is_listed_in_order(tape: Tape) -> None:
-    found = acts_before(tape, third(tape))
+    found = world_changes_before(tape, third(tape))
     assert [(act.tool, act.effect, act.state) for act in found] == [
         ("shell", None, "done"),  # nobody recorded it: the conversation tells of it
         ("save", "write", "done"),  # it failed, and may have done half of its work
@@ -102,15 +102,15 @@ def test_what_may_have_changed_something_is_listed_in_order(tape: Tape) -> None:
 
 def test_only_what_comes_before_the_cut_counts(tape: Tape) -> None:
     first, second, _ = (call for call in tape.calls if call.kind == "model")
-    assert acts_before(tape, first) == []
-    assert [act.tool for act in acts_before(tape, second)] == ["shell"]
+    assert world_changes_before(tape, first) == []
+    assert [act.tool for act in world_changes_before(tape, second)] == ["shell"]
     save = next(call for call in tape.calls if call.tool == "save")
-    assert [act.tool for act in acts_before(tape, save)] == ["shell"]  # not itself
+    assert [act.tool for act in world_changes_before(tape, save)] == ["shell"]  # not itself
 
 
 def test_the_users_word_counts_more_than_the_tools(tape: Tape) -> None:
     said = {"shell": "read", "my*": "pure", "save": "irreversible", "s*": "pure"}
-    found = acts_before(tape, third(tape), said)
+    found = world_changes_before(tape, third(tape), said)
     assert [(act.tool, act.effect) for act in found] == [("save", "irreversible"), ("misspelt", None)]
     assert effect_of("look", "write", {"lo?k": "read"}) == "read"
     assert effect_of(None, ["write"], {}) is None
@@ -129,7 +129,7 @@ def test_settings_are_read_and_a_wrong_word_is_told(tmp_path: Path) -> None:
 
 
 def test_the_user_is_told_what_to_choose_from(tape: Tape) -> None:
-    acts = acts_before(tape, third(tape))
+    acts = world_changes_before(tape, third(tape))
     told = must_choose(acts * 5, snapshots="/the/folder")
     assert "shell" in str(told) and "and 10 more" in str(told)
     for flag in ("--workspace /the/folder", "--restore CMD", "--stale-world"):
