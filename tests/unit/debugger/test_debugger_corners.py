@@ -14,8 +14,8 @@ from reenact.debugger.stepper import Stepper
 from reenact.errors import UsageError
 from reenact.recording import call_tree
 from reenact.recording.calls import Call
-from reenact.recording.context import context_of, delta_of
 from reenact.recording.origins import Origin
+from reenact.recording.prompt import context_of, delta_of
 from reenact.recording.recording import Recording
 from reenact.testing import write_trace
 

@@ -7,8 +7,8 @@ from typing import Any
 from ... import schema
 from ...debugger.expressions import Expr
 from ...errors import UsageError
-from ...recording.context import Context, Part, context_of, delta_of
 from ...recording.origins import Origin
+from ...recording.prompt import Context, ContextPart, context_of, delta_of
 from ...tracefile.event import Event
 from ...tracefile.text import compact, count
 from .moves import nothing
@@ -111,7 +111,7 @@ def _context(session: Session, argument: str) -> None:
         session.view.note(f"{total}{told}; ctx N shows one in full")
 
 
-def _one(context: Context, argument: str) -> Part:
+def _one(context: Context, argument: str) -> ContextPart:
     for part in context.parts:
         if argument == (part.role if part.number is None else str(part.number)):
             return part
@@ -119,7 +119,7 @@ def _one(context: Context, argument: str) -> Part:
     raise UsageError(f"the context has no message {argument!r}", hint=f"0 to {last}, system or tools")
 
 
-def _rows(session: Session, context: Context, parts: list[Part]) -> None:
+def _rows(session: Session, context: Context, parts: list[ContextPart]) -> None:
     """Show one line per message: role, size, share and tokens by length, where it came from, its text."""
     rows = []
     for part in parts:

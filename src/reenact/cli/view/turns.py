@@ -8,6 +8,7 @@ from typing import Any
 from ...money.ledger import Ledger
 from ...recording.calls import Call, Turn
 from ...recording.partial_answer import partial_answer
+from ...recording.prompt import Delta, Piece, answer_pieces, opened, prompt_of
 from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
@@ -15,10 +16,10 @@ from ...tracefile.event import Event
 from ...tracefile.text import arguments, compact, count, cut, milliseconds, plain, seconds, width_of
 from ...wire import reading
 from ...wire.json_values import as_json, canonical, plain_text, string
+from ...wire.neutral import REASONING, RESULT, TOOL
 from ..output import Output
 from .event_line import address, describe, error_text, is_huge, offset_text
 from .page import Entry, Page
-from .prompt import REASONING, RESULT, TOOL, Delta, Piece, answer_pieces, opened, prompt_of
 from .selection import Block
 from .totals import interval, spent_ms, tokens
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from ...money.ledger import Ledger
 from ...recording.calls import Call
+from ...recording.prompt import Piece, answer_pieces, prompt_of
 from .event_line import address, error_dict, is_huge
-from .prompt import Piece, answer_pieces, prompt_of
 from .selection import Block
 from .totals import spent_ms, tokens
 

@@ -1,6 +1,10 @@
-"""What a request added over the one before it in its lane: new messages, and what else was changed.
+"""The prompt of a model call: what it holds, part by part, and what is new in it.
 
-Bodies are compared as they are stored, long texts as references, so a run costs only what is new in it.
+A prompt is compared with the one before it in its lane by one rule (``compare``): markers of the provider's
+cache do not count, they move along with a conversation. ``prompt_of`` compares bodies as they are stored,
+long texts as references, so that a run costs only what is new in it; ``context_of`` and ``delta_of`` rebuild
+one request with the origin of each message. Shares are estimates by length, since the tokenizer is the
+provider's; their sum is what the provider counted, where it reported that.
 """
 
 from __future__ import annotations
@@ -11,21 +15,23 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ...recording.calls import Turn
-from ...tracefile.event import Event
-from ...tracefile.requests import answer_named, base_of, is_delta, is_reference, kept
-from ...tracefile.stored_values import restore
-from ...tracefile.text import arguments, count, plain, short_json
-from ...wire import reading
-from ...wire.json_values import canonical, mapping, string
-from ...wire.messages import message_parts, readable, role_of
-from ...wire.neutral import REASONING, RESULT, TEXT, TOOL, Part, ToolResult
-from ...wire.reading import SYSTEM, TOOLS, system_text, tool_names
-from .event_line import is_huge
+from .. import lines, schema
+from ..totals import number, used
+from ..tracefile.event import Event
+from ..tracefile.line_heads import base_kind, links_of
+from ..tracefile.requests import answer_named, base_of, is_delta, is_reference, kept
+from ..tracefile.stored_values import restore
+from ..tracefile.text import arguments, count, plain, short_json
+from ..wire import reading
+from ..wire.json_values import canonical, mapping, string
+from ..wire.messages import message_parts, readable, role_of
+from ..wire.neutral import REASONING, RESULT, TEXT, Part, ToolResult
+from ..wire.reading import SYSTEM, TOOLS, system_text, tool_names
+from .calls import Turn
+from .origins import Origin, Origins
+from .recording import Recording
 
 # Messages of any provider -> pieces a person reads: who, what sort, the text, which tool use it answers.
-
-__all__ = ["REASONING", "RESULT", "TEXT", "TOOL", "Piece", "answer_pieces", "opened", "pieces_of"]
 
 _MAX_BLOB = 1 << 20
 """A longer text is read from its blob by commands that print it; here its beginning will do."""
@@ -151,7 +157,7 @@ def prompt_of(turn: Turn, before: Sequence[Turn], *, is_far: bool) -> Delta:
 def _request(turn: Turn) -> Event | None:
     """Return the request of a turn if there is one that can be looked at."""
     call = turn.call
-    return None if call.begin is None or call.begin is call.end or is_huge(call.begin) else call.begin
+    return None if call.begin is None or call.begin is call.end or call.begin.is_partial else call.begin
 
 
 class _Found(NamedTuple):
@@ -163,7 +169,7 @@ class _Found(NamedTuple):
         if self.messages is None:
             return NOT_RECORDED
         answer = follows.response if follows is not None else None
-        told = [] if answer is None or is_huge(answer) else answer_pieces(answer)
+        told = [] if answer is None or answer.is_partial else answer_pieces(answer)
         said = {piece.text.strip() for piece in told}
         new = [
             piece
@@ -185,7 +191,7 @@ def _compared(request: Event, before: Event | None) -> _Found:
         return _Found(None, [])
     if type(old) is not dict:
         return _Found(opened(request, _conversation(body)), _first(opened(request, _settings(body))))
-    new, history = _compare(_conversation(old), _conversation(body))
+    new, history = _history(_conversation(old), _conversation(body))
     if _GOES_ON[0] in body or _GOES_ON[1] in body:
         new, history = _conversation(body), ""
     changes = _changes(opened(request, _settings(old)), opened(request, _settings(body)))
@@ -241,26 +247,45 @@ def _settings(body: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in body.items() if key not in (talk, "input", "prompt", *_GOES_ON)}
 
 
-def _compare(old: list[Any], new: list[Any]) -> tuple[list[Any], str]:
-    """Return the messages that are new, and how the history was changed if it was."""
+class Comparison(NamedTuple):
+    """How a conversation differs from an earlier one."""
+
+    same: int
+    """Messages that both begin with."""
+    added: list[int]
+    """The places of the messages that are new."""
+    gone: int
+    """Messages of the earlier one that are no longer there."""
+
+
+def compare(old: list[Any], new: list[Any]) -> Comparison:
+    """Compare the messages of two requests."""
     same = 0
     for a, b in zip(old, new, strict=False):
-        if a is not b and a != b and _key(a) != _key(b):
+        if a is not b and _is_changed(a, b):
             break
         same += 1
-    if same == len(old):
-        return new[same:], ""
     gone, added = Counter(map(_key, old[same:])), []
-    for message in new[same:]:
-        key = _key(message)
+    for at in range(same, len(new)):
+        key = _key(new[at]) if gone else ""
         if gone[key] > 0:
             gone[key] -= 1
         else:
-            added.append(message)
-    dropped = sum(gone.values())
-    if dropped == len(old) or (same == 1 and dropped == len(old) - 1 and _is_system(old[0])):
+            added.append(at)
+    return Comparison(same, added, sum(gone.values()))
+
+
+def _is_changed(old: Any, new: Any) -> bool:
+    return bool(old != new) and _key(old) != _key(new)
+
+
+def _history(old: list[Any], new: list[Any]) -> tuple[list[Any], str]:
+    """Return the messages that are new, and how the history was changed if it was."""
+    same, places, gone = compare(old, new)
+    added = [new[at] for at in places]
+    if gone and (gone == len(old) or (same == 1 and gone == len(old) - 1 and _is_system(old[0]))):
         return added, ANOTHER
-    return added, f"rewritten: {count(dropped, 'message')} dropped" if dropped else ""
+    return added, f"rewritten: {count(gone, 'message')} dropped" if gone else ""
 
 
 def _is_system(message: Any) -> bool:
@@ -295,7 +320,7 @@ def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
     found = []
     for key in {**old, **new}:
         before, after = old.get(key), new.get(key)
-        if before == after or _key(before) == _key(after):
+        if not _is_changed(before, after):
             continue
         if key in SYSTEM:
             found.append(("system", f"changed: {system_text(after)}" if after else "is gone"))
@@ -320,3 +345,128 @@ def _tools_changed(before: list[str], after: list[str]) -> str:
 
 def _tool_names(value: Any) -> list[str]:
     return [plain(name, 60) for name in tool_names(value)]
+
+
+# The context window of one request, with the origin of each message.
+
+_NEAR = 2000
+"""Events after a request among which its answer is sought."""
+
+
+class ContextPart(NamedTuple):
+    """A message, the system prompt, or the tools of a request."""
+
+    number: int | None
+    """Of a message, from 0; None for what stands beside the messages."""
+    role: str
+    value: Any
+    text: str
+    size: int
+    """Characters as JSON."""
+    origin: Origin | None
+
+
+class Context(NamedTuple):
+    """What the model saw."""
+
+    request: Event
+    parts: list[ContextPart]
+    tokens: int | None
+    """Input tokens as the provider counted them; None if it did not tell."""
+
+    size: int
+    """Of all parts together."""
+
+    @property
+    def messages(self) -> list[ContextPart]:
+        return [part for part in self.parts if part.number is not None]
+
+    def share(self, part: ContextPart) -> float:
+        """Return the part's estimated share of the whole, 0 to 1."""
+        return part.size / max(1, self.size)
+
+
+class ContextDelta(NamedTuple):
+    """What is new in a request."""
+
+    context: Context
+    previous: Event | None
+    kept: int
+    """Messages that stand as they did."""
+    gone: int
+    """Messages of the previous request that are no longer there, or not as they were."""
+    changed: list[str]
+    """Other parts of the request that differ."""
+    parts: list[ContextPart]
+
+
+def context_of(recording: Recording, event: Event) -> Context | None:
+    """Return the context of the request that led to an event; None if there is none."""
+    request = recording.request_before(event)
+    if request is None:
+        return None
+    body = request.body
+    body = body if type(body) is dict else {}
+    beside = [
+        ContextPart(None, role, value, text(value), _size(value), None)
+        for role, keys, text in (("system", SYSTEM, system_text), ("tools", TOOLS, _tools_text))
+        for key in keys
+        if (value := body.get(key))
+    ]
+    origins = Origins(recording).of(request)
+    said = [
+        ContextPart(
+            number, _speaker(message), message, reading.text(message), _size(message), origins[number]
+        )
+        for number, message in enumerate(recording.context_at(request))
+    ]
+    parts = beside + said
+    return Context(request, parts, _tokens(recording, request), sum(part.size for part in parts))
+
+
+def delta_of(recording: Recording, event: Event) -> ContextDelta | None:
+    """Return what is new in the request that led to an event, compared with the lane's previous one."""
+    context = context_of(recording, event)
+    if context is None:
+        return None
+    previous = Origins(recording).previous(context.request)
+    if previous is None:
+        return ContextDelta(context, None, 0, 0, [], context.messages)
+    messages = context.messages
+    found = compare(recording.context_at(previous), [part.value for part in messages])
+    old, new = (body if type(body) is dict else {} for body in (previous.body, context.request.body))
+    keys = [key for key in {**old, **new} if key not in schema.LISTS]
+    changed = [key for key in keys if _is_changed(old.get(key), new.get(key))]
+    added = [messages[at] for at in found.added]
+    return ContextDelta(context, previous, len(messages) - len(added), found.gone, changed, added)
+
+
+def _speaker(message: Any) -> str:
+    """Return the role of a message; ``tool`` for one of only tool results, whatever its provider calls it."""
+    parts = message_parts(message)
+    is_results = bool(parts) and all(isinstance(part, ToolResult) for part in parts)
+    return "tool" if is_results else role_of(message)
+
+
+def _tools_text(value: Any) -> str:
+    return ", ".join(tool_names(value))
+
+
+def _size(value: Any) -> int:
+    try:
+        return len(lines.dumps(value))
+    except (ValueError, TypeError, RecursionError):
+        return len(repr(value))
+
+
+def _tokens(recording: Recording, request: Event) -> int | None:
+    call, start = request.call, request.index
+    if call is None or start is None:
+        return None
+    for event in recording.events[start + 1 : start + _NEAR]:
+        if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
+            usage = used(event.stored_fields)
+            keys = ("input", "cache_read", "cache_write")
+            known = [number(usage[key]) for key in keys if usage.get(key) is not None]
+            return sum(known) if known else None
+    return None
