@@ -235,7 +235,7 @@ class Event:
 
     def summary(self) -> str:
         """Return one short line of plain printable text."""
-        from .text import summary_line
+        from .event_text import summary_line
 
         return summary_line(self)
 

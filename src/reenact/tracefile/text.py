@@ -13,16 +13,8 @@ import time
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from .. import schema
-from ..totals import used
-from . import dialects
-from .requests import is_delta
-
 if TYPE_CHECKING:
-    from .event import Event
-
-
-# One short line of plain text for any event; terminal escapes and control characters taken out.
+    pass
 
 WIDTH = 160
 
@@ -43,108 +35,6 @@ def one_line(text: str, width: int = WIDTH) -> str:
     text = " ".join(_ESCAPES.sub("", text[: width * 8]).split())
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def summary_line(event: Event) -> str:
-    """Return what happened, in one line."""
-    parts = [event.kind, *_PARTS.get(event.event_type, _other)(event)]
-    if event.error is not None:
-        parts.append(f"error: {_error(event)}")
-    if event.is_partial:
-        parts.append("(a line too long to be shown)")
-    return one_line("  ".join(part for part in parts if part))
-
-
-def _error(event: Event) -> str:
-    error = event.error
-    if error is None:
-        return ""
-    return f"{error.type}: {error}" if error.type and error.type != error else str(error) or "(no text)"
-
-
-def _request(event: Event) -> list[str]:
-    fields = event.stored_fields
-    body = fields.get("body")
-    model = body.get("model") if type(body) is dict else None
-    if model is None and type(body) is dict and is_delta(fields):
-        body = event.stored_body
-        model = body.get("model")
-    count = fields.get("n")
-    if type(count) is not int and type(body) is dict:
-        lists = [body[key] for key in schema.LISTS if type(body.get(key)) is list]
-        count = len(lists[0]) if lists else None
-    messages = f"{count} message{'' if count == 1 else 's'}" if type(count) is int else ""
-    attempt = fields.get("attempt")
-    again = f"attempt {attempt}" if type(attempt) is int and attempt > 1 else ""
-    return [_text(model), messages, again]
-
-
-def _response(event: Event) -> list[str]:
-    fields = event.stored_fields
-    out = used(fields).get("output")
-    tokens = f"{out} tokens out" if type(out) is int else ""
-    if type(fields.get("output_tokens")) is int:
-        tokens = f"{fields.get('input_tokens')} in, {out} out"
-    said = event.content if event.error is None and not event.is_partial else None
-    model = fields.get("model")
-    return [_text(model), _text(fields.get("stop_reason")), tokens, _text(said, 80), _duration(fields)]
-
-
-def _called(event: Event) -> list[str]:
-    fields = event.stored_fields
-    args = next((fields[key] for key in dialects.ARGS_KEYS if key in fields), None)
-    return [f"{event.tool_name or '?'}({_json(args)})"]
-
-
-def _result(event: Event) -> list[str]:
-    fields = event.stored_fields
-    result = next((fields[key] for key in ("result", "output", "tool_output") if key in fields), None)
-    shown = result.get("head") if type(result) is dict and "$blob" in result else result
-    text = "" if shown is None else shown if type(shown) is str else _json(shown)
-    return [event.tool_name or "", _text(text, 80), _duration(fields)]
-
-
-def _run(event: Event) -> list[str]:
-    fields = event.stored_fields
-    return [_text(fields.get(key)) for key in ("name", "status", "what", "detail")]
-
-
-def _other(event: Event) -> list[str]:
-    if event.is_bookkeeping:
-        return _run(event)
-    skip = {*schema.RESERVED, "error", "err"}
-    fields = [f"{key}={_json(value)}" for key, value in event.stored_fields.items() if key not in skip]
-    return fields[:6]
-
-
-_PARTS = {
-    schema.MODEL_REQUEST: _request,
-    schema.MODEL_RESPONSE: _response,
-    schema.TOOL_CALLED: _called,
-    schema.TOOL_RESULT: _result,
-}
-
-
-def _duration(fields: dict[str, Any]) -> str:
-    value = fields.get("duration_ms")
-    if not isinstance(value, int | float) or not abs(value) < 1e15:
-        return ""
-    return f"{value:.0f} ms"
-
-
-def _text(value: object, width: int = 60) -> str:
-    return one_line(value, width) if type(value) is str else ""
-
-
-def _json(value: object) -> str:
-    if type(value) is dict and "$blob" in value:
-        value = value.get("head")
-    if type(value) is str and len(value) > 80:
-        value = value[:80] + "…"
-    try:
-        return one_line(json.dumps(value, ensure_ascii=False), 100)
-    except (ValueError, RecursionError):
-        return "…"
 
 
 _LAYOUT = {"\n", "\t"}
@@ -206,7 +96,7 @@ def short_json(value: Any, width: int) -> str:
     if type(value) is dict and type(value.get("head")) is str and "$blob" in value:
         value = value["head"] + "…"
     if type(value) is str:
-        value = value[: width * 2]
+        value = _ESCAPES.sub("", value[: width * 2])
     try:
         return plain(json.dumps(value, ensure_ascii=False), width)
     except (ValueError, RecursionError):
@@ -223,6 +113,15 @@ def arguments(value: Any, width: int) -> str:
         return "" if value is None else short_json(value, width)
     parts = [f"{plain(str(key), 30)}={short_json(item, width)}" for key, item in list(value.items())[:20]]
     return plain(", ".join(parts), width)
+
+
+def call_text(name: str | None, args: Any, width: int) -> str:
+    """Return a tool with its arguments, like a call.
+
+    >>> call_text("search", {"q": "hotels"}, 40)
+    'search(q="hotels")'
+    """
+    return f"{plain(name or '?', 60)}({arguments(args, width)})"
 
 
 def width_of(text: str) -> int:

@@ -227,7 +227,7 @@ def test_a_line_beyond_the_limit_is_known_by_its_envelope_and_parsed_only_when_a
     events, codes = read(write(tmp_path, *lines))
     assert [e.kind for e in events] == ["run.start", "tool.result", "note"]
     assert (events[1].tool_name, events[1].error) == ("big", None)
-    assert "too long" in events[1].summary()
+    assert "over 64 MB" in events[1].summary()
     assert "text" not in events[1].stored_fields
     assert len(events[1].payload["text"]) == 5 << 20
     assert "text" not in events[1].stored_fields

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from ...debugger.stepper import Stepper
 from ...recording.failure import failure_of
 from ...recording.recording import Recording
+from ...tracefile.event_text import error_text
 from ...tracefile.text import clean, count, cut, plain, width_of
 from .. import runs
 from ..output import Output
@@ -18,7 +19,6 @@ from ..repl.keyboard import PROMPT, completions, typed_lines
 from ..repl.session import Session
 from ..repl.verb import Verbs
 from ..view.ending import status_mark
-from ..view.event_line import error_text
 
 DESCRIPTION = """\
 Step through a recorded run, forwards and backwards. It opens at the failure, or at the first event of a run

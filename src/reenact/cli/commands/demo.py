@@ -18,11 +18,11 @@ from ...demo.model_server import scripted_model, variables
 from ...errors import TraceFileError, UsageError
 from ...recording.recording import Recording
 from ...tracefile.event import Event
+from ...tracefile.event_text import error_text
 from ...tracefile.text import clean, cut, plain, seconds
 from ...wire import reading
 from ..output import Output
 from ..view.ending import ending
-from ..view.event_line import error_text
 from . import ls, show
 
 DESCRIPTION = """\

@@ -16,8 +16,8 @@ from ...debugger.stops import Reason
 from ...recording.index import MAIN
 from ...tracefile.event import Event
 from ...tracefile.text import clean, cut, pad, pretty_json, short_json, width_of
-from ..output import Cell, Output
-from ..view.event_line import _STYLES, address, describe, event_dict, offset_text
+from ..output import Output
+from ..view.event_line import address, event_dict, event_lines
 
 _NARROW = 60
 """Below so many columns times and durations give way to what happened."""
@@ -83,25 +83,16 @@ class View:
 
     def event_lines(self, event: Event) -> list[str]:
         """Return an event in columns; an error may take two more lines."""
-        out, told = self.out, describe(event)
-        is_here = event.index == self.stepper.index
-        left = f"{self.address(event):>{self._address_width()}} "
-        right = "  ".join(part for part in (told.tokens, told.duration) if part)
-        if out.width >= _NARROW:
-            left += f"{offset_text(event.timestamp, self.stepper.recording.started):>8}  "
-        else:
-            right = ""
-        room = out.width - 4 - width_of(left) - (width_of(right) + 2 if right else 0)
-        style = _STYLES[told.sign]
-        text = f"{told.text}  {told.error}".strip() if told.error else told.text
-        wrapped = textwrap.wrap(text, max(room, 10), max_lines=3, placeholder=" …") if told.error else []
-        first = wrapped[0] if wrapped else cut(text, room)
-        style_of_text = "red" if told.error else "bold" if is_here else "dim" if told.sign == "·" else ""
-        cells: list[Cell] = [("> " if is_here else "  ", "bold"), (left, "dim"), (told.sign + " ", style)]
-        space = " " * (room - width_of(first) + 2) if right else ""
-        cells += [(first, style_of_text), (space + right, "dim")]
-        indent = " " * (width_of(left) + 4)
-        return [out.cells(cells).rstrip(), *(out.paint(indent + line, "red") for line in wrapped[1:])]
+        recording = self.stepper.recording
+        return event_lines(
+            event,
+            self.out,
+            root=recording.first_writer,
+            started=recording.started,
+            mark="> " if event.index == self.stepper.index else "  ",
+            address_width=self._address_width(),
+            is_narrow=self.out.width < _NARROW,
+        )
 
     def address(self, event: Event) -> str:
         """Return how to name an event."""

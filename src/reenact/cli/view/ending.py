@@ -17,9 +17,10 @@ from ...recording.failure import failure_of
 from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.event import ErrorText, Event
-from ...tracefile.text import arguments, clean, plain, seconds
+from ...tracefile.event_text import describe, error_text, tool_text
+from ...tracefile.text import call_text, clean, plain, seconds
 from ..output import Output
-from .event_line import address, describe, error_dict, error_text, tool_text
+from .event_line import address, error_dict
 
 _LOOK_BACK = 2000
 """Events at the end of a long run among which open calls are sought."""
@@ -90,8 +91,7 @@ def inside(call: Call, status: str, root: str | None) -> str:
     in_tool, before_result, at_model = _UNSURE if is_further else _SEEN.get(status, _UNSURE)
     who = "a further process " if is_further else ""
     if call.derived:
-        text = f"{plain(call.tool or '?', 60)}({arguments(call.args, 200)})"
-        return f"{who}{before_result} tool {text}{step}"
+        return f"{who}{before_result} tool {call_text(call.tool, call.args, 200)}{step}"
     if call.kind == TOOL:
         return f"{who}{in_tool} tool {tool_text(event, 200)}{step}"
     return f"{who}{at_model} the model ({describe(event).text}){step}"

@@ -13,12 +13,13 @@ from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import Event
-from ...tracefile.text import arguments, compact, count, cut, milliseconds, plain, seconds, width_of
+from ...tracefile.event_text import describe, error_text
+from ...tracefile.text import call_text, compact, count, cut, milliseconds, plain, seconds, width_of
 from ...wire import reading
 from ...wire.json_values import as_json, canonical, plain_text, string
 from ...wire.neutral import REASONING, RESULT, TOOL
 from ..output import Output
-from .event_line import address, describe, error_text, is_huge, offset_text
+from .event_line import address, offset_text
 from .page import Entry, Page
 from .selection import Block
 from .totals import interval, spent_ms, tokens
@@ -72,11 +73,6 @@ def _numbers(turn: Turn, ledger: Ledger) -> list[str]:
 # Tools as text: the call, what it gave, and results that compare equal.
 
 _WIDE = 2000
-
-
-def call_text(name: str | None, args: object) -> str:
-    """Return a tool with its arguments, like a call."""
-    return f"{plain(name or '?', 60)}({arguments(args, _WIDE)})"
 
 
 def comparable(text: str) -> str:
@@ -176,7 +172,7 @@ class Turns:
 
     def _prompt(self, block: Block, turn: Turn) -> None:
         where, request = address(turn.request, self.root), turn.attempts[0].begin
-        if request is not None and is_huge(request):
+        if request is not None and request.is_partial:
             self._asks(where, describe(request).text)
             return
         found = prompt_of(turn, block.before, is_far=block.is_far)
@@ -225,7 +221,7 @@ class Turns:
             self._unanswered(call, attempt)
             return
         where = address(end, self.root)
-        if is_huge(end):
+        if end.is_partial:
             self._answers(where, describe(end).text)
             return
         pieces = answer_pieces(end)
@@ -275,15 +271,15 @@ class Turns:
             self._recorded(call, event, end)
 
     def _recorded(self, call: Call, event: Event, end: Event | None) -> None:
-        fields = {} if is_huge(event) else event.stored_fields
+        fields = {} if event.is_partial else event.stored_fields
         args = opened(event, next((fields[key] for key in ARGS_KEYS if fields.get(key) is not None), None))
-        text = call_text(call.tool, args) if fields else describe(event).text
+        text = call_text(call.tool, args, _WIDE) if fields else describe(event).text
         self._tool_line(address(event, self.root), text, milliseconds(call.duration_ms))
         if call.error is not None:
             self._failed(call, "", with_time=False)
         elif end is None:
             self._open(call, "no result was recorded")
-        elif is_huge(end):
+        elif end.is_partial:
             self._result_line(address(end, self.root), "(a line of over 64 MB)", "dim")
         else:
             fields = end.stored_fields
@@ -295,7 +291,7 @@ class Turns:
     def _derived(self, call: Call) -> None:
         """Draw a tool that nobody recorded, with what the next prompt says it gave."""
         took = milliseconds(call.duration_ms)
-        self._tool_line(self._untold, call_text(call.tool, call.args), f"≤ {took}" if took else "")
+        self._tool_line(self._untold, call_text(call.tool, call.args, _WIDE), f"≤ {took}" if took else "")
         self._untold = ""
         if call.end is None:
             text = "asked for; no result yet" if self.is_alive else "asked for, never answered"

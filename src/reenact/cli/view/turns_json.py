@@ -7,7 +7,7 @@ from typing import Any
 from ...money.ledger import Ledger
 from ...recording.calls import Call
 from ...recording.prompt import Piece, answer_pieces, prompt_of
-from .event_line import address, error_dict, is_huge
+from .event_line import address, error_dict
 from .selection import Block
 from .totals import spent_ms, tokens
 
@@ -21,7 +21,7 @@ def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
         turn.response,
         tokens(turn.attempts),
     )
-    said = answer_pieces(end) if end is not None and not is_huge(end) else []
+    said = answer_pieces(end) if end is not None and not end.is_partial else []
     fields = {} if end is None else end.stored_fields
     return {
         "turn": turn.number,

@@ -1,0 +1,152 @@
+"""What happened in an event, in words: a sign, the text, tokens, duration, the error.
+
+The one place that words an event: for ``Event.summary()``, the commands and the debugger. Parses the event
+it is given and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import schema
+from ..totals import used
+from ..wire import reading
+from .dialects import ARGS_KEYS, RESULT_KEYS
+from .models import is_large, requested_model
+from .requests import is_delta
+from .text import arguments, call_text, compact, milliseconds, one_line, plain, short_json
+
+if TYPE_CHECKING:
+    from .event import ErrorText, Event
+
+_WIDE = 400
+"""Text made per event before it is cut to the terminal."""
+
+
+_CHEAP_LINKS = 200
+"""How long a chain may be to look up a name that is only nice to have."""
+
+
+class EventText(NamedTuple):
+    """An event in words."""
+
+    sign: str
+    text: str
+    tokens: str = ""
+    duration: str = ""
+    error: str = ""
+
+
+def describe(event: Event) -> EventText:
+    """Return what happened in an event."""
+    if event.is_partial:
+        return EventText("·", f"{plain(event.kind, 60)}  (a line of over 64 MB; `reenact cat` passes it on)")
+    fields = event.stored_fields
+    text = _TEXTS.get(event.event_type, _other)(event, fields)
+    error = event.error
+    if error is None:
+        return text
+    is_all = event.event_type in (schema.ERROR, schema.MODEL_RESPONSE)
+    return text._replace(sign="✗", error=error_text(error), text="" if is_all else text.text)
+
+
+def summary_line(event: Event) -> str:
+    """Return the kind of an event and what happened, in one line."""
+    found = describe(event)
+    text = found.text.removeprefix(plain(event.kind, 60)).strip()
+    error = f"error: {found.error}" if found.error else ""
+    parts = (event.kind, text, found.tokens, error, found.duration)
+    return one_line("  ".join(part for part in parts if part))
+
+
+def error_text(error: ErrorText) -> str:
+    """Return type and message of an error on one line."""
+    kind = plain((error.type or "").rpartition(".")[2], 60)
+    message = plain(str(error), _WIDE)
+    return f"{kind}: {message}" if kind and message and kind != message else message or kind or "(no text)"
+
+
+def _request(event: Event, fields: dict[str, Any]) -> EventText:
+    body = fields.get("body")
+    model = _model(event, fields)
+    number = fields.get("n")
+    if type(number) is not int:
+        key = reading.conversation_key(body)
+        number = len(body[key]) if type(body) is dict and key else None
+    parts = [plain(model, 60)] if model else []
+    if type(number) is int:
+        parts.append(f"{number:,} message{'' if number == 1 else 's'}")
+    if type(fields.get("attempt")) is int and fields["attempt"] > 1:
+        parts.append(f"attempt {fields['attempt']}")
+    return EventText("→", ", ".join(parts) or "request")
+
+
+def _model(event: Event, fields: dict[str, Any]) -> str | None:
+    """Return the model a request asks for; kept from an earlier one, it is looked up where that is cheap."""
+    is_cheap = not is_delta(fields) or not is_large(event.stored_in, event.stored_at)
+    return requested_model(fields, event.stored_in, {}, links=_CHEAP_LINKS if is_cheap else 0)
+
+
+def _response(event: Event, fields: dict[str, Any]) -> EventText:
+    usage = used(fields)
+    out = usage.get("output")
+    known = [usage[key] for key in ("input", "cache_read", "cache_write") if type(usage.get(key)) is int]
+    tokens = f"{compact(sum(known))}+{compact(out)}" if known and type(out) is int else ""
+    said = plain(event.content or "", _WIDE)
+    stop = fields.get("stop_reason")
+    if event.kind == schema.LLM_CALL or stop not in (None, "end_turn", "tool_use"):
+        words = [fields.get("model"), stop] if event.kind == schema.LLM_CALL else [stop]
+        said = "  ".join([plain(word, 60) for word in words if type(word) is str] + [said])
+    return EventText("←", said.strip() or "(nothing)", tokens, milliseconds(fields.get("duration_ms")))
+
+
+def _called(event: Event, fields: dict[str, Any]) -> EventText:
+    return EventText("▸", tool_text(event))
+
+
+def tool_text(event: Event, width: int = _WIDE) -> str:
+    """Return a tool with its arguments, like a call."""
+    fields = event.stored_fields
+    args = next((fields[key] for key in ARGS_KEYS if fields.get(key) is not None), None)
+    return call_text(event.tool_name, args, width)
+
+
+def _result(event: Event, fields: dict[str, Any]) -> EventText:
+    duration = milliseconds(fields.get("duration_ms"))
+    result = next((fields[key] for key in RESULT_KEYS if key in fields), None)
+    shown = "" if result is None else short_json(result, _WIDE)
+    if event.kind == schema.TOOL_CALL:
+        return EventText("◂", f"{tool_text(event, 120)} {shown}".rstrip(), duration=duration)
+    name = plain(event.tool_name or "", 60)
+    return EventText("◂", f"{name} {shown}".strip(), duration=duration)
+
+
+def _error(event: Event, fields: dict[str, Any]) -> EventText:
+    where = fields.get("where")
+    return EventText("✗", f"in {plain(where, 40)}" if type(where) is str else "")
+
+
+def _final(event: Event, fields: dict[str, Any]) -> EventText:
+    return EventText("✓", f"final  {plain(event.content or '', _WIDE)}")
+
+
+def _other(event: Event, fields: dict[str, Any]) -> EventText:
+    skip = {*schema.RESERVED, "error", "err"} - ({"v"} if not event.is_bookkeeping else set())
+    if event.is_bookkeeping:
+        skip |= {"python", "argv0", "policy", "host", "overhead_us", "unseen", "dropped", "redacted"}
+    shown = {key: value for key, value in fields.items() if key not in skip}
+    set_apart = fields.get("fields")
+    if type(set_apart) is dict:
+        shown |= set_apart
+    duration = milliseconds(shown.pop("duration_ms", None))
+    return EventText("·", f"{plain(event.kind, 60)}  {arguments(shown, _WIDE)}".rstrip(), duration=duration)
+
+
+_TEXTS = {
+    schema.MODEL_REQUEST: _request,
+    schema.MODEL_RESPONSE: _response,
+    schema.TOOL_CALLED: _called,
+    schema.TOOL_RESULT: _result,
+    schema.ERROR: _error,
+    schema.FINAL: _final,
+}
