@@ -148,6 +148,50 @@ def test_tools_prompts_and_programs(here: Path, capsys: Any, provider: Provider)
     assert "0 of 1 runs went well, 1 wanted" in said, said
 
 
+SHOP = """
+import json, os, urllib.request
+import reenact
+
+@reenact.Tap().tool
+def weigh(item):
+    return {"kilos": 75}
+
+body = {"model": "m", "max_tokens": 9, "tools": [{"name": "weigh", "input_schema": {"type": "object"}}]}
+body["messages"] = [{"role": "user", "content": 'PLAN [[["weigh", {"item": "anvil"}]]]'}]
+while True:
+    url = os.environ.get("PLAN_URL", "https://api.anthropic.com") + "/v1/messages"
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
+    content = json.load(urllib.request.urlopen(request))["content"]
+    uses = [block for block in content if block["type"] == "tool_use"]
+    if not uses:
+        break
+    results = [
+        {"type": "tool_result", "tool_use_id": use["id"], "content": str(weigh(**use["input"]))} for use in uses
+    ]
+    body["messages"] += [{"role": "assistant", "content": content}, {"role": "user", "content": results}]
+"""
+
+
+def test_decorated_tools_of_a_program_run_in_a_test_of_tools(
+    tmp_path: Path, capsys: Any, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "reenact.pytest_plugin")
+    (tmp_path / "shop.py").write_text(SHOP)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env |= {"PLAN_URL": provider.url("plan")}
+    subprocess.run(
+        [sys.executable, "-m", "reenact", "run", "shop.py"], env=env, check=True, capture_output=True
+    )
+    told = written(capsys, "shop", "--kind", "tool")
+    assert told["passes"], told
+    assert 'live_tools=["weigh"], rebase=True' in (tmp_path / told["paths"][0]).read_text()
+    (tmp_path / "shop.py").write_text(SHOP.replace("75", "'75'"))
+    said = pytested(told["paths"][0])
+    assert 'weigh({"item": "anvil"}).kilos: was int, is str' in said, said
+
+
 def test_what_was_changed_is_not_written_over(here: Path, capsys: Any) -> None:
     plan = _id(here, "Rome")
     first = [(here / path).read_bytes() for path in written(capsys, plan, "--no-check")["paths"]]

@@ -184,6 +184,15 @@ class Case:
         """Return the same with the tools that may run; UsageError if one would run that is not named."""
         return replace(self, live=preflight.live_tools(self.recording, names))
 
+    @property
+    def tools_to_run(self) -> list[str]:
+        """The tools that run in the test: those that are allowed to, in a test of tools all that were called.
+
+        Each is named: ``all`` would mean only those that the recording cannot answer.
+        """
+        called = {name for name, _ in self.tools} if self.kind == TOOL_KIND else set()
+        return sorted({*self.live, *(called & preflight.known_tools(self.recording))})
+
     def named(self, name: str) -> Case:
         return replace(self, name=name)
 

@@ -41,7 +41,7 @@ def _look_at_call(case: Case, fixture: str) -> dict[str, Any]:
         "trace": fixture,
         "entry": entry_text(case),
         "folder": case.folder,
-        "live": ["all"] if case.kind == TOOL_KIND else case.live,
+        "live": case.tools_to_run,
         "rebase": case.kind == TOOL_KIND,
     }
     done = _python(["-P", "-m", LOOK], json.dumps(asked))
@@ -53,12 +53,13 @@ def _look_at_call(case: Case, fixture: str) -> dict[str, Any]:
 
 
 def _look_at_command(case: Case, fixture: str) -> dict[str, Any]:
-    live = ["all"] if case.kind == TOOL_KIND else case.live
     words = [case.target, *case.given]
     if case.target.endswith(".py") and not os.path.exists(os.path.join(case.folder, case.target)):
         return {"unusable": f"{case.target} is not in {case.folder} any more"}
     try:
-        done = replay_command(fixture, words, cwd=case.folder, live_tools=live, rebase=case.kind == TOOL_KIND)
+        done = replay_command(
+            fixture, words, cwd=case.folder, live_tools=case.tools_to_run, rebase=case.kind == TOOL_KIND
+        )
     except Diverged as exc:
         return {"problems": [str(exc)]}
     except UsageError as exc:

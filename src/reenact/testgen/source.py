@@ -94,9 +94,9 @@ def _marks(case: Case, trace: str) -> str:
     if case.kind == PROMPT:
         marks.append("@pytest.mark.live")
     elif case.sort != COMMAND:
-        more = f", live_tools={literal(case.live)}" if case.live else ""
+        more = f", live_tools={literal(case.tools_to_run)}" if case.tools_to_run else ""
         if case.kind == TOOL_KIND:
-            more = ', guard="none", live_tools=["all"], rebase=True'
+            more = f', guard="none"{more}, rebase=True'
         marks.append(f"@pytest.mark.reenact({quoted(trace)}{more})")
     if case.kind == CODE and case.is_failed:
         raises = f"raises={_raised_name(case)}, "
@@ -236,10 +236,10 @@ def _of_value(value: Any, name: str) -> list[str]:
 def _command_body(case: Case, trace: str, folder: str) -> list[str]:
     words = [case.target, *case.given]
     more = _where_it_ran(case, folder)
+    if case.tools_to_run:
+        more["live_tools"] = case.tools_to_run
     if case.kind == TOOL_KIND:
-        more |= {"live_tools": ["all"], "rebase": True}
-    elif case.live:
-        more["live_tools"] = case.live
+        more["rebase"] = True
     lines = [f"trace = HERE / {quoted(trace)}"]
     lines += f"done = {call('replay_command', [Source('trace'), words], more, before='done = ')}".split("\n")
     if case.kind == TOOL_KIND:
