@@ -155,7 +155,7 @@ def test_what_cannot_be_called_ends_with_a_hint(here, tmp_path: Path) -> None:
         ("def f(a, b): ...", "f", {"a": 1}, "f cannot be called with the recorded input: missing a required argument: 'b'"),
         ("import not_there", "f", {}, "cannot be imported: ModuleNotFoundError: No module named 'not_there'"),
         ("1 / 0", "f", {}, ":1 in <module>: ZeroDivisionError: division by zero"),
-        ("", "f", {}, "there is no f in"), ("f = 3", "f", {}, "f is no function any more but a int"),
+        ("", "f", {}, "there is no f in"), ("f = 3", "f", {}, "f is not a function any more but a int"),
         ("def f(): ...", "f", None, "the recorded input of f is not its arguments"),
         ("f = lambda: 1", "<lambda>", {}, "is a lambda"), ("", "", {}, "names no function"),
     ],

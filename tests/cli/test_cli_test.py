@@ -90,8 +90,8 @@ def test_all_runs_of_a_folder_become_one_file_that_passes(
         "test_cut": "model",
         "test_busy": "provider",
     }
-    same = f"plan {_id(here, 'Oslo')} goes the same way as {_id(here, 'Rome')}"
-    inside = "all did everything in runs inside it, which have tests of their own"
+    same = f"plan {_id(here, 'Oslo')} would make the same test as {_id(here, 'Rome')}"
+    inside = "all did everything in runs inside it, which get tests of their own"
     assert told["left_out"] == [inside, same]
     text = (here / "tests/test_trip.py").read_text()
     assert 'result = plan(city="Rome")\n    assert result == "Lisbon has seven hills."' in text
@@ -137,7 +137,7 @@ def test_tools_prompts_and_programs(here: Path, capsys: Any, provider: Provider)
 
     live = ("tests/test_prompt.py", "--reenact=live")
     env = {"LENGTH_URL": provider.url("length"), "TEXT_URL": provider.url("text")}
-    assert "0 of 2 runs went well, 1 wanted" in pytested(*live, **env)
+    assert "0 of 2 runs passed, 1 required" in pytested(*live, **env)
     mended = (here / "trip.py").read_text().replace("raise ValueError(f", "return (f")
     (here / "trip.py").write_text(mended)
     before = len(provider.settled())
@@ -145,7 +145,7 @@ def test_tools_prompts_and_programs(here: Path, capsys: Any, provider: Provider)
     assert "2 passed" in said, said
     assert len(provider.settled()) == before + 3
     said = pytested("tests/test_sampled.py", "--reenact=live", TEXT_URL=provider.url("status-401"))
-    assert "0 of 1 runs went well, 1 wanted" in said, said
+    assert "0 of 1 runs passed, 1 required" in said, said
 
 
 SHOP = """
@@ -288,7 +288,7 @@ def test_what_would_not_pass_is_not_written(here: Path, capsys: Any) -> None:
     (here / "trip.py").unlink()
     assert "trip.py is not in" in refused(capsys, "script", "--kind", "prompt")
     (here / "trip.py").write_text(code.replace("days in", "nights in"))
-    assert "goes another way than its recording" in refused(capsys, plan)
+    assert "diverges from its recording" in refused(capsys, plan)
     assert not (here / "tests").exists()
     told = refused(capsys, "script", "--no-check", "-o", "trip.py/tests")
     assert "trip.py/tests/test_script.py cannot be written: Not a directory" in told
@@ -297,7 +297,7 @@ def test_what_would_not_pass_is_not_written(here: Path, capsys: Any) -> None:
     words = (plan, "script", "--kind", "code", "-o", "tests/test_both.py")
     first = written(capsys, *words)
     assert [each["name"] for each in first["tests"]] == ["test_script"]
-    assert "goes another way" in first["left_out"][0] and "1 passed" in first["verdict"]
+    assert "diverges from its recording" in first["left_out"][0] and "1 passed" in first["verdict"]
     assert written(capsys, *words)["paths"] == first["paths"]
     before = {path: path.read_bytes() for path in (here / "tests").rglob("*") if path.is_file()}
     assert len(before) == len(first["paths"]) + 1  # a blob of the stream
@@ -317,5 +317,5 @@ def test_secrets_that_stand_in_a_recording_do_not_reach_the_fixture(
     fixture = here / told["paths"][1]
     assert "secret" not in fixture.read_text() and "<redacted:" in fixture.read_text()
     assert 'city="<redacted:' in (here / "tests/test_plan.py").read_text()
-    assert any("stood there still" in note for note in told["notes"])
+    assert any("redacted that had not been" in note for note in told["notes"])
     assert main(["doctor", str(fixture)]) == 0, capsys.readouterr()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..capture.runs.entry import ASGI, MAIN
-from ..errors import UsageError
+from ..errors import ReenactError, UsageError
 from ..messages.parts import read_request
 from ..playback.matching.recorded_answers import CUT, EXCEPTION, STATUS, outcome_of
 from ..playback.matching.tape import Tape
@@ -18,7 +18,9 @@ from ..playback.replay import preflight
 from ..playback.replay.entry import Entry
 from ..recording.calls import MODEL, TOOL, Call
 from ..recording.recording import Recording
+from ..recording.runs_inside import with_inside
 from ..tracefile import status as states
+from ..tracefile.text import count
 from ..wire.reading import text, tool_uses
 from .fixture import portable, provenance
 
@@ -121,8 +123,8 @@ FUNCTION, APP, COMMAND = "function", "app", "command"
 
 PROVES = {
     CODE: "Proves that the code still drives this run; not that a model or tool would answer so today.",
-    TOOL_KIND: "Proves that the tools still give what they gave; not that a model would still call them.",
-    PROMPT: "Shows how often the model does well today, by the lines below; one run proves little.",
+    TOOL_KIND: "Proves that the tools still return the same results; not that a model would still call them.",
+    PROMPT: "Shows how often the model succeeds today, by the lines below; one run proves little.",
 }
 
 
@@ -327,3 +329,67 @@ def _plain_name(case: Case) -> str:
 def entry_text(case: Case) -> str:
     """Return the entry of a function or an application as ``run.start`` has it."""
     return f"{ASGI if case.sort == APP else ''}{case.target}"
+
+
+# Which of several runs make tests.
+
+
+def cases_of(
+    addresses: Sequence[tuple[str, str | None]],
+    *,
+    kind: str | None = None,
+    entry: str | None = None,
+    blobs: str | None = None,
+) -> tuple[list[Case], list[str]]:
+    """Return the runs (file and id) that make tests, and why others do not; UsageError if none does."""
+    found: list[Case] = []
+    skipped: list[str] = []
+    for path, run in addresses:
+        try:
+            alone = Recording.load(path, run, blobs=blobs)
+            recording = with_inside(alone)
+            if recording.inside and not alone.calls() and len(addresses) > 1:
+                raise UsageError(
+                    f"{alone.name} did everything in runs inside it, which get tests of their own"
+                )
+            case = case_of(recording, kind=kind, entry=entry)
+        except ReenactError as why:
+            if len(addresses) == 1:
+                raise
+            skipped.append(str(why))
+            continue
+        same = next((each for each in found if each.signature == case.signature), None)
+        if same is None:
+            found.append(case)
+        else:
+            id_, first = str(case.recording.run_id)[:8], str(same.recording.run_id)[:8]
+            skipped.append(f"{case.recording.name} {id_} would make the same test as {first}")
+    if not found:
+        raise UsageError(f"none of {count(len(addresses), 'run')} makes a test: {'; '.join(skipped)}")
+    return found, skipped
+
+
+def allowed_cases(cases: list[Case], names: Sequence[str], skipped: list[str]) -> list[Case]:
+    """Return the runs whose tools are all answered or may run. Others are added to ``skipped``, with the
+    reason; UsageError if none is left."""
+    known = {name for case in cases for name in preflight.known_tools(case.recording)}
+    where = cases[0].recording.name if len(cases) == 1 else count(len(cases), "run")
+    preflight.check_names(names, known, where)
+    if len(cases) == 1 and not skipped:
+        return [cases[0].allowing(names)]
+    found: list[Case] = []
+    refused: set[str] = set()
+    for case in cases:
+        known = preflight.known_tools(case.recording)
+        try:
+            found.append(case.allowing([name for name in names if name in known or name == preflight.ALL]))
+        except UsageError as why:
+            would_run = sorted(preflight.unanswered(case.recording))
+            skipped.append(f"{case.recording.name}: {why}; --live-tools {','.join(would_run)} allows it")
+            refused |= set(would_run)
+    if not found:
+        raise UsageError(
+            f"none of these runs makes a test: {'; '.join(skipped)}",
+            hint=f"let these tools run: --live-tools {','.join(sorted(refused))}",
+        )
+    return found

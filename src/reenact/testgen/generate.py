@@ -229,15 +229,15 @@ class Generator:
         fixture.write(place)
         if fixture.secrets:
             notes.append(
-                f"{count(fixture.secrets, 'secret')} of {case.recording.name} replaced that stood there still"
+                f"{count(fixture.secrets, 'secret')} in {case.recording.name} redacted that had not been"
             )
         serious, headers = lossy(Recording.load(place))
         if serious and not self.allows_lossy:
             raise UsageError(
-                f"not all of {case.recording.name} is as it was: {'; '.join(serious[:5])}",
-                hint="the code would act upon stand-ins; --allow-lossy writes the test all the same",
+                f"not all of {case.recording.name} is recorded exactly: {'; '.join(serious[:5])}",
+                hint="the code would get placeholders; --allow-lossy writes the test anyway",
             )
-        notes += [f"not recorded, so a stand-in is sent: {each}" for each in headers]
+        notes += [f"not recorded, so a placeholder is sent: {each}" for each in headers]
         return place
 
     def _write(self, made: Generated, path: str, stem: str, folder: str) -> None:
@@ -249,13 +249,13 @@ class Generator:
         made.is_passed, made.verdict = run_pytest(path)
         if not made.is_passed and "\nE       assert" in made.verdict + "\n":
             made.cases = [case.knowing({**case.seen, "volatile": True}) for case in made.cases]
-            made.notes.append("what it comes to differs each time, so that is not asserted")
+            made.notes.append("its result differs each time, so it is not asserted")
             self._write(made, path, stem, folder)
             made.is_passed, made.verdict = run_pytest(path)
         if not made.is_passed:
             raise UsageError(
                 f"the test does not pass as written, so it is not kept; pytest says:\n{made.verdict}",
-                hint="--no-check writes it all the same, to be mended by hand",
+                hint="--no-check writes it anyway, to be fixed by hand",
             )
 
 
@@ -292,13 +292,13 @@ def _seen(case: Case, fixture: str, notes: list[str]) -> Case:
     if seen.get("problems"):
         why = _few_words(seen["problems"][0])
         if case.kind != PROMPT:
-            raise UsageError(f"{name} goes another way than its recording when it is run: {why}", hint=_OTHER)
-        notes.append(f"run again, it leaves its recording: {why}")
+            raise UsageError(f"{name} diverges from its recording when it runs: {why}", hint=_OTHER)
+        notes.append(f"run again, it diverges from its recording: {why}")
         return case
     clean = Redactor().clean(seen)
     case = case.knowing(seen if clean is seen else {**clean, "volatile": True})
     if case.blame is not None and not case.is_failed and case.kind == CODE:
-        notes.append(f"{name} does not fail any more with the code as it is: no xfail")
+        notes.append(f"{name} does not fail any more with the current code: no xfail")
     return case
 
 

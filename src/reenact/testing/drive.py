@@ -178,7 +178,7 @@ def assert_tools_alike(now: Any, recorded: Any = None) -> None:
             wrong += [f"{name}{each}" for each in unlike(pair.result, made.result)]
     wrong += [f"{each.tool}({json_module.dumps(each.args)[:200]}): was not called" for each in then]
     if wrong:
-        raise AssertionError("tools gave something else than they gave then:\n  " + "\n  ".join(wrong))
+        raise AssertionError("tools returned something else than recorded:\n  " + "\n  ".join(wrong))
 
 
 def unlike(then: Any, now: Any, path: str = "") -> list[str]:
@@ -201,7 +201,7 @@ def passes(
     trace: str | os.PathLike[str], once: Callable[[Reenactment], object], *, samples: int, at_least: int
 ) -> None:
     """Run a test's work several times, the model live and tools given recorded results; AssertionError if
-    fewer than ``at_least`` runs went well."""
+    fewer than ``at_least`` runs passed."""
     if not 0 < at_least <= samples:
         raise UsageError(
             f"at_least={at_least} of samples={samples}", hint="at least 1, at most as many as samples"
@@ -222,7 +222,7 @@ def passes(
     passed = samples - len(failures)
     if passed < at_least:
         told = "\n  ".join(failures)
-        raise AssertionError(f"{passed} of {samples} runs went well, {at_least} wanted:\n  {told}")
+        raise AssertionError(f"{passed} of {samples} runs passed, {at_least} required:\n  {told}")
 
 
 def _debugger(run: Any) -> Debugger:
@@ -232,7 +232,7 @@ def _debugger(run: Any) -> Debugger:
 
 
 def _outcome(call: Any) -> str:
-    return "it gave a result" if call.error is None else f"it raised {call.error}"
+    return "it returned a result" if call.error is None else f"it raised {call.error}"
 
 
 def _printed(text: str) -> str:

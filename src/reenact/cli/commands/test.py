@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from ...errors import NotATrace, ReenactError, UsageError
-from ...playback.replay.preflight import ALL, check_names, known_tools, unanswered
+from ...errors import NotATrace, UsageError
 from ...recording.addresses import default_folder
 from ...recording.listing import list_runs
-from ...recording.recording import Recording
-from ...recording.runs_inside import with_inside
-from ...testgen.case import CODE, KINDS, PROMPT, TOOL_KIND, Case, case_of
+from ...testgen.case import CODE, KINDS, PROMPT, TOOL_KIND, allowed_cases, cases_of
 from ...testgen.generate import Generated, Generator
-from ...tracefile.text import clean, count
+from ...tracefile.text import clean
 from .. import runs
 from ..output import Output
 
@@ -47,14 +44,14 @@ EXAMPLES = """\
 _SAYS = {
     CODE: (
         "proves that your code still drives this run: parsing, errors, loop, prompts",
-        "cannot prove that a model or a tool would answer so today",
+        "cannot prove that a model or a tool would answer like this today",
     ),
     TOOL_KIND: (
-        "proves that the tools still give what they gave for these calls",
+        "proves that the tools still return what they returned for these calls",
         "cannot prove that a model would still make them; the tools really run",
     ),
     PROMPT: (
-        "shows how often the model does well today, by the lines you write into it",
+        "shows how often the model succeeds today, by the lines you write into it",
         "needs a key and money, is skipped without --reenact=live, and one run of it proves little",
     ),
 }
@@ -101,8 +98,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     if args.samples < 1:
         raise UsageError(f"--samples {args.samples}", hint="at least 1")
-    found, left_out = _cases(args)
-    cases = _allowed(found, args.live_tools, left_out)
+    found, left_out = cases_of(_addresses(args), kind=args.kind, entry=args.entry, blobs=args.blobs)
+    cases = allowed_cases(found, args.live_tools, left_out)
     maker = Generator(
         output=args.output,
         samples=args.samples,
@@ -117,60 +114,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
     else:
         _tell(made, out)
     return 0
-
-
-def _cases(args: argparse.Namespace) -> tuple[list[Case], list[str]]:
-    """Return the runs that make tests, and why others do not."""
-    found: list[Case] = []
-    left_out: list[str] = []
-    addresses = _addresses(args)
-    for path, run in addresses:
-        try:
-            alone = Recording.load(path, run, blobs=args.blobs)
-            recording = with_inside(alone)
-            if recording.inside and not alone.calls() and len(addresses) > 1:
-                raise UsageError(
-                    f"{alone.name} did everything in runs inside it, which have tests of their own"
-                )
-            case = case_of(recording, kind=args.kind, entry=args.entry)
-        except ReenactError as why:
-            if len(addresses) == 1:
-                raise
-            left_out.append(str(why))
-            continue
-        same = next((each for each in found if each.signature == case.signature), None)
-        if same is None:
-            found.append(case)
-        else:
-            id_, other = str(case.recording.run_id)[:8], str(same.recording.run_id)[:8]
-            left_out.append(f"{case.recording.name} {id_} goes the same way as {other}")
-    if not found:
-        raise UsageError(f"none of {count(len(addresses), 'run')} makes a test: {'; '.join(left_out)}")
-    return found, left_out
-
-
-def _allowed(cases: list[Case], names: list[str], left_out: list[str]) -> list[Case]:
-    """Return the runs whose tools may all run or are answered; others are left out, or are a UsageError if
-    no other run is there."""
-    known = {name for case in cases for name in known_tools(case.recording)}
-    check_names(names, known, cases[0].recording.name if len(cases) == 1 else count(len(cases), "run"))
-    if len(cases) == 1 and not left_out:
-        return [cases[0].allowing(names)]
-    found, refused = [], set()
-    for case in cases:
-        known = known_tools(case.recording)
-        try:
-            found.append(case.allowing([name for name in names if name in known or name == ALL]))
-        except UsageError as why:
-            would_run = sorted(unanswered(case.recording))
-            left_out.append(f"{case.recording.name}: {why}; --live-tools {','.join(would_run)} allows it")
-            refused |= set(would_run)
-    if not found:
-        raise UsageError(
-            f"none of these runs makes a test: {'; '.join(left_out)}",
-            hint=f"let these tools run: --live-tools {','.join(sorted(refused))}",
-        )
-    return found
 
 
 def _addresses(args: argparse.Namespace) -> list[tuple[str, str | None]]:
@@ -204,7 +147,7 @@ def _tell(made: Generated, out: Output) -> None:
         can, cannot = _SAYS[kind]
         out.say(f"reenact: a {kind} test {can};")
         out.say(f"reenact: it {cannot}")
-    for text in [*made.notes, *(f"left out: {each}" for each in made.left_out)]:
+    for text in [*made.notes, *(f"skipped: {each}" for each in made.left_out)]:
         out.say(clean(f"reenact: {text}"))
     out.say(clean(f"reenact: {made.verdict}"))
     for path in made.paths:

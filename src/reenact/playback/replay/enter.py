@@ -47,7 +47,7 @@ def _call(plan: Plan, report: Report) -> Callable[[], Any]:
     recording = Recording.load(plan.path, plan.run, blobs=plan.blobs)
     entry = Entry.of(recording)
     if entry is None:
-        raise UsageError("the recording names no function to call")
+        raise UsageError("the recording does not name a function to call")
     try:
         call = call_of(entry)
     except Diverged:

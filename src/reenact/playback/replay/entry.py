@@ -72,7 +72,7 @@ class Entry:
             raise UsageError(f"its entry {self.entry!r} names no function", hint=_HINT)
         if "<" in name:
             what = "a lambda" if name.endswith("<lambda>") else "a function made inside another one"
-            raise UsageError(f"{name} is {what}, which nobody can find by name", hint=_HINT)
+            raise UsageError(f"{name} is {what}, which cannot be found by name", hint=_HINT)
         if module == MAIN and self.source is None:
             raise UsageError(f"{name} was defined in an interactive session", hint=_HINT)
         return module, name
@@ -143,7 +143,7 @@ def _script(path: str) -> ModuleType:
         return loaded
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -154,7 +154,7 @@ def _beneath(found: Any, entry: Entry) -> Callable[..., Any]:
     """Return the function itself: to call the decorated one would begin a run inside of the one at hand."""
     name = entry.place[1]
     if not callable(found):
-        raise UsageError(f"{name} is no function any more but a {type(found).__name__}", hint=_HINT)
+        raise UsageError(f"{name} is not a function any more but a {type(found).__name__}", hint=_HINT)
     if isinstance(found, MethodType):
         return MethodType(getattr(found.__func__, BENEATH, found.__func__), found.__self__)
     function: Callable[..., Any] = getattr(found, BENEATH, found)

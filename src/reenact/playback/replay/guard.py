@@ -240,7 +240,7 @@ class Guard:
     def _refuse_connection(self, host: str) -> None:
         unbidden = is_librarys_own()
         what = self._refused(f"connect to {host}", by_agent=not unbidden)
-        why = what + ": a run that is re-enacted calls nobody"
+        why = what + ": a replay makes no connections"
         if unbidden:
             raise ConnectionRefusedError(errno.ECONNREFUSED, why)
         raise self._raised(why)
@@ -314,7 +314,7 @@ class Guard:
     def _refuse(self, what: str) -> None:
         raise PermissionError(
             self._refused(what, by_agent=is_agents(_nearest(is_past_ours=True)))
-            + ": a run that is re-enacted changes nothing. Decorate what does it with"
+            + ": a replay changes nothing. Decorate what does it with"
             f" @tap.tool to have it answered, or {self._allowing}"
         )
 

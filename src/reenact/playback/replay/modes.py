@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..serve.replies import ServerReply, ServerRequest
 
 ENDS_IN_FAILURE = (
-    "the recording ends where the run failed, and what mended code asks after that was never answered:"
+    "the recording ends where the run failed, and what fixed code requests after that was never answered:"
     " --reenact=record-missing asks the model for it, and keeps it if the test passes"
 )
 

@@ -94,7 +94,7 @@ def live_tools(recording: Recording, allowed: Sequence[str], offered: Iterable[s
         listed = ", ".join(f"{name} ({times}×)" for name, times in refused.items())
         raise UsageError(
             f"the recording cannot answer for these tools, so they would run again: {listed}",
-            hint="they are functions of the program, and only what the model was told of them is recorded."
+            hint="they are functions of the program, and only the results that the model got are recorded."
             " Decorate them with @tap.tool and record again to have them answered,"
             f" or let them run: --live-tools {','.join([*allowed, *refused])}"
             f" (in Python: live_tools={[*allowed, *refused]!r})",

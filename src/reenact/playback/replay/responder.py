@@ -298,7 +298,7 @@ class TapeResponder:
         )
 
     def _never_ended(self, found: Served) -> str:
-        why = f"{found.call.label()} never ended in the recording: what it gives is not known"
+        why = f"{found.call.label()} never ended in the recording: its answer is not known"
         self._note(Unknown(why))
         return why
 
