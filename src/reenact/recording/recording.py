@@ -6,6 +6,7 @@ The base of the debugger and of ``show``. Opening a file takes no more than its 
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,6 +19,7 @@ from ..tracefile.findings import Findings
 from ..tracefile.reader import require_file
 from ..tracefile.run_files import member
 from ..tracefile.source import Shelf
+from ..wire.streams import Assembled, assemble
 from . import full_pass
 from .addresses import find_run
 from .calls import Call, Turn, join_calls, join_known
@@ -28,6 +30,10 @@ from .run_lines import RunLines
 
 _OFF = 16
 """Lines around its place among which a step is sought."""
+
+_CALL = re.compile(r"[0-9a-f]{16}\Z")
+MAX_PART = 256 << 20
+"""Bytes read of a response that had not ended."""
 
 SMALL_EVENTS, SMALL_BYTES = 5_000, 8 << 20
 """A run up to this size is read whole without a noticeable wait."""
@@ -159,6 +165,23 @@ class Recording(RunLines):
             return self.event_at(index if found else places.index(place))
         except ValueError:
             return None
+
+    def partial_answer(self, call: str | None) -> tuple[Assembled, int] | None:
+        """Return the answer of an open model call as far as it came, and how many bytes that is.
+
+        It is put together from the file ``<call>.part`` beside the trace.
+        """
+        if call is None or _CALL.match(call) is None:  # a call id from a trace is no path
+            return None
+        for folder in self.shelf.blobs.folders:
+            try:
+                with open(os.path.join(folder, f"{call}.part"), "rb") as file:
+                    data = file.read(MAX_PART)
+            except OSError:
+                continue
+            request = self.request_of(call)
+            return assemble(data, request.provider if request is not None else None), len(data)
+        return None
 
     def context_at(self, event: Event) -> list[Any]:
         """Return all messages the model saw in a request, or in the one an event came from."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reenact import Debugger
-from reenact.debugger.spending import Spending
+from reenact.cli.repl.session import Spending
 from reenact.debugger.stepper import Stepper
 from reenact.errors import UsageError
 from reenact.recording import call_tree

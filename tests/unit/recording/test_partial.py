@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from reenact import Debugger
-from reenact.recording.partial_answer import partial_answer
 from support.provider import Provider
 
 AGENT = """
@@ -33,7 +32,7 @@ def test_a_stream_is_there_as_far_as_it_came(provider: Provider, tmp_path: Path)
     dbg = Debugger.load(path)
     (call,) = dbg.calls("model")
     assert call.is_open and dbg.count() == 1
-    found = partial_answer(dbg.recording, call.id)
+    found = dbg.recording.partial_answer(call.id)
     assert found is not None
     assembled, size = found
     assert size > 500 and not assembled.complete and assembled.body is not None
@@ -51,5 +50,5 @@ def test_an_id_that_is_a_path_is_none(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_text(line)
     dbg = Debugger.load(tmp_path / "run.jsonl")
     assert dbg.calls()[0].id == "../secret"
-    assert partial_answer(dbg.recording, dbg.calls()[0].id) is None
+    assert dbg.recording.partial_answer(dbg.calls()[0].id) is None
     assert os.path.exists(tmp_path / "secret.part")

@@ -7,7 +7,6 @@ from typing import Any
 
 from ...money.ledger import Ledger
 from ...recording.calls import Call, Turn
-from ...recording.partial_answer import partial_answer
 from ...recording.prompt import Delta, Piece, answer_pieces, opened, prompt_of
 from ...recording.recording import Recording
 from ...tracefile import status as states
@@ -246,7 +245,7 @@ class Turns:
 
     def _unanswered(self, call: Call, attempt: str) -> None:
         """Draw a call without an end, and what had come of its answer when the process died."""
-        found = partial_answer(self.recording, call.id)
+        found = self.recording.partial_answer(call.id)
         self._open(call, "no answer was recorded" if found is None else "the answer had not ended", attempt)
         if found is not None:
             assembled, size = found
