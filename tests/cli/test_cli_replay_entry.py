@@ -143,15 +143,15 @@ def test_an_input_that_is_not_whole_is_told(here, tmp_path: Path) -> None:
 def test_what_cannot_be_called_ends_with_a_hint(here, tmp_path: Path) -> None:
     done = here("replay", run_of(tmp_path, "method"))
     assert done.returncode == 2 and "Traceback" not in done.stderr and "hint: " in done.stderr
-    assert "Agent.act is a method, and of what object is not recorded" in done.stderr
+    assert "Agent.act is a method, and its object is not recorded" in done.stderr
     made_inside = here("replay", run_of(tmp_path, "inner"))
-    assert made_inside.returncode == 2 and "a function made inside another one" in made_inside.stderr
+    assert made_inside.returncode == 2 and "a function inside another function" in made_inside.stderr
 
 
 @pytest.mark.parametrize(
     ("code", "entry", "given", "told"),
     [
-        ("def f(town): ...", "f", {"city": 1}, "f takes no 'city' any more; it takes town"),
+        ("def f(town): ...", "f", {"city": 1}, "f has no parameter 'city' any more; it takes town"),
         ("def f(a, b): ...", "f", {"a": 1}, "f cannot be called with the recorded input: missing a required argument: 'b'"),
         ("import not_there", "f", {}, "cannot be imported: ModuleNotFoundError: No module named 'not_there'"),
         ("1 / 0", "f", {}, ":1 in <module>: ZeroDivisionError: division by zero"),

@@ -141,7 +141,7 @@ def test_nothing_is_left_of_it(project) -> None:
     environment = dict(os.environ)
     assert project() == {"passed": 2}
     assert replay_hook.responder is None and current.only is None and install.seams is None
-    assert guard._on_watch is None and not location.replaying
+    assert guard._active is None and not location.replaying
     assert dict(os.environ) == environment
 
 

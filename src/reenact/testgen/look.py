@@ -17,7 +17,7 @@ from ..capture.calls.failure import is_agents
 from ..capture.recorder.jsonable import jsonable
 from ..capture.runs.entry import ASGI
 from ..errors import Diverged, ReenactError
-from ..playback.replay.entry import Entry, arguments, call_of, found_by
+from ..playback.replay.entry import Entry, arguments, call_of, resolve
 from ..playback.replay.web_app import Response
 from ..testing.reenactment import Reenactment
 from .literals import is_plain
@@ -59,7 +59,7 @@ def _looked(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _form(entry: Entry) -> dict[str, Any]:
     """Return how the function is to be called."""
-    found = found_by(entry)
+    found = resolve(entry)
     if entry.is_app:
         return {}
     beneath = inspect.unwrap(found) if callable(found) else found

@@ -19,7 +19,7 @@ from ..playback.replay.deferred import claims_path
 from ..playback.replay.guard import Guard
 from ..playback.replay.plan import VARIABLE, Plan
 from ..playback.replay.report import Began, Diverged, Note, Refused, Report, read
-from ..playback.replay.start import answer_later
+from ..playback.replay.start import prepare_later_answers
 from ..supervise.supervisor import BOOTSTRAP
 
 if TYPE_CHECKING:
@@ -112,10 +112,10 @@ def _join(plan: Plan) -> None:
     guard = Guard(
         [plan.scratch, *plan.open],
         is_relaxed=plan.relaxed,
-        tell=report.note,
+        report=report.note,
         models=plan.models,
     )
-    answer_later(plan, guard, is_forked=True)
+    prepare_later_answers(plan, guard, is_forked=True)
     if plan.guarded:
         guard.begin()
 

@@ -31,7 +31,7 @@ from ..playback.matching.rules import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
 from ..playback.matching.tape import Tape
 from ..playback.replay import preflight
 from ..playback.replay.guard import Guard
-from ..playback.replay.modes import AsFarAsItGoes, Strict, ToolsAlone
+from ..playback.replay.modes import RecordMissing, Strict, ToolsOnly
 from ..playback.replay.report import Note, Refused, Unknown, WentLive
 from ..recording.calls import MODEL, TOOL
 from ..recording.recording import Recording
@@ -199,7 +199,7 @@ class Reenactment:
         self.run_path = os.path.join(folder, "run.jsonl")
         self._recorded: Debugger | None = None
         self._run: Debugger | None = None
-        self._responder: Strict | AsFarAsItGoes | ToolsAlone | None = None
+        self._responder: Strict | RecordMissing | ToolsOnly | None = None
         self._undo: list[Callable[[], None]] = []
         self._children = Children(folder)
         self._missed_elsewhere: list[str] = []  # in processes that the test has started
@@ -312,7 +312,7 @@ class Reenactment:
 
     def _unused(self) -> list[str]:
         responder = self._responder
-        if not isinstance(responder, Strict | AsFarAsItGoes) or self._allow_unused or self._went_live():
+        if not isinstance(responder, Strict | RecordMissing) or self._allow_unused or self._went_live():
             return []
         return unused(responder.player, self._advice)
 
@@ -357,7 +357,7 @@ class Reenactment:
             guard = Guard(
                 self._children.open_to_test,
                 is_relaxed=self._guards != EVERYTHING,
-                tell=self._refused.append,
+                report=self._refused.append,
                 raised=self._raised,
                 allowing=f'open files and programs to this test with guard="{CONNECTIONS}"',
                 models=models,
@@ -366,16 +366,16 @@ class Reenactment:
             guard.begin()
             self._undo.append(guard.end)
 
-    def _made_responder(self, tape: Tape) -> Strict | AsFarAsItGoes | ToolsAlone:
+    def _made_responder(self, tape: Tape) -> Strict | RecordMissing | ToolsOnly:
         live = self._live_tools = live_tools(tape, self._live_tools)
         calls = [call for call in tape.calls if call.tool not in live]
         shared = None if self._is_for_tools else self._children.shared(tape, calls)
         note = self._notes.append
         if self._is_for_tools:
-            return ToolsAlone(Player(tape, calls=calls), live=live, note=note)
+            return ToolsOnly(Player(tape, calls=calls), live=live, note=note)
         if self.mode == RECORD_MISSING:
             player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
-            return AsFarAsItGoes(player, mode=KEEP_GOING, live=live, note=note)
+            return RecordMissing(player, mode=KEEP_GOING, live=live, note=note)
         player = Player(tape, calls=calls, mode=self._matching, shared=shared)
         return Strict(player, raised=self._raised, advice=self._advice, live=live, note=note)
 

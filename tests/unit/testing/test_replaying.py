@@ -213,7 +213,7 @@ def test_a_result_that_is_not_what_the_function_returns_now_is_given_as_recorded
     with replaying(tmp_path / "hills.jsonl") as run:
         now = wrap(hill_now, "hill")("Celio"), list(wrap(hills_now, "hills")(["Celio"]))
         assert (*now, wrap(hill, "kept")("Celio")) == then
-    why = ["as recorded it is no Hill, which the function returns now"]
+    why = ["the recorded value does not fit Hill, the function's return annotation"]
     assert [(name, told["tool"], told["why"]) for name, told in run.notes] == [
         ("stand_in", "hill", why),
         ("stand_in", "hills", why),

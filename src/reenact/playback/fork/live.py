@@ -244,7 +244,7 @@ class ForkResponder(TapeResponder):
         return place, None if recorded is None else self._recorded_result(recorded, tool_call)
 
     def _recorded_result(self, call: RecordedCall, tool_call: ToolCall) -> ToolReply:
-        self.given += 1
+        self.answered += 1
         mark(tool_call, call.id)
         return self._result(tool_call, call.id, call.answer)
 

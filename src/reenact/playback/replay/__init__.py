@@ -1,3 +1,3 @@
-"""In the agent's process during a replay: recorded answers instead of real calls, and the guard against
-side effects.
+"""Runs in the agent's process during a replay: returns recorded answers instead of real calls, and guards
+against side effects.
 """

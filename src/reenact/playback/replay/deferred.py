@@ -1,4 +1,4 @@
-"""A process that may come to ask: all that answering takes is loaded when it does, for many never do."""
+"""A responder that loads the real one at the first call: many processes of a replay never make one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..serve import adapter, prepare
 
 
 def claims_path(scratch: str) -> str:
-    """Return the file in which the processes of an execution tell each other what they do."""
+    """Return the file through which the processes of an execution share their claims."""
     return os.path.join(scratch, "claims")
 
 
@@ -21,20 +21,20 @@ def claims_of(scratch: str) -> Claims:
     return Claims(claims_path(scratch))
 
 
-class Later:
-    """Answers in the place of a responder that is made when it is needed."""
+class LazyResponder:
+    """Stands for a responder that is created at the first call."""
 
     def __init__(self, make: Callable[[], None]) -> None:
         self._make = make
-        """Puts the real one in its place."""
+        """Installs the real responder."""
         self._lock = Lock()
 
     def adapter(self, library: str) -> Any:
-        """Return the module that makes answers for a library, before anything is asked."""
+        """Return the module that builds responses for a library; needs no responder."""
         return adapter(library)
 
     def prepare(self, library: str, module: Any, watch: Any) -> Callable[[], None] | None:
-        """Have the connections of a module lead to the recording; returns what undoes it."""
+        """Connect a module to the recording; return a function that undoes it."""
         return prepare(library, module, watch)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,7 +1,6 @@
-"""``python -m reenact.playback.replay.enter``: a recorded function or handler is called again here.
+"""``python -m reenact.playback.replay.enter``: call a recorded function or web application again.
 
-What it returned, or what the application answered, goes to stdout. It ends as a program would: with 1 if the
-function raised or the application failed.
+Prints the result or response to stdout. Exits with 1 if the function raised or the application failed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ UNUSABLE = 2
 
 
 def main() -> int:
-    """Make the call that the plan's recording was; returns the exit code."""
+    """Repeat the recorded call of the plan; return the exit code."""
     plan = Plan.here()
     report = Report(plan.report)
     try:
@@ -59,33 +58,33 @@ def _call(plan: Plan, report: Report) -> Callable[[], Any]:
         )
         raise UsageError(
             f"{entry.source or module} calls a model or tool when it is imported, before {name} is called",
-            hint=f'what it does by itself belongs under if __name__ == "__main__":{whole}',
+            hint=f'put code that runs on import under if __name__ == "__main__":{whole}',
         ) from None
-    for what in entry.lossy:
-        report.note(Input(what))
+    for part in entry.lossy:
+        report.note(Input(part))
     return call
 
 
 def _unusable(report: Report, exc: UsageError) -> int:
-    """Let the supervisor say why nothing was called."""
+    """Report why nothing was called; the supervisor prints it."""
     report.note(Unusable(str(exc), exc.hint))
     return UNUSABLE
 
 
 def _answered(response: Response) -> int:
-    """Print an answer, and end the run as its handler ended."""
+    """Print a response, and end the run with the outcome of its handler."""
     if response.exception is not None:
         traceback.print_exception(response.exception)
     sys.stdout.flush()
     sys.stdout.buffer.write(response.body if response.body.endswith(b"\n") else response.body + b"\n")
     sys.stdout.flush()
-    told: dict[str, Any] = {} if response.status is None else {"http_status": response.status}
+    fields: dict[str, Any] = {} if response.status is None else {"http_status": response.status}
     is_failed = response.exception is not None or (response.status or 500) >= 500
     error = failure(response.exception)
     if error is not None:
-        told["error"] = error
+        fields["error"] = error
         process_recorder().emit("error", {"where": "run", "error": error})
-    process_recorder().exit("error" if is_failed else "ok", told)
+    process_recorder().exit("error" if is_failed else "ok", fields)
     return int(is_failed)
 
 

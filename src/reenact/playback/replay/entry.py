@@ -1,7 +1,7 @@
-"""What a recorded run was a call of, found again in the agent's code and called with what it was given then.
+"""The entry of a recorded run: find it in the agent's code and call it with the recorded input.
 
-An entry is ``module:function``, or ``asgi:module:app`` for a request of a web application. It is imported
-because somebody asked to run that recording, by no other way.
+An entry is ``module:function``, or ``asgi:module:app`` for a request to a web application. It is imported
+only when the user runs that recording.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from ...capture.runs.run import BENEATH
 from ...errors import UsageError
 from ...messages.whole_values import Whole, placeholders
 from ...recording.recording import Recording
-from .typed_values import StandIn, as_annotated, hints_of, stood_in
-from .web_app import call_asgi, not_as_it_was
+from .typed_values import StandIn, as_annotated, hints_of, with_stand_ins
+from .web_app import call_asgi, inexact_parts
 
-_HINT = "say what to run instead: reenact replay RUN -- agent.py"
+_HINT = "name the program to run instead: reenact replay RUN -- agent.py"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry as ``run.start`` has it, and the recorded input."""
+    """The entry from ``run.start``, and the recorded input."""
 
     entry: str
     source: str | None = None
-    """The script, or the folder that its module is found in."""
+    """The script, or the folder of its module."""
     input: Any = None
     lossy: tuple[str, ...] = ()
-    """What of the input is not as it was."""
+    """The parts of the input that are not exactly as recorded."""
 
     @classmethod
     def of(cls, recording: Recording) -> Entry | None:
-        """Return the entry of a run; None if it was not recorded as a call of something."""
+        """Return the entry of a run; None if none is recorded."""
         start = recording.start
-        told = start.stored_fields if start is not None else {}
-        entry, source = told.get("entry"), told.get("entry_from")
+        fields = start.stored_fields if start is not None else {}
+        entry, source = fields.get("entry"), fields.get("entry_from")
         if start is None or type(entry) is not str or not entry:
             return None
         stored = start.whole_fields.get("input")
         whole = Whole(start)
         value = whole(stored)
         if whole.missing is not None:
-            value = stood_in(start.restore_value(stored))
+            value = with_stand_ins(start.restore_value(stored))
         is_request = entry.startswith(ASGI) and type(value) is dict
-        lossy = not_as_it_was(value) if is_request else ["secrets in it"] if placeholders(value) else []
+        lossy = inexact_parts(value) if is_request else ["secrets in it"] if placeholders(value) else []
         if whole.missing is not None:
             lossy.append(whole.missing.removeprefix("it "))
         return cls(entry, source if type(source) is str else None, value, tuple(lossy))
@@ -66,20 +66,20 @@ class Entry:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Module and name; UsageError if no code could find it by them."""
+        """Module and name; UsageError if they cannot be looked up."""
         module, colon, name = self.entry.removeprefix(ASGI).partition(":")
         if not module or not colon or not name:
             raise UsageError(f"its entry {self.entry!r} names no function", hint=_HINT)
         if "<" in name:
-            what = "a lambda" if name.endswith("<lambda>") else "a function made inside another one"
-            raise UsageError(f"{name} is {what}, which cannot be found by name", hint=_HINT)
+            kind = "a lambda" if name.endswith("<lambda>") else "a function inside another function"
+            raise UsageError(f"{name} is {kind}, which cannot be found by name", hint=_HINT)
         if module == MAIN and self.source is None:
             raise UsageError(f"{name} was defined in an interactive session", hint=_HINT)
         return module, name
 
 
 def call_entry(entry: str, input: Any, source: str | None = None) -> Any:
-    """Call what an entry names with a recorded input, and return what it returns.
+    """Call the function of an entry with a recorded input, and return its result.
 
     Coroutines are run, generators consumed into a list; an application returns a Response.
     """
@@ -87,23 +87,23 @@ def call_entry(entry: str, input: Any, source: str | None = None) -> Any:
 
 
 def call_of(entry: Entry) -> Callable[[], Any]:
-    """Return the call that a run was, ready to be made; UsageError if there is no such function any more."""
-    found = found_by(entry)
+    """Return the call of an entry, ready to run; UsageError if the function does not exist any more."""
+    found = resolve(entry)
     if entry.is_app:
         if type(entry.input) is not dict:
-            raise UsageError("the recorded request is not known", hint=_why_no_input(entry.input))
+            raise UsageError("the request is not recorded", hint=_why_no_input(entry.input))
         return lambda: call_asgi(found, entry.input)
     return call_with(_beneath(found, entry), entry.input, entry.place[1])
 
 
-def call_with(function: Callable[..., Any], given: Any, name: str) -> Callable[[], Any]:
-    """Return the call of a function with a recorded input; UsageError if that does not fit."""
-    args, kwargs = arguments(function, given, name)
-    return lambda: _over(function(*args, **kwargs))
+def call_with(function: Callable[..., Any], recorded_input: Any, name: str) -> Callable[[], Any]:
+    """Return the call of a function with a recorded input; UsageError if it does not fit."""
+    args, kwargs = arguments(function, recorded_input, name)
+    return lambda: _finished(function(*args, **kwargs))
 
 
-def found_by(entry: Entry) -> Any:
-    """Return what an entry names."""
+def resolve(entry: Entry) -> Any:
+    """Return the object that an entry names."""
     name = entry.place[1]
     module = _module(entry)
     found: Any = module
@@ -128,15 +128,15 @@ def _module(entry: Entry) -> ModuleType:
     except Exception as exc:
         place = frames(exc.__traceback__)
         at = f" at {place[0]}" if place and not isinstance(exc, ModuleNotFoundError) else ""
-        what = source if name == MAIN else name
+        imported = source if name == MAIN else name
         raise UsageError(
-            f"{what} cannot be imported{at}: {type(exc).__name__}: {exc}",
+            f"{imported} cannot be imported{at}: {type(exc).__name__}: {exc}",
             hint=f"start it where the code is, with the Python that has its packages; or {_HINT}",
         ) from exc
 
 
 def _script(path: str) -> ModuleType:
-    """Return a script as a module: what it does only when it is started is not done."""
+    """Import a script as a module: code under ``__main__`` does not run."""
     name = os.path.basename(path).removesuffix(".py")
     loaded = sys.modules.get(name)
     if loaded is not None and os.path.abspath(str(getattr(loaded, "__file__", ""))) == path:
@@ -151,7 +151,7 @@ def _script(path: str) -> ModuleType:
 
 
 def _beneath(found: Any, entry: Entry) -> Callable[..., Any]:
-    """Return the function itself: to call the decorated one would begin a run inside of the one at hand."""
+    """Return the undecorated function: calling the decorated one would start a run inside this one."""
     name = entry.place[1]
     if not callable(found):
         raise UsageError(f"{name} is not a function any more but a {type(found).__name__}", hint=_HINT)
@@ -160,23 +160,27 @@ def _beneath(found: Any, entry: Entry) -> Callable[..., Any]:
     function: Callable[..., Any] = getattr(found, BENEATH, found)
     first = next(iter(inspect.signature(function).parameters), None)
     if "." in name and first == "self":
-        raise UsageError(f"{name} is a method, and of what object is not recorded", hint=_HINT)
+        raise UsageError(f"{name} is a method, and its object is not recorded", hint=_HINT)
     return function
 
 
-def arguments(function: Callable[..., Any], given: Any, name: str) -> tuple[list[Any], dict[str, Any]]:
-    """Return the recorded input as the function takes it now, each value as its annotation has it."""
-    if type(given) is not dict:
-        raise UsageError(f"the recorded input of {name} is not its arguments", hint=_why_no_input(given))
+def arguments(
+    function: Callable[..., Any], recorded_input: Any, name: str
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the recorded input as arguments of the function, each value converted to its annotation."""
+    if type(recorded_input) is not dict:
+        raise UsageError(
+            f"the recorded input of {name} is not its arguments", hint=_why_no_input(recorded_input)
+        )
     signature, hints = inspect.signature(function), hints_of(function)
     named = signature.parameters
-    if "args" in given and "args" not in named and given.keys() <= {"args", "kwargs"}:
+    if "args" in recorded_input and "args" not in named and recorded_input.keys() <= {"args", "kwargs"}:
         args, kwargs = (
-            list(given["args"]),
-            dict(given.get("kwargs") or {}),
-        )  # it did not take these then either
+            list(recorded_input["args"]),
+            dict(recorded_input.get("kwargs") or {}),
+        )  # the recorded call did not fit the signature either
     else:
-        bound = inspect.BoundArguments(signature, OrderedDict(_bound(named, hints, given, name)))
+        bound = inspect.BoundArguments(signature, OrderedDict(_bound(named, hints, recorded_input, name)))
         args, kwargs = list(bound.args), bound.kwargs
     try:
         signature.bind(*args, **kwargs)
@@ -186,10 +190,10 @@ def arguments(function: Callable[..., Any], given: Any, name: str) -> tuple[list
 
 
 def _bound(
-    named: Mapping[str, inspect.Parameter], hints: dict[str, Any], given: dict[str, Any], name: str
+    named: Mapping[str, inspect.Parameter], hints: dict[str, Any], recorded_input: dict[str, Any], name: str
 ) -> Iterator[tuple[str, Any]]:
-    """Return the recorded arguments in the order in which the function takes them."""
-    left = dict(given)
+    """Yield the recorded arguments in the order of the function's parameters."""
+    left = dict(recorded_input)
     for key, parameter in named.items():
         hint = hints.get(key, Any)
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -205,17 +209,19 @@ def _bound(
                 yield key, as_annotated(value, hint)[0]
     if left:
         takes = ", ".join(named) or "nothing"
-        raise UsageError(f"{name} takes no {next(iter(left))!r} any more; it takes {takes}", hint=_HINT)
+        raise UsageError(
+            f"{name} has no parameter {next(iter(left))!r} any more; it takes {takes}", hint=_HINT
+        )
 
 
-def _why_no_input(given: Any) -> str:
-    if isinstance(given, StandIn) and ("$none" in given.mark or "$hash" in given.mark):
+def _why_no_input(recorded_input: Any) -> str:
+    if isinstance(recorded_input, StandIn) and not {"$none", "$hash"}.isdisjoint(recorded_input.mark):
         return f"content was withheld when it was recorded; {_HINT}"
     return _HINT
 
 
-def _over(result: Any) -> Any:
-    """Return what a call comes to."""
+def _finished(result: Any) -> Any:
+    """Return the final result of a call: run a coroutine, collect a generator."""
     if inspect.iscoroutine(result):
         return asyncio.run(result)
     if inspect.isasyncgen(result):

@@ -1,9 +1,9 @@
-"""Nothing happens twice: what a re-enacted agent would do to the world outside is refused, and told.
+"""Blocks side effects of a replayed agent: connections, changes of files, programs. Each is reported.
 
-An audit hook: it sees what Python code asks of the interpreter. What a C extension does by itself, and what
-a program does that was started before, it cannot see. Connections of the agent end the run, since clients
-would try them again; those that a library makes by itself fail. Files and programs are refused as on a
-read-only system, with a PermissionError.
+An audit hook: it sees what Python code does through the interpreter, not what a C extension does on its own
+or what a program started before does. A connection by the agent ends the run, since clients would retry it;
+one that a library makes on its own fails. Files and programs are refused as on a read-only system, with a
+PermissionError.
 """
 
 from __future__ import annotations
@@ -22,43 +22,43 @@ from ...errors import Diverged
 from . import live_servers
 from .report import Refused
 
-# Who asks for something that a re-enacted agent must not do: told by the frames at hand.
+# Find who triggered a blocked operation, from the call stack.
 
 _LIBRARIES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 _LOOKING = tuple(_STDLIB + name for name in ("platform.py", "uuid.py", os.path.join("ctypes", "util.py")))
-"""Modules that start programs only to look around."""
+"""Modules that start programs only to inspect the machine."""
 _WORKERS = (os.path.join("concurrent", "futures"), os.path.join("anyio", "_backends"))
-"""Threads that work for whoever waits."""
+"""Threads that work on behalf of others."""
 _PYTHONS = ("python", "pypy")
 _BOOTSTRAP = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "supervise", "bootstrap"
 )
-_WATCHING = (__file__,)
+_OWN_FRAMES = (__file__,)
 
 
 def frames() -> Iterable[FrameType]:
-    """Return the frames that led here, the nearest first, without those of whoever looks."""
+    """Return the frames of the call stack, the nearest first, without those of this file."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_filename not in _WATCHING:
+        if frame.f_code.co_filename not in _OWN_FRAMES:
             yield frame
         frame = frame.f_back
 
 
 def is_mcp_server() -> bool:
-    """True if a session of the MCP library starts its server: what is asked of that is answered here."""
+    """True if the MCP library is starting a server: its replies come from the recording."""
     place = os.path.join("mcp", "client", "stdio")
     return any(place in frame.f_code.co_filename for frame in frames())
 
 
 def is_library(name: str) -> bool:
-    """True for a file of a package that is installed."""
+    """True for a file of an installed package."""
     return any(part in name for part in _LIBRARIES)
 
 
-def is_librarys_folder(path: str) -> bool:
-    """True where libraries keep what is theirs: caches, and small databases as CrewAI's."""
+def is_library_folder(path: str) -> bool:
+    """True for folders where libraries keep caches and small databases, such as CrewAI's."""
     home, known = os.path.expanduser("~"), os.environ.get
     folders = [
         known("XDG_CACHE_HOME") or os.path.join(home, ".cache"),
@@ -68,10 +68,10 @@ def is_librarys_folder(path: str) -> bool:
     return any(f"{path}{os.sep}".startswith(os.path.realpath(each) + os.sep) for each in folders)
 
 
-def is_librarys_own() -> bool:
-    """True if a library asks unbidden, in a thread of its own or while it is imported: reports, price lists.
+def is_background_library() -> bool:
+    """True if a library acts on its own, in a thread of its own or on import: telemetry, price lists.
 
-    It gets what it would get from a network that is down, for which such code is made.
+    Its connections fail as on a machine without a network, which such code handles.
     """
     for frame in frames():
         name = frame.f_code.co_filename
@@ -82,8 +82,8 @@ def is_librarys_own() -> bool:
     return True
 
 
-def only_looks() -> bool:
-    """True if Python itself asks what machine this is, as SDKs do for their headers: ``uname -p``."""
+def is_platform_probe() -> bool:
+    """True if Python itself inspects the machine, as SDKs do for their headers: ``uname -p``."""
     for frame in frames():
         name = frame.f_code.co_filename
         if name in _LOOKING:
@@ -94,7 +94,7 @@ def only_looks() -> bool:
 
 
 def is_guarded_python(args: tuple[Any, ...]) -> bool:
-    """True if a Python is started that begins as this one did: it is answered and guarded itself."""
+    """True if a Python is started that loads reenact like this one: it has its own replay and guard."""
     program, words, _, env = args
     try:
         command = [os.fsdecode(word) for word in words] if isinstance(words, list | tuple) else []
@@ -128,26 +128,26 @@ _TO_A_SECOND = ("os.rename", "os.link", "os.symlink")
 _FOLDER_DESCRIPTOR = {
     "os.remove": 1, "os.rmdir": 1, "os.mkdir": 2, "os.chmod": 2, "os.chown": 3, "os.utime": 3,
 }  # fmt: skip
-"""At which place of its arguments an event has the descriptor of the folder that a path is told from."""
+"""The index, among an event's arguments, of the folder descriptor that a path is relative to."""
 _PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
 
 
 _WITH_WORDS = ("subprocess.Popen", "os.exec", "os.posix_spawn")
 
 
-_on_watch: Guard | None = None
+_active: Guard | None = None
 _hooked = False
-"""An audit hook cannot be taken out again: there is one, and it asks whoever is on watch."""
+"""An audit hook cannot be removed: there is one, and it asks the active guard."""
 
 
 class Guard:
-    """Watches over one process. ``tell`` hears of what was refused: ``what``, ``where``, ``by``.
+    """Guards one process. ``report`` is called with each blocked operation.
 
-    ``raised`` is what a connection ends in, ``allowing`` says how to have files and programs open.
-    ``models`` are ports of this machine at which the recorded model listens: who comes there has not asked
-    the recording, because nobody listens to the library that was used. ``servers`` is where MCP servers that
-    are started are written down (``servers``), ``is_free`` says that all may happen for good. Of a guard that
-    is relaxed ``pythons_must_join`` refuses to start a Python that would not be answered.
+    ``raised`` is the exception for a connection, ``allowing`` the advice on how to allow files and programs.
+    ``models`` are ports of this machine where the recorded model listened: a connection there comes from a
+    library that is not recorded. ``servers`` is the file that lists started MCP servers (``live_servers``),
+    ``is_free`` lifts the guard for good. With ``pythons_must_join`` a relaxed guard refuses to start a Python
+    that would not load reenact.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Guard:
         folders: Iterable[str],
         *,
         is_relaxed: bool,
-        tell: Callable[[Refused], None],
+        report: Callable[[Refused], None],
         raised: Callable[[str], BaseException] = Diverged,
         allowing: str = "allow tools to act with --live-tools",
         models: Container[object] = (),
@@ -164,14 +164,14 @@ class Guard:
         pythons_must_join: bool = False,
     ) -> None:
         self._folders = tuple(os.path.realpath(folder) + os.sep for folder in folders)
-        self._tell = tell
+        self._report = report
         self._raised = raised
         self._allowing = allowing
         self._models = models
         self._servers = servers
         self._is_free = is_free or (lambda: False)
         self.hosts: set[str] = set()
-        """Where connections may go, besides this machine."""
+        """Hosts that may be reached, besides this machine."""
         self._lock = Lock()
         self._openings = 0
         checks: dict[str, Callable[[str, tuple[Any, ...]], None]] = {
@@ -187,34 +187,34 @@ class Guard:
         self._checks = checks
 
     def begin(self) -> None:
-        """Watch over this process from now on."""
-        global _on_watch, _hooked
-        _on_watch = self
+        """Guard this process from now on."""
+        global _active, _hooked
+        _active = self
         if not _hooked:
             _hooked = True
             sys.addaudithook(_hook)
 
     def end(self) -> None:
-        """Let everything happen again."""
-        global _on_watch
-        if _on_watch is self:
-            _on_watch = None
+        """Stop guarding."""
+        global _active
+        if _active is self:
+            _active = None
 
     def open(self, more: int) -> None:
-        """Let everything happen while somebody may act: 1 when that begins, -1 when it ends."""
+        """Lift the guard while a tool may act: 1 when it starts, -1 when it ends."""
         with self._lock:
             self._openings += more
 
     @property
     def is_open(self) -> bool:
-        """True while somebody may act."""
+        """True while a tool may act."""
         return self._openings > 0
 
-    def look_at(self, event: str, args: tuple[Any, ...]) -> None:
-        """Raise if what is about to happen must not."""
-        check = self._checks.get(event)
-        if check is not None and not self._openings and not self._is_free():
-            check(event, args)
+    def check(self, event: str, args: tuple[Any, ...]) -> None:
+        """Raise if an operation is blocked."""
+        checker = self._checks.get(event)
+        if checker is not None and not self._openings and not self._is_free():
+            checker(event, args)
         elif event == "subprocess.Popen" and self._servers is not None and is_mcp_server():
             live_servers.note(self._servers, args[1])  # started for a tool that may run
 
@@ -223,11 +223,13 @@ class Guard:
         if not isinstance(address, tuple) or not address:
             return
         if not is_here(address[0]):
-            if not all(map(is_here, self.hosts)):  # which addresses they have is not known
+            if not all(map(is_here, self.hosts)):  # the addresses of these hosts are unknown
                 return
             self._refuse_connection(str(address[0]))
         elif len(address) > 1 and address[1] in self._models:
-            self._refuse_connection(f"{address[0]}:{address[1]}, the recorded model, past what would answer")
+            self._refuse_connection(
+                f"{address[0]}:{address[1]}, the recorded model, through a library that is not replayed"
+            )
 
     def _looks_up(self, event: str, args: tuple[Any, ...]) -> None:
         host = args[0].decode("ascii", "replace") if isinstance(args[0], bytes) else args[0]
@@ -238,12 +240,12 @@ class Guard:
             self._refuse_connection(host)
 
     def _refuse_connection(self, host: str) -> None:
-        unbidden = is_librarys_own()
-        what = self._refused(f"connect to {host}", by_agent=not unbidden)
-        why = what + ": a replay makes no connections"
-        if unbidden:
-            raise ConnectionRefusedError(errno.ECONNREFUSED, why)
-        raise self._raised(why)
+        is_background = is_background_library()
+        refusal = self._refused(f"connect to {host}", by_agent=not is_background)
+        message = refusal + ": a replay makes no connections"
+        if is_background:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, message)
+        raise self._raised(message)
 
     def _opens(self, event: str, args: tuple[Any, ...]) -> None:
         path, _, flags = args
@@ -255,10 +257,10 @@ class Guard:
         at = _FOLDER_DESCRIPTOR.get(event)
         folder = args[at] if at is not None and len(args) > at else None
         both = [path, args[0]] if event == "os.rename" else [path]
-        if event == "sqlite3.connect" and _is_no_file(path):
+        if event == "sqlite3.connect" and _is_not_a_file(path):
             return
         if event == "os.mkdir" and type(path) is str and os.path.isdir(path):
-            return  # it is there: the answer will be that
+            return  # it exists: mkdir fails by itself
         is_followed = _CHANGES[event] in ("change", "open")
         for each in both:
             if not self._may_change(each, folder, is_followed=is_followed):
@@ -270,7 +272,7 @@ class Guard:
                 if self._servers is not None:
                     live_servers.note(self._servers, args[1])
                 return
-            if is_guarded_python(args) or only_looks():
+            if is_guarded_python(args) or is_platform_probe():
                 return
         if event in ("os.exec", "os.posix_spawn") and is_guarded_python((args[0], args[1], None, args[2])):
             return
@@ -278,22 +280,22 @@ class Guard:
         self._refuse(f"run {_shown(command)}")
 
     def _starts_python(self, event: str, args: tuple[Any, ...]) -> None:
-        """Of all programs refuse only a Python that does not load us: it would call models for real."""
+        """Refuse only a Python that does not load reenact: it would call models for real."""
         if event not in _WITH_WORDS or is_mcp_server():
             return
         program, words, env = (args[0], args[1], args[3 if event == "subprocess.Popen" else 2])
         program = program or words[0]
         if is_python(program) and not is_guarded_python((program, words, None, env)):
-            what = self._refused(f"run {_shown(words)}", by_agent=True)
+            refusal = self._refused(f"run {_shown(words)}", by_agent=True)
             raise PermissionError(
-                f"{what}: this Python does not load reenact, so nothing would answer it. Start it without"
+                f"{refusal}: this Python does not load reenact, so nothing would answer it. Start it without"
                 " -I, -E and -S, with PYTHONPATH and the REENACT_ variables of os.environ in its environment"
             )
 
     def _may_change(self, path: Any, folder: Any, *, is_followed: bool = False) -> bool:
-        """True if nothing outside is changed; ``is_followed``: a link at the end of the path is, too."""
+        """True if the path may be changed; ``is_followed``: the operation follows a link at its end."""
         if type(path) is int:
-            return True  # a descriptor: its opening was looked at
+            return True  # a descriptor: its opening was checked
         try:
             text = os.fsdecode(path)
             if type(folder) is int and folder >= 0 and not os.path.isabs(text):
@@ -308,36 +310,36 @@ class Guard:
             return True
         if "__pycache__" in whole.split(os.sep) or whole.endswith(".pyc"):
             return True
-        asking = _nearest()
-        return asking.startswith(_OURS) or (is_library(asking) and is_librarys_folder(whole))
+        caller = _nearest()
+        return caller.startswith(_OURS) or (is_library(caller) and is_library_folder(whole))
 
     def _refuse(self, what: str) -> None:
         raise PermissionError(
             self._refused(what, by_agent=is_agents(_nearest(is_past_ours=True)))
-            + ": a replay changes nothing. Decorate what does it with"
-            f" @tap.tool to have it answered, or {self._allowing}"
+            + ": a replay changes nothing. Decorate the function with @tap.tool"
+            f" to have it answered, or {self._allowing}"
         )
 
     def _refused(self, what: str, *, by_agent: bool) -> str:
-        """Tell of what is refused, and return the beginning of the message."""
-        where = agents_place()
-        self._tell(Refused(what, where, "agent" if by_agent else "library"))
+        """Report a blocked operation, and return the beginning of the message."""
+        where = agent_location()
+        self._report(Refused(what, where, "agent" if by_agent else "library"))
         return f"reenact refused to {what}" + (f" ({where})" if where else "")
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if _on_watch is not None:
-        _on_watch.look_at(event, args)
+    if _active is not None:
+        _active.check(event, args)
 
 
 def is_here(host: object) -> bool:
-    """True for an address of this very machine."""
+    """True for an address of this machine."""
     text = str(host)
     return text.startswith("127.") or text in ("::1", "localhost", "0.0.0.0", "", "::", "::ffff:127.0.0.1")  # noqa: S104
 
 
 def _nearest(*, is_past_ours: bool = False) -> str:
-    """Return the file of who asks, past Python's own modules: the agent's, a library's or ours."""
+    """Return the file of the caller, past Python's own modules: the agent's, a library's or ours."""
     for frame in frames():
         name = frame.f_code.co_filename
         if name.startswith(_OURS):
@@ -349,8 +351,8 @@ def _nearest(*, is_past_ours: bool = False) -> str:
     return ""
 
 
-def agents_place() -> str | None:
-    """Return where in the agent's own code this comes from: ``agent.py:41 in save``."""
+def agent_location() -> str | None:
+    """Return the place in the agent's own code: ``agent.py:41 in save``."""
     for frame in frames():
         code = frame.f_code
         if is_agents(code.co_filename) and not code.co_filename.startswith("<"):
@@ -358,7 +360,7 @@ def agents_place() -> str | None:
     return None
 
 
-def _is_no_file(database: Any) -> bool:
+def _is_not_a_file(database: Any) -> bool:
     text = os.fsdecode(database) if isinstance(database, str | bytes | os.PathLike) else ""
     return text in (":memory:", "") or (
         text.startswith("file:") and ("mode=ro" in text or "mode=memory" in text)

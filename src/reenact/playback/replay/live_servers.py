@@ -1,7 +1,7 @@
-"""MCP servers that a re-enacted agent starts: who asks one for something was allowed to, so it may do it.
+"""MCP servers started by a fork: they may act once the run is live, since their tools were allowed.
 
-Who starts one writes its command down; a process knows by its own command, or that of a process above it,
-that it is one.
+The process that starts a server writes its command to a file; a server recognises itself by its own command
+or that of a parent process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HIGHEST = 16
 
 
 def note(path: str, command: Any) -> None:
-    """Write down the command of a server that is about to be started."""
+    """Write the command of a server that is about to start."""
     words = [os.fsdecode(word) for word in command] if isinstance(command, list | tuple) else []
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -31,11 +31,11 @@ def is_one(path: str) -> bool:
             commands = [json.loads(line)[1:] for line in file]
     except FileNotFoundError:
         return False
-    return sys.orig_argv[1:] in commands or any(words[1:] in commands for words in _above())
+    return sys.orig_argv[1:] in commands or any(words[1:] in commands for words in _parent_commands())
 
 
-def _above() -> list[list[str]]:
-    """Return the commands of the processes above this one, as far as they are told."""
+def _parent_commands() -> list[list[str]]:
+    """Return the commands of the parent processes, as far as they can be read."""
     found, pid = [], os.getppid()
     for _ in range(_HIGHEST):
         if pid <= 1:

@@ -1,7 +1,7 @@
-"""What MCP servers said besides the results of tools: a handshake, lists, resources, prompts.
+"""Recorded replies of MCP servers besides tool results: handshakes, lists, resources, prompts.
 
-The same question gets what it got then, in the recorded order, and the last answer again and again: a list
-may be asked for more often than it was, without anything else being different.
+Equal requests get their recorded replies in order, then the last one repeatedly: a list may be requested more
+often than in the recording.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ class Servers:
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self._lock = Lock()
-        self._said: dict[str, dict[tuple[str, str], list[int]]] | None = None
-        """By server, method and parameters: where in the recording it is told."""
+        self._places: dict[str, dict[tuple[str, str], list[int]]] | None = None
+        """Positions in the recording by server, method and parameters."""
         self._next: dict[tuple[str, str, str], int] = {}
         self._last: dict[tuple[str, str, str], ServerReply] = {}
 
     def has(self, server: str, recorder: Any) -> bool:
-        """True if it is recorded what a server said."""
+        """True if replies of a server are recorded."""
         return self._named(server, recorder) is not None
 
-    def reply(self, asked: ServerRequest) -> ServerReply | None:
-        """Return what was said to a request; None if it was not made then."""
-        server = self._named(asked.server, asked.recorder)
+    def reply(self, request: ServerRequest) -> ServerReply | None:
+        """Return the recorded reply to a request; None if it is not recorded."""
+        server = self._named(request.server, request.recorder)
         if server is None:
             return None
-        params = asked.recorder.texts.clean("params", asked.params, "full")
-        key = (server, asked.method, dumps(params or None))
+        params = request.recorder.texts.clean("params", request.params, "full")
+        key = (server, request.method, dumps(params or None))
         with self._lock:
             places = self._all()[server].get(key[1:], [])
             at = self._next.get(key, 0)
             self._next[key] = at + 1
             if at < len(places):
-                told = self._told(places[at])
-                if told is not None:  # else it is the same as before
-                    self._last[key] = told
+                reply = self._reply_at(places[at])
+                if reply is not None:  # else it is the same as before
+                    self._last[key] = reply
             return self._last.get(key)
 
     def _named(self, server: str, recorder: Any) -> str | None:
-        """Return a server as the recording calls it: elsewhere a command or a port may be another one."""
+        """Return the recorded name of a server: on another machine its command or port may differ."""
         with self._lock:
             known = list(self._all())
         name = recorder.texts.clean("server", server, "full")
@@ -61,37 +61,37 @@ class Servers:
         return found[0] if len(found) == 1 else None
 
     def _all(self) -> dict[str, dict[tuple[str, str], list[int]]]:
-        if self._said is None:
-            self._said = {}
+        if self._places is None:
+            self._places = {}
             recording = self._tape.recording
             with self._tape.lock:
                 for at, kind in enumerate(recording.event_types()):
                     if kind == schema.MCP_ANSWER:
-                        self._line_up(at)
-        return self._said
+                        self._add(at)
+        return self._places
 
-    def _line_up(self, at: int) -> None:
-        assert self._said is not None
+    def _add(self, at: int) -> None:
+        assert self._places is not None
         event = self._tape.recording.events[at]
         raw = event.stored_fields
         server, method = raw.get("server"), raw.get("method")
         if type(server) is str and type(method) is str and not _is_withheld(raw):
             params = event.restore_value(raw.get("params"))
-            self._said.setdefault(server, {}).setdefault((method, dumps(params or None)), []).append(at)
+            self._places.setdefault(server, {}).setdefault((method, dumps(params or None)), []).append(at)
 
-    def _told(self, at: int) -> ServerReply | None:
+    def _reply_at(self, at: int) -> ServerReply | None:
         with self._tape.lock:
             event = self._tape.recording.events[at]
-            told = event.payload
-        if told.get("same") is True:
+            fields = event.payload
+        if fields.get("same") is True:
             return None
-        result, refused = told.get("result"), told.get("refused")
+        result, refused = fields.get("result"), fields.get("refused")
         error = _well_formed(refused) if type(refused) is dict else None
         return ServerReply(result if type(result) is dict else {}, error)
 
 
 def _well_formed(error: dict[str, Any]) -> dict[str, Any]:
-    """Return an error as JSON-RPC has it, whatever a trace says."""
+    """Return an error in the form of JSON-RPC, whatever the trace holds."""
     code = error.get("code")
     return {**error, "code": code if type(code) is int else 0, "message": str(error.get("message") or "")}
 

@@ -1,4 +1,4 @@
-"""MCP servers as the recording names them: by their commands, or their URLs."""
+"""Names of MCP servers in a recording: their commands or URLs, compared across machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..matching.rules import PLACEHOLDER
 
 
 def without_folders(server: str) -> str:
-    """Return a server's command without what is this machine's: folders, and which Python runs it."""
+    """Return a server's command without the parts specific to a machine: folders, and the Python."""
     if _is_url(server):
         return server
     try:
@@ -23,16 +23,16 @@ def without_folders(server: str) -> str:
 
 
 def alike(server: str) -> str:
-    """Return what of a server's name is the same elsewhere, or with another port or key."""
+    """Return the part of a server's name that stays the same on another machine, port or key."""
     try:
         place = urlsplit(server).path if _is_url(server) else without_folders(server)
-    except ValueError:  # no address
+    except ValueError:  # not a URL
         place = server
     return PLACEHOLDER.sub("", place)
 
 
 def server_processes(recording: Recording) -> set[str]:
-    """Return the writers that are MCP servers: where their sessions are answered, they are not there."""
+    """Return the writers that are MCP servers: a replay answers their sessions and does not start them."""
     servers, commands = set(), {}
     if schema.MCP_ANSWER not in recording.event_types():
         return set()

@@ -1,4 +1,4 @@
-"""Who answers a test: a recording and nothing else, or a recording as far as it goes."""
+"""Responders for tests: strict, tools only, or recording what is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..matching.frontier import Miss, Served, is_same_request
 from ..matching.recorded_answers import IN_FLIGHT
 from ..matching.request import TOOL
 from ..serve.replies import ToolReply
-from .guard import agents_place
+from .guard import agent_location
 from .report import WentLive
 from .responder import TapeResponder, http_request
 from .tools import tool_request
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from ..serve.replies import ServerReply, ServerRequest
 
 ENDS_IN_FAILURE = (
-    "the recording ends where the run failed, and what fixed code requests after that was never answered:"
-    " --reenact=record-missing asks the model for it, and keeps it if the test passes"
+    "the recording ends where the run failed, so later requests of the fixed code are not recorded:"
+    " --reenact=record-missing sends them to the model, and keeps them if the test passes"
 )
 
 
 class Strict(TapeResponder):
-    """What is not recorded raises ``raised`` with the whole report: nobody else will tell it."""
+    """Raises ``raised`` with the whole report for any call that is not recorded."""
 
     def __init__(
-        self, player: Player, *, raised: Callable[[str], BaseException], advice: str, **given: Any
+        self, player: Player, *, raised: Callable[[str], BaseException], advice: str, **options: Any
     ) -> None:
-        super().__init__(player, **given)
+        super().__init__(player, **options)
         self._raised = raised
         self._advice = advice
         self.misses: list[Divergence] = []
         self.texts: list[str] = []
-        """The reports of the misses, each with where it was made."""
+        """The reports of the misses, each with its place in the code."""
 
     def _missed(self, found: Miss) -> str:
         ends_here = self._ends_in_failure()
         divergence = replace(
             self.player.explain(found), next=(ENDS_IN_FAILURE if ends_here else self._advice,)
         )
-        place, text = agents_place(), divergence.text()
+        place, text = agent_location(), divergence.text()
         if place is not None:
             first, newline, rest = text.partition("\n")
             text = f"{first}\n  made at   {place}{newline}{rest}"
@@ -59,76 +59,76 @@ class Strict(TapeResponder):
         raise self._raised(text)
 
     def _ends_in_failure(self) -> bool:
-        """True if all that was recorded has been asked for, and ended in the failure of the run."""
+        """True if all recorded calls are used up and the recorded run failed."""
         return self.player.tape.recording.status in FAILED and not self.player.frontier.missing()
 
 
-class ToolsAlone(TapeResponder):
-    """Tools get the results of equal calls, in whatever order; none runs, and models are called."""
+class ToolsOnly(TapeResponder):
+    """Answers tools with the results of equal calls, in any order; models are called live."""
 
-    def __init__(self, player: Player, **given: Any) -> None:
-        super().__init__(player, **given)
+    def __init__(self, player: Player, **options: Any) -> None:
+        super().__init__(player, **options)
         self._lock = Lock()
         self._left = [call for call in player.tape.calls if call.kind == TOOL]
 
     def live(self, leaving: OutgoingRequest) -> Live | None:
-        """Let every request leave."""
+        """Send every request."""
         return Live()
 
     def opens(self, url: str) -> bool:
-        """Have every socket lead to the real server."""
+        """Connect every socket to the real server."""
         return True
 
-    def tool(self, asked: ToolCall) -> ToolReply | None:
-        """Return what a tool gave for the same arguments; NotRecorded, as its failure, if it never did."""
-        if asked.name in self._live:
+    def tool(self, tool_call: ToolCall) -> ToolReply | None:
+        """Return a tool's recorded result for the same arguments; raise NotRecorded if there is none."""
+        if tool_call.name in self._live:
             return None
-        request = self._translated(tool_request(asked))
+        request = self._translated(tool_request(tool_call))
         with self._lock:
             found = next((call for call in self._left if is_same_request(call, request)), None)
             if found is None:
-                raise NotRecorded(f"tool {asked.name} was not called like this when it was recorded")
+                raise NotRecorded(f"tool {tool_call.name} has no recorded call with these arguments")
             if len([call for call in self._left if is_same_request(call, request)]) > 1:
                 self._left.remove(found)
-        return self._result(asked, found.id, found.answer)
+        return self._result(tool_call, found.id, found.answer)
 
-    async def tool_async(self, asked: ToolCall) -> ToolReply | None:
-        """Return the same."""
-        return self.tool(asked)
+    async def tool_async(self, tool_call: ToolCall) -> ToolReply | None:
+        """Return the same as ``tool``."""
+        return self.tool(tool_call)
 
 
-class AsFarAsItGoes(TapeResponder):
-    """What is not recorded goes its own way: models are called, tools run."""
+class RecordMissing(TapeResponder):
+    """Sends requests that are not recorded to the model, and runs tools that are not recorded."""
 
-    def __init__(self, player: Player, **given: Any) -> None:
-        super().__init__(player, **given)
+    def __init__(self, player: Player, **options: Any) -> None:
+        super().__init__(player, **options)
         self.went_live = 0
         self._lock = Lock()
         self._left: dict[str, int] = {}
-        """How many recorded calls are not yet promised to a request, by what they ask."""
+        """How many recorded calls are not reserved by a request, by their L1 fingerprint."""
 
     def live(self, leaving: OutgoingRequest) -> Live | None:
-        """Let a request leave that nothing recorded answers."""
+        """Send a request that no recorded call answers."""
         request = self._translated(http_request(leaving))
-        asked = request.fingerprint.l1
+        digest = request.fingerprint.l1
         with self._lock:
-            if asked not in self._left:
-                self._left[asked] = self.player.frontier.count_equal(request)
-            self._left[asked] -= 1
-            if self._left[asked] >= 0:
+            if digest not in self._left:
+                self._left[digest] = self.player.frontier.count_equal(request)
+            self._left[digest] -= 1
+            if self._left[digest] >= 0:
                 return None
         self._goes_live()
         return Live()
 
-    def _made_of_tool(self, found: Served | Miss, asked: ToolCall) -> ToolReply | None:  # type: ignore[override]
+    def _tool_reply(self, found: Served | Miss, tool_call: ToolCall) -> ToolReply | None:  # type: ignore[override]
         if isinstance(found, Miss) or found.call.answer.outcome == IN_FLIGHT:
             self._goes_live()
             return None
-        return super()._made_of_tool(found, asked)
+        return super()._tool_reply(found, tool_call)
 
-    def server_reply(self, asked: ServerRequest) -> ServerReply | None:
-        """Have the real server asked what it was not asked then."""
-        found = self.servers.reply(asked)
+    def server_reply(self, request: ServerRequest) -> ServerReply | None:
+        """Return the recorded reply; None lets the real server answer."""
+        found = self.servers.reply(request)
         if found is None:
             self._goes_live()
         return found

@@ -1,4 +1,4 @@
-"""What an agent's process is told of the recording that answers it: one JSON text in its environment."""
+"""The plan of a replay, passed to the agent's processes as JSON in an environment variable."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ VARIABLE = "REENACT_REPLAY"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A recording, and what is to be done with it."""
+    """A recording, and how to replay it."""
 
     path: str
     """The trace file."""
     run: str
     report: str
-    """Where the agent's processes write what happened (``reenacting.Report``)."""
+    """The file that the agent's processes write their report to (``report.Report``)."""
     scratch: str
     """The folder that the agent may write to."""
     mode: str = STRICT
     live: tuple[str, ...] = ()
-    """Tools that are not answered but run."""
+    """Tools that run instead of being answered."""
     relaxed: bool = False
-    """True if files and programs are open to the agent."""
+    """True if the agent may change files and start programs."""
     guarded: bool = True
-    """False if connections are, too."""
+    """False if it may also open connections."""
     open: tuple[str, ...] = ()
     """Further folders that the agent may write to."""
     models: tuple[int, ...] = ()
     """Ports of this machine at which the recorded model listened (``guard.Guard``)."""
     blobs: str | None = None
-    """Where else blobs are looked for."""
+    """A further folder with blobs."""
     inside: tuple[tuple[str, str], ...] = ()
     """Files and ids of the runs inside it."""
     fork: dict[str, Any] = field(default_factory=dict)
-    """Of a run that goes live somewhere: where, and how it goes on (``going_live.Fork``)."""
+    """For a fork: where it goes live, and how it continues (``live.Fork``)."""
 
     @property
     def mark(self) -> str:
-        """The file that is there once a fork is past its cut."""
+        """The file that exists once a fork has passed its cut."""
         return os.path.join(self.scratch, "passed")
 
     def text(self) -> str:
@@ -53,5 +53,5 @@ class Plan:
     @classmethod
     def here(cls) -> Plan:
         """Return the plan of this process."""
-        told = json.loads(os.environ[VARIABLE])
-        return cls(**{**told, "live": tuple(told["live"])})
+        fields = json.loads(os.environ[VARIABLE])
+        return cls(**{**fields, "live": tuple(fields["live"])})

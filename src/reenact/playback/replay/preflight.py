@@ -1,4 +1,4 @@
-"""Before a run is re-enacted: which tools the recording answers, and which are code that runs again."""
+"""Checks before a replay: which tools the recording answers, and which would run again."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .guard import is_here
 
 ALL = "all"
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "CO_API_KEY")
-"""SDKs want one even though nobody will see it."""
+"""SDKs require one although no provider sees it."""
 
 
 def model_hosts(recording: Recording) -> list[str]:
-    """Return where the recorded model calls went, so that they are known again."""
+    """Return the hosts of the recorded model calls, so that they are recognised in a replay."""
     return sorted({host_of(url) for url in _model_urls(recording)})
 
 
 def model_ports(recording: Recording) -> tuple[int, ...]:
-    """Return the ports of this machine at which the recorded model listened."""
+    """Return the ports of this machine where the recorded model listened."""
     here = {url for url in _model_urls(recording) if is_here(host_of(url))}
     return tuple(sorted({port for port in map(port_of, here) if port is not None}))
 
 
 def recorded_http(recording: Recording) -> str:
-    """Return which traffic was recorded (``record_http`` of ``install``), so that the same is answered."""
+    """Return which traffic was recorded (``record_http`` of ``install``), for a replay to answer the same."""
     is_all = any(call.begin is not None and call.begin.sort == HTTP for call in recording.calls())
     return ALL_HTTP if is_all else MODELS
 
@@ -42,27 +42,27 @@ def _model_urls(recording: Recording) -> list[str]:
 
 
 def unanswered(recording: Recording) -> dict[str, int]:
-    """Return the tools that only the wire tells of, and how often the model asked for them.
+    """Return the tools known only from model requests, and how often the model called them.
 
-    One that the model made up did not run. Any other may have, even if its result never came back as one:
-    some frameworks tell it in plain words.
+    A tool that the model invented did not run. Any other may have run, even without a tool result: some
+    frameworks report it as plain text.
     """
     calls = [call for call in recording.calls(derived=True) if call.kind == TOOL and call.derived]
-    ran = (call for call in calls if not call.is_open or not _is_made_up(call, recording))
+    ran = (call for call in calls if not call.is_open or not _is_invented(call, recording))
     return dict(Counter(call.tool or "?" for call in ran))
 
 
-def _is_made_up(call: Call, recording: Recording) -> bool:
-    """True if the model was offered no tool of that name."""
-    asked = recording.request_of(call.parent or "")
-    if asked is None:
+def _is_invented(call: Call, recording: Recording) -> bool:
+    """True if the request offered no tool of that name."""
+    request = recording.request_of(call.parent or "")
+    if request is None:
         return False
-    offered = shape(MODEL, asked.url if type(asked.url) is str else None, asked.body).tools
+    offered = shape(MODEL, request.url if type(request.url) is str else None, request.body).tools
     return call.tool not in offered
 
 
 def known_tools(recording: Recording) -> set[str]:
-    """Return the tools that may be named for a run: those it recorded, and those that would run again."""
+    """Return the tools of a run: those it recorded, and those that would run again."""
     return _recorded_tools(recording) | set(unanswered(recording))
 
 
@@ -71,7 +71,7 @@ def _recorded_tools(recording: Recording) -> set[str]:
 
 
 def check_names(allowed: Iterable[str], known: Iterable[str], where: str) -> None:
-    """UsageError for the first of some names that is no known tool."""
+    """Raise UsageError for the first name that is not a known tool."""
     unknown = [name for name in allowed if name not in known and name != ALL]
     if unknown:
         names = ", ".join(sorted(known)) or "none"
@@ -81,9 +81,9 @@ def check_names(allowed: Iterable[str], known: Iterable[str], where: str) -> Non
 
 
 def live_tools(recording: Recording, allowed: Sequence[str], offered: Iterable[str] = ()) -> list[str]:
-    """Return the tools that will run; UsageError names those that would without being allowed to.
+    """Return the tools that will run; UsageError lists those that would run without permission.
 
-    ``offered`` are further tools that may be named: the model knows them, and has not called them.
+    ``offered`` are further tools that may be named: offered to the model but never called.
     """
     would_run = unanswered(recording)
     check_names(allowed, {*_recorded_tools(recording), *would_run, *offered}, recording.name)

@@ -1,8 +1,7 @@
-"""The recording at the seams: every call that leaves is asked of the player, and gets what came back then.
+"""The responder of a replay: answers each intercepted call from the recording, through the player.
 
-What is asked is redacted as the recording was before it is compared. A call that the recording does not
-answer ends in ``Diverged``, which no SDK wraps or retries; or, if the run is to go on, in the provider's own
-kind of refusal.
+Requests are redacted like the recording before they are compared. A call without a recorded answer raises
+``Diverged``, which no SDK wraps or retries; or, if the run continues, gets an error in the provider's shape.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ if TYPE_CHECKING:
     from ..serve.replies import HttpCall, ServerRequest
 
 
-# Clock and chance as they were: the values a process drew, given again in their order.
+# Recorded times and random values, returned in their order.
 #
-# Each thread has those of the thread of its name, a pool of threads those of its pool; where the recording
-# knows no such thread, the next value of that name that nobody has taken.
+# Each thread gets those of the recorded thread with its name, a thread pool those of its pool; without such a
+# thread in the recording, the next unused value of that name.
 
 
 class Ambient:
-    """The recorded values of one process; ``writer`` tells, when it matters, which one it is."""
+    """The recorded values of one process; ``writer`` returns which recorded process it is."""
 
     def __init__(self, tape: Tape, writer: Callable[[], str | None]) -> None:
         self._tape = tape
@@ -68,7 +67,7 @@ class Ambient:
         self._taken: set[int] = set()
 
     def next(self, name: str, thread: str | None) -> Any:
-        """Return the next value of a name, None if there is none left."""
+        """Return the next value of a name, None if none is left."""
         with self._lock:
             if self._by_thread is None:
                 self._by_thread = self._line_up()
@@ -100,11 +99,11 @@ class Ambient:
             return event.stored_fields.get("value")
 
 
-# What servers said unasked over sockets, connection by connection, in the order they were opened.
+# Unprompted messages of servers over sockets, by connection, in the order they were opened.
 
 
 class Sockets:
-    """The recorded connections of one process; each is given to one that is opened at its address."""
+    """The recorded connections of one process; each answers one new connection to its address."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
@@ -112,7 +111,7 @@ class Sockets:
         self._waiting: dict[str, deque[list[Unprompted]]] | None = None
 
     def next(self, url: str, recorder: Any) -> list[Unprompted]:
-        """Return what is said over the next connection to a URL."""
+        """Return the messages of the next connection to a URL."""
         with self._lock:
             if self._waiting is None:
                 self._waiting = self._line_up()
@@ -128,45 +127,45 @@ class Sockets:
                 if kind != schema.SOCKET_MESSAGE:
                     continue
                 event = recording.events[at]
-                told, which = event.payload, (event.writer, str(event.stored_fields.get("socket")))
-                url, asked, sent = told.get("url"), told.get("asked"), told.get("sent")
-                if type(url) is not str or type(asked) is not int or type(sent) is not int:
+                fields, which = event.payload, (event.writer, str(event.stored_fields.get("socket")))
+                url, requests, sent = fields.get("url"), fields.get("asked"), fields.get("sent")
+                if type(url) is not str or type(requests) is not int or type(sent) is not int:
                     continue
                 if which not in known:
                     known[which] = []
                     waiting.setdefault(_address(url), deque()).append(known[which])
-                if "body" in told:
-                    known[which].append(Unprompted(asked, sent, told["body"]))
+                if "body" in fields:
+                    known[which].append(Unprompted(requests, sent, fields["body"]))
         return waiting
 
 
 def _address(url: str) -> str:
-    """Return what of a URL is the same where the server is another one."""
+    """Return the part of a URL that stays the same on another server."""
     try:
         parts = urlsplit(url)
-    except ValueError:  # no address
+    except ValueError:  # not a URL
         return url
     return f"{parts.path}?{parts.query}"
 
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: ENDS}
 _UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")
-"""Headers about how bytes travelled, which they do not do now."""
-_TRIED_AGAIN = frozenset({408, 409, 425, 429, *range(500, 600)})
-"""Statuses after which clients wait and try again: nobody has to recover now, so they need not wait."""
+"""Headers about the transport, which does not apply now."""
+_RETRIED = frozenset({408, 409, 425, 429, *range(500, 600)})
+"""Statuses after which clients wait and retry: in a replay they need not wait."""
 UNANSWERED = -32603
-"""JSON-RPC's code for what a server could not do."""
+"""JSON-RPC's code for an internal error."""
 REFUSED = 418
-"""The status of a refusal, which no SDK tries again."""
+"""The HTTP status of a miss, which no SDK retries."""
 
 
 class TapeResponder:
-    """Answers the calls of one process from a player; ``tell`` hears of each divergence.
+    """Answers the calls of one process from a player; ``on_divergence`` is called with each divergence.
 
-    ``live`` names tools that run; they must not be among the player's calls. ``note`` hears of a
-    ``stand_in``, a result that was given but not as it was, of an ``unknown`` one, and of a ``doubt``: an
-    answer that may be another call's (``drift``, ``reordered``, ``ambiguous-duplicate``); ``inexact`` is an
-    answer with placeholders in it.
+    ``live`` are tools that run; they must not be among the player's calls. ``note`` is called with each other
+    report: ``StandIn`` for an inexact tool result, ``Unknown`` for a missing answer, ``Doubt`` for one that
+    may belong to another call (``drift``, ``reordered``, ``ambiguous-duplicate``), ``Inexact`` for one with
+    placeholders.
     """
 
     def __init__(
@@ -175,111 +174,113 @@ class TapeResponder:
         *,
         mode: str = STRICT,
         live: Container[str] = (),
-        tell: Callable[[Divergence], None] | None = None,
+        on_divergence: Callable[[Divergence], None] | None = None,
         note: Listener | None = None,
     ) -> None:
         self.player = player
         self._mode = mode
         self._live = live
-        self._tell = tell
+        self._on_divergence = on_divergence
         self._note = note or (lambda note: None)
         self.secrets = SecretNumbers()
         self.ambients = Ambient(player.tape, player.writer)
         self.servers = Servers(player.tape)
         self._sockets = Sockets(player.tape)
-        self.given = 0
+        self.answered = 0
         """How many calls were answered."""
 
     def live(self, leaving: OutgoingRequest) -> Live | None:
-        """Return None: nothing leaves."""
+        """Return None: nothing is sent."""
         return None
 
     def adapter(self, library: str) -> Any:
-        """Return the module that makes answers for a library."""
+        """Return the module that builds responses for a library."""
         return adapter(library)
 
     def prepare(self, library: str, module: Any, watch: Any) -> Callable[[], None] | None:
-        """Have the connections of a module lead to the recording; returns what undoes it."""
+        """Connect a module to the recording; return a function that undoes it."""
         return prepare(library, module, watch)
 
     def ambient(self, name: str, thread: str | None) -> Any:
-        """Return the next recorded value of a clock or of chance; None, told as a doubt, if none is left."""
+        """Return the next recorded time or random value; None, reported as a doubt, if none is left."""
         value = self.ambients.next(name, thread)
         if value is None:
-            self._note(Doubt(name, "no value is recorded for it, a real one was given"))
+            self._note(Doubt(name, "no value is recorded for it, a real one was used"))
         return value
 
     def reply(self, exchange: HttpCall) -> Reply:
-        """Return what a call gets, when this thread may have it."""
+        """Return the reply to a call; block until it is due."""
         request = self._translated(http_request(exchange))
-        return self._made(self._learned(exchange, request, self.player.ask(request)))
+        return self._reply(self._learned(exchange, request, self.player.ask(request)))
 
     async def reply_async(self, exchange: HttpCall) -> Reply:
-        """Return the same, when this task may have it."""
+        """Return the same; await until it is due."""
         request = self._translated(http_request(exchange))
-        return self._made(self._learned(exchange, request, await self.player.ask_async(request)))
+        return self._reply(self._learned(exchange, request, await self.player.ask_async(request)))
 
-    def tool(self, asked: ToolCall) -> ToolReply | None:
-        """Return what a tool gave, when this thread may have it; None if it is to run."""
-        if asked.name in self._live:
+    def tool(self, tool_call: ToolCall) -> ToolReply | None:
+        """Return a tool's recorded result, None if it runs; block until it is due."""
+        if tool_call.name in self._live:
             self.player.release.note_request()
             return None
-        request = self._translated(tool_request(asked))
-        return self._made_of_tool(self._learned(asked, request, self.player.ask(request)), asked)
+        request = self._translated(tool_request(tool_call))
+        return self._tool_reply(self._learned(tool_call, request, self.player.ask(request)), tool_call)
 
-    async def tool_async(self, asked: ToolCall) -> ToolReply | None:
-        """Return the same, when this task may have it."""
-        if asked.name in self._live:
+    async def tool_async(self, tool_call: ToolCall) -> ToolReply | None:
+        """Return the same; await until it is due."""
+        if tool_call.name in self._live:
             self.player.release.note_request()
             return None
-        request = self._translated(tool_request(asked))
-        return self._made_of_tool(self._learned(asked, request, await self.player.ask_async(request)), asked)
+        request = self._translated(tool_request(tool_call))
+        return self._tool_reply(
+            self._learned(tool_call, request, await self.player.ask_async(request)), tool_call
+        )
 
-    def running(self, asked: ToolCall) -> AbstractContextManager[None]:
-        """Hold nothing while a tool runs."""
+    def running(self, tool_call: ToolCall) -> AbstractContextManager[None]:
+        """Return an empty context: a running tool needs no permission."""
         return nullcontext()
 
     def opens(self, url: str) -> bool:
-        """Return False: no socket leads to a real server."""
+        """Return False: no socket connects to a real server."""
         return False
 
     def unprompted(self, url: str, recorder: Any) -> list[Unprompted]:
-        """Return what was said unasked over the next socket to a URL."""
+        """Return the unprompted messages of the next socket to a URL."""
         return self._sockets.next(url, recorder)
 
     def has_server(self, server: str, recorder: Any) -> bool:
-        """Return whether it is recorded what an MCP server said."""
+        """Return whether replies of an MCP server are recorded."""
         return self.servers.has(server, recorder)
 
-    def server_reply(self, asked: ServerRequest) -> ServerReply | None:
-        """Return what an MCP server said to a request."""
-        found = self.servers.reply(asked)
+    def server_reply(self, request: ServerRequest) -> ServerReply | None:
+        """Return the recorded reply of an MCP server."""
+        found = self.servers.reply(request)
         if found is not None:
             return found
-        what = f"{asked.method} {json.dumps(asked.params) if asked.params else ''}".strip()
-        why = f"MCP {what} was not asked of {asked.server} then: what it gives is not known"
+        label = f"{request.method} {json.dumps(request.params) if request.params else ''}".strip()
+        why = f"MCP {label} to {request.server} is not recorded: its reply is unknown"
         self._note(Unknown(why))
         if self._mode == STRICT:
             raise Diverged(why)
         return ServerReply(error={"code": UNANSWERED, "message": why})
 
-    def _made_of_tool(self, found: Served | Miss, asked: ToolCall) -> ToolReply:
+    def _tool_reply(self, found: Served | Miss, tool_call: ToolCall) -> ToolReply:
         if isinstance(found, Miss):
             raise NotRecorded(self._missed(found))
         answer = found.call.answer
         if answer.outcome == IN_FLIGHT:
             raise Diverged(self._never_ended(found))
         self._served(found)
-        return self._result(asked, found.call.id, answer)
+        return self._result(tool_call, found.call.id, answer)
 
-    def _result(self, asked: ToolCall, call: str, answer: Answer) -> ToolReply:
-        """Return a recorded result as it is given, and tell if that is not as it was."""
-        reply, why = reply_of_tool(answer, asked.function)
+    def _result(self, tool_call: ToolCall, call: str, answer: Answer) -> ToolReply:
+        """Return a recorded result; report it if it is not exact."""
+        reply, why = reply_of_tool(answer, tool_call.function)
         if why:
-            self._note(StandIn(asked.name, call, tuple(why)))
+            self._note(StandIn(tool_call.name, call, tuple(why)))
         return reply
 
-    def _made(self, found: Served | Miss) -> Reply:
+    def _reply(self, found: Served | Miss) -> Reply:
         if isinstance(found, Served):
             answer = found.call.answer
             if answer.outcome == IN_FLIGHT:
@@ -291,7 +292,7 @@ class TapeResponder:
                 if answer.lossy:
                     self._note(Inexact(found.call.label(), tuple(answer.lossy)))
                 return reply_of(answer)
-        error = {"type": "reenact_diverged", "message": self._not_given(found)}
+        error = {"type": "reenact_diverged", "message": self._unanswered(found)}
         body = json.dumps({"type": "error", "error": error}).encode()
         return Reply(
             REFUSED, [("content-type", "application/json"), ("x-should-retry", "false")], [(body, 0)]
@@ -303,7 +304,7 @@ class TapeResponder:
         return why
 
     def _translated(self, request: Request) -> Request:
-        """Return a request with the recording's placeholders for the secrets that it is known to have had."""
+        """Return a request with the recorded placeholders of all known secrets."""
         if not self.secrets.known:
             return request
         of = self.secrets.translated
@@ -311,55 +312,55 @@ class TapeResponder:
             request.kind, request.name, of(request.body), url=of(request.url), sent=of(request.sent)
         )
 
-    def _learned(self, asked: HttpCall | ToolCall, request: Request, found: Served | Miss) -> Served | Miss:
+    def _learned(self, source: HttpCall | ToolCall, request: Request, found: Served | Miss) -> Served | Miss:
         if isinstance(found, Served):
-            mark(asked, found.call.id)
-        redactor = asked.recorder.texts.redactor
+            mark(source, found.call.id)
+        redactor = source.recorder.texts.redactor
         met = len(redactor.placeholders) if redactor is not None else 0
         if isinstance(found, Served) and met > self.secrets.known:
             self.secrets.learn(request, found.call)
         return found
 
-    def _not_given(self, found: Served | Miss) -> str:
-        """Tell why a call gets no answer, and return it if the run is to go on."""
+    def _unanswered(self, found: Served | Miss) -> str:
+        """Report why a call gets no answer; return the reason if the run continues."""
         if isinstance(found, Miss):
             return self._missed(found)
-        why = f"the answer to {found.call.label()} is not known: {', '.join(found.call.answer.lossy)}"
+        why = f"the answer to {found.call.label()} is unknown: {', '.join(found.call.answer.lossy)}"
         self._note(Unknown(why))
         if self._mode == STRICT:
             raise Diverged(why)
         return why
 
     def _served(self, found: Served) -> None:
-        self.given += 1
-        if REORDERED in found.notes and self._mode == KEEP_GOING and self._tell is not None:
-            self._tell(out_of_order(found.call))
-        elif found.notes:  # an answer, but not without a doubt
+        self.answered += 1
+        if REORDERED in found.notes and self._mode == KEEP_GOING and self._on_divergence is not None:
+            self._on_divergence(out_of_order(found.call))
+        elif found.notes:  # answered, but not with certainty
             self._note(Doubt(found.call.label(), ", ".join(found.notes)))
 
     def _explained(self, found: Miss) -> Divergence:
         return self.player.explain(found)
 
     def _missed(self, found: Miss) -> str:
-        """Tell of a miss, and return its report if the run is to go on."""
+        """Report a miss; return its text if the run continues."""
         divergence = self._explained(found)
-        if self._tell is not None:
-            self._tell(divergence)
+        if self._on_divergence is not None:
+            self._on_divergence(divergence)
         text = divergence.text()
         if self._mode == STRICT:
             raise Diverged(text.partition("\n")[0])  # the report has the rest
         return text
 
 
-def mark(asked: HttpCall | ToolCall, call: str) -> None:
-    """Have it recorded whose answer this is."""
-    told: Any = asked.opened if isinstance(asked, ToolCall) else asked
-    if told is not None:
-        told.replayed = call
+def mark(source: HttpCall | ToolCall, call: str) -> None:
+    """Note the recorded call that answers this one, so that the trace names it."""
+    opened: Any = source.opened if isinstance(source, ToolCall) else source
+    if opened is not None:
+        opened.replayed = call
 
 
 def http_request(exchange: HttpCall) -> Request:
-    """Return what a call asks, redacted as it is recorded."""
+    """Return the request of a call, redacted like the recording."""
     clean = exchange.recorder.texts.clean
     kind = MODEL if exchange.sort == MODEL else HTTP
     body: Any = exchange.request
@@ -380,18 +381,18 @@ def http_request(exchange: HttpCall) -> Request:
 
 
 def reply_of(answer: Answer) -> Reply:
-    """Return a recorded answer as a seam gives it."""
+    """Return a recorded answer as a reply for a seam."""
     then = _THEN.get(answer.outcome, COMPLETE)
     if answer.outcome == EXCEPTION:
         then = BREAKS if answer.status is not None else RAISES
     pieces = [data for data, _ in answer.pieces or ()]
     headers = {name.lower(): value for name, value in answer.headers.items()}
     encoding = answer.encoding
-    as_they_came = packed(pieces, encoding, is_whole=then == COMPLETE) if encoding is not None else None
-    if encoding is not None and as_they_came is not None:
-        headers["content-encoding"], pieces = encoding, as_they_came
-    if (answer.status or 0) in _TRIED_AGAIN:
+    compressed = packed(pieces, encoding, is_whole=then == COMPLETE) if encoding is not None else None
+    if encoding is not None and compressed is not None:
+        headers["content-encoding"], pieces = encoding, compressed
+    if (answer.status or 0) in _RETRIED:
         headers |= {"retry-after-ms": "1"} | ({"retry-after": "0"} if "retry-after" in headers else {})
-    unfit = _UNFIT if pieces else _UNFIT[1:]  # how long it is may be all that HEAD asks
-    told = [(name, value) for name, value in headers.items() if name not in unfit]
-    return Reply(answer.status or 200, told, [(data, 0.0) for data in pieces], then, answer.error)
+    unfit = _UNFIT if pieces else _UNFIT[1:]  # a response to HEAD may be all about its length
+    kept = [(name, value) for name, value in headers.items() if name not in unfit]
+    return Reply(answer.status or 200, kept, [(data, 0.0) for data in pieces], then, answer.error)

@@ -1,7 +1,7 @@
-"""In the agent's processes: their calls are answered by a recording, and what became of it is told.
+"""Starts a replay inside the agent's processes: installs the responder and the guard.
 
-``reenact replay`` starts the agent with a plan; the first process of the run takes the calls of the first
-process that was recorded, all others share the rest.
+``reenact replay`` starts the agent with a plan; the first process of the run uses the calls of the first
+recorded process, all others share the rest.
 """
 
 from __future__ import annotations
@@ -17,33 +17,32 @@ from ...capture.calls.failure import is_agents
 from ...capture.runs.location import how_started
 from ...errors import Diverged, Halted
 from ..matching.rules import KEEP_GOING, RECORD_MISSING
-from .deferred import Later, claims_of
+from .deferred import LazyResponder, claims_of
 from .guard import Guard
 from .plan import Plan
 from .report import Began, Report
 
-# The traceback of a run that ends because its recording does not answer: the agent's frames, no others.
+# The traceback of a run that diverges shows only the agent's frames.
 #
-# Where the agent asked is what matters; how the question went on through its SDK and through us says
-# nothing,
-# and hides the report that follows.
+# The place in the agent's code matters; the frames of its SDK and of reenact would hide the report that
+# follows.
 
 
 def shorten() -> None:
-    """From now on print such an exception with the agent's part of its traceback."""
+    """Print Diverged and Halted with only the agent's part of the traceback from now on."""
     previous = sys.excepthook
 
     def hook(kind: type[BaseException], exc: BaseException, tb: TracebackType | None) -> None:
         if isinstance(exc, Diverged | Halted):
-            tb = agents_part(tb)
+            tb = agent_traceback(tb)
             exc = exc.with_traceback(tb)
         previous(kind, exc, tb)
 
     sys.excepthook = hook
 
 
-def agents_part(tb: TracebackType | None) -> TracebackType | None:
-    """Return a traceback from the agent's outermost frame to its innermost; all of it if it has none."""
+def agent_traceback(tb: TracebackType | None) -> TracebackType | None:
+    """Return a traceback from the agent's outermost frame to its innermost; all of it if there is none."""
     first = last = None
     each = tb
     while each is not None:
@@ -57,7 +56,7 @@ def agents_part(tb: TracebackType | None) -> TracebackType | None:
 
 
 def begin_here() -> None:
-    """Answer every call of this process from the recording that its plan names, and let none go elsewhere."""
+    """Answer every call of this process from the recording of its plan, and block all others."""
     from ...capture.runs import location
     from ...capture.runs.location import is_begun_for_us, parent_run
 
@@ -69,7 +68,7 @@ def begin_here() -> None:
     guard = Guard(
         [plan.scratch, *plan.open, *([os.path.dirname(stem)] if stem else [])],
         is_relaxed=plan.relaxed,
-        tell=report.note,
+        report=report.note,
         models=() if plan.fork else plan.models,
         servers=os.path.join(plan.scratch, "servers") if plan.fork else None,
         is_free=_may_serve(plan) if plan.fork else None,
@@ -77,15 +76,15 @@ def begin_here() -> None:
     if is_begun_for_us(f"{stem}.jsonl"):
         _answer(plan, guard, is_first=True)
     else:
-        answer_later(plan, guard, is_forked=False)
-    os.register_at_fork(after_in_child=lambda: answer_later(plan, guard, is_forked=True))
+        prepare_later_answers(plan, guard, is_forked=False)
+    os.register_at_fork(after_in_child=lambda: prepare_later_answers(plan, guard, is_forked=True))
     report.note(Began(os.getpid()))
     if plan.guarded:
         guard.begin()
 
 
 def _may_serve(plan: Plan) -> Callable[[], bool] | None:
-    """Return what tells that this process, a server of tools, may do what it is asked: the run is live."""
+    """Return a check whether this process, if it is an MCP server, may act: the run is live."""
     from . import live_servers
 
     return (
@@ -106,8 +105,8 @@ def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
     alone = Recording.load(plan.path, plan.run, blobs=plan.blobs)
     tape = Tape(with_inside(alone, [Inner(*each) for each in plan.inside]))
     calls = calls_of(tape, is_first=is_first, live=plan.live)
-    report = Report(plan.report, process=None if is_first else _called())
-    told: dict[str, Any] = {"tell": report.diverged, "note": report.note}
+    report = Report(plan.report, process=None if is_first else _process_name())
+    listeners: dict[str, Any] = {"on_divergence": report.diverged, "note": report.note}
     cut = None
     if plan.fork:
         from ..fork.live import cut_of, fork_responder
@@ -117,25 +116,25 @@ def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
         calls = [call for call in calls if call.number in kept]
     shared = shared_by(tape, calls, claims_of(plan.scratch), is_first=is_first)
     if cut is not None:
-        replay_hook.responder = fork_responder(plan, cut, tape, calls, guard, shared, **told)
+        replay_hook.responder = fork_responder(plan, cut, tape, calls, guard, shared, **listeners)
         return
     if plan.mode == RECORD_MISSING:
-        from .modes import AsFarAsItGoes
+        from .modes import RecordMissing
 
         player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
-        replay_hook.responder = AsFarAsItGoes(player, mode=KEEP_GOING, live=plan.live, **told)
+        replay_hook.responder = RecordMissing(player, mode=KEEP_GOING, live=plan.live, **listeners)
         return
     player = Player(tape, calls=calls, mode=plan.mode, shared=shared)
-    replay_hook.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **told)
+    replay_hook.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **listeners)
 
 
-def answer_later(plan: Plan, guard: Guard, *, is_forked: bool) -> None:
-    """Answer a further process, if it should ask; nothing that a forked one has of its parent is used."""
+def prepare_later_answers(plan: Plan, guard: Guard, *, is_forked: bool) -> None:
+    """Answer a further process from its first call on; a forked one uses nothing of its parent."""
     claims_of(plan.scratch).here(is_forked=is_forked)
-    replay_hook.responder = Later(lambda: _answer(plan, guard, is_first=False))
+    replay_hook.responder = LazyResponder(lambda: _answer(plan, guard, is_first=False))
 
 
-def _called() -> str:
-    """Return what this process is called: its name among its siblings, or its command."""
+def _process_name() -> str:
+    """Return the name of this process among its siblings, or its command."""
     started = how_started()
     return str(started.get("process") or " ".join(started["command"][1:]))

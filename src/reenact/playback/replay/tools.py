@@ -1,7 +1,7 @@
-"""Recorded results of tools as values and exceptions that can be given to an agent again.
+"""Recorded tool results as values and exceptions for the agent.
 
-Nothing is imported or evaluated because a recording names it: an exception's class is looked for among those
-the agent has loaded. What the recording holds only in part is given as a ``StandIn``.
+Nothing is imported or evaluated because a recording names it: an exception's class is looked up among the
+loaded ones. A value recorded only in part becomes a ``StandIn``.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from ...tracefile.stored_values import restore
 from ..matching.recorded_answers import CANCELLED, EXCEPTION, Answer
 from ..matching.request import Request
 from ..serve.replies import ToolReply
-from .typed_values import as_annotated, hints_of, stood_in, yielded
+from .typed_values import as_annotated, hints_of, with_stand_ins, yielded
 
 _LONGEST = 80
 
 
-def tool_request(asked: ToolCall) -> Request:
-    """Return what a tool is asked for, redacted as it is recorded."""
-    args = asked.recorder.texts.clean("args", asked.args, "full")
-    return Request.tool(asked.name, restore(args, lambda reference: None))
+def tool_request(tool_call: ToolCall) -> Request:
+    """Return the request of a tool call, redacted like the recording."""
+    args = tool_call.recorder.texts.clean("args", tool_call.args, "full")
+    return Request.tool(tool_call.name, restore(args, lambda reference: None))
 
 
 def reply_of_tool(answer: Answer, function: Callable[..., Any] | None) -> tuple[ToolReply, tuple[str, ...]]:
-    """Return a recorded result as it is given, and why that is not the very thing that it was."""
+    """Return a recorded result as a reply, and the reasons why it is not exact."""
     why = _reasons(answer)
     if answer.outcome == CANCELLED:
-        return ToolReply(is_given_up=True, error=exception_of(answer.error, function)), why
+        return ToolReply(is_cancelled=True, error=exception_of(answer.error, function)), why
     is_raised = answer.outcome == EXCEPTION or (answer.error is not None and _is_of_generator(answer.body))
     error = exception_of(answer.error, function) if is_raised else None
-    value = stood_in(answer.body) if answer.lossy else answer.body
+    value = with_stand_ins(answer.body) if answer.lossy else answer.body
     if function is not None:
         value, unfit = _as_returned(value, function)
         if unfit is not None and not is_raised:
-            why = (*why, f"as recorded it is no {_shown(unfit)}, which the function returns now")
+            why = (*why, f"the recorded value does not fit {_shown(unfit)}, the function's return annotation")
     return ToolReply(value, error), why
 
 
 def _as_returned(value: Any, function: Callable[..., Any]) -> tuple[Any, Any]:
-    """Return a result as the tool's own annotation has it, and that annotation if it does not fit.
+    """Return a result converted to the tool's return annotation, and the annotation if it does not fit.
 
-    Without one, or one that does not fit, it is what JSON made of it.
+    Without an annotation that fits, the result stays plain JSON.
     """
     hint = hints_of(function).get("return", Any)
     is_generator = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if not is_generator or not _is_of_generator(value) or type(value["yielded"]) is not list:
-        made, fits = as_annotated(value, hint)
-        return made, None if fits else hint
+        converted, fits = as_annotated(value, hint)
+        return converted, None if fits else hint
     item, returned = yielded(hint)
-    given = [as_annotated(each, item) for each in value["yielded"]]
-    over, is_fit = as_annotated(value.get("returned"), returned)
-    unfit = item if not all(fits for _, fits in given) else None if is_fit else returned
-    return {**value, "yielded": [each for each, _ in given], "returned": over}, unfit
+    items = [as_annotated(each, item) for each in value["yielded"]]
+    result, is_fit = as_annotated(value.get("returned"), returned)
+    unfit = item if not all(fits for _, fits in items) else None if is_fit else returned
+    return {**value, "yielded": [each for each, _ in items], "returned": result}, unfit
 
 
 def _shown(hint: Any) -> str:
@@ -72,7 +72,7 @@ def _is_of_generator(body: Any) -> bool:
 
 
 def _reasons(answer: Answer) -> tuple[str, ...]:
-    """Return what of a result is not recorded; of a generator only so many items are kept."""
+    """Return the reasons why a result is incomplete; of a generator only some items are recorded."""
     body = answer.body
     if _is_of_generator(body) and type(body["count"]) is int and body["count"] > len(body["yielded"]):
         return (*answer.lossy, "cut")
@@ -87,17 +87,17 @@ def exception_of(error: ErrorText | None, function: Callable[..., Any] | None) -
     if kind is None:
         return _unknown(name, message)
     for text in _spellings(message):
-        made = _made(kind, text)
-        if made is not None and _text_of(made) == message:
-            return made
+        exc = _built(kind, text)
+        if exc is not None and _text_of(exc) == message:
+            return exc
     alike = type(kind.__name__, (kind,), {"__str__": lambda self: message, "__module__": kind.__module__})
     return _bare(alike, message) or _unknown(name, message)
 
 
 def _unknown(name: str, message: str) -> Exception:
-    """Return a stand-in for an exception whose class is not loaded, or cannot be made."""
-    made: Exception = type(name, (Exception,), {})(message)
-    return made
+    """Return a stand-in for an exception with a class that is not loaded or cannot be created."""
+    exc: Exception = type(name, (Exception,), {})(message)
+    return exc
 
 
 def _spellings(message: str) -> Iterator[Any]:
@@ -108,18 +108,18 @@ def _spellings(message: str) -> Iterator[Any]:
         return
 
 
-def _made(kind: type[BaseException], text: Any) -> BaseException | None:
+def _built(kind: type[BaseException], text: Any) -> BaseException | None:
     try:
         return kind(text)
-    except Exception:  # it wants other arguments
+    except Exception:  # it needs other arguments
         return _bare(kind, text)
 
 
 def _bare(kind: type[BaseException], text: Any) -> BaseException | None:
     try:
-        made = kind.__new__(kind, text)
-        made.args = (text,)
-        return made
+        exc = kind.__new__(kind, text)
+        exc.args = (text,)
+        return exc
     except Exception:
         return None
 
@@ -132,7 +132,7 @@ def _text_of(exc: BaseException) -> str | None:
 
 
 def _class_named(name: str, function: Callable[..., Any] | None) -> type[BaseException] | None:
-    """Return the class of a name: as the tool's own module knows it, Python's, or the only one loaded."""
+    """Return the class of a name: from the tool's module, from Python, or the only loaded one."""
     known: dict[str, Any] = getattr(function, "__globals__", {})
     modules = [value for value in known.values() if isinstance(value, ModuleType)]
     near = [known.get(name), *[vars(module).get(name) for module in modules], getattr(builtins, name, None)]

@@ -1,8 +1,8 @@
-"""Values of a recording made again what the agent's own code says they are.
+"""Convert recorded JSON values to the types that the agent's code declares.
 
-A recording holds JSON: a tuple stands there as a list, a dataclass as an object, a date as text. What it was
-is told by the annotation of the parameter that takes it, or of the function that returned it. The annotations
-are those of code that is loaded; nothing is imported or made because a recording names it.
+A recording holds JSON: a tuple is a list there, a dataclass an object, a date a text. The annotation of the
+parameter or of the function that returned it gives the type. Only annotations of loaded code are used;
+nothing is imported or created because a recording names it.
 """
 
 from __future__ import annotations
@@ -26,33 +26,35 @@ from typing import Any
 
 from ...lines import is_mark
 
-# In the place of what a recording holds only in part.
+# Stand-ins for values that a recording holds only in part.
 
 _MAX_DEPTH = 200
 
 
 class StandIn:
-    """In the place of a value that is not recorded whole; its text is what is known of it."""
+    """Stands for a value that is not recorded completely; its ``repr`` shows what is known."""
 
     def __init__(self, mark: dict[str, Any]) -> None:
         self.mark = mark
-        """As it stands in the recording (docs/format.md)."""
+        """The mark in the recording (docs/format.md)."""
 
     def __repr__(self) -> str:
-        told = self.mark.get("$repr")
-        return told if type(told) is str else f"<not recorded: {self.mark}>"
+        text = self.mark.get("$repr")
+        return text if type(text) is str else f"<not recorded: {self.mark}>"
 
 
-def stood_in(value: Any, depth: int = 0) -> Any:
+def with_stand_ins(value: Any, depth: int = 0) -> Any:
     """Return a value with a StandIn for every part that is not recorded."""
     if type(value) is dict:
         if any(is_mark(str(key)) for key in value):
             return StandIn(value)
         return (
-            {key: stood_in(item, depth + 1) for key, item in value.items()} if depth < _MAX_DEPTH else value
+            {key: with_stand_ins(item, depth + 1) for key, item in value.items()}
+            if depth < _MAX_DEPTH
+            else value
         )
     if type(value) is list and depth < _MAX_DEPTH:
-        return [stood_in(item, depth + 1) for item in value]
+        return [with_stand_ins(item, depth + 1) for item in value]
     return value
 
 
@@ -81,15 +83,15 @@ class _Unfit(Exception):
 
 
 def as_annotated(value: Any, hint: Any) -> tuple[Any, bool]:
-    """Return the value as the annotation has it, and whether it is that; else the value as it was."""
+    """Return the value converted to an annotation and True, or the value as it was and False."""
     try:
-        return _made(value, hint), True
-    except Exception:  # a constructor of the agent's own may refuse with anything
+        return _converted(value, hint), True
+    except Exception:  # a constructor of the agent may raise anything
         return value, False
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function; one that names what only a type checker imports is left out."""
+    """Return the annotations of a function, without those that only a type checker can resolve."""
     try:
         return typing.get_type_hints(function, include_extras=True)
     except Exception:
@@ -99,11 +101,11 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def yielded(hint: Any) -> tuple[Any, Any]:
-    """Return the annotations of what a generator yields and of what it returns."""
-    given = typing.get_args(hint)
-    if typing.get_origin(hint) not in _YIELDING or not given:
+    """Return the annotations of the items and of the return value of a generator."""
+    parameters = typing.get_args(hint)
+    if typing.get_origin(hint) not in _YIELDING or not parameters:
         return Any, Any
-    return given[0], given[2] if len(given) == 3 else Any
+    return parameters[0], parameters[2] if len(parameters) == 3 else Any
 
 
 def _hints_one_by_one(annotations: Any, known: dict[str, Any]) -> dict[str, Any]:
@@ -117,8 +119,8 @@ def _hints_one_by_one(annotations: Any, known: dict[str, Any]) -> dict[str, Any]
     return found
 
 
-def _made(value: Any, hint: Any) -> Any:
-    """Return the value as the annotation has it; raises if it cannot be."""
+def _converted(value: Any, hint: Any) -> Any:
+    """Return the value converted to an annotation; raise if it does not fit."""
     hint = _plain(hint)
     if isinstance(value, StandIn):
         return value
@@ -126,23 +128,23 @@ def _made(value: Any, hint: Any) -> Any:
         return _if(value is None, value)
     if hint in _ANYTHING or isinstance(hint, typing.TypeVar | str | typing.ForwardRef):
         return value
-    origin, given = typing.get_origin(hint) or hint, typing.get_args(hint)
+    origin, parameters = typing.get_origin(hint) or hint, typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return _one_of(value, given)
+        return _one_of(value, parameters)
     if origin is typing.Literal:
-        return _literal(value, given)
+        return _literal(value, parameters)
     if not isinstance(origin, type):
         raise _Unfit(hint)
     if origin is bytes or origin is bytearray:
         return origin(_bytes(value))
-    container = _container(value, origin, given)
+    container = _container(value, origin, parameters)
     if container is not None:
         return container[0]
     return _object(value, origin)
 
 
 def _plain(hint: Any) -> Any:
-    """Return an annotation without what only decorates it."""
+    """Return an annotation without wrappers such as Annotated or NewType."""
     while True:
         if typing.get_origin(hint) in (typing.Annotated, typing.Required, typing.NotRequired, typing.Final):
             hint = typing.get_args(hint)[0]
@@ -161,28 +163,28 @@ def _if(fits: bool, value: Any) -> Any:
 
 
 def _one_of(value: Any, hints: tuple[Any, ...]) -> Any:
-    """Return the value as the member of a union that has its very form, else as the first that it fits."""
+    """Return the value as the union member of its exact type, else as the first that fits."""
     hints = tuple(_plain(hint) for hint in hints)
     exact = [hint for hint in hints if type(value) is (types.NoneType if hint is None else hint)]
     named = sorted((hint for hint in hints if hint not in exact), key=lambda hint: not _has_keys(hint, value))
     for hint in [*exact, *named]:
         try:
-            return _made(value, hint)
+            return _converted(value, hint)
         except Exception:
             continue
     raise _Unfit
 
 
 def _has_keys(hint: Any, value: Any) -> bool:
-    """True if the fields of a class are just the keys of the value."""
+    """True if the fields of a class are exactly the keys of the value."""
     fields = getattr(hint, "__dataclass_fields__", None) or getattr(hint, "model_fields", None)
     return type(value) is dict and isinstance(fields, dict) and fields.keys() == value.keys()
 
 
 def _literal(value: Any, choices: tuple[Any, ...]) -> Any:
     for choice in choices:
-        told = choice.value if isinstance(choice, enum.Enum) else choice
-        if type(told) is type(value) and told == value:
+        plain = choice.value if isinstance(choice, enum.Enum) else choice
+        if type(plain) is type(value) and plain == value:
             return choice
     raise _Unfit
 
@@ -193,21 +195,23 @@ def _bytes(value: Any) -> bytes:
     return bytes(_if(type(value) is bytes, value))
 
 
-def _container(value: Any, origin: type, given: tuple[Any, ...]) -> tuple[Any] | None:
-    """Return a list, tuple, set or mapping in a tuple of one; None if the annotation is none of these."""
+def _container(value: Any, origin: type, parameters: tuple[Any, ...]) -> tuple[Any] | None:
+    """Return a list, tuple, set or mapping in a tuple of one; None for any other annotation."""
     if origin is tuple:
-        return (_tuple(_list(value), given),)
+        return (_tuple(_list(value), parameters),)
     if origin in _LISTS:
-        return ([_made(item, given[0] if given else Any) for item in _list(value)],)
+        return ([_converted(item, parameters[0] if parameters else Any) for item in _list(value)],)
     if origin in _SETS:
-        return (_SETS[origin](_made(item, given[0] if given else Any) for item in _list(value)),)
+        return (
+            _SETS[origin](_converted(item, parameters[0] if parameters else Any) for item in _list(value)),
+        )
     if origin in _MAPPINGS:
-        key, item = given if len(given) == 2 else (Any, Any)
-        made = {_key(name, key): _made(each, item) for name, each in _dict(value).items()}
-        return (collections.OrderedDict(made) if origin is collections.OrderedDict else made,)
+        key, item = parameters if len(parameters) == 2 else (Any, Any)
+        items = {_key(name, key): _converted(each, item) for name, each in _dict(value).items()}
+        return (collections.OrderedDict(items) if origin is collections.OrderedDict else items,)
     if typing.is_typeddict(origin):
         hints = typing.get_type_hints(origin, include_extras=True)
-        return ({name: _made(each, hints.get(name, Any)) for name, each in _dict(value).items()},)
+        return ({name: _converted(each, hints.get(name, Any)) for name, each in _dict(value).items()},)
     return None
 
 
@@ -221,12 +225,12 @@ def _dict(value: Any) -> dict[str, Any]:
     return items
 
 
-def _tuple(items: Iterable[Any], given: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not given:
+def _tuple(items: Iterable[Any], parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not parameters:
         return tuple(items)
-    if len(given) == 2 and given[1] is Ellipsis:
-        return tuple(_made(item, given[0]) for item in items)
-    return tuple(_made(item, hint) for item, hint in zip(items, given, strict=True))
+    if len(parameters) == 2 and parameters[1] is Ellipsis:
+        return tuple(_converted(item, parameters[0]) for item in items)
+    return tuple(_converted(item, hint) for item, hint in zip(items, parameters, strict=True))
 
 
 def _key(name: str, hint: Any) -> Any:
@@ -236,11 +240,11 @@ def _key(name: str, hint: Any) -> Any:
         return hint(name)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return next(member for member in hint if name in (str(member.value), repr(member)))
-    return _made(name, hint)
+    return _converted(name, hint)
 
 
 def _object(value: Any, kind: Any) -> Any:
-    """Return a value of a class that is no container."""
+    """Return an instance of a class that is not a container."""
     if issubclass(kind, enum.Enum):
         return next(member for member in kind if _same(member.value, value))
     if kind in (str, int, bool):
@@ -254,7 +258,7 @@ def _object(value: Any, kind: Any) -> Any:
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         hints = typing.get_type_hints(kind, include_extras=True)
         items = zip(kind._fields, _list(value), strict=True)
-        return kind(*[_made(item, hints.get(name, Any)) for name, item in items])
+        return kind(*[_converted(item, hints.get(name, Any)) for name, item in items])
     if dataclasses.is_dataclass(kind):
         return _dataclass(_dict(value), kind)
     if "pydantic" in sys.modules and hasattr(kind, "__pydantic_validator__"):
@@ -276,16 +280,16 @@ def _dataclass(value: dict[str, Any], kind: Any) -> Any:
     hints = typing.get_type_hints(kind, include_extras=True)
     fields = {each.name: each for each in dataclasses.fields(kind)}
     _if(value.keys() <= fields.keys(), value)
-    made = {name: _made(item, hints.get(name, Any)) for name, item in value.items()}
-    instance = kind(**{name: item for name, item in made.items() if fields[name].init})
-    for name, item in made.items():
+    values = {name: _converted(item, hints.get(name, Any)) for name, item in value.items()}
+    instance = kind(**{name: item for name, item in values.items() if fields[name].init})
+    for name, item in values.items():
         if not fields[name].init:
             object.__setattr__(instance, name, item)
     return instance
 
 
 def _model(value: Any, kind: Any) -> Any:
-    """Return a pydantic model; recorded are the names of its fields, which it may know by an alias only."""
+    """Return a pydantic model; the recording has field names, which the model may accept only as aliases."""
     try:
         return kind.model_validate(value)
     except Exception:

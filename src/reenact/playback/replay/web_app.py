@@ -1,4 +1,4 @@
-"""A recorded request given to a web application, in this process and without a socket."""
+"""Send a recorded request to a web application, in this process and without a socket."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from ...messages.whole_values import placeholders
 from ...wire.multipart import boundary_of
 
 LEFT_S = 5.0
-"""How long tasks that a handler has left behind may take after its answer."""
+"""Seconds that tasks of a handler may run on after its response."""
 
 
 class NotStarted(UsageError):
-    """An application refused to start."""
+    """An application failed to start."""
 
 
 @dataclass(slots=True)
 class Response:
-    """What an application answered."""
+    """The response of an application."""
 
     status: int | None = None
     """None if it sent nothing."""
     headers: list[tuple[str, str]] = field(default_factory=list)
     body: bytes = b""
     exception: Exception | None = None
-    """What left the application, whatever it had answered by then."""
+    """The exception that the application raised, even after a response."""
 
     @property
     def text(self) -> str:
@@ -45,13 +45,13 @@ class Response:
 
 
 def call_asgi(app: Any, request: dict[str, Any]) -> Response:
-    """Start an application, give it a recorded request, and return what it answers."""
+    """Start an application, send it a recorded request, and return the response."""
     return asyncio.run(call_asgi_async(app, request))
 
 
 async def call_asgi_async(app: Any, request: dict[str, Any]) -> Response:
-    """Return the same, where a loop is running."""
-    token = current_run.set(current_run.get() or _RunAtHand())
+    """Return the same, inside a running event loop."""
+    token = current_run.set(current_run.get() or _ProcessRun())
     try:
         async with _started(app) as state:
             return await _answered(app, scope_of(request, state), body_of(request))
@@ -59,8 +59,8 @@ async def call_asgi_async(app: Any, request: dict[str, Any]) -> Response:
         current_run.reset(token)
 
 
-class _RunAtHand(RunContext):
-    """The process's own run under another name: a request inside of a run begins none of its own."""
+class _ProcessRun(RunContext):
+    """The process's own run as the current one: a request inside it starts no run of its own."""
 
     def recorder(self) -> Any:
         from ...capture.runs.current import process_recorder
@@ -100,7 +100,7 @@ def scope_of(request: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
 
 
 def body_of(request: dict[str, Any]) -> bytes:
-    """Return the bytes of a recorded request's body, as far as they are known."""
+    """Return the bytes of a recorded request's body, as far as recorded."""
     if "body" in request:
         return _bytes(request["body"])
     sent = request.get("sent") or {}
@@ -109,17 +109,17 @@ def body_of(request: dict[str, Any]) -> bytes:
     return _bytes(sent["body"]) if "body" in sent else b""
 
 
-def not_as_it_was(request: dict[str, Any]) -> list[str]:
-    """Return what of a recorded request cannot be given as it came."""
+def inexact_parts(request: dict[str, Any]) -> list[str]:
+    """Return the parts of a recorded request that are not exactly as they were."""
     headers = request.get("headers") or {}
-    told = [f"header {name}" for name, value in headers.items() if value == REDACTED]
+    parts = [f"header {name}" for name, value in headers.items() if value == REDACTED]
     sent = request.get("sent") or {}
     gone = [part for part in sent.get("parts") or () if "value" not in part]
-    told += [f"file {part.get('filename') or part.get('name')}" for part in gone]
+    parts += [f"file {part.get('filename') or part.get('name')}" for part in gone]
     if sent.get("cut") or "sha256" in sent:
-        told.append("body")
+        parts.append("body")
     rest = {name: value for name, value in request.items() if name != "headers"}
-    return told + (["secrets in it"] if placeholders(rest) else [])
+    return parts + (["secrets in it"] if placeholders(rest) else [])
 
 
 def _bytes(body: Any) -> bytes:
@@ -130,22 +130,22 @@ def _bytes(body: Any) -> bytes:
 
 
 def _form(parts: list[dict[str, Any]], boundary: str) -> bytes:
-    made = b""
+    body = b""
     for part in parts:
         named = f'; filename="{part["filename"]}"' if "filename" in part else ""
         kind = f"Content-Type: {part['type']}\r\n" if "type" in part else ""
         name = f'name="{part.get("name", "")}"{named}'
         head = f"--{boundary}\r\nContent-Disposition: form-data; {name}\r\n{kind}\r\n"
-        made += head.encode() + _bytes(part.get("value", "")) + b"\r\n"
-    return made + f"--{boundary}--\r\n".encode()
+        body += head.encode() + _bytes(part.get("value", "")) + b"\r\n"
+    return body + f"--{boundary}--\r\n".encode()
 
 
 async def _answered(app: Any, scope: dict[str, Any], body: bytes) -> Response:
     response, over = Response(), asyncio.Event()
-    asked = iter([{"type": "http.request", "body": body, "more_body": False}])
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> dict[str, Any]:
-        message = next(asked, None)
+        message = next(messages, None)
         if message is None:
             await over.wait()
         return message or {"type": "http.disconnect"}
@@ -173,7 +173,7 @@ async def _answered(app: Any, scope: dict[str, Any], body: bytes) -> Response:
 
 @asynccontextmanager
 async def _started(app: Any) -> AsyncIterator[dict[str, Any]]:
-    """Begin an application as a server does, and end it."""
+    """Start an application as a server does, and shut it down."""
     state: dict[str, Any] = {}
     life = _Lifespan(app, state)
     task = asyncio.create_task(life.run())
@@ -183,7 +183,7 @@ async def _started(app: Any) -> AsyncIterator[dict[str, Any]]:
         task.cancel()
         raise NotStarted(
             f"the application does not start: {life.failed}",
-            hint="what it does at its start is not recorded: it must work here, or be left out",
+            hint="its startup is not recorded: it must work here, or be skipped",
         )
     if task.done() and not task.cancelled() and not isinstance(task.exception(), Exception | None):
         task.result()  # a divergence
@@ -198,22 +198,22 @@ class _Lifespan:
     def __init__(self, app: Any, state: dict[str, Any]) -> None:
         self._app = app
         self._state = state
-        self._is_asked = False
+        self._is_started = False
         self.began, self.ending = asyncio.Event(), asyncio.Event()
         self.failed: str | None = None
 
     async def run(self) -> None:
-        """Run until it ends; an application that has no lifespan raises, or returns at once."""
+        """Run until it ends; an application without a lifespan raises or returns at once."""
         scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self._state}
         try:
             await self._app(scope, self._receive, self._send)
         except Exception as exc:
-            if self._is_asked and not self.began.is_set() and self.failed is None:
+            if self._is_started and not self.began.is_set() and self.failed is None:
                 self.failed = f"{type(exc).__name__}: {exc}"
 
     async def _receive(self) -> dict[str, Any]:
-        if not self._is_asked:
-            self._is_asked = True
+        if not self._is_started:
+            self._is_started = True
             return {"type": "lifespan.startup"}
         await self.ending.wait()
         return {"type": "lifespan.shutdown"}
@@ -221,6 +221,6 @@ class _Lifespan:
     async def _send(self, message: dict[str, Any]) -> None:
         if message["type"] == "lifespan.startup.failed":
             lines = str(message.get("message") or "").strip().splitlines()
-            self.failed = lines[-1] if lines else "it says nothing more"
+            self.failed = lines[-1] if lines else "no reason reported"
         if message["type"].startswith("lifespan.startup."):
             self.began.set()

@@ -87,15 +87,15 @@ class ToolReply:
     In place of a ``ToolReply`` None stands for a tool that is to run.
     """
 
-    __slots__ = ("error", "is_given_up", "value")
+    __slots__ = ("error", "is_cancelled", "value")
 
     def __init__(
-        self, value: Any = None, error: BaseException | None = None, is_given_up: bool = False
+        self, value: Any = None, error: BaseException | None = None, is_cancelled: bool = False
     ) -> None:
         self.value = value
         """Of a generator ``{"yielded", "count", "returned"}``, as it is recorded."""
         self.error = error
-        self.is_given_up = is_given_up
+        self.is_cancelled = is_cancelled
 
 
 class Unprompted:

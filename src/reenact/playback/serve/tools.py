@@ -69,7 +69,7 @@ def result(reply: ToolReply) -> Any:
 
 async def result_async(reply: ToolReply) -> Any:
     """Return the recorded result; wait for ever where the agent gave up, as it will again."""
-    if reply.is_given_up:
+    if reply.is_cancelled:
         await asyncio.Event().wait()
     return result(reply)
 
