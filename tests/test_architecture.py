@@ -198,6 +198,16 @@ def test_no_third_party_import_at_the_top_of_a_file() -> None:
     assert {name: found for name in tree().files if (found := third_party(name))} == {}
 
 
+def test_nothing_below_the_commands_starts_a_command_to_read_its_output() -> None:
+    def starts_us(path: Path) -> bool:
+        lists = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.List))
+        words = ([item.value for item in each.elts if isinstance(item, ast.Constant)] for each in lists)
+        return any("-m" in each and "reenact" in each for each in words)
+
+    files = (path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "cli")
+    assert [path for path in files if starts_us(path)] == []
+
+
 def test_no_module_bears_the_name_of_an_exported_function() -> None:
     modules = {path.stem for path in ROOT.glob("*.py")} | {
         path.name for path in ROOT.iterdir() if path.is_dir()

@@ -16,14 +16,12 @@ from ..capture.seams.install import Seams, swap
 from ..errors import UsageError
 from ..money.ledger import Ledger
 from ..money.prices import Bill
-from ..recording.calls import MODEL, Call
+from ..recording.calls import MODEL, Call, tokens_of
 from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
 from ..schema import ERROR
 from ..settings import tool_effects
 from ..supervise.workspace.snapshots import named_folder
-from ..totals import Totals
-from ..tracefile import dialects
 from ..tracefile.event import Event
 from ..tracefile.text import compact, count
 from ..wire.routes import host_of
@@ -66,7 +64,7 @@ class Spent:
             and (call.end is None or call.end.replayed is None)
         ]
         self.calls = len(live)
-        totals = _tokens(live)
+        totals = tokens_of(live)
         self.tokens_in, self.tokens_out = totals.tokens_in, totals.tokens_out
         self.bill: Bill = Ledger().bill(live)
 
@@ -84,14 +82,6 @@ class Spent:
         """Return it in a few words."""
         tokens = f"{compact(self.tokens_in + self.tokens_out)} tokens"
         return f"{count(self.calls, 'live call')}, {tokens}, cost {self.bill.text()}"
-
-
-def _tokens(calls: list[Call]) -> Totals:
-    totals = Totals()
-    for call in calls:
-        if call.end is not None:
-            totals.add(dialects.event_type(call.end.kind), call.end.stored_fields)
-    return totals
 
 
 # Reports.

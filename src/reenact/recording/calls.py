@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import schema
+from ..totals import Totals
 from ..tracefile import dialects
 from ..tracefile.event import ErrorText, Event, error_of, tool_of
 
@@ -284,3 +285,12 @@ def group_turns(calls: Iterable[Call]) -> list[Turn]:
 
 def _text(value: object) -> str | None:
     return value if type(value) is str else None
+
+
+def tokens_of(calls: Iterable[Call]) -> Totals:
+    """Return the tokens of the model calls that ended."""
+    totals = Totals()
+    for call in calls:
+        if call.end is not None:
+            totals.add(dialects.event_type(call.end.kind), call.end.stored_fields)
+    return totals

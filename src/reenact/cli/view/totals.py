@@ -9,20 +9,9 @@ from ...money.ledger import Ledger
 from ...money.prices import Bill, money
 from ...recording.calls import MODEL, Call, Turn
 from ...recording.recording import Recording
-from ...totals import Totals
-from ...tracefile import dialects
 from ...tracefile.text import count, cut, milliseconds, plain
 from ..output import Output
 from .selection import Story
-
-
-def tokens(calls: Iterable[Call]) -> Totals:
-    """Return the tokens of the model calls that ended."""
-    totals = Totals()
-    for call in calls:
-        if call.end is not None:
-            totals.add(dialects.event_type(call.end.kind), call.end.stored_fields)
-    return totals
 
 
 def spent_ms(turn: Turn) -> float | None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ...money.ledger import Ledger
-from ...recording.calls import Call, Turn
+from ...recording.calls import Call, Turn, tokens_of
 from ...recording.prompt import Delta, Piece, answer_pieces, opened, prompt_of
 from ...recording.recording import Recording
 from ...tracefile import status as states
@@ -21,7 +21,7 @@ from ..output import Output
 from .event_line import address, offset_text
 from .page import Entry, Page
 from .selection import Block
-from .totals import interval, spent_ms, tokens
+from .totals import interval, spent_ms
 
 # The line a turn begins with: number, lane, when, model; tokens, money and time at the right edge.
 
@@ -52,7 +52,7 @@ def _fitting(cells: list[str], room: int) -> str:
 
 def _numbers(turn: Turn, ledger: Ledger) -> list[str]:
     """Return cached tokens, tokens in and out, money and time, each as wide as its column."""
-    totals, bill = tokens(turn.attempts), ledger.bill(turn.attempts)
+    totals, bill = tokens_of(turn.attempts), ledger.bill(turn.attempts)
     cached = f"{compact(totals.cache_read)} cached" if totals.cache_read else ""
     spent = totals.tokens_in or totals.tokens_out
     used = f"{compact(totals.tokens_in)}+{compact(totals.tokens_out)}" if spent else ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...money.ledger import Ledger
-from ...recording.calls import Call
+from ...recording.calls import Call, tokens_of
 from ...recording.prompt import Piece, answer_pieces, prompt_of
 from .event_line import address, error_dict
 from .selection import Block
-from .totals import spent_ms, tokens
+from .totals import spent_ms
 
 
 def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
     found, end, totals = (
         prompt_of(turn, block.before, is_far=block.is_far),
         turn.response,
-        tokens(turn.attempts),
+        tokens_of(turn.attempts),
     )
     said = answer_pieces(end) if end is not None and not end.is_partial else []
     fields = {} if end is None else end.stored_fields
