@@ -124,11 +124,36 @@ def modules_in_cycles(tree: Tree) -> dict[str, set[str]]:
     return {group[0]: set(group) for group in tree.cycles()}
 
 
+OWNERS = {
+    '"ts": ': {"lines"},
+    ', "kind": ': {"lines"},
+    '"kind": "': {"lines"},
+    '"tot": ': {"lines"},
+    "$same": {"capture.recorder.deltas", "tracefile.requests"},
+    "$answer": {"capture.recorder.deltas", "tracefile.requests"},
+}
+"""Spellings of the trace format, and the modules that may know them."""
+
+
+def strangers_who_spell_the_format(tree: Tree) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, syntax in tree.trees.items():
+        documented = {id(node.value) for node in ast.walk(syntax) if isinstance(node, ast.Expr)}
+        for node in ast.walk(syntax):
+            value = node.value if isinstance(node, ast.Constant) and id(node) not in documented else ""
+            text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+            for spelling, owners in OWNERS.items():
+                if spelling in text and name not in owners:
+                    found.setdefault(name, set()).add(spelling)
+    return found
+
+
 RULES = [
     wrong_layers,
     root_modules_beyond_their_order,
     prints,
     modules_in_cycles,
+    strangers_who_spell_the_format,
 ]
 
 
@@ -162,6 +187,12 @@ MUTATIONS = {
     ),
     "a cycle inside a room": ("wire.sse", "def f():\n    from .streams import assemble", modules_in_cycles),
     "lines that count totals": ("lines", "from .totals import Totals", root_modules_beyond_their_order),
+    "a reader that spells a line": (
+        "recording.index",
+        """HEAD = b'{"ts": '""",
+        strangers_who_spell_the_format,
+    ),
+    "a view that knows deltas": ("cli.view.prompt", "SAME = '$same'", strangers_who_spell_the_format),
     "a library that prints": ("playback.fork.cut", "print('hello')", prints),
     "a private attribute of another module": (
         "debugger.session",

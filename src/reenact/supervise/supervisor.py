@@ -212,7 +212,7 @@ class Supervised:
         )
         # Kept: a recorder that is dropped ends its run.
         recorder = self._recorder = Recorder(self.path, Options(), run_id=self.run_id, head=head)
-        recorder._begin_writer(self.w)
+        recorder.begin_writer(self.w)
         recorder.start()
         if recorder.lost:  # reported already: the agent runs as if we were not there
             return {OFF_VARIABLE: "1"}

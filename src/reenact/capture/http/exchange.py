@@ -116,14 +116,8 @@ class Exchange:
         parent, tree = self._calls.open_tool(), tree_now(self.recorder)
         self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
         self.provider = self._opened.provider = self.provider or provider_of_request(body, self.url)
-        lanes, call, tried = self._calls.lanes, self._call, attempt_of(by_name)
-
-        def choose(goes_on: str | None) -> dict[str, Any]:
-            kept, results = kept_conversation(body), brought_results(body)
-            lane, attempt = lanes.begin(call, goes_on, fingerprint, tried, kept, results)
-            self._opened.lane = lane
-            return {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
-
+        call, tried = self._call, attempt_of(by_name)
+        kept, results = kept_conversation(body), brought_results(body)
         fields: dict[str, Any] = {
             "provider": self.provider,
             "url": self.url,
@@ -132,7 +126,16 @@ class Exchange:
         }
         fields["headers"] = recorded_headers(headers, request=True) or None
         fields = {name: value for name, value in fields.items() if value is not None}
-        self.recorder.emit_request(fields, text_if_utf8(body) if isinstance(body, bytes) else body, choose)
+        body = text_if_utf8(body) if isinstance(body, bytes) else body
+        with self.recorder.requesting():
+            draft = self.recorder.draft(body)
+            continues = draft.continues if draft is not None else None
+            lane, attempt = self._calls.lanes.begin(call, continues, fingerprint, tried, kept, results)
+            self._opened.lane = lane
+            first = {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
+            named = {name: value for name, value in first.items() if value}
+            self.recorder.emit_request({**named, **fields}, body, lane, draft, is_held=True)
+        self.recorder.tell_listeners()
 
     def forget(self) -> None:
         """Record nothing further: the call keeps no lane busy."""

@@ -1,7 +1,7 @@
 """History once: of a request's body, write only what the run's trace does not hold yet.
 
 A request repeats the whole conversation, so a naive recorder's file grows with the square of the turns.
-The recorder hands every request to ``History``, which names a base, what is kept of it, and writes the rest.
+``History`` names a base, what is kept of it, and encodes the rest; the recorder writes it.
 A list is compared with our own copies, never with the caller's objects: an edit in place is seen.
 """
 
@@ -12,7 +12,7 @@ from _operator import ne
 from itertools import compress, count
 
 from ... import schema
-from ...lines import dumps, is_plain, quote
+from ...lines import dumps, field, is_plain, quote
 from .. import guard
 from ..import_lock import import_lock
 from .blobs import INLINE_MAX
@@ -21,11 +21,9 @@ from .jsonable import frozen, jsonable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from .encode import Texts
-    from .recorder import Recorder
 
 
 # Our own copies of JSON values: cheap to compare with the caller's, and exact.
@@ -291,62 +289,42 @@ class History:
         self.answers = Answers()
         self.resets = 0
         """Tells what was written before everything had to be forgotten from what was written after it."""
+        self.changes = object()
+        """Another one after every change; one made by a signal handler outdates what a draft has found."""
 
     def reset(self) -> None:
         """Forget everything: the next request is written in full."""
         self.resets += 1
+        self.changes = object()
         self.bases.clear()
         self.answers.clear()
 
-    def write_request(
-        self,
-        recorder: Recorder,
-        fields: dict[str, Any],
-        body: Any,
-        lane: str | Callable[[str | None], dict[str, Any]],
-    ) -> bool:
-        """Write the event; ``fields`` are all but the body's. Under the lock."""
-        texts, given = recorder.texts, body
-        content = texts.content()
-        fresh = callable(lane)  # a seam has parsed the body itself
-        ours = content != "full" or type(body) is not dict or not _has_plain_keys(body)
-        if ours:
-            body = texts.withhold("body", jsonable(body), content)
-        key = conversation_key(body)
-        found: tuple[Base | None, int] = (None, 0)
-        if callable(lane):
-            if key is not None:
-                found = self.nearest(key, body[key])
-            told = {
-                name: value
-                for name, value in lane(goes_on(*found, body[key] if key else [])).items()
-                if value
-            }
-            fields, lane = {**told, **fields}, str(told["lane"])
-        text, full, _ = texts.of(fields, CAP, bool(recorder.listeners))
-        if recorder.listeners:
-            plain = {"body": texts.clean("body", given, content)}
-            full += texts.join(texts.shorten(plain, INLINE_MAX, inline=True))
-        if key is None:
-            text += texts.join(texts.shorten({"body": texts.clean("body", body, "full", ours=ours)}, CAP))
-            return recorder.write(schema.MODEL_REQUEST, fields, text, full, held=True)
-        if not ours:  # our own list: another thread may add a message while we look at them
-            body = {**body, key: list(body[key])}
-        base, kept = found
-        if base is None or base.lane != lane:
-            base, kept = self.best_base(key, lane, body[key])
-        if not ours and kept < len(body[key]) and not is_plain(body[key][kept]):
-            # SDK objects among the messages never equal our copies; made plain, they do.
-            body, ours = jsonable(body), True
-            base, kept = self.best_base(key, lane, body[key])
-        request = _Request(self, recorder.texts, fields["call"], key, body, lane, base, kept, ours, fresh)
-        resets = self.resets
-        written = recorder.write(schema.MODEL_REQUEST, fields, text + request.text(), full, held=True)
-        if not written:
-            self.reset()
-        elif resets == self.resets:  # else the line was the last of its segment, and nothing may refer to it
-            request.commit()
-        return written
+    def draft(self, texts: Texts, body: Any, *, is_fresh: bool) -> RequestDraft:
+        """Make a body ready; of one that is ``is_fresh``, the caller's alone, find what it continues."""
+        draft = RequestDraft(texts, body, is_fresh)
+        if is_fresh and draft.key is not None:
+            draft.base, draft.kept = self.nearest(draft.key, draft.messages)
+            draft.continues = goes_on(draft.base, draft.kept, draft.messages)
+            draft.seen = self.changes
+        return draft
+
+    def encode(self, draft: RequestDraft, call: str, lane: str) -> EncodedRequest:
+        """Return a request as text, and what to remember once its line is in the file."""
+        if draft.key is None:
+            return EncodedRequest(draft.whole_text(), None)
+        draft.own_messages()
+        if draft.base is None or draft.base.lane != lane or draft.seen is not self.changes:
+            draft.base, draft.kept = self.best_base(draft.key, lane, draft.messages)
+        if draft.make_plain():
+            draft.base, draft.kept = self.best_base(draft.key, lane, draft.messages)
+        request = _Request(self, draft, call, lane)
+        return EncodedRequest(request.text(), request)
+
+    def remember(self, encoded: EncodedRequest) -> None:
+        """Take a request whose line is in the file as one that later requests can build on."""
+        if encoded.request is not None:
+            self.changes = object()
+            encoded.request.commit()
 
     def nearest(self, key: str, raw: list[Any]) -> tuple[Base | None, int]:
         """Return the base that shares the longest prefix, whatever its lane; of several the newest."""
@@ -371,35 +349,96 @@ class History:
         return best, kept
 
 
-class _Request:
-    """One request on its way into the file."""
+class RequestDraft:
+    """The body of a request, made ready to be compared with what the file holds."""
 
-    def __init__(
-        self,
-        history: History,
-        texts: Texts,
-        call: str,
-        key: str,
-        body: dict[str, Any],
-        lane: str,
-        base: Base | None,
-        kept: int,
-        ours: bool,
-        fresh: bool,
-    ) -> None:
-        self.history = history
+    __slots__ = (
+        "_content",
+        "_given",
+        "base",
+        "body",
+        "continues",
+        "is_fresh",
+        "is_ours",
+        "kept",
+        "key",
+        "seen",
+        "texts",
+    )
+
+    def __init__(self, texts: Texts, body: Any, is_fresh: bool) -> None:
         self.texts = texts
-        self.call = call
-        self.key = key
-        self.lane = lane
-        self.body = body
-        self.ours = ours
-        """True if the body is our own plain copy already, with ``$`` keys doubled."""
-        self.fresh = fresh
+        self._given = body
+        self._content = content = texts.content()
+        self.is_fresh = is_fresh
         """True if nobody else has it, so that it will not change."""
-        self.raw: list[Any] = body[key]
-        self.base = base
-        self.kept = kept
+        self.is_ours = content != "full" or type(body) is not dict or not _has_plain_keys(body)
+        """True if the body is our own plain copy already, with ``$`` keys doubled."""
+        self.body = texts.withhold("body", jsonable(body), content) if self.is_ours else body
+        self.key = conversation_key(self.body)
+        self.base: Base | None = None
+        self.kept = 0
+        """How many messages of the base it begins with."""
+        self.continues: str | None = None
+        """The lane of the conversation that the request continues, None for a new one."""
+        self.seen: object = None
+        """The state of the history in which the base was found."""
+
+    @property
+    def messages(self) -> list[Any]:
+        found: list[Any] = self.body[self.key]
+        return found
+
+    def own_messages(self) -> None:
+        """Take the list as our own: another thread may add a message while we look at them."""
+        if not self.is_ours:
+            self.body = {**self.body, self.key: list(self.messages)}
+
+    def make_plain(self) -> bool:
+        """Make SDK objects among the messages plain, which never equal our copies; True if there were any."""
+        if self.is_ours or self.kept >= len(self.messages) or is_plain(self.messages[self.kept]):
+            return False
+        self.body, self.is_ours = jsonable(self.body), True
+        return True
+
+    def whole_text(self) -> str:
+        """Return the field ``body`` of a request without a conversation."""
+        texts = self.texts
+        clean = texts.clean("body", self.body, "full", ours=self.is_ours)
+        return texts.join(texts.shorten({"body": clean}, CAP))
+
+    def for_listeners(self) -> str:
+        """Return the field ``body`` in full."""
+        plain = {"body": self.texts.clean("body", self._given, self._content)}
+        return self.texts.join(self.texts.shorten(plain, INLINE_MAX, inline=True))
+
+
+class EncodedRequest:
+    """A request as text, and what to remember of it."""
+
+    __slots__ = ("request", "text")
+
+    def __init__(self, text: str, request: _Request | None) -> None:
+        self.text = text
+        self.request = request
+
+
+class _Request:
+    """One request with a conversation on its way into the file."""
+
+    def __init__(self, history: History, draft: RequestDraft, call: str, lane: str) -> None:
+        assert draft.key is not None
+        self.history = history
+        self.texts = draft.texts
+        self.call = call
+        self.key = draft.key
+        self.lane = lane
+        self.body: dict[str, Any] = draft.body
+        self.ours = draft.is_ours
+        self.fresh = draft.is_fresh
+        self.raw = draft.messages
+        self.base = draft.base
+        self.kept = draft.kept
         self.new: list[Element] = []
         self.chains = bytearray()
         self.rest: dict[str, Copy] = {}
@@ -424,12 +463,13 @@ class _Request:
                 self.rest[name] = copy_of(plain)
                 parts.append(f"{quoted}:{text}")
         chain = self.chains[-8:] or (self.base.chain(self.kept) if self.base is not None else bytes(8))
-        based = (
-            f', "base": {quote(self.base.call)}, "keep": {{{",".join(keep)}}}' if self.base and keep else ""
-        )
-        lossy = ', "lossy": true' if self.lossy else ""
-        n_chain = f', "n": {len(self.raw)}, "chain": "{bytes(chain).hex()}"'
-        return f'{based}{n_chain}{lossy}, "body": {{{",".join(parts)}}}'
+        text = ""
+        if self.base and keep:
+            text = field("base", quote(self.base.call)) + field("keep", f"{{{','.join(keep)}}}")
+        text += field("n", str(len(self.raw))) + field("chain", quote(bytes(chain).hex()))
+        if self.lossy:
+            text += field("lossy", "true")
+        return text + field("body", f"{{{','.join(parts)}}}")
 
     def _is_kept(self, name: str, value: Any) -> bool:
         """True if the base has the same value under this name; it is then ours to carry on."""

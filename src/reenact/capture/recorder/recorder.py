@@ -1,7 +1,8 @@
 """The one way to record: every front end, hook and note comes through here.
 
 Guarantees: an event is in the kernel's hands when emit() returns; nothing raised in here reaches the
-agent; a run is ended once, by the writer that began it.
+agent; a run is ended once, by the writer that began it. Everything that is written goes through ``_write``
+or ``_line``, under one lock, with one write call; what is lost is counted and shows as a gap in ``step``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from time import perf_counter
 from time import time as now
 
 from ... import schema
-from ...lines import envelope, new_id, quote
+from ...lines import closed, kind_part, new_id, opening, totals_field, writer_part
 from ...totals import Totals
 from .. import guard
 from ..import_lock import import_lock
@@ -29,13 +30,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..front.options import Options
-    from .deltas import History
+    from .deltas import History, RequestDraft
 
-
-# One writer of a run: numbers, stamps and writes lines, begins files and segments, minds the quota.
-#
-# The lower half of the recorder. Everything that is written goes through ``write`` or ``_line``, under one
-# lock, with one write call; what is lost is counted and shows as a gap in ``step``.
 
 CHECK_EVERY_BYTES = 4 << 20
 """Between two looks at the quota and the segment's size."""
@@ -46,8 +42,11 @@ ENDS = frozenset(
 """Kinds that carry the running totals."""
 
 
-class Writer:
-    """One writer of one run: a file, or listeners, or both."""
+class Recorder:
+    """One writer of one run, to a file, or listeners, or both.
+
+    Front ends share it, forks renew it, garbage collection ends it. Its public methods never raise.
+    """
 
     def __init__(
         self,
@@ -73,13 +72,20 @@ class Writer:
         self.history: History | None = None
         self.lost = 0
         self.overhead = 0.0
-        self._begin_writer()
+        self.exited = False
+        self.begin_writer()
         self.closed = False
+        try:
+            open_recorders.add(self)
+            crashes.install()
+        except BaseException:
+            self.closed = True  # never begun, so there is nothing to end
+            raise
 
     dropped = False
     """True in the finaliser of a writer that nobody closed."""
 
-    def _begin_writer(self, w: str | None = None, step: int = 0) -> None:
+    def begin_writer(self, w: str | None = None, step: int = 0) -> None:
         """Start numbering: at construction, again in a forked child, and after a head written for us."""
         self.w = w or new_id(4)
         self.pid = os.getpid()
@@ -96,7 +102,7 @@ class Writer:
         self.said_queue = self.over_quota = False
         self.calls: Any = None
         """Open calls and what answers asked for; made by the Tap that needs it."""
-        self._middle = f', "run": {quote(self.run_id)}, "w": "{self.w}", "step": '
+        self._writer_part = writer_part(self.run_id, self.w)
         redactor = None
         if self.options.redact:
             with import_lock:
@@ -111,13 +117,273 @@ class Writer:
         """The file written to right now."""
         return self.sink.path if self.sink is not None else None
 
-    def write(self, kind: str, fields: dict[str, Any], text: str, full: str, *, held: bool = False) -> bool:
+    def emit(self, kind: str, fields: dict[str, Any], cap: int = CAP) -> bool:
+        """Record one event; True if it is on its way to disk."""
+        return self._guarded(kind, self._emit, kind, fields, cap)
+
+    def emit_request(
+        self,
+        fields: dict[str, Any],
+        body: Any,
+        lane: str,
+        draft: RequestDraft | None = None,
+        *,
+        is_held: bool = False,
+    ) -> bool:
+        """Record a model.request, writing of the body only what is new.
+
+        ``is_held``: the caller holds ``requesting()`` and tells the listeners once it has let go.
+        """
+        return self._guarded(schema.MODEL_REQUEST, self._emit_request, fields, body, lane, draft, is_held)
+
+    def emit_answer(
+        self,
+        fields: dict[str, Any],
+        parts: list[tuple[str, dict[str, Any]]],
+        raw: Callable[[bool], dict[str, Any] | None] | None = None,
+    ) -> bool:
+        """Record a model.response; ``parts`` of its body may come back in a later request.
+
+        ``raw`` keeps its stream and returns the reference to it; it is told whether something in the answer
+        had to be changed, a secret for instance.
+        """
+        return self._guarded(schema.MODEL_RESPONSE, self._emit_answer, fields, parts, raw)
+
+    def requesting(self) -> Any:
+        """Return what to hold from ``draft`` to ``emit_request``, so that no other request comes between."""
+        return _NO_LOCK if open_recorders.exiting and self._is_stuck() else self.lock
+
+    def tell_listeners(self) -> None:
+        """Tell of what was written while the caller held ``requesting()``."""
+        try:
+            if self.listeners and not (open_recorders.exiting and self._is_stuck()):
+                with self.lock:
+                    told = self._take_untold()
+                self._tell_listeners(told)
+        except Exception as exc:
+            guard.swallow("tell listeners of a request", exc)
+
+    def draft(self, body: Any) -> RequestDraft | None:
+        """Find the conversation that a request continues; its ``body`` is the caller's alone."""
+        try:
+            return self._bodies().draft(self.texts, body, is_fresh=True)
+        except Exception as exc:
+            guard.swallow("look at a model.request", exc)
+            return None
+
+    def _guarded(self, kind: str, record: Callable[..., bool], *given: Any) -> bool:
+        """The one way in for events: nothing raised here reaches the agent; losses and time are counted."""
+        begun = perf_counter()
+        try:
+            if self.closed:
+                return self._too_late(kind)
+            if open_recorders.exiting and self._is_stuck():
+                return False
+            return record(*given)
+        except Exception as exc:
+            self.lost += 1
+            guard.swallow(f"record a {kind}", exc)
+            return False
+        finally:
+            self.overhead += perf_counter() - begun
+
+    def _emit(self, kind: str, fields: dict[str, Any], cap: int) -> bool:
+        text, full, _ = self.texts.of(fields, cap, bool(self.listeners))
+        return self._write(kind, fields, text, full)
+
+    def _emit_request(
+        self, fields: dict[str, Any], body: Any, lane: str, draft: RequestDraft | None, is_held: bool
+    ) -> bool:
+        try:
+            with self.lock:
+                if self.step == 0:
+                    self._write_head()
+                self._check_place()
+                history = self._bodies()
+                draft = draft or history.draft(self.texts, body, is_fresh=False)
+                text, full, _ = self.texts.of(fields, CAP, bool(self.listeners))
+                if self.listeners:
+                    full += draft.for_listeners()
+                encoded = history.encode(draft, fields["call"], lane)
+                resets = history.resets
+                written = self._write(schema.MODEL_REQUEST, fields, text + encoded.text, full, held=True)
+                if not written:
+                    history.reset()
+                elif resets == history.resets:  # else its segment is over, and nothing may refer to it
+                    history.remember(encoded)
+                told = None if is_held else self._take_untold()
+        except BaseException:
+            self.history = None  # the next request is written in full
+            raise
+        if told:
+            self._tell_listeners(told)
+        return written
+
+    def _emit_answer(
+        self,
+        fields: dict[str, Any],
+        parts: list[tuple[str, dict[str, Any]]],
+        raw: Callable[[bool], dict[str, Any] | None] | None,
+    ) -> bool:
+        text, full, touched = self.texts.of(fields, CAP, bool(self.listeners))
+        kept = raw(touched) if raw is not None else None
+        if kept is not None:  # not one of the agent's values: its ``$`` is ours
+            stream = self.texts.join({"raw": kept})
+            text, full = text + stream, full + stream
+        history = self._bodies()
+        resets = history.resets
+        written = self._write(schema.MODEL_RESPONSE, fields, text, full)
+        if written and not touched:
+            with self.lock:
+                if resets == history.resets:  # else it stands in a segment that is over
+                    history.answers.add(fields["call"], parts)
+        return written
+
+    def start(self) -> None:
+        """Write the head now, so that a run killed before its first event is known too."""
+        try:
+            with self.lock:
+                if self.step == 0 and not self.closed:
+                    self._write_head()
+                told = self._take_untold()
+            if told:
+                self._tell_listeners(told)
+        except Exception as exc:
+            guard.swallow("begin a trace", exc)
+
+    def note(self, what: str, **detail: Any) -> None:
+        """Write down something about the recording itself."""
+        try:
+            with self.lock:
+                if self.closed:
+                    return
+                if self.step == 0:
+                    self._write_head()
+                self._note(what, **detail)
+                told = self._take_untold()
+            if told:
+                self._tell_listeners(told)
+        except Exception as exc:
+            guard.swallow("write a note", exc)
+
+    def close(self, status: str = "ok", **end: Any) -> None:
+        """End the run (or this process' part of it) and give everything back. Twice is fine."""
+        try:
+            if open_recorders.exiting and self._is_stuck():
+                return
+            with self.lock:
+                self._close(status, end)
+                told = self._take_untold()
+            if told:
+                self._tell_listeners(told)
+        except Exception as exc:
+            guard.swallow("end a trace", exc)
+
+    def _close(self, status: str, end: dict[str, Any]) -> None:
+        if self.closed:
+            return
+        if (self.step or self.parent_w is None) and not self.exited:
+            self._write_end(status, end)
+        self._end_again()
+        self.closed = True
+        self.history = None
+        open_recorders.remove(self)
+        if self.sink is not None:
+            self.sink.close()
+            if self.parent_w is None and self.options.retain != "all":
+                with import_lock:
+                    from .retain import drop_unwanted
+
+                drop_unwanted(self, status)
+
+    def _write_end(self, status: str, end: dict[str, Any]) -> None:
+        if self.step == 0:
+            self._write_head()
+        if self.sink is not None and self.sink.queue is not None:
+            self.lost += self.sink.queue.take_lost()
+        redactor = self.texts.redactor
+        counters: dict[str, Any] = {
+            "events": self.step + 1,
+            "dropped": self.lost,
+            "redacted": redactor.total if redactor is not None else 0,
+            "unredacted_signed": redactor.unredacted_signed if redactor is not None else 0,
+            "overhead_us": int(self.overhead * 1e6),
+        }
+        if open_recorders.unseen is not None:
+            counters["unseen"] = open_recorders.unseen()
+        kind = schema.RUN_END if self.parent_w is None else schema.PROC_END
+        self._line(kind, {"status": status, **end, **counters})
+
+    def conclude(self, status: str, end: dict[str, Any]) -> None:
+        """Say how it ended, but stay usable for the tasks it has left behind; it closes with the last one."""
+        self.exit(status, end, flush=0.0)
+        self.concluded = (status, end, self.step)
+
+    concluded: tuple[str, dict[str, Any], int] | None = None
+    """How it ended by its own word, and the step at which it said so."""
+
+    def _end_again(self) -> None:
+        """Repeat how it ended below what came after that: the last word counts."""
+        if self.concluded is not None and self.step > self.concluded[2]:
+            self._write_end(*self.concluded[:2])
+        self.concluded = None
+
+    def exit(self, status: str, end: dict[str, Any], flush: float = 5.0) -> None:
+        """At interpreter exit: say how it ended, but stay usable for exit handlers that run after ours."""
+        try:
+            with self.lock:
+                self._end_again()
+                if not self.closed and not self.exited and (self.step or self.parent_w is None):
+                    self._write_end(status, end)
+                    self.exited = True
+                told = self._take_untold()
+                if self.sink is not None and flush:
+                    self.sink.flush(flush)
+            if told:
+                self._tell_listeners(told)
+        except Exception as exc:
+            guard.swallow("end a trace at exit", exc)
+
+    def after_fork(self) -> None:
+        """In a forked child: own writer, own file, the parent's run."""
+        parent_w = self.w
+        stem = self.run_stem
+        if self.sink is not None:
+            self.sink.after_fork()
+            self.lock = self.sink.lock
+        else:
+            self.lock = RLock()
+        self.lost, self.overhead = 0, 0.0  # the parent's are in the parent's file
+        self.begin_writer()
+        self.join(stem, parent_w)
+
+    def join(self, stem: str, parent_w: str) -> None:
+        """Write as a further process of the run whose files begin with ``stem``."""
+        self.parent_w = parent_w
+        self.run_stem = stem
+        if self.sink is not None and self.sink.regular:
+            self.stem = f"{stem}.p{self.w}"
+            self.sink.move_to(f"{self.stem}.jsonl")
+
+    def take_over(self, w: str) -> None:
+        """Go on as the writer whose head the supervisor has written for this process."""
+        self.begin_writer(w, step=1)
+        if self.sink is not None:
+            state = os.stat(self.sink.path)
+            self.sink.identity, self.sink.size = (state.st_dev, state.st_ino), state.st_size
+            self.sink.own_from_start = True
+
+    def __del__(self) -> None:
+        # Dropped unclosed, as the articles do it: the run is over, and we cannot know how it went.
+        if not getattr(self, "closed", True) and (not self.exited or self.concluded is not None):
+            self.dropped = True
+            self.close("unclosed")
+
+    def _write(self, kind: str, fields: dict[str, Any], text: str, full: str, *, held: bool = False) -> bool:
         """Number, stamp and write one event under the lock; tell listeners after it.
 
         ``held``: the caller has the lock and tells the listeners once it has given it back.
         """
-        if open_recorders.exiting and self._is_stuck():
-            return False
         told = None
         # "with", not acquire(): an exception from a signal handler must not come between lock and release.
         with self.lock:
@@ -128,10 +394,11 @@ class Writer:
             self.step = step = self.step + 1
             self.totals.add(kind, fields)
             tot = self._tot() if kind in ENDS else ""
-            opening = f'{{"ts": {now():.6f}{self._middle}{step}{_kinds.get(kind) or self._kind_text(kind)}'
-            written = self._put(f"{opening}{text}{tot}}}\n")
+            head = opening(now(), self._writer_part, step, _kinds.get(kind) or self._kind_text(kind))
+            line = closed(head, text + tot)
+            written = self._put(line + "\n")
             if self.listeners:
-                self.untold.append((f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}"))
+                self.untold.append((closed(head, full + tot), line))
                 if not held:
                     told = self._take_untold()
         if told is not None:
@@ -144,9 +411,9 @@ class Writer:
         return False
 
     def _kind_text(self, kind: str) -> str:
-        """Return ``, "kind": "…"``, remembered for the kinds that come up again and again."""
+        """Return the kind's part of the envelope, remembered for the kinds that come up again and again."""
         clean = self.texts.name(kind)
-        text = f', "kind": {quote(clean)}'
+        text = kind_part(clean)
         if clean is kind and len(_kinds) < 1_000:
             _kinds[kind] = text
         return text
@@ -259,16 +526,17 @@ class Writer:
             self.step = step = self.step + 1
         text, full = self.texts.of_ours(fields)
         tot = self._tot() if kind in ENDS else ""
-        opening = envelope(time.time(), self.run_id, self.w, step, kind)
-        self._put(f"{opening}{text}{tot}}}\n")
+        head = opening(now(), self._writer_part, step, kind_part(kind))
+        line = closed(head, text + tot)
+        self._put(line + "\n")
         if self.listeners:
-            self.untold.append((f"{opening}{full}{tot}}}", f"{opening}{text}{tot}}}"))
+            self.untold.append((closed(head, full + tot), line))
 
     def _tot(self) -> str:
         t = self.totals
-        return f', "tot": {{"turns":{t.turns},"in":{t.tokens_in},"out":{t.tokens_out},"err":{t.errors}}}'
+        return totals_field(t.turns, t.tokens_in, t.tokens_out, t.errors)
 
-    def bodies(self) -> History:
+    def _bodies(self) -> History:
         if self.history is None:
             with import_lock:
                 from .deltas import History
@@ -315,236 +583,14 @@ class Writer:
 _kinds: dict[str, str] = {}
 
 
-class Recorder(Writer):
-    """A writer that never raises: front ends share it, forks renew it, garbage collection ends it."""
+class _NoLock:
+    """For a thread that finds the lock held for ever: its request is counted as lost by emit_request."""
 
-    def __init__(self, *args: Any, **given: Any) -> None:
-        self.exited = False
-        super().__init__(*args, **given)
-        try:
-            open_recorders.add(self)
-            crashes.install()
-        except BaseException:
-            self.closed = True  # never begun, so there is nothing to end
-            raise
+    def __enter__(self) -> None:
+        pass
 
-    def emit(self, kind: str, fields: dict[str, Any], cap: int = CAP) -> bool:
-        """Record one event; True if it is on its way to disk. Never raises."""
-        begun = perf_counter()
-        try:
-            if self.closed:
-                return self._too_late(kind)
-            text, full, _ = self.texts.of(fields, cap, bool(self.listeners))
-            return self.write(kind, fields, text, full)
-        except Exception as exc:
-            self.lost += 1
-            guard.swallow(f"record a {kind}", exc)
-            return False
-        finally:
-            self.overhead += perf_counter() - begun
+    def __exit__(self, *_: object) -> None:
+        pass
 
-    def emit_request(
-        self, fields: dict[str, Any], body: Any, lane: str | Callable[[str | None], dict[str, Any]]
-    ) -> bool:
-        """Record a model.request, writing of the body only what is new. Never raises.
 
-        ``lane`` is the lane, or a function that is told the lane of the conversation the request goes
-        on with, if any, and returns the fields that come first: ``call``, ``lane`` and what else it knows.
-        """
-        begun = perf_counter()
-        try:
-            if self.closed:
-                return self._too_late(schema.MODEL_REQUEST)
-            if open_recorders.exiting and self._is_stuck():
-                return False
-            with self.lock:
-                if self.step == 0:
-                    self._write_head()
-                self._check_place()
-                written = self.bodies().write_request(self, fields, body, lane)
-                told = self._take_untold()
-            if told:
-                self._tell_listeners(told)
-            return written
-        except Exception as exc:
-            self.lost += 1
-            self.history = None  # after a failure the next request is written in full
-            guard.swallow("record a model.request", exc)
-            return False
-        finally:
-            self.overhead += perf_counter() - begun
-
-    def emit_answer(
-        self,
-        fields: dict[str, Any],
-        parts: list[tuple[str, dict[str, Any]]],
-        raw: Callable[[bool], dict[str, Any] | None] | None = None,
-    ) -> bool:
-        """Record a model.response; ``parts`` of its body may come back in a later request. Never raises.
-
-        ``raw`` keeps its stream and returns the reference to it; it is told whether something in the answer
-        had to be changed, a secret for instance.
-        """
-        begun = perf_counter()
-        try:
-            if self.closed:
-                return self._too_late(schema.MODEL_RESPONSE)
-            text, full, touched = self.texts.of(fields, CAP, bool(self.listeners))
-            kept = raw(touched) if raw is not None else None
-            if kept is not None:  # not one of the agent's values: its ``$`` is ours
-                told = self.texts.join({"raw": kept})
-                text, full = text + told, full + told
-            history = self.bodies()
-            resets = history.resets
-            written = self.write(schema.MODEL_RESPONSE, fields, text, full)
-            if written and not touched:
-                with self.lock:
-                    if resets == history.resets:  # else it stands in a segment that is over
-                        history.answers.add(fields["call"], parts)
-            return written
-        except Exception as exc:
-            self.lost += 1
-            guard.swallow("record a model.response", exc)
-            return False
-        finally:
-            self.overhead += perf_counter() - begun
-
-    def start(self) -> None:
-        """Write the head now, so that a run killed before its first event is known too. Never raises."""
-        try:
-            with self.lock:
-                if self.step == 0 and not self.closed:
-                    self._write_head()
-                told = self._take_untold()
-            if told:
-                self._tell_listeners(told)
-        except Exception as exc:
-            guard.swallow("begin a trace", exc)
-
-    def note(self, what: str, **detail: Any) -> None:
-        """Write down something about the recording itself. Never raises."""
-        try:
-            with self.lock:
-                if self.closed:
-                    return
-                if self.step == 0:
-                    self._write_head()
-                self._note(what, **detail)
-                told = self._take_untold()
-            if told:
-                self._tell_listeners(told)
-        except Exception as exc:
-            guard.swallow("write a note", exc)
-
-    def close(self, status: str = "ok", **end: Any) -> None:
-        """End the run (or this process' part of it) and give everything back. Never raises; twice is fine."""
-        try:
-            if open_recorders.exiting and self._is_stuck():
-                return
-            with self.lock:
-                self._close(status, end)
-                told = self._take_untold()
-            if told:
-                self._tell_listeners(told)
-        except Exception as exc:
-            guard.swallow("end a trace", exc)
-
-    def _close(self, status: str, end: dict[str, Any]) -> None:
-        if self.closed:
-            return
-        if (self.step or self.parent_w is None) and not self.exited:
-            self._write_end(status, end)
-        self._end_again()
-        self.closed = True
-        self.history = None
-        open_recorders.remove(self)
-        if self.sink is not None:
-            self.sink.close()
-            if self.parent_w is None and self.options.retain != "all":
-                with import_lock:
-                    from .retain import drop_unwanted
-
-                drop_unwanted(self, status)
-
-    def _write_end(self, status: str, end: dict[str, Any]) -> None:
-        if self.step == 0:
-            self._write_head()
-        if self.sink is not None and self.sink.queue is not None:
-            self.lost += self.sink.queue.take_lost()
-        redactor = self.texts.redactor
-        counters: dict[str, Any] = {
-            "events": self.step + 1,
-            "dropped": self.lost,
-            "redacted": redactor.total if redactor is not None else 0,
-            "unredacted_signed": redactor.unredacted_signed if redactor is not None else 0,
-            "overhead_us": int(self.overhead * 1e6),
-        }
-        if open_recorders.unseen is not None:
-            counters["unseen"] = open_recorders.unseen()
-        kind = schema.RUN_END if self.parent_w is None else schema.PROC_END
-        self._line(kind, {"status": status, **end, **counters})
-
-    def conclude(self, status: str, end: dict[str, Any]) -> None:
-        """Say how it ended, but stay usable for the tasks it has left behind; it closes with the last one."""
-        self.exit(status, end, flush=0.0)
-        self.concluded = (status, end, self.step)
-
-    concluded: tuple[str, dict[str, Any], int] | None = None
-    """How it ended by its own word, and the step at which it said so."""
-
-    def _end_again(self) -> None:
-        """Repeat how it ended below what came after that: the last word counts."""
-        if self.concluded is not None and self.step > self.concluded[2]:
-            self._write_end(*self.concluded[:2])
-        self.concluded = None
-
-    def exit(self, status: str, end: dict[str, Any], flush: float = 5.0) -> None:
-        """At interpreter exit: say how it ended, but stay usable for exit handlers that run after ours."""
-        try:
-            with self.lock:
-                self._end_again()
-                if not self.closed and not self.exited and (self.step or self.parent_w is None):
-                    self._write_end(status, end)
-                    self.exited = True
-                told = self._take_untold()
-                if self.sink is not None and flush:
-                    self.sink.flush(flush)
-            if told:
-                self._tell_listeners(told)
-        except Exception as exc:
-            guard.swallow("end a trace at exit", exc)
-
-    def after_fork(self) -> None:
-        """In a forked child: own writer, own file, the parent's run."""
-        parent_w = self.w
-        stem = self.run_stem
-        if self.sink is not None:
-            self.sink.after_fork()
-            self.lock = self.sink.lock
-        else:
-            self.lock = RLock()
-        self.lost, self.overhead = 0, 0.0  # the parent's are in the parent's file
-        self._begin_writer()
-        self.join(stem, parent_w)
-
-    def join(self, stem: str, parent_w: str) -> None:
-        """Write as a further process of the run whose files begin with ``stem``."""
-        self.parent_w = parent_w
-        self.run_stem = stem
-        if self.sink is not None and self.sink.regular:
-            self.stem = f"{stem}.p{self.w}"
-            self.sink.move_to(f"{self.stem}.jsonl")
-
-    def take_over(self, w: str) -> None:
-        """Go on as the writer whose head the supervisor has written for this process."""
-        self._begin_writer(w, step=1)
-        if self.sink is not None:
-            state = os.stat(self.sink.path)
-            self.sink.identity, self.sink.size = (state.st_dev, state.st_ino), state.st_size
-            self.sink.own_from_start = True
-
-    def __del__(self) -> None:
-        # Dropped unclosed, as the articles do it: the run is over, and we cannot know how it went.
-        if not getattr(self, "closed", True) and (not self.exited or self.concluded is not None):
-            self.dropped = True
-            self.close("unclosed")
+_NO_LOCK = _NoLock()

@@ -9,6 +9,7 @@ from typing import Any
 from reenact import Tap, Trace
 from reenact.capture import guard
 from reenact.capture.front.base import CallbackSink, MemorySink, TeeSink
+from reenact.capture.http.watch import Watch
 from support.capture_files import events, one
 
 
@@ -163,3 +164,21 @@ def test_a_tee_feeds_a_file_and_others(tmp_path: Path) -> None:
     assert heard == ["run.start", *["work"] * 5, "run.end"]
     assert [event["kind"] for event in memory.events] == ["work", "work", "run.end"]
     assert len(events(tmp_path / "run.jsonl")) == 7
+
+
+def test_a_listener_hears_of_a_request_while_other_threads_can_record(tmp_path):
+    could_record = []
+
+    def heard(event):
+        if event["kind"] == "model.request":
+            other = threading.Thread(target=tap.record_tool_call, args=("dig", {}), daemon=True)
+            other.start()
+            other.join(10)
+            could_record.append(not other.is_alive())
+
+    with Tap(TeeSink(tmp_path / "run.jsonl", heard)) as tap:
+        body = b'{"model": "m", "messages": [{"role": "user", "content": "hi"}]}'
+        url = "https://api.openai.com/v1/chat/completions"
+        assert Watch(tap._recorder).begin("POST", url, [], body) is not None
+        tap.record_model_request({"model": "m", "messages": []})
+    assert could_record == [True, True]
