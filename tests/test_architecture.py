@@ -192,7 +192,7 @@ MUTATIONS = {
         """HEAD = b'{"ts": '""",
         strangers_who_spell_the_format,
     ),
-    "a view that knows deltas": ("cli.view.prompt", "SAME = '$same'", strangers_who_spell_the_format),
+    "a search that knows deltas": ("debugger.search", "SAME = '$same'", strangers_who_spell_the_format),
     "a library that prints": ("playback.fork.cut", "print('hello')", prints),
     "a private attribute of another module": (
         "debugger.session",

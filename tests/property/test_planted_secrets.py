@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import string
 import urllib.parse
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reenact.capture.redact.prefilter import scan
 from reenact.capture.redact.redactor import Redactor
-from reenact.lines import dumps
+from reenact.capture.redact.rules import clean_text
+from reenact.lines import dumps, quote
 from support.examples import up_to
 
 ALNUM = string.ascii_letters + string.digits
@@ -139,7 +143,7 @@ FRAGMENTS = st.sampled_from(
     ["token", "Token", "key", "KEY", "api", "API", "secret", "password", "passwd", "passphrase", "authorization", "Cookie", "has",
      "private", "=", ":", ": ", " = ", "\"", "'", "\\", "\\\"", "\n", "\t", " ", "_", "-", "--", ".", "/", "//", "://",
      "@", "&", "?", "%3D", "%22", "sig", "<", ">", "</", "{", "}", "[", ",", "é", "\u212a", "-u", " -u ", "curl",
-     "sk-", "gh" + "p_", "eyJ", "AK" + "IA", "SG.", "ya29.", "Bearer ", "basic ", "a1B2c3D4e5F6g7H8i9J0k", "Qx9-27",
+     "sk-", "gh" + "p_", "eyJ", "AK" + "IA", "SG.", "ya29.", "Bearer ", "basic ", "bEaReR ", "Sig=", "BLOCK", "a1B2c3D4e5F6g7H8i9J0k", "Qx9-27",
      "hunter2", "-----", "BEGIN", "END", "PRIVATE KEY", "u0041", "n", "u", "5", "x" * 30, "<redacted:token:1>",
      "value", "name", ENV_VALUE, "ABCDEFGH12345678"]
 )  # fmt: skip
@@ -175,6 +179,62 @@ def test_nothing_is_found_in_text_whose_bytes_were_cleared(text: str) -> None:
     redactor = Redactor(ENVIRON)
     if redactor.text(text) != text:
         assert redactor.may_hold(text.encode("utf-8", "surrogatepass"))
+
+
+WORDS = (
+    "bearer|basic|sk-|sk-ant-|gh"
+    + "p_|AK"
+    + "IA|AI"
+    + "za|eyJ|xoxb-|SG.|ya29.|token|api key|api_key|key|secret|password|passwd|"
+    "passphrase|authorization|cookie|PRIVATE KEY|-----BEGIN RSA PRIVATE KEY-----|-----BEGIN PGP PRIVATE KEY BLOCK-----|"
+    "-----END PGP PRIVATE KEY BLOCK-----|curl|http|https://|user:|@host|sig|signature|X-Amz-Signature|--token|--password|-u"
+).split("|")
+SEPARATORS = [
+    *" :=\"'`\n\t\\-_&?;/>.,é\u2028\r\x0b\xa0",
+    *"\\n|\\u00e9|: | = |://|</|%3D|%3A|:=|=>| -u ".split("|"),
+]
+
+
+def soup_of(chance: random.Random) -> str:
+    """Words that announce secrets in any case, tokens and separators, glued together."""
+    parts = []
+    for _ in range(chance.randint(2, 7)):
+        sort = chance.random()
+        if sort < 0.4:
+            word = chance.choice(WORDS)
+            mixed = "".join(chance.choice((letter.lower(), letter.upper())) for letter in word)
+            parts.append(chance.choice((word, word, word.upper(), word.title(), mixed)))
+        elif sort < 0.75:
+            parts.append(chance.choice(SEPARATORS))
+        else:
+            parts.append(
+                "".join(chance.choices("ABCdef0123456789ghIJKL-_mnop", k=chance.choice((8, 16, 20, 40))))
+            )
+    return "".join(parts)
+
+
+def test_the_prefilter_announces_all_that_the_rules_replace() -> None:
+    chance = random.Random(20)
+    for _ in range(40_000):
+        text = soup_of(chance)
+        if clean_text(text, lambda kind, secret: f"<{kind}>") != text:
+            assert scan(quote(text).encode("ascii"), None), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bEaReR " + "aB3" * 8,
+        "xBearer " + "aB3" * 8,
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQOYBGN" + "aB3" * 8,
+        "a1authorization: " + "aB3" * 8,
+        "?a=1&SIG=" + "aB3" * 8,
+        "\\Tsk-" + "aB3" * 8,
+        "PASSWORD %3D" + "aB3" * 8,
+    ],
+)
+def test_what_only_the_rules_knew_is_replaced(text: str) -> None:
+    assert "aB3aB3aB3" not in Redactor({}).text(text)
 
 
 @up_to(1500)

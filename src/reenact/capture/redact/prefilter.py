@@ -21,9 +21,11 @@ _ONLY_WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte 
 _SHAPE_WORDS = frozenset(
     b"sk rk ghp gho ghs ghu ghr pat glpat gldt glrt glcbt glptt glft glsoat hf npm pypi gsk xai xapp xoxa "
     b"xoxb xoxc xoxd xoxe xoxo xoxp xoxr xoxs whsec pplx r8 dop shpat shpss tvly lsv2 nvapi figd ntn SG ya29 "
-    b"hvs bearer Bearer BEARER basic Basic BASIC".split()
+    b"hvs".split()
 )
-"""Words before the first separator of a token with a known shape, and what announces any token."""
+"""Words before the first separator of a token with a known shape."""
+_SCHEMES = (b"bearer ", b"basic ")
+"""What announces any token, in any case, whatever it is glued to."""
 _SHAPE_HEADS = (b"AKIA", b"ASIA", b"AIza", b"eyJ")
 _BEFORE_RUN = 12  # bytes that may announce it: "Bearer", an escape and then "ya29."
 
@@ -32,11 +34,11 @@ _KEY_WORDS = (
     (b"pass", (b"word", b"wd", b"phrase")), (b"z", (b"ation",)),
 )  # fmt: skip
 """What is looked for in lower-cased text, and how it goes on; "z" is rare, and in authorization."""
+_HEADERS = (b"authorization", b"cookie")
 _MAY_FOLLOW = frozenset(b"\"'`\\=: %>-")
 _CERTAIN = frozenset(b"\"'`=:>")
 _AFTER_BACKSLASH = frozenset(b"\"'\\tu`: =%")
 _PERCENT = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
-_ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\b", b"\\f")
 _BACKSLASH, _SPACE, _SLASH, _COLON = b"\\ /:"
 
 
@@ -57,7 +59,7 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
         return True
     if data.rfind(b" -u ") >= 0:  # curl -u user:password
         return True
-    if b"&" in data and (b"sig=" in data or b"ignature=" in data):
+    if b"&" in data and (b"sig=" in low or b"ignature=" in low):
         return True
     if b"$" in data and b'{"$bytes":' in data:  # not readable in here: the redactor decodes them
         return True
@@ -76,6 +78,9 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
         runs.append(data[at - _BEFORE_RUN if at > _BEFORE_RUN else 0 : mask.find(b" ", at + RUN)])
         at = mask.rfind(_RUN_START, 0, at)
     joined = b" ".join(runs)
+    low = joined.lower()
+    if any(scheme in low for scheme in _SCHEMES):
+        return True
     if not _SHAPE_WORDS.isdisjoint(joined.translate(_ONLY_WORDS).split()):
         return True
     for head in _SHAPE_HEADS:
@@ -83,13 +88,9 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
             return True
     if b"\\" in joined:
         # What follows a backslash is an escape, "\\n" or "\\u00e9", and only then the token.
-        rest = joined
-        for escape in _ESCAPES:
-            rest = rest.replace(escape, b" ")
-        words = rest.translate(_ONLY_WORDS).split()
-        if not _SHAPE_WORDS.isdisjoint(words):
-            return True
-        if b"\\u" in rest and not _SHAPE_WORDS.isdisjoint([word[5:] for word in words]):
+        escaped = joined.split(b"\\")[1:]
+        rest = b" ".join([*(part[1:] for part in escaped), *(part[5:] for part in escaped)])
+        if not _SHAPE_WORDS.isdisjoint(rest.translate(_ONLY_WORDS).split()):
             return True
     return env is not None and env.in_joined(joined)
 
@@ -100,10 +101,19 @@ def _names(data: bytes, low: bytes, mask: bytes, stem: bytes, ends: tuple[bytes,
         for rest in ends:
             end = at + len(stem) + len(rest)
             if low.startswith(rest, at + len(stem)) and end < len(data):
-                if data[end] in _MAY_FOLLOW and _names_secret(data, mask, end):
+                if data[end] in _MAY_FOLLOW and (
+                    _is_header(data, low, end) or _names_secret(data, mask, end)
+                ):
                     return True
         at = low.rfind(stem, 0, at)
     return False
+
+
+def _is_header(data: bytes, low: bytes, end: int) -> bool:
+    """True for ``authorization:`` and ``cookie:``, whatever they are glued to."""
+    if not low.endswith(_HEADERS, 0, end):
+        return False
+    return data[end : end + 9].replace(b"\\t", b" ").lstrip(b" ")[:1] == b":"
 
 
 def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
@@ -121,7 +131,7 @@ def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
         before = data[max(0, start - CONTEXT - 1) : start].decode("ascii")
         if len(name) != 3 or not (spaced_key(before) or before.lower().endswith(SPACED_KEYS)):
             return False
-        if data[end : end + 5] == b"-----":  # PRIVATE KEY-----
+        if data.startswith((b"-----", b" BLOCK-----"), end):  # PRIVATE KEY, as PEM and as PGP have it
             return True
     follows = data[end]
     if follows in _CERTAIN:
@@ -131,7 +141,7 @@ def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
     if follows == _SPACE:
         rest = data[end : end + 6].lstrip(b" ")
         is_flag = name[:1] == "-" or after_escape[:1] == "-"
-        return is_flag or rest[:1] in (b"=", b":", b"") or rest[:2] == b"\\t"
+        return is_flag or rest[:1] in (b"=", b":", b"%", b"") or rest[:2] == b"\\t"
     return data[end + 1 : end + 3] in _PERCENT
 
 
