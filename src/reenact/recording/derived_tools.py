@@ -89,9 +89,10 @@ class Deriver:
             if len(self._waiting) > _MOST_WAITING:
                 self._give_up(next(iter(self._waiting)))
 
-    def called(self, parent: str | None, lane: Lane, fields: dict[str, Any], name: str | None) -> None:
+    def called(self, parent: str | None, writer: str, fields: dict[str, Any], name: str | None) -> None:
         """Take in a tool call that was recorded itself: what asked for it is no derived tool."""
         asker = self._by_call.get(parent or "")
+        lane = self._lane_of_tool(asker, writer, fields)
         near = islice(reversed(self._in_lane.get(lane, {})), _NEAR)
         others = islice(reversed(self._waiting), _NEAR)
         answers = list(dict.fromkeys((*([] if asker is None else [asker]), *near, *others)))
@@ -104,6 +105,18 @@ class Deriver:
                 return
         if tool_id is None and answers and (answers[0] is asker or answers[0].lane == lane):
             self._take(answers[:1], lambda use: use.name == name)
+
+    def _lane_of_tool(self, asker: _Answer | None, writer: str, fields: dict[str, Any]) -> Lane:
+        """Return the lane a tool names, else that of its model call: see ``index`` for the rules."""
+        lane = string(fields.get("lane"))
+        if lane is not None:
+            return writer, lane
+        if asker is not None:
+            return asker.lane
+        main = writer, "main"
+        if main in self._in_lane:
+            return main
+        return next((one.lane for one in reversed(self._waiting) if one.lane[0] == writer), main)
 
     def asked(
         self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any, whole: Callable[[], Any]
@@ -276,7 +289,7 @@ def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
     for event, call in _in_order(calls):
         lane = event.writer, call.lane
         if call.kind == TOOL:
-            deriver.called(call.parent, lane, event.stored_fields, call.tool)
+            deriver.called(call.parent, event.writer, event.stored_fields, call.tool)
         elif event is call.end:
             deriver.answered(call.id, lane, event.stored_fields, call)
         else:

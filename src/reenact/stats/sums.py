@@ -240,7 +240,7 @@ class Gatherer:
     def _uses(self, call: str, writer: str, fields: dict[str, Any]) -> None:
         begun = Begun(TOOL, fields, None)
         self._begins(call, begun)
-        self._deriver.called(parent_of(fields), (writer, begun.lane), fields, begun.tool)
+        self._deriver.called(parent_of(fields), writer, fields, begun.tool)
 
     def _answers(self, call: str, writer: str, fields: dict[str, Any]) -> None:
         begun = self._ends(MODEL, call)
@@ -313,9 +313,7 @@ class _Nameless(Joiner):
         )
         begun.tool = call.tool
         if call.kind == TOOL and call.begin is not None:
-            self._deriver.called(
-                call.parent, (call.event.writer, call.lane), call.event.stored_fields, call.tool
-            )
+            self._deriver.called(call.parent, call.event.writer, call.event.stored_fields, call.tool)
 
     def ended(self, call: Call) -> None:
         begun, end = self._open.pop(call), call.end

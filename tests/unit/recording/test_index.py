@@ -101,6 +101,17 @@ def test_stats_count_one_tool_and_two_turns(no_parent):
     assert '"turns": 2' in told and '"search"' in told
 
 
+def test_a_tool_without_lane_and_parent_answers_the_use_of_the_only_lane(tmp_path):
+    path = tmp_path / "bare.jsonl"
+    use = {"id": "u1", "name": "search", "input": {"q": 2}}
+    write_trace(path, [request("a", "one", "A"), response("a", "A", [use]), *tool("t")])
+    debugger = reenact.Debugger.load(path)
+    assert [call.derived for call in debugger.calls("tool")] == [False]
+    assert debugger.summary().tool_calls == 1
+    assert list(debugger.lanes()) == ["A"] and debugger.recording.index.lane_at(2) == "A"
+    assert "never" not in typed("show", path).out
+
+
 # The same answers from the events near by, which is how a large run is read.
 
 STEPS = st.lists(
