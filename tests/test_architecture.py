@@ -152,6 +152,7 @@ RULES = [
     wrong_layers,
     root_modules_beyond_their_order,
     prints,
+    imports_by_string,
     modules_in_cycles,
     strangers_who_spell_the_format,
 ]

@@ -108,7 +108,7 @@ def group(runs: Runs, by: str) -> list[Group]:
         keys: dict[str, list[RunStats]] = {}
         for row in runs:
             keys.setdefault(_key(row, by), []).append(row)
-        return [Group(by, key, runs._only(rows), None) for key, rows in keys.items()]
+        return [Group(by, key, runs.only(rows), None) for key, rows in keys.items()]
     raise UsageError(
         f"runs cannot be grouped by {by!r}",
         hint=f"there are {', '.join((*OF_CALLS, *OF_RUNS))} and meta.KEY, for instance meta.environment",
@@ -126,7 +126,7 @@ def _of_calls(
                 sums[key], rows[key] = CallStats(), {}
             sums[key] += stats
             rows[key][row] = None
-    return [Group(by, key, runs._only(list(rows[key])), stats) for key, stats in sums.items()]
+    return [Group(by, key, runs.only(list(rows[key])), stats) for key, stats in sums.items()]
 
 
 _PARTS: dict[str, Callable[[RunStats], Iterable[tuple[str, CallStats]]]] = {

@@ -45,7 +45,7 @@ class Runs(Sequence[RunStats]):
     @overload
     def __getitem__(self, index: slice) -> Runs: ...
     def __getitem__(self, index: int | slice) -> RunStats | Runs:
-        return self._only(self._rows[index]) if isinstance(index, slice) else self._rows[index]
+        return self.only(self._rows[index]) if isinstance(index, slice) else self._rows[index]
 
     def __iter__(self) -> Iterator[RunStats]:
         return iter(self._rows)
@@ -54,14 +54,15 @@ class Runs(Sequence[RunStats]):
         """Return the runs that all conditions hold for: ``"tokens>1000"``, a function, ``status="error"``."""
         tests = [_test(condition) for condition in conditions]
         tests += [Filter(key, "=", _as_filtered(value)).holds for key, value in equal.items()]
-        return self._only([row for row in self._rows if all(test(row) for test in tests)])
+        return self.only([row for row in self._rows if all(test(row) for test in tests)])
 
     def since(self, when: Any) -> Runs:
         """Return the runs that began at or after a time: ``"2h"`` (ago), ``"2026-11-01"``, a datetime."""
         begin = moment(when)
-        return self._only([row for row in self._rows if row.started is not None and row.started >= begin])
+        return self.only([row for row in self._rows if row.started is not None and row.started >= begin])
 
-    def _only(self, rows: list[RunStats]) -> Runs:
+    def only(self, rows: list[RunStats]) -> Runs:
+        """Return these of the runs, with the same findings and prices."""
         return Runs(rows, self.findings, self.skipped, self._book)
 
     def by(self, key: str) -> list[Group]:

@@ -49,7 +49,7 @@ class Fixture:
         self._recording = recording
         self._processes = processes_of(recording)
         self._redactor = Redactor()
-        self._redactor._numbers.update(_next_numbers(recording))  # those of the recording keep their meaning
+        self._redactor.numbers.update(_next_numbers(recording))  # those of the recording keep their meaning
         self._blobs: dict[str, bytes] = {}
         told = list(self._cleaned(lambda event: event.stored))
         self.secrets = self._redactor.total

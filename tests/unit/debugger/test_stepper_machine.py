@@ -44,7 +44,7 @@ def written(path, events):
             id = writer.call(tool, {"n": number}, lane)
             writer.result(tool, id, number, ValueError("no") if fails else None, lane)
         else:
-            writer.tap._recorder().emit("note", {"plan": number, "word": f"word{number}"})
+            writer.tap.recorder().emit("note", {"plan": number, "word": f"word{number}"})
             writer.rows.append({"kind": "note", "lane": "main", "plan": number, "word": f"word{number}"})
     writer.close()
     return writer.rows

@@ -126,11 +126,11 @@ class FrontEnd:
             path = in_folder(default_folder(), options.name, run_id)
         elif path is not None and (path.endswith("/") or os.path.isdir(path)):
             path = in_folder(path, options.name, run_id)
-        parent = run._id_of_parent() if run is not None and run.run_id != run_id else None
+        parent = run.id_for_inner_runs() if run is not None and run.run_id != run_id else None
         head = start_fields(options.name, options, parent_run=parent)
         return Recorder(path, options, run_id=run_id, head=head, listeners=listeners)
 
-    def _recorder(self) -> Recorder:
+    def recorder(self) -> Recorder:
         """Return the recorder for this very call: ours, or that of the run the caller is in."""
         if self._pending is not None:
             self._begin()
@@ -144,17 +144,17 @@ class FrontEnd:
     @property
     def run_id(self) -> str:
         """The id of the run this writes to."""
-        return self._recorder().run_id if self._pending is None else self._run_id or ""
+        return self.recorder().run_id if self._pending is None else self._run_id or ""
 
     @property
     def path(self) -> str | None:
         """The file this writes to, None for a callback."""
-        return self._recorder().path if self._pending is None else None
+        return self.recorder().path if self._pending is None else None
 
     @property
     def lost(self) -> int:
         """Events that could not be recorded."""
-        return self._recorder().lost if self._pending is None else max(0, self._missed - 1)
+        return self.recorder().lost if self._pending is None else max(0, self._missed - 1)
 
     def _swallow(self, doing: str, exc: Exception) -> None:
         """Report and count an event that was lost before it came to the recorder."""

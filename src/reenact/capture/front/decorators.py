@@ -226,7 +226,7 @@ class _ToolWatch(Watch):
         adapter = replay_hook.adapter("tools")
         if adapter is None:
             return function
-        recorder = self.tap._recorder()
+        recorder = self.tap.recorder()
         calls = calls_of(recorder)
         opened = calls.open.get(calls.open_tool() or "")
         call = replay_hook.ToolCall(self.name, args, recorder, function, effect=self.effect, opened=opened)

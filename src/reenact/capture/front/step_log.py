@@ -108,7 +108,7 @@ class StepLog(FrontEnd):
                 from .trace import apart
 
             values = {**apart(fields), **values}
-        recorder = self._recorder()
+        recorder = self.recorder()
         if recorder.emit(kind, values):
             with recorder.lock:
                 self._totals.add(kind, values)

@@ -51,7 +51,7 @@ class Tap(FrontEnd):
     ) -> str:
         """Record a request before it is sent; returns the call id that its response takes. Never raises."""
         try:
-            recorder = self._recorder()
+            recorder = self.recorder()
             body = decoded(body)
             if provider is None:
                 with import_lock:
@@ -86,7 +86,7 @@ class Tap(FrontEnd):
     ) -> None:
         """Record an answer, or ``error`` in its place; without ``call`` it ends the latest open request."""
         try:
-            recorder = self._recorder()
+            recorder = self.recorder()
             calls = calls_of(recorder)
             body = decoded(body)
             call, opened = calls.end(call or None, schema.MODEL_REQUEST, None)
@@ -101,7 +101,7 @@ class Tap(FrontEnd):
         """Record that a tool is about to run; returns the call id that its result takes. Never raises."""
         try:
             record_whole_ones()  # the answer that asks for this tool, if its client has not closed it yet
-            recorder = self._recorder()
+            recorder = self.recorder()
             calls = calls_of(recorder)
             outer = calls.open_tool()
             parent, tool_id = calls.claim(tool_name, args, tool_id or None)
@@ -129,7 +129,7 @@ class Tap(FrontEnd):
     ) -> None:
         """Record how a tool ended; without ``call`` it ends the open one of that name. Never raises."""
         try:
-            recorder = self._recorder()
+            recorder = self.recorder()
             call, opened = calls_of(recorder).end(call or None, schema.TOOL_CALLED, tool_name)
             fields = {
                 "call": call,

@@ -36,7 +36,7 @@ class Trace(FrontEnd):
                 kind = schema.user_kind(str.__str__(kind) if isinstance(kind, str) else str(kind))
             if not schema.RESERVED.isdisjoint(fields):
                 fields = apart(fields)
-            recorder = self._own or self._recorder()
+            recorder = self._own or self.recorder()
             recorder.emit(kind, fields, TOOL_OUTPUT_CAP if kind in _TOOL_KINDS else CAP)
         except Exception as exc:
             self._swallow("record a step", exc)

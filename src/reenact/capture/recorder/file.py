@@ -70,12 +70,12 @@ class FileSink:
         self.busy += 1
         try:
             if self.fd < 0:
-                self._open()
+                self.open()
                 begun = monotonic()  # an import and a new folder take their time on any device
             elif begun - self.looked > LOOK_EVERY_S:
                 lost = self._look(begun)
             if self.torn or self.durability == "fsync":
-                self._put(line)
+                self.put(line)
             else:
                 done = os_write(self.fd, line)
                 self.size += done
@@ -85,8 +85,8 @@ class FileSink:
             if exc.errno != _EBADF:
                 raise
             self.fd = -1  # closed by the agent, os.closerange() for instance: not ours to close any more
-            self._open()
-            self._put(line)
+            self.open()
+            self.put(line)
         finally:
             self.busy -= 1
         self.unseen += 1
@@ -95,7 +95,8 @@ class FileSink:
             self._start_queue()
         return lost
 
-    def _put(self, line: bytes) -> None:
+    def put(self, line: bytes) -> None:
+        """Write whole lines to the open file in one call; raises OSError."""
         if self.torn:
             line = b"\n" + line
         done = os.write(self.fd, line)
@@ -116,7 +117,8 @@ class FileSink:
             done += more
         self.torn = False
 
-    def _open(self) -> None:
+    def open(self) -> None:
+        """Open the file, or begin it; raises OSError."""
         with import_lock:
             import fcntl  # before a descriptor is taken: an import needs one, too
 
@@ -184,7 +186,7 @@ class FileSink:
             self.release()
         if self.fd < 0:
             self.renewed = True
-            self._open()
+            self.open()
         self.unseen = 0
         return lost
 

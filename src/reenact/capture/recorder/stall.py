@@ -94,9 +94,9 @@ class StallQueue:
         begun = sink.size
         try:
             if sink.fd < 0:
-                sink._open()
+                sink.open()
                 begun = sink.size
-            sink._put(data)
+            sink.put(data)
         except Exception as exc:
             lost = len(batch) - data[: max(0, sink.size - begun)].count(b"\n")
             with self.lock:

@@ -53,7 +53,7 @@ class Redactor:
         self._env = secrets_of(self._environ)
         self._key = b""
         self.placeholders: dict[bytes, str] = {}
-        self._numbers: dict[str, Iterator[int]] = {}
+        self.numbers: dict[str, Iterator[int]] = {}
         self._witness: Redactor | None = None
 
     @property
@@ -129,7 +129,7 @@ class Redactor:
         if placeholder is None:
             kind = shape_of(secret) or kind
             first = 1 if replay_hook.responder is None else replay_hook.FIRST_SECRET
-            number = next(self._numbers.setdefault(kind, count(first)))  # atomic: two threads never share one
+            number = next(self.numbers.setdefault(kind, count(first)))  # atomic: two threads never share one
             placeholder = self.placeholders.setdefault(digest, f"<redacted:{kind}:{number}>")
             if len(self.placeholders) > MAX_PLACEHOLDERS:
                 self.placeholders = {digest: placeholder}

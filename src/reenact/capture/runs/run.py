@@ -66,8 +66,8 @@ class RunContext:
         self._options = Options(**options)
         self._recorder: Recorder | None = None
         parent = current_run.get()
-        if parent is not None and parent._id_of_parent() is not None:
-            self._head.setdefault("parent_run", parent._id_of_parent())
+        if parent is not None and parent.id_for_inner_runs() is not None:
+            self._head.setdefault("parent_run", parent.id_for_inner_runs())
 
     @classmethod
     def start(cls, name: str | None = None, **options: Any) -> RunContext:
@@ -110,7 +110,7 @@ class RunContext:
         head = start_fields(self.name, self._options, **head)
         return Recorder(path, self._options, run_id=self.run_id, head=head)
 
-    def _id_of_parent(self) -> str | None:
+    def id_for_inner_runs(self) -> str | None:
         """Return the run that one begun inside of this has as its parent."""
         return self.run_id
 

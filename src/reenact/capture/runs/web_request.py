@@ -74,7 +74,7 @@ class HandledRun(RunContext):
         self._kept += len(data)
         self._is_read = not message.get("more_body")
 
-    def _id_of_parent(self) -> str | None:
+    def id_for_inner_runs(self) -> str | None:
         """Return this run only if there is one."""
         return self.run_id if self._recorder is not None else None
 

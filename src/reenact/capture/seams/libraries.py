@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-from _thread import get_ident
-from importlib import import_module
 
 from .. import guard
 from ..import_lock import import_lock
+from .after_import import AfterImport
 from .patching import LibraryChanged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from importlib.machinery import ModuleSpec
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -43,6 +41,42 @@ SEAMS = {
 }
 """Module -> the file of this folder that listens to it. Its ``patch(module, watch)`` returns the undo, or
 raises if the module is not as expected; its ``shortfall(module)``, if any, returns what it misses."""
+
+
+def _seam(name: str) -> Any:
+    """Return the file of this folder that listens to a library; loaded once the library is."""
+    with import_lock:
+        match name:
+            case "httpx":
+                from . import httpx
+
+                return httpx
+            case "http_client":
+                from . import http_client
+
+                return http_client
+            case "urllib3":
+                from . import urllib3
+
+                return urllib3
+            case "aiohttp":
+                from . import aiohttp
+
+                return aiohttp
+            case "websockets":
+                from . import websockets
+
+                return websockets
+            case "mcp":
+                from . import mcp
+
+                return mcp
+            case "starlette":
+                from . import starlette
+
+                return starlette
+            case _:
+                raise ValueError(f"no seam is called {name}")
 
 
 class Installed:
@@ -74,7 +108,7 @@ class Installed:
                 from .. import replay_hook
             if name in self.undo:  # it is loaded again
                 self.undo.pop(name)()
-            seam: Any = import_module(f".{SEAMS[name]}", __package__)
+            seam = _seam(SEAMS[name])
             self.undo[name] = seam.patch(module, self.watch)
             undo_answers = replay_hook.prepare(SEAMS[name], module, self.watch)
             if undo_answers is not None:
@@ -125,47 +159,3 @@ def wanted_modules() -> list[str]:
         name.strip()[1:] for name in os.environ.get(SEAMS_VARIABLE, "").split(",") if name.strip()[:1] == "-"
     }
     return [name for name in SEAMS if not any(f"{name}.".startswith(f"{each}.") for each in left_out)]
-
-
-class AfterImport:
-    """An import finder that finds nothing by itself: it patches a module once it is loaded."""
-
-    def __init__(self, names: Sequence[str], patch: Callable[[str, ModuleType], None]) -> None:
-        self._names = frozenset(names)
-        self._patch = patch
-        self._searched: set[tuple[str, int]] = set()
-        """Names that the finders after this one are searching for now, with the thread."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in self._names or (name, get_ident()) in self._searched:
-            return None
-        self._searched.add((name, get_ident()))
-        try:
-            with import_lock:
-                from importlib.util import find_spec
-
-            spec = find_spec(name)
-            if spec is not None and spec.loader is not None:
-                _call_when_loaded(spec, lambda module: self._patch(name, module))
-            return spec
-        except Exception as exc:
-            guard.swallow(f"wait for {name}", exc)
-            return None
-        finally:
-            self._searched.discard((name, get_ident()))
-
-
-def _call_when_loaded(spec: ModuleSpec, then: Callable[[ModuleType], None]) -> None:
-    loader: Any = spec.loader
-    execute = loader.exec_module
-
-    def exec_module(module: ModuleType) -> None:
-        try:
-            del loader.exec_module  # the loader is as it was before anything of the module runs
-        except AttributeError:
-            pass
-        execute(module)
-        if module.__name__ == spec.name:  # a zip file has one loader for all of its modules
-            then(module)
-
-    loader.exec_module = exec_module

@@ -304,7 +304,7 @@ class _Call:
         adapter = replay_hook.adapter("mcp")
         if adapter is None:
             return await ask()
-        recorder = self._tap._recorder()
+        recorder = self._tap.recorder()
         opened = calls_of(recorder).open.get(self._call)
         call = replay_hook.ToolCall(self._name, self._args, recorder, effect=self._effect, opened=opened)
 

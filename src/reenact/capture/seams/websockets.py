@@ -393,7 +393,7 @@ def expect_openai() -> None:
         return
     _waits_for_openai = True
     with import_lock:
-        from .libraries import AfterImport
+        from .after_import import AfterImport
 
     missing = [name for name in _OPENAI_MODULES if name not in sys.modules]
     sys.meta_path.insert(0, AfterImport(missing, lambda _, module: _prepare(module)))

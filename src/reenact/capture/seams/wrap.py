@@ -92,7 +92,7 @@ def wrap(tap: Tap, client: Any) -> None:
     if os.environ.get("REENACT_OFF") == "1":
         return
     try:
-        watch = Watch(tap._recorder)
+        watch = Watch(tap.recorder)
         websockets.expect_openai()
         if not _each_carrier(client, lambda seam, held: seam.tap(held, watch)):
             _report_nothing_found(client)

@@ -67,7 +67,7 @@ class _ProcessRun(RunContext):
 
         return process_recorder()
 
-    def _id_of_parent(self) -> None:
+    def id_for_inner_runs(self) -> None:
         return None
 
 

@@ -7,21 +7,44 @@ Seams of `capture` reach these modules through the responder that replay puts in
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from ...capture.import_lock import import_lock
 
-LIBRARIES = ("httpx", "http_client", "aiohttp", "websockets", "mcp", "tools")
 CONNECTING = ("http_client", "websockets")
 """Libraries that connect before it is known who answers."""
 
 
 def adapter(library: str) -> Any:
     """Return the module that answers for a library, loaded on first use: many processes never ask."""
-    assert library in LIBRARIES
     with import_lock:
-        return import_module(f".{library}", __name__)
+        match library:
+            case "httpx":
+                from . import httpx
+
+                return httpx
+            case "http_client":
+                from . import http_client
+
+                return http_client
+            case "aiohttp":
+                from . import aiohttp
+
+                return aiohttp
+            case "websockets":
+                from . import websockets
+
+                return websockets
+            case "mcp":
+                from . import mcp
+
+                return mcp
+            case "tools":
+                from . import tools
+
+                return tools
+            case _:
+                raise ValueError(f"no adapter is called {library}")
 
 
 def prepare(library: str, module: Any, watch: Any) -> Callable[[], None] | None:

@@ -122,7 +122,7 @@ def test_a_callback_that_records_does_not_hear_itself(tmp_path: Path) -> None:
         trace.step("from-callback")
 
     trace = Trace(tmp_path / "run.jsonl", redact=False)
-    trace._recorder().listeners = (CallbackSink(writer),)
+    trace.recorder().listeners = (CallbackSink(writer),)
     trace.step("work")
     assert heard == ["work"]
     assert [event["kind"] for event in events(tmp_path / "run.jsonl")] == [
@@ -131,7 +131,7 @@ def test_a_callback_that_records_does_not_hear_itself(tmp_path: Path) -> None:
         "from-callback",
         "from-callback",
     ]
-    trace._recorder().listeners = ()
+    trace.recorder().listeners = ()
     trace.close()
 
 
@@ -147,7 +147,7 @@ def test_a_callback_may_wait_for_another_thread_that_records(tmp_path: Path) -> 
 
     tap = Tap(tmp_path / "run.jsonl", writer=writer, redact=False)
     tap.record_model_request({"messages": [{"role": "user", "content": "1"}]})
-    Trace(tap._recorder()).step("work")
+    Trace(tap.recorder()).step("work")
     tap.close()
     assert one(tmp_path / "run.jsonl", "run.end")["dropped"] == 0
     assert len([event for event in events(tmp_path / "run.jsonl") if event["kind"] == "tool.called"]) == 2

@@ -125,7 +125,7 @@ def test_a_request_that_was_interrupted_keeps_no_lane_busy(tap: Tap) -> None:
         def __iter__(self) -> Iterator[tuple[str, str]]:
             raise KeyboardInterrupt
 
-    recorder = tap._recorder()
+    recorder = tap.recorder()
     writing = recorder.emit_request
     recorder.emit_request = lambda *given, **how: list(Interrupting())  # type: ignore
     with pytest.raises(KeyboardInterrupt):

@@ -36,7 +36,7 @@ def test_a_pattern_hears_its_kinds_in_order(pattern: str, heard: list[str], tmp_
     with Tap(tmp_path / "run.jsonl", bus=bus, redact=False) as tap:
         call = tap.record_tool_call("t", {})
         tap.record_tool_result("t", 1, call=call)
-        trace = Trace(tap._recorder())
+        trace = Trace(tap.recorder())
         trace.step("note")
         trace.step("a.b.c")
     assert bus.flush(60)

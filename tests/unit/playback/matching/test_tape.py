@@ -167,7 +167,7 @@ def test_tools_and_what_they_called_themselves(tmp_path: Path) -> None:
     url = "https://api.anthropic.com/v1/messages"
     with Tap(tmp_path / "run.jsonl") as tap:
         begun = tap.record_tool_call("research", {"q": 1})
-        tap._recorder().emit(
+        tap.recorder().emit(
             "model.request",
             {
                 "call": "00000000000000aa",

@@ -24,7 +24,7 @@ def test_sockets_of_any_name(tmp_path: Path, number: object, url: object) -> Non
     path = tmp_path / "run.jsonl"
     said = {"asked": 0, "sent": 0, "body": {"type": "session.created"}}
     with Tap(str(path)) as tap:
-        recorder = tap._recorder()
+        recorder = tap.recorder()
         recorder.emit(schema.SOCKET_MESSAGE, {"url": url, "socket": number, **said})
         recorder.emit(schema.SOCKET_MESSAGE, {"url": "wss://there/v1/responses", "socket": 9, **said})
         sockets = Sockets(Tape(Recording.load(path)))
@@ -37,7 +37,7 @@ def test_sockets_of_any_name(tmp_path: Path, number: object, url: object) -> Non
 def test_servers_of_any_name(tmp_path: Path, server: object) -> None:
     path = tmp_path / "run.jsonl"
     with Tap(str(path)) as tap:
-        recorder = tap._recorder()
+        recorder = tap.recorder()
         recorder.emit(schema.MCP_ANSWER, {"server": server, "method": "tools/list", "result": {}})
         there = {"server": "http://there/mcp", "method": "tools/list", "result": {"tools": []}}
         recorder.emit(schema.MCP_ANSWER, there)
@@ -64,7 +64,7 @@ def test_whatever_a_trace_has_a_server_say_ends_no_session(tmp_path: Path, said:
                     await session.send_ping()
 
     with Tap(str(path)) as tap:
-        recorder = tap._recorder()
+        recorder = tap.recorder()
         recorder.emit(schema.MCP_ANSWER, {"server": "here", "method": "ping", **said})
         asked = ServerRequest("here", "ping", None, recorder)
         reply = Servers(Tape(Recording.load(path))).reply(asked)
