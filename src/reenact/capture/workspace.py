@@ -7,14 +7,12 @@ fails it is reported once, noted in the trace, and never tried again.
 from __future__ import annotations
 
 import os
+from _socket import AF_UNIX, SOCK_STREAM, socket  # what a library made of sockets is not for us
 
+from ..errors import Halted
 from . import guard
-from .import_lock import import_lock
+from .recorder.recorder import Recorder
 from .runs.location import variable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .recorder.recorder import Recorder
 
 VARIABLE = "REENACT_WORKSPACE"
 """The socket of the keeper (``keeper``); set by ``reenact run --workspace``."""
@@ -62,9 +60,6 @@ def tell(why: str) -> None:
 
 def ask(request: str, patience_s: float) -> tuple[str, str]:
     """Return the keeper's answer as a word and what it tells; OSError if there is none."""
-    with import_lock:
-        from _socket import AF_UNIX, SOCK_STREAM, socket  # what a library made of sockets is not for us
-
     line = socket(AF_UNIX, SOCK_STREAM)
     try:
         line.settimeout(patience_s)
@@ -87,9 +82,6 @@ def restore(tree: str) -> str:
 
     Halted if that cannot be: nothing may go live in another world than the recorded one.
     """
-    with import_lock:
-        from ..errors import Halted
-
     try:
         word, detail = ask(f"{RESTORE} {tree}", RESTORE_PATIENCE_S)
     except (KeyError, OSError) as exc:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import builtins
 import sys
 from _thread import get_ident
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
 
 from .. import guard
-from ..import_lock import import_lock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
-    from typing import Any
+from .standins import stand_ins
 
 AMBIENT_VARIABLE = "REENACT_AMBIENT"
 MAIN = "__main__"
@@ -49,9 +47,6 @@ def _import(
         return found
     if not _loaded_stand_ins:
         try:
-            with import_lock:
-                from .standins import stand_ins
-
             _loaded_stand_ins.update(stand_ins())
         except Exception as exc:
             guard.swallow("record clock and chance", exc)
@@ -73,9 +68,6 @@ class _Finder:
             return None
         self._searched.add((name, get_ident()))
         try:
-            with import_lock:
-                from importlib.util import find_spec
-
             spec = find_spec(name)
             if spec is not None and hasattr(spec.loader, "exec_module"):
                 _prepare(spec)

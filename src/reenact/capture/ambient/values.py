@@ -5,25 +5,21 @@ Outside of any run they return real values.
 
 from __future__ import annotations
 
+import datetime
 import os
+import random as python_random
 import sys
 import time
+import uuid as python_uuid
 from _thread import RLock
+from collections.abc import Callable
+from typing import Any
 
 from ... import schema
 from .. import guard, replay_hook
-from ..import_lock import import_lock
+from ..recorder.recorder import Recorder
 from ..runs import current
 from ..runs.location import parent_run
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime, tzinfo
-    from typing import Any
-    from uuid import UUID
-
-    from ..recorder.recorder import Recorder
 
 MOST = 10_000
 """Values of one name that a process records: a clock that is read in a loop must not fill the disk."""
@@ -33,25 +29,19 @@ _locks: dict[int, RLock] = {}
 """One per process: in a forked child another thread of the parent may have held the parent's."""
 
 
-def now(tz: tzinfo | None = None) -> datetime:
+def now(tz: datetime.tzinfo | None = None) -> datetime.datetime:
     """Return the time, in UTC unless ``tz`` is given; in a replay, the recorded one."""
-    with import_lock:
-        import datetime
-
     return datetime.datetime.fromtimestamp(drawn("now", time.time, (int, float)), tz or datetime.UTC)
 
 
-def uuid() -> UUID:
+def uuid() -> python_uuid.UUID:
     """Return a random UUID; in a replay, the recorded one."""
     return drawn_uuid("uuid", "uuid4")
 
 
 def random() -> float:
     """Return a random number from 0 to 1; in a replay, the recorded one."""
-    with import_lock:
-        import random
-
-    value: float = drawn("random", random.random, (int, float))
+    value: float = drawn("random", python_random.random, (int, float))
     return value
 
 
@@ -73,19 +63,17 @@ def drawn(name: str, make: Callable[[], Any], kind: type | tuple[type, ...]) -> 
     return value
 
 
-def drawn_uuid(name: str, how: str, *args: Any) -> UUID:
+def drawn_uuid(name: str, how: str, *args: Any) -> python_uuid.UUID:
     """Return a UUID made by one of Python's own functions."""
-    with import_lock:
-        import uuid
 
     def make() -> str:
-        return str(getattr(uuid, how)(*args))
+        return str(getattr(python_uuid, how)(*args))
 
     text = drawn(name, make, str)
     try:
-        return uuid.UUID(text)
+        return python_uuid.UUID(text)
     except ValueError:  # the recording does not hold one
-        return uuid.UUID(make())
+        return python_uuid.UUID(make())
 
 
 def _record(recorder: Recorder, name: str, thread: str | None, value: Any) -> None:

@@ -5,22 +5,19 @@ One per recorder, used by Tap. Context variables first (they follow tasks), then
 
 from __future__ import annotations
 
+import json
 import time
 from _contextvars import ContextVar
 from _thread import get_ident
 from itertools import count
+from typing import Any
 
 from ...schema import TOOL_CALLED
-from ..import_lock import import_lock
+from ...wire.json_values import canonical
+from ...wire.neutral import ToolUse
 from ..recorder.jsonable import to_json
+from ..recorder.recorder import Recorder
 from .lanes import Lanes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...wire.neutral import ToolUse
-    from ..recorder.recorder import Recorder
 
 MAX_OPEN = 10_000
 MAX_ANSWERS = 64
@@ -179,10 +176,6 @@ def _equal(one: str, other: str) -> bool:
     """Compare two JSON texts as values: a tool's keyword order is not the model's."""
     if len(one) != len(other):
         return False
-    with import_lock:
-        import json
-
-        from ...wire.json_values import canonical
 
     return canonical(json.loads(one)) == canonical(json.loads(other))
 

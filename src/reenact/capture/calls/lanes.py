@@ -7,10 +7,7 @@ its tools, another agent is at work beside it, and that one gets a lane of its o
 from __future__ import annotations
 
 from _contextvars import ContextVar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Hashable
+from collections.abc import Hashable
 
 MAIN = "main"
 MAX_LANES = 1_000

@@ -6,21 +6,17 @@ Used by Tap's manual calls and by the seams.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from ... import schema
 from ...lines import is_plain
+from ...wire.neutral import ToolUse
 from ...wire.reading import Reading, model_of
 from ..recorder.jsonable import frozen, jsonable
+from ..recorder.recorder import Recorder
+from .calls import Calls, OpenCall
 from .failure import MAX_FRAMES, failure
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ...wire.neutral import ToolUse
-    from ..recorder.recorder import Recorder
-    from .calls import Calls, OpenCall
 
 
 def write_answer(

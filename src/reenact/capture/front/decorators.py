@@ -16,8 +16,6 @@ from ..calls.calls import calls_of
 from ..recorder.jsonable import snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .tap import Tap
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import guard
 from ..calls.failure import failure
 from ..runs.current import current_recorder
 from ..seams.install import install, uninstall
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from ... import schema
 from ...totals import Totals
 from ..calls.failure import failure
-from ..import_lock import import_lock
 from .base import FrontEnd
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .trace import apart
 
 
 class StepSummary:
@@ -104,9 +101,6 @@ class StepLog(FrontEnd):
 
     def _record(self, kind: str, values: dict[str, Any], fields: dict[str, Any]) -> None:
         if fields:
-            with import_lock:
-                from .trace import apart
-
             values = {**apart(fields), **values}
         recorder = self.recorder()
         if recorder.emit(kind, values):

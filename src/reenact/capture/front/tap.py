@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
 from ... import schema
+from ...errors import UsageError
+from ...wire import reading
 from .. import guard
 from ..calls.calls import calls_of
 from ..calls.failure import failure
 from ..calls.model_response import write_answer
 from ..http.finished_streams import record_whole_ones
-from ..import_lock import import_lock
 from ..recorder.jsonable import snapshot, text_if_utf8
+from ..seams.wrap import unwrap, wrap
 from ..workspace import tree_now
 from .base import FrontEnd
+from .decorators import watch_tool
 from .step_log import rounded
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeVar, overload
+F = TypeVar("F", bound=Callable[..., Any])
 
-    F = TypeVar("F", bound=Callable[..., Any])
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 class Tap(FrontEnd):
@@ -32,9 +35,6 @@ class Tap(FrontEnd):
 
     def __init__(self, output_path: Any = None, writer: Any = None, **options: Any) -> None:
         if writer is not None and not callable(writer):
-            with import_lock:
-                from ...errors import UsageError
-
             raise UsageError(
                 f"writer={writer!r} is not callable", hint="writer takes a function of one event"
             )
@@ -54,9 +54,6 @@ class Tap(FrontEnd):
             recorder = self.recorder()
             body = decoded(body)
             if provider is None:
-                with import_lock:
-                    from ...wire import reading
-
                 try:
                     provider = reading.provider_of_request(body, url)
                 except Exception as exc:  # an object in the conversation that cannot be looked at
@@ -148,37 +145,26 @@ class Tap(FrontEnd):
         except Exception as exc:
             self._swallow("record a tool result", exc)
 
-    if TYPE_CHECKING:
-
-        @overload
-        def tool(self, function: F) -> F: ...
-        @overload
-        def tool(
-            self, function: None = None, *, name: str | None = None, effect: str | None = None
-        ) -> Callable[[F], F]: ...
-
+    @overload
+    def tool(self, function: F) -> F: ...
+    @overload
+    def tool(
+        self, function: None = None, *, name: str | None = None, effect: str | None = None
+    ) -> Callable[[F], F]: ...
     def tool(self, function: Any = None, *, name: str | None = None, effect: str | None = None) -> Any:
         """Decorate a tool: every call is recorded around its work, whatever it returns or raises."""
         if function is None:
             return lambda each: self.tool(each, name=name, effect=effect)
-        with import_lock:
-            from .decorators import watch_tool
 
         return watch_tool(self, function, name, effect)
 
     def wrap(self, client: T) -> T:
         """Record every call an SDK's client makes from now on; returns the same client."""
-        with import_lock:
-            from ..seams.wrap import wrap
-
         wrap(self, client)
         return client
 
     def unwrap(self, client: T) -> T:
         """Give a client back as it was."""
-        with import_lock:
-            from ..seams.wrap import unwrap
-
         unwrap(client)
         return client
 
@@ -186,9 +172,6 @@ class Tap(FrontEnd):
 def decoded(body: Any) -> Any:
     """Return a body as JSON values: wire bytes and text are decoded, SDK objects made plain."""
     if isinstance(body, (bytes, bytearray, str)):
-        with import_lock:
-            import json
-
         try:
             return json.loads(body)
         except (ValueError, RecursionError, TypeError) as exc:

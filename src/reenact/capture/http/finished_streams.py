@@ -7,11 +7,11 @@ gone on. Such an answer is recorded before the next request of its thread, so th
 from __future__ import annotations
 
 from _thread import _local
+from typing import TYPE_CHECKING
 from weakref import ref
 
 from .. import guard
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .exchange import Exchange
 

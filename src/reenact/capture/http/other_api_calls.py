@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...wire.reading import model_of
 from ...wire.routes import HTTP, MODEL, used
+from ..calls.calls import OpenCall
 from ..calls.failure import caller_frames, failure
 from ..recorder.jsonable import text_if_utf8
-from .request_body import described_body
+from .request_body import Sent, described_body
 from .response_body import as_json
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..calls.calls import OpenCall
-    from .request_body import Sent
 
 
 def request_fields(about: dict[str, Any], body: Any, content_type: str | None) -> dict[str, Any]:

@@ -5,12 +5,11 @@ The earlier messages are the same objects again, so nobody may change them.
 
 from __future__ import annotations
 
-from ..import_lock import import_lock
-from .response_body import as_json
+import json
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ...wire.reading import conversation_key
+from .response_body import as_json
 
 _SMALL, _LARGE = 8_192, 4 << 20
 """Sizes of a body in bytes, smallest and largest, that are worth remembering."""
@@ -78,9 +77,6 @@ class _Sent:
 
 def _place_of(data: bytes, whole: dict[str, Any]) -> tuple[str, bytes, bytes] | None:
     """Return where the conversation stands, proved by parsing both what is in it and what is around it."""
-    with import_lock:
-        from ...wire.reading import conversation_key
-
     key = conversation_key(whole)
     if not key or not whole[key]:
         return None
@@ -99,9 +95,6 @@ def _place_of(data: bytes, whole: dict[str, Any]) -> tuple[str, bytes, bytes] | 
 
 def _elements(text: str, at: int) -> tuple[list[Any], int]:
     """Parse elements, each after a comma, up to the bracket that ends their list; return where that is."""
-    with import_lock:
-        import json
-
     decode, found = json.JSONDecoder().raw_decode, []
     while text[at] == ",":
         at += 1

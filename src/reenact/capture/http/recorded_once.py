@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from _contextvars import ContextVar
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .exchange import Exchange
+from .exchange import Exchange
 
 _latest: ContextVar[HandedOn | None] = ContextVar("reenact_handed_on", default=None)
 _carried: ContextVar[bool] = ContextVar("reenact_carried", default=False)

@@ -6,13 +6,11 @@ sent, never ahead.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...wire.multipart import Parts, Piece, boundary_of
 from .. import guard
 from .response_body import as_json
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class Sent:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
+import zlib
 from array import array
+from binascii import Error, a2b_base64
+from collections.abc import Callable, Sequence
 from time import monotonic
+from typing import Any
 
 from .. import guard
 from ..import_lock import import_lock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from ..recorder.encode import Texts
-    from ..redact.redactor import Redactor
-
+from ..recorder.encode import Texts
+from ..redact.redactor import Redactor
 
 MAX_HELD = 32 << 20
 """Bytes of one response kept in memory; the rest of a longer one is not recorded, and reported as missing."""
@@ -126,8 +124,6 @@ def as_json(data: bytes | None) -> Any:
     """Return bytes decoded as JSON, None if they are none."""
     if not data or data[:1] not in b'{["tfn-0123456789 \t\r\n':
         return None
-    with import_lock:
-        import json
 
     try:
         return json.loads(data)
@@ -153,8 +149,6 @@ def store(texts: Texts, data: bytes, body: Any, chunks: str, *, decoded: bool) -
         return None
     if texts.redactor is not None and texts.redactor.finds(body):
         return {"withheld": "secret"}
-    with import_lock:
-        import zlib
 
     form = "decoded" if decoded else "exact"
     cleaned = data if texts.redactor is None else cleaned_bytes(data, texts.redactor)
@@ -248,9 +242,6 @@ def _begins(block: bytes, at: int) -> int:
 
 
 def _unpacked(packed: bytes) -> list[bytes]:
-    with import_lock:
-        from binascii import Error, a2b_base64
-
     try:
         return _TEXT.findall(a2b_base64(packed))
     except Error:

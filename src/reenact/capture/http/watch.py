@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from ...errors import Diverged
 from ...wire.routes import HTTP, Route, host_of, may_be_model, route_of
 from .. import guard, replay_hook
+from ..recorder.recorder import Recorder
 from . import finished_streams, recorded_once
 from .exchange import Exchange
 from .parsed_requests import parsed
 from .response_body import as_json
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ..recorder.recorder import Recorder
-
-    Headers = Iterable[tuple[str, str]]
+Headers = Iterable[tuple[str, str]]
 
 hosts_seen: dict[str, int] = {}
 """Every host that a seam of this process saw, with the number of recorded calls: the proof of coverage."""

@@ -6,13 +6,10 @@ Used by the recorder for strings over the cap. The line keeps the head; docs/for
 from __future__ import annotations
 
 import os
+from hashlib import sha256
+from typing import Any
 
 from .. import guard
-from ..import_lock import import_lock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 HEAD_BYTES = 2_048
 """What stays readable in the line itself."""
@@ -31,9 +28,6 @@ class Blobs:
 
     def put(self, data: bytes) -> str:
         """Store the bytes and return their digest; raises OSError when they are not on disk."""
-        with import_lock:
-            from hashlib import sha256
-
         digest = sha256(data).hexdigest()
         if digest in self.known:
             return digest

@@ -6,15 +6,14 @@ because it may have come in the middle of the agent's code, with a lock in its h
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...lines import parse
 from .. import guard
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+Told = list[tuple[str, str]]
 
-    Told = list[tuple[str, str]]
-    """Lines: whole, and as in the file."""
+"""Lines: whole, and as in the file."""
 
 _left: list[tuple[tuple[Any, ...], Told]] = []
 """What recorders said in their finalisers, for listeners to hear with the next event of any recorder."""

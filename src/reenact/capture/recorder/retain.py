@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from ...lines import parse
 from ...schema import PROC_END
 from .. import guard
-from ..import_lock import import_lock
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .recorder import Recorder
 
@@ -33,9 +33,6 @@ def drop_unwanted(recorder: Recorder, status: str) -> None:
 
 def _share(run_id: str) -> float:
     """Return a number from 0 to 1 that is the same in every process of the run."""
-    with import_lock:
-        from hashlib import blake2b
-
     return int.from_bytes(blake2b(run_id.encode("utf-8", "replace"), digest_size=4).digest(), "big") / 2**32
 
 

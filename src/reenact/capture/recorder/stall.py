@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from _thread import RLock, start_new_thread
 from errno import EAGAIN
+from typing import TYPE_CHECKING
 
 from .. import guard
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .file import FileSink
 

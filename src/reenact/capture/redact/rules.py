@@ -7,18 +7,16 @@ is linear: bounded or possessive repeats, no nested ones. Whatever matches here,
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from re import Match
 
 from .environment import wordy
 from .names import NAME, SPACED_KEYS, last_identifier, secret_name
 from .shapes import clean_shapes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from re import Match
+Replace = Callable[[str, str], str]
 
-    Replace = Callable[[str, str], str]
-    """(kind, secret) -> placeholder"""
+"""(kind, secret) -> placeholder"""
 
 PLACEHOLDER = re.compile(r"<redacted:[a-z-]+:\d+>")
 

@@ -7,13 +7,10 @@ costs one pass; whatever matches has 20 token characters in a row, by which the 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from re import Match
 
 from .environment import wordy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from re import Match
 
 _T = "[A-Za-z0-9_-]"
 _SHAPES = (  # kind, pattern

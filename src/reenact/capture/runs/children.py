@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from _thread import RLock, _count
+from typing import TYPE_CHECKING
 
 from .location import RUN_VARIABLE, shown
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .run import RunContext
 

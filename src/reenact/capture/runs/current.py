@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from _contextvars import ContextVar
 from _thread import RLock
+from typing import TYPE_CHECKING
 
+from ...lines import new_id
 from ..front.options import Options
-from ..import_lock import import_lock
 from ..recorder.recorder import Recorder
 from .location import default_folder, in_folder, is_begun_for_us, parent_run, start_fields
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .run import RunContext
 
@@ -71,9 +71,6 @@ def _join_parent() -> Recorder | None:
 
 def new_recorder(name: str | None, options: Options, run_id: str | None = None, **head: object) -> Recorder:
     """Begin a run in the default folder, one file per run."""
-    with import_lock:
-        from ...lines import new_id
-
     run_id = run_id or new_id(16)
     path = in_folder(default_folder(), name, run_id)
     return Recorder(path, options, run_id=run_id, head=start_fields(name, options, **head))

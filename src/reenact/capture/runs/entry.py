@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
 
 from ..calls.failure import is_agents
 from .location import current_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
-    from typing import Any
 
 MAIN = "__main__"
 ASGI = "asgi:"

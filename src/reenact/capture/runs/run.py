@@ -10,6 +10,10 @@ import inspect
 import os
 import sys
 from _contextvars import copy_context
+from collections.abc import Callable, Mapping
+from contextvars import Token
+from types import TracebackType
+from typing import Any, TypeVar, overload
 
 from ...errors import UsageError
 from ...lines import new_id
@@ -33,14 +37,7 @@ from .location import (
     start_fields,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextvars import Token
-    from types import TracebackType
-    from typing import Any, TypeVar, overload
-
-    F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 BENEATH = "__reenact_run__"
@@ -270,19 +267,17 @@ def end(context: RunContext, exc: BaseException | None) -> None:
     context.close("cancelled" if cancelled else "error", error=error)
 
 
-if TYPE_CHECKING:
-
-    @overload
-    def run(name: F) -> F: ...
-    @overload
-    def run(
-        name: str | None = None,
-        *,
-        input: Any = None,
-        metadata: dict[str, Any] | None = None,
-        path: Any = None,
-        **options: Any,
-    ) -> _Run: ...
+@overload
+def run(name: F) -> F: ...
+@overload
+def run(
+    name: str | None = None,
+    *,
+    input: Any = None,
+    metadata: dict[str, Any] | None = None,
+    path: Any = None,
+    **options: Any,
+) -> _Run: ...
 
 
 def run(

@@ -5,6 +5,8 @@ Of a request that records nothing only a few references are kept while it is han
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from ...lines import new_id
@@ -13,15 +15,10 @@ from ..calls.failure import failure
 from ..front.options import Options
 from ..http.request_body import Sent
 from ..http.response_body import as_json
-from ..import_lock import import_lock
 from ..recorder.recorder import Recorder
 from . import crashes
 from .entry import entry_of_app
 from .run import RunContext
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MAX_BODY = 8 << 20
 """Bytes of a request's body that are kept."""
@@ -124,9 +121,6 @@ class HandledRun(RunContext):
         if raw:
             url = raw.decode("ascii", "replace")
         else:
-            with import_lock:
-                from urllib.parse import quote
-
             url = quote(path)
         query = (self._scope.get("query_string") or b"").decode("ascii", "replace")
         headers = told_headers(self._scope.get("headers") or ())

@@ -7,24 +7,18 @@ not as expected, only responses that are read whole are recorded.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 from .. import guard
-from ..http.exchange import CLOSED, carry_async, how_raised
+from ..http.exchange import CLOSED, Exchange, carry_async, how_raised
 from ..http.recorded_once import AgentsOwn, HandedOn, current
-from ..import_lock import import_lock
+from ..http.request_body import Sent
+from ..http.watch import Watch
 from .patching import LibraryChanged, need, need_called, need_held, override, replace, restore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..http.exchange import Exchange
-    from ..http.request_body import Sent
-    from ..http.watch import Watch
-
 
 # A body of aiohttp that is made while it is sent: a form, a file, a generator; reported by its writer.
 #
@@ -235,9 +229,6 @@ def _begin(watch: Watch, session: Any, args: Any, kwargs: Any) -> Exchange | Non
 
 def _body(kwargs: Any) -> bytes | None:
     if kwargs.get("json") is not None:
-        with import_lock:
-            import json
-
         return json.dumps(kwargs["json"], default=str).encode("ascii")
     data = kwargs.get("data")
     if isinstance(data, str):

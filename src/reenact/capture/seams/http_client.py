@@ -8,23 +8,17 @@ and bodies made while they are sent, are reported by ``endheaders`` and ``send``
 from __future__ import annotations
 
 from _contextvars import ContextVar
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 from weakref import ref
 
 from .. import guard
-from ..http.exchange import CLOSED, carry, how_raised
+from ..http.exchange import CLOSED, Exchange, carry, how_raised
+from ..http.watch import Watch
 from . import http_client_bodies
 from .http_client_bodies import Outgoing, ReadAlong, Transfer, as_bytes, outgoing, put
 from .patching import genuine, need, need_called, override, replace, restore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..http.exchange import Exchange
-    from ..http.watch import Watch
-
 
 _checked: set[type] = set()
 

@@ -8,24 +8,14 @@ is recorded when its head is sent; if its body follows in one piece, just before
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from .. import guard
-from ..http.exchange import CLOSED, COMPLETE, CUT, how_raised
+from ..http.exchange import CLOSED, COMPLETE, CUT, Exchange, how_raised
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from ..http.exchange import Exchange
-
-    Begin = Callable[[str, str, list[tuple[str, str]], bytes | None], Exchange | None]
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    from ..http.exchange import Exchange
-
-    T = TypeVar("T")
+Begin = Callable[[str, str, list[tuple[str, str]], bytes | None], Exchange | None]
+T = TypeVar("T")
 
 
 # A body as http.client reads it from its socket: the framing of chunks taken off, its end known.

@@ -7,21 +7,15 @@ transports are not as expected, ``send`` is wrapped.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from .. import guard
-from ..http.exchange import CLOSED, carry, carry_async
+from ..http.exchange import CLOSED, Exchange, carry, carry_async
 from ..http.recorded_once import AgentsOwn, HandedOn
+from ..http.request_body import Sent
+from ..http.watch import Watch
 from .patching import LibraryChanged, need, need_arguments, need_called, override, replace, restore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..http.exchange import Exchange
-    from ..http.request_body import Sent
-    from ..http.watch import Watch
-
 
 # The fields of a request of httpx or httpx2, and the bytes of its response passed on as they arrive.
 #

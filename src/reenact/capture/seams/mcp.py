@@ -6,35 +6,34 @@ server a session talks to; where a recording answers for it, none is started.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from hashlib import blake2b
 from time import perf_counter
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from ... import schema
+from ...lines import dumps
 from ...schema import EFFECTS
 from .. import guard, replay_hook
 from ..calls.calls import calls_of
 from ..front.tap import Tap
 from ..http import recorded_once
-from ..import_lock import import_lock
+from ..http.watch import Watch
+from ..recorder.recorder import Recorder
 from .patching import LibraryChanged, need, need_called, replace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from typing import Any, Protocol
 
-    from ..http.watch import Watch
-    from ..recorder.recorder import Recorder
+class StandIn(Protocol):
+    """What answers a session in place of its server."""
 
-    class StandIn(Protocol):
-        """What answers a session in place of its server."""
+    def ask(self, method: str, params: Any, recorder: Any) -> None:
+        """Find the reply to a request before it is sent."""
 
-        def ask(self, method: str, params: Any, recorder: Any) -> None:
-            """Find the reply to a request before it is sent."""
-
-        def let_through(self, method: str, params: Any) -> None:
-            """Have the next such request sent to the real server."""
+    def let_through(self, method: str, params: Any) -> None:
+        """Have the next such request sent to the real server."""
 
 
 # Requests of an MCP session besides tool calls: the handshake, lists, resources, prompts.
@@ -87,11 +86,6 @@ class ServerRequest:
             known[key] = digest
 
     def _is_same(self, name: str, reply: Any) -> tuple[bool, tuple[str, ...], bytes]:
-        with import_lock:
-            from hashlib import blake2b
-
-            from ...lines import dumps
-
         text = dumps(reply)
         key = (self._recorder.w, self._line.server, self._method, dumps(self._params))
         digest = blake2b(f"{name} {text}".encode(), digest_size=16).digest()
@@ -422,8 +416,6 @@ def _address(target: Any) -> str | None:
     command = getattr(target, "command", None)
     if not isinstance(command, str):
         return None
-    with import_lock:
-        import shlex
 
     return shlex.join([command, *map(str, getattr(target, "args", None) or ())])
 

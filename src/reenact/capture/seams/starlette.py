@@ -7,17 +7,14 @@ that.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .. import guard
+from ..http.watch import Watch
 from ..runs.current import current_run
 from ..runs.web_request import HandledRun
 from .patching import need_arguments, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..http.watch import Watch
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:

@@ -8,18 +8,14 @@ turn.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from .. import guard
+from ..http.watch import Watch
 from .http_client import PoolRequest, open_in_pool, tap_connection, untap_connection
 from .patching import genuine, need_called, override, real, replace, restore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..http.watch import Watch
 
 _CONNECTIONS = "_get_conn"
 MAKERS = (

@@ -7,42 +7,41 @@ realtime session the items sent before it are its input. Sockets to anything els
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from types import ModuleType
+from typing import Any, Protocol
 
 from ... import schema
+from ...wire.routes import route_of
 from .. import guard
-from ..http.exchange import CLOSED
-from ..import_lock import import_lock
+from ..http.exchange import CLOSED, Exchange
+from ..http.watch import Watch
+from .after_import import AfterImport
 from .patching import need, override, replace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
-    from typing import Any, Protocol
 
-    from ..http.exchange import Exchange
-    from ..http.watch import Watch
 
-    class OtherEnd(Protocol):
-        """What answers a connection in place of its server."""
+class OtherEnd(Protocol):
+    """What answers a connection in place of its server."""
 
-        fault: BaseException | None
-        """Why there is no answer."""
+    fault: BaseException | None
+    """Why there is no answer."""
 
-        def lost(self, url: str, body: bytes) -> str | None:
-            """Return why a request cannot be sent to a server that has not heard what came before it."""
+    def lost(self, url: str, body: bytes) -> str | None:
+        """Return why a request cannot be sent to a server that has not heard what came before it."""
 
-        def expect(self, exchange: Exchange) -> None:
-            """Learn where a request goes, before it is sent."""
+    def expect(self, exchange: Exchange) -> None:
+        """Learn where a request goes, before it is sent."""
 
-        def ask(self, exchange: Exchange) -> None:
-            """Answer an exchange, after those before it."""
+    def ask(self, exchange: Exchange) -> None:
+        """Answer an exchange, after those before it."""
 
-        def heard(self) -> None:
-            """The agent has sent something that is not a request."""
+    def heard(self) -> None:
+        """The agent has sent something that is not a request."""
 
 
 # Messages that a server sends without a request: a greeting, limits, the settings of a session.
@@ -105,8 +104,6 @@ def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
             seen.url = url if is_models(watch, url) else None
         if seen.url is None or watch.is_off or seen.recorded > MOST:
             return
-        with import_lock:
-            import json
 
         text = message if isinstance(message, str) else bytes(message).decode()
         fields: dict[str, Any] = {"url": seen.url, "socket": seen.number}
@@ -122,9 +119,6 @@ def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
 
 def is_models(watch: Watch, url: Any) -> bool:
     """True if requests over a socket to this URL are recorded; other servers of this machine do not count."""
-    with import_lock:
-        from ...wire.routes import route_of
-
     hosts = [host for host in watch.hosts if host not in _HERE]
     return isinstance(url, str) and route_of("POST", url, {"input": ""}, hosts) is not None
 
@@ -258,8 +252,6 @@ def _request_body(connection: Any, message: Any) -> bytes | None:
     data = message.encode() if isinstance(message, str) else message
     if not isinstance(data, bytes) or (ASK.encode() not in data and ITEM.encode() not in data):
         return None
-    with import_lock:
-        import json
 
     fields = json.loads(data)
     kind = fields.pop("type", None) if isinstance(fields, dict) else None
@@ -291,9 +283,6 @@ def _received(watch: Watch, connection: Any, message: Any) -> None:
         data = message.encode() if isinstance(message, str) else message
         waiting[0].chunk(b"data: " + data + b"\n\n")
         if any(each.encode() in data for each in LAST):
-            with import_lock:
-                import json
-
             if json.loads(data).get("type") in LAST:
                 waiting.pop(0).end()
     except Exception as exc:
@@ -337,8 +326,6 @@ def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
         other.expect(exchange)
     if live is None or live.body is None:
         return message
-    with import_lock:
-        import json
 
     fields = json.loads(message if isinstance(message, str | bytes) else "".join(message))
     changed = json.loads(live.body)
@@ -392,8 +379,6 @@ def expect_openai() -> None:
     if _waits_for_openai or "openai" not in sys.modules:
         return
     _waits_for_openai = True
-    with import_lock:
-        from .after_import import AfterImport
 
     missing = [name for name in _OPENAI_MODULES if name not in sys.modules]
     sys.meta_path.insert(0, AfterImport(missing, lambda _, module: _prepare(module)))
