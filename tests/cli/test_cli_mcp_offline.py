@@ -245,7 +245,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 def fails(*args, **given):
     raise MemoryError("not today")
 
-seams = Installed(Watch(Tap("run.jsonl")._recorder))
+seams = Installed(Watch(Tap("run.jsonl").recorder))
 seams.install()
 assert not seams.failed
 Recorder.emit = fails

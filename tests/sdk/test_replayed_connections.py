@@ -66,7 +66,7 @@ def recording(
     replay_hook.responder = responder
     try:
         with Tap(str(path)) as tap:
-            seams = Installed(Watch(tap._recorder, ("127.0.0.1", ABSENT), everything=everything))
+            seams = Installed(Watch(tap.recorder, ("127.0.0.1", ABSENT), everything=everything))
             seams.install()
             assert not seams.failed
             try:

@@ -49,7 +49,7 @@ def wrapped(tap: Tap) -> Iterator[Callable[[Any], Any]]:
 
 @contextlib.contextmanager
 def installed(tap: Tap) -> Iterator[Callable[[Any], Any]]:
-    seams = Installed(Watch(tap._recorder, LOCAL))
+    seams = Installed(Watch(tap.recorder, LOCAL))
     seams.install()
     assert not seams.failed
     try:

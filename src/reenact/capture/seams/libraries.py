@@ -11,8 +11,7 @@ import sys
 
 from .. import guard
 from ..import_lock import import_lock
-from .after_import import AfterImport
-from .patching import LibraryChanged
+from .patching import AfterImport, LibraryChanged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,9 +20,7 @@ from ...wire.routes import route_of
 from .. import guard
 from ..http.exchange import CLOSED, Exchange
 from ..http.watch import Watch
-from .after_import import AfterImport
-from .patching import need, override, replace
-
+from .patching import AfterImport, need, override, replace
 
 
 class OtherEnd(Protocol):

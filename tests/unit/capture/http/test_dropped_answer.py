@@ -37,7 +37,7 @@ def tap(tmp_path: Path) -> Iterator[Tap]:
 
 def begun(tap: Tap, number: int = 1) -> Exchange:
     body = b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "%d"}]}' % number
-    exchange = Watch(tap._recorder).begin("POST", URL, [], body)
+    exchange = Watch(tap.recorder).begin("POST", URL, [], body)
     assert exchange is not None
     exchange.answered(200, [("content-type", "text/event-stream")])
     exchange.chunk(EVENT % number)

@@ -28,7 +28,7 @@ OTHER = {**ASK, "messages": [{"role": "user", "content": "Rivers?"}]}
 @pytest.fixture
 def tap(tmp_path: Path) -> Iterator[Tap]:
     with Tap(str(tmp_path / "run.jsonl")) as tap:
-        seams = Installed(Watch(tap._recorder))
+        seams = Installed(Watch(tap.recorder))
         for name in ("http.client", "urllib3.connection", "httpx", "aiohttp"):
             seams.patch(name, import_module(name))
         assert not seams.failed

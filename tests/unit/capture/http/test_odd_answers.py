@@ -179,7 +179,7 @@ def test_odd_answers_are_the_agents_and_told_as_they_are(
         bare = outcome(library, url, body)
         path = tmp_path / f"{number}.jsonl"
         with Tap(str(path), redact=False) as tap:
-            seams = Installed(Watch(tap._recorder))
+            seams = Installed(Watch(tap.recorder))
             seams.install()
             try:
                 assert outcome(library, url, body) == bare, name

@@ -196,7 +196,7 @@ def leaks(folder: Path) -> list[str]:
 @contextmanager
 def wrapped(tap: Tap) -> Iterator[Any]:
     def hand(client: Any) -> Any:
-        httpx_like.tap(client, Watch(tap._recorder, everything=True))
+        httpx_like.tap(client, Watch(tap.recorder, everything=True))
         return client
 
     yield hand
@@ -204,7 +204,7 @@ def wrapped(tap: Tap) -> Iterator[Any]:
 
 @contextmanager
 def installed(tap: Tap) -> Iterator[Any]:
-    seams = Installed(Watch(tap._recorder, everything=True))
+    seams = Installed(Watch(tap.recorder, everything=True))
     seams.install()
     try:
         yield lambda client: client

@@ -211,7 +211,7 @@ SENDERS: dict[str, Callable[[str, str, Hand], Any]] = {
 
 @contextmanager
 def wrapped(tap: Tap) -> Iterator[Hand]:
-    watch = Watch(tap._recorder, everything=True)
+    watch = Watch(tap.recorder, everything=True)
 
     def hand(client: Any) -> Any:
         for seam in (httpx, aiohttp_client, urllib3):
@@ -224,7 +224,7 @@ def wrapped(tap: Tap) -> Iterator[Hand]:
 
 @contextmanager
 def installed(tap: Tap) -> Iterator[Hand]:
-    seams = Installed(Watch(tap._recorder, everything=True))
+    seams = Installed(Watch(tap.recorder, everything=True))
     seams.install()
     assert not seams.failed
     try:

@@ -17,7 +17,7 @@ BODY = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "
 
 
 def begun(tap: Tap) -> Exchange:
-    exchange = Watch(tap._recorder).begin("POST", URL, [], BODY)
+    exchange = Watch(tap.recorder).begin("POST", URL, [], BODY)
     assert exchange is not None
     return exchange
 

@@ -33,7 +33,7 @@ def transports(tap: Tap) -> Any:
 
     module: Any = ModuleType("transports")
     module.sse_client = sse_client
-    mcp.patch(module, Watch(tap._recorder))
+    mcp.patch(module, Watch(tap.recorder))
     return module
 
 

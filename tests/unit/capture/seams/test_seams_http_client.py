@@ -131,7 +131,7 @@ def test_a_body_is_sent_and_told_whatever_holds_it(
 def test_what_is_left_unread_in_an_error_is_told_when_it_goes(
     provider: Provider, tap: Tap, path: Path
 ) -> None:
-    seams = Installed(Watch(tap._recorder))
+    seams = Installed(Watch(tap.recorder))
     seams.install()
     try:
         with pytest.raises(urllib.error.HTTPError) as raised:
@@ -148,7 +148,7 @@ def test_what_is_left_unread_in_an_error_is_told_when_it_goes(
 def test_all_is_given_back(tap: Tap) -> None:
     urllib3 = import_module("urllib3.connection")
     before = http.client.HTTPConnection.request, urllib3.HTTPConnection.request
-    seams = Installed(Watch(tap._recorder))
+    seams = Installed(Watch(tap.recorder))
     seams.install()
     assert http.client.HTTPConnection.request is not before[0]
     assert urllib3.HTTPConnection.request is not before[1]
@@ -161,7 +161,7 @@ def test_a_library_that_has_changed_is_told_of_and_left_alone(
 ) -> None:
     monkeypatch.delattr(http.client.HTTPConnection, "response_class")
     before = http.client.HTTPConnection.request
-    seams = Installed(Watch(tap._recorder))
+    seams = Installed(Watch(tap.recorder))
     seams.patch("http.client", http.client)
     assert seams.failed and http.client.HTTPConnection.request is before
     assert "calls made with http.client" in capsys.readouterr().err
@@ -198,7 +198,7 @@ from reenact.capture.seams.libraries import Installed
 
 path, url = sys.argv[1:]
 with Tap(path) as tap:
-    seams = Installed(Watch(tap._recorder))
+    seams = Installed(Watch(tap.recorder))
     seams.install()
     assert not {"requests", "urllib3", "aiohttp", "httpx"} & set(sys.modules)
     from importlib.util import find_spec

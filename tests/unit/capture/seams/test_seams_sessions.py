@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 @contextmanager
 def listening(path: Path) -> Iterator[Tap]:
     with Tap(str(path)) as tap:
-        seams = Installed(Watch(tap._recorder))
+        seams = Installed(Watch(tap.recorder))
         seams.install()
         assert not seams.failed
         try:

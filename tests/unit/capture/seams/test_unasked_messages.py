@@ -43,7 +43,7 @@ def place() -> Iterator[str]:
 @contextmanager
 def listening(path: Path) -> Iterator[None]:
     tap = Tap(path)
-    seams = Installed(Watch(tap._recorder))
+    seams = Installed(Watch(tap.recorder))
     seams.install()
     try:
         yield

@@ -106,7 +106,7 @@ def test_a_wrapped_client_and_its_copies_are_heard_and_no_other(tmp_path: Path) 
 def test_a_wrapped_client_is_heard_once_where_all_are_heard(tmp_path: Path) -> None:
     openai, path = import_module("openai"), tmp_path / "run.jsonl"
     with server() as url, Tap(str(path)) as tap:
-        seams = Installed(Watch(tap._recorder))
+        seams = Installed(Watch(tap.recorder))
         seams.install()
         try:
             ask(tap.wrap(openai.OpenAI(base_url=url, api_key="none")), "one")
@@ -163,7 +163,7 @@ def test_a_socket_that_breaks_while_two_threads_use_it_raises_its_own_error(tmp_
         from websockets.sync.client import connect
 
         with connect(url.replace("http", "ws") + "/responses") as socket:
-            tap(socket, Watch(recorded._recorder, ("127.0.0.1",)))
+            tap(socket, Watch(recorded.recorder, ("127.0.0.1",)))
 
             def broken(message: str) -> None:
                 _broken(socket, ConnectionClosedError(None, None))  # the thread that receives

@@ -170,7 +170,7 @@ def test_what_an_mcp_server_says_of_its_tools_is_their_effect(tmp_path: Path) ->
                 await client.call_tool(name, {})
 
     with Tap(str(tmp_path / "run.jsonl")) as tap:
-        seams = Installed(Watch(tap._recorder))
+        seams = Installed(Watch(tap.recorder))
         seams.install()
         try:
             asyncio.run(agent(is_listed=True))

@@ -219,7 +219,7 @@ def test_what_is_not_there_is_said(provider: Provider, tmp_path: Path) -> None:
 def test_a_stream_the_process_died_in(tmp_path: Path) -> None:
     asked = json.dumps({"model": "m", "stream": True, "messages": QUESTION}).encode()
     with Tap(tmp_path / "run.jsonl") as tap:
-        exchange = Watch(tap._recorder).begin("POST", "https://api.anthropic.com/v1/messages", [], asked)
+        exchange = Watch(tap.recorder).begin("POST", "https://api.anthropic.com/v1/messages", [], asked)
         exchange.answered(200, [("content-type", "text/event-stream")])
         for number in range(300):
             exchange.chunk(b"event: ping\ndata: {}\n\n: %d\n\n" % number)
