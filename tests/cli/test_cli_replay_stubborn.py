@@ -128,7 +128,7 @@ def test_long_texts_that_lie_elsewhere_are_found_or_asked_for(recorded: Recorded
     finally:
         (moved / "texts").rename(recorded.trace.with_suffix(".blobs"))
     assert found.returncode == 4, found.stderr
-    assert lost.returncode == 3 and "only in part" in lost.stderr and "--blobs" in lost.stderr
+    assert lost.returncode == 3 and "only a part of this request" in lost.stderr and "--blobs" in lost.stderr
 
 
 def test_a_damaged_trace_is_told_of(recorded: Recorded) -> None:
