@@ -1,4 +1,4 @@
-"""What a recorded run comes to as a test: how it is started again, what is asserted, what that proves."""
+"""A recorded run as a test case: how to start it again, what to assert, what that proves."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from ..tracefile.text import count
 from ..wire.reading import text, tool_uses
 from .fixture import portable, provenance
 
-# Whose fault it is that a run failed, as far as its recording tells: it decides what a test can prove.
+# The cause of a failed run, as far as its recording shows: it decides what a test can prove.
 
-CODE_FAULT, PROVIDER, MODELS_OWN, OUTSIDE = "code", "provider", "model", "outside"
+CODE_FAULT, PROVIDER, MODEL_FAULT, OUTSIDE = "code", "provider", "model", "outside"
 _ENDS = {
     "max_tokens": "the model's answer was cut by the token limit",
     "refusal": "the model refused",
@@ -35,14 +35,14 @@ _ENDS = {
 
 
 class Blame(NamedTuple):
-    """Whose fault, and why."""
+    """The cause of a failure: who, and why."""
 
     who: str
     why: str
 
 
 def blame(recording: Recording) -> Blame | None:
-    """Return whose fault a failure was, None of a run that did not fail."""
+    """Return the cause of a failure, None for a run that did not fail."""
     status, error = recording.status, recording.error
     if status in (states.KILLED, states.CANCELLED, states.RUNNING):
         words = {states.KILLED: "it was killed", states.CANCELLED: "it was cancelled"}
@@ -62,18 +62,18 @@ def failure_text(recording: Recording) -> str:
     error = recording.error
     if error is None:
         return what_happened(recording)
-    said = str(error).strip().partition("\n")[0][:120]
+    message = str(error).strip().partition("\n")[0][:120]
     where = f" at {error.frames[0]}" if error.frames else ""
-    return f"{error.type or 'an error'}{': ' + said if said and said != error.type else ''}{where}"
+    return f"{error.type or 'an error'}{': ' + message if message and message != error.type else ''}{where}"
 
 
 def what_happened(recording: Recording) -> str:
-    """Return how a run failed that raised nothing."""
+    """Return how a run failed without an exception."""
     end = recording.end
-    told = end.stored_fields if end is not None else {}
-    if type(told.get("http_status")) is int:
-        return f"it answered with status {told['http_status']}"
-    return f"it ended with exit code {told['exit']}" if "exit" in told else "it failed"
+    fields = end.stored_fields if end is not None else {}
+    if type(fields.get("http_status")) is int:
+        return f"it answered with status {fields['http_status']}"
+    return f"it ended with exit code {fields['exit']}" if "exit" in fields else "it failed"
 
 
 def _of_provider(last: Call) -> Blame | None:
@@ -81,8 +81,8 @@ def _of_provider(last: Call) -> Blame | None:
     if last.end is None or outcome not in (STATUS, EXCEPTION, CUT):
         return None
     status = last.end.status
-    said = f"status {status}" if outcome == STATUS else str(last.error or "the connection broke")[:120]
-    return Blame(PROVIDER, f"the last call to the model failed: {said}")
+    reason = f"status {status}" if outcome == STATUS else str(last.error or "the connection broke")[:120]
+    return Blame(PROVIDER, f"the last call to the model failed: {reason}")
 
 
 def _of_model(last: Call) -> Blame | None:
@@ -90,12 +90,12 @@ def _of_model(last: Call) -> Blame | None:
         return None
     ended = _ENDS.get(str(last.end.stop_reason))
     if ended is not None:
-        return Blame(MODELS_OWN, ended)
+        return Blame(MODEL_FAULT, ended)
     offered = _offered(read_request(last).tools) if last.begin is not None else []
-    asked = [use.name for use in tool_uses(last.end.body, _text(last.end.provider))]
-    unknown = [name for name in asked if offered and name not in offered]
+    called = [use.name for use in tool_uses(last.end.body, _text(last.end.provider))]
+    unknown = [name for name in called if offered and name not in offered]
     return (
-        Blame(MODELS_OWN, f"the model asked for a tool {unknown[0]!r}, which there is not")
+        Blame(MODEL_FAULT, f"the model called a tool {unknown[0]!r}, which does not exist")
         if unknown
         else None
     )
@@ -119,7 +119,7 @@ def _offered(tools: list[Any]) -> list[str]:
 CODE, TOOL_KIND, PROMPT = "code", "tool", "prompt"
 KINDS = (CODE, TOOL_KIND, PROMPT)
 FUNCTION, APP, COMMAND = "function", "app", "command"
-"""How a run is started again: a call of a function, a request to an application, a program."""
+"""How to start a run again: call a function, send a request to an application, run a program."""
 
 PROVES = {
     CODE: "Proves that the code still drives this run; not that a model or tool would answer so today.",
@@ -138,38 +138,38 @@ class Case:
     target: str
     """``module:name`` of a function or an application; the script of a command."""
     folder: str
-    """Where its module or script is found."""
-    given: Any
+    """The folder of its module or script."""
+    input: Any
     """The recorded input; the arguments of a command."""
     blame: Blame | None
     tools: list[tuple[str, Any]]
-    """Name and arguments of all tools that were called."""
+    """Name and arguments of all tool calls."""
     is_parallel: bool
-    """True if tools were asked for side by side, so that their order says nothing."""
+    """True if tools were called in parallel, so that their order does not count."""
     turns: int
     final: str
     """The last answer's text."""
     failed: str
     """How it failed, if it did."""
     live: list[str] = field(default_factory=list)
-    """Tools that run in the test, because the user allows it."""
-    seen: dict[str, Any] = field(default_factory=dict)
-    """What happened when it was run again (``look``); empty if it was not."""
+    """Tools that the user allows to run in the test."""
+    observed: dict[str, Any] = field(default_factory=dict)
+    """The result of running it again (``look``); empty if it was not run."""
     name: str = ""
 
     @property
     def is_failed(self) -> bool:
-        """True if the run failed, and still does when it is run again."""
-        return self.blame is not None and ("raised" in self.seen or not self.seen or self.is_bad)
+        """True if the run failed, and still fails when run again."""
+        return self.blame is not None and ("raised" in self.observed or not self.observed or self.is_bad)
 
     @property
     def is_bad(self) -> bool:
-        """True if it was run again and ended badly without an exception."""
-        return (self.seen.get("status") or 0) >= 500 or bool(self.seen.get("exit"))
+        """True if it was run again and failed without an exception."""
+        return (self.observed.get("status") or 0) >= 500 or bool(self.observed.get("exit"))
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """What two runs have in common that make the same test."""
+        """Equal for runs that make the same test."""
         error = self.recording.error
         failure = (error.type, (error.frames or [""])[0]) if error is not None else self.recording.status
         names = (
@@ -178,12 +178,12 @@ class Case:
         route = self.recording.name if self.sort == APP else ""
         return (self.sort, self.target, route, self.kind, failure, self.turns, tuple(names))
 
-    def knowing(self, seen: dict[str, Any]) -> Case:
-        """Return the same with what was seen."""
-        return replace(self, seen=seen)
+    def with_observed(self, observed: dict[str, Any]) -> Case:
+        """Return the case with the result of running it again."""
+        return replace(self, observed=observed)
 
     def allowing(self, names: Sequence[str]) -> Case:
-        """Return the same with the tools that may run; UsageError if one would run that is not named."""
+        """Return the case with the tools that may run; UsageError if another tool would run."""
         return replace(self, live=preflight.live_tools(self.recording, names))
 
     @property
@@ -200,46 +200,48 @@ class Case:
 
 
 def case_of(recording: Recording, *, kind: str | None = None, entry: str | None = None) -> Case:
-    """Return a run as a test in which no tool is allowed to run; UsageError if it cannot be one."""
+    """Return a run as a test case in which no tool may run; UsageError if it cannot be one."""
     tape = Tape(recording)
     if not tape.calls:
         raise UsageError(
-            f"{recording.name} holds no call that could be answered", hint="record it with reenact run"
+            f"{recording.name} has no call that a replay could answer", hint="record it with reenact run"
         )
     fault = blame(recording)
     if fault is not None and fault.who == OUTSIDE:
         raise UsageError(
-            f"{recording.name}: {fault.why}, which no test can do again",
+            f"{recording.name}: {fault.why}, which a test cannot repeat",
             hint="take a run that ended by itself: reenact ls --failed",
         )
-    sort, target, folder, given = _start(recording, entry)
+    sort, target, folder, recorded_input = _start(recording, entry)
     calls = [call for call in recording.calls(derived=True) if call.kind == TOOL]
-    asked = [call.parent for call in calls if call.parent is not None]
-    made = Case(
+    parents = [call.parent for call in calls if call.parent is not None]
+    case = Case(
         recording=recording,
-        kind=kind or (PROMPT if fault is not None and fault.who == MODELS_OWN else CODE),
+        kind=kind or (PROMPT if fault is not None and fault.who == MODEL_FAULT else CODE),
         sort=sort,
         target=target,
         folder=folder,
-        given=given,
+        input=recorded_input,
         blame=fault,
         tools=_tools(recording),
-        is_parallel=len(asked) > len(set(asked)),
+        is_parallel=len(parents) > len(set(parents)),
         turns=recording.totals.turns,
         final=_final(recording),
         failed=failure_text(recording),
     )
-    return made.named(f"test_{slug(_plain_name(made))}")
+    return case.named(f"test_{slug(_plain_name(case))}")
 
 
-def told_by(fixture: Recording, case: Case) -> Case:
-    """Return a case with all that goes into its text as the fixture has it: redacted."""
+def from_fixture(fixture: Recording, case: Case) -> Case:
+    """Return a case with the values of its fixture, which are redacted."""
     entry = Entry.of(fixture)
-    given = entry.input if entry is not None else fixture.input
+    recorded_input = entry.input if entry is not None else fixture.input
     if case.sort == COMMAND:
-        given = portable(fixture.start.stored_fields.get("command"))[1:] if fixture.start is not None else []
+        recorded_input = (
+            portable(fixture.start.stored_fields.get("command"))[1:] if fixture.start is not None else []
+        )
     failed = failure_text(fixture)
-    return replace(case, given=given, tools=_tools(fixture), final=_final(fixture), failed=failed)
+    return replace(case, input=recorded_input, tools=_tools(fixture), final=_final(fixture), failed=failed)
 
 
 def _tools(recording: Recording) -> list[tuple[str, Any]]:
@@ -252,7 +254,7 @@ def _final(recording: Recording) -> str:
 
 
 def _start(recording: Recording, entry: str | None) -> tuple[str, str, str, Any]:
-    """Return how a run is started again: sort, target, folder and input."""
+    """Return how to start a run again: sort, target, folder and input."""
     start = recording.start.stored_fields if recording.start is not None else {}
     cwd = start.get("cwd")
     folder = cwd if type(cwd) is str and os.path.isdir(cwd) else os.getcwd()
@@ -277,23 +279,21 @@ def _start(recording: Recording, entry: str | None) -> tuple[str, str, str, Any]
     words = portable(start.get("command"))
     if not words:
         raise UsageError(
-            f"{recording.name} does not say what it was a call of",
+            f"{recording.name} does not name the function or command it started with",
             hint="name it: --entry module:function; or record with @reenact.run or reenact run",
         )
     return COMMAND, words[0], folder, words[1:]
 
 
 def _check_names(module: str, name: str) -> None:
-    """What stands in a recording becomes source: nothing but names may."""
+    """Raise UsageError unless these are names: they become source code."""
     parts = [*module.split("."), *name.removesuffix("()").split(".")]
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
-        raise UsageError(
-            f"{module}:{name} names nothing that could be imported", hint="--entry module:function"
-        )
+        raise UsageError(f"{module}:{name} cannot be imported", hint="--entry module:function")
 
 
 def lossy(recording: Recording) -> tuple[list[str], list[str]]:
-    """Return what of a fixture is not as it was: what the code would act upon, and headers."""
+    """Return the inexact parts of a fixture: those that the code acts on, and headers."""
     serious = [f"{call.label()}: {', '.join(why)}" for call, why in Tape(recording).lossy()]
     entry = Entry.of(recording)
     headers = [each for each in (entry.lossy if entry is not None else ()) if each.startswith("header ")]
@@ -304,12 +304,12 @@ def lossy(recording: Recording) -> tuple[list[str], list[str]]:
 
 
 def comes_from(case: Case) -> str:
-    """Return one line on where a test comes from."""
-    told = provenance(case.recording)
-    parts = [", ".join(told.get(name, ())) for name in ("served", "sdks")]
-    parts += [f"Python {told['python']}"] if "python" in told else []
-    day = told.get("recorded", "a day unknown")
-    return f"run {str(told['of'])[:12]} of {day}: " + "; ".join(part for part in parts if part)
+    """Return the origin of a test as one line."""
+    origin = provenance(case.recording)
+    parts = [", ".join(origin.get(name, ())) for name in ("served", "sdks")]
+    parts += [f"Python {origin['python']}"] if "python" in origin else []
+    day = origin.get("recorded", "an unknown day")
+    return f"run {str(origin['of'])[:12]} of {day}: " + "; ".join(part for part in parts if part)
 
 
 def slug(text: str) -> str:
@@ -327,7 +327,7 @@ def _plain_name(case: Case) -> str:
 
 
 def entry_text(case: Case) -> str:
-    """Return the entry of a function or an application as ``run.start`` has it."""
+    """Return the entry of a function or an application in the form of ``run.start``."""
     return f"{ASGI if case.sort == APP else ''}{case.target}"
 
 

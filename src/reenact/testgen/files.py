@@ -1,4 +1,4 @@
-"""Test files on disk: written whole or not at all, and never over what somebody has changed."""
+"""Test files on disk: written completely or not at all, and never over a file that the user changed."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from hashlib import sha256
 
 from ..errors import UsageError
-from ..testing.traces import remove, take_place
+from ..testing.traces import remove, replace_trace
 
 _STAMP = re.compile(r"# reenact test: ([0-9a-f]{16}) of ([0-9a-f, ]*)\n\Z")
 
 
 def stamped(text: str, runs: list[str]) -> str:
-    """Return the text of a test with a last line by which a change is known later."""
+    """Return the text of a test with a last line that reveals later changes."""
     return f"{text}\n\n# reenact test: {_digest(text)} of {_run_digests(runs)}\n"
 
 
 def check_free(path: str, runs: list[str]) -> None:
-    """Raise UsageError if a file is there that is not ours to write: changed, another's, or of other runs."""
+    """Raise UsageError if the file exists and was changed, not generated, or generated from other runs."""
     try:
         with open(path, encoding="utf-8") as file:
             there = file.read()
@@ -30,13 +30,13 @@ def check_free(path: str, runs: list[str]) -> None:
         there = ""
     found = _STAMP.search(there)
     other = os.path.join(os.path.dirname(path), "test_another.py")
-    hint = f"--force writes over it; -o {other} makes another file"
+    hint = f"--force overwrites it; -o {other} writes another file"
     if found is None:
-        raise UsageError(f"{path} is there already, and was not made by reenact test", hint=hint)
+        raise UsageError(f"{path} exists, and reenact test did not write it", hint=hint)
     if _digest(there[: found.start()].removesuffix("\n\n")) != found[1]:
-        raise UsageError(f"{path} was changed since it was made", hint=hint)
+        raise UsageError(f"{path} was changed since it was generated", hint=hint)
     if found[2] not in (_run_digests(runs), _run_prefixes(runs)):
-        raise UsageError(f"{path} is there already, made from other runs", hint=hint)
+        raise UsageError(f"{path} exists, generated from other runs", hint=hint)
 
 
 def write(path: str, text: str) -> None:
@@ -54,9 +54,9 @@ def write(path: str, text: str) -> None:
 
 
 @contextmanager
-def unless_it_fails(path: str, traces: list[str], scratch: str) -> Iterator[None]:
-    """Have a test and its traces be what they were before, or not there, if the block raises."""
-    made = [folder for folder in _folders([path, *traces]) if not os.path.exists(folder)]
+def restored_on_failure(path: str, traces: list[str], scratch: str) -> Iterator[None]:
+    """Restore a test and its traces to their previous state if the block raises."""
+    new_folders = [folder for folder in _folders([path, *traces]) if not os.path.exists(folder)]
     before = _bytes(path)
     kept = {
         trace: os.path.join(scratch, f"before-{number}.jsonl")
@@ -64,13 +64,13 @@ def unless_it_fails(path: str, traces: list[str], scratch: str) -> Iterator[None
         if os.path.exists(trace)
     }
     for trace, copy in kept.items():
-        take_place(trace, copy)
+        replace_trace(trace, copy)
     try:
         yield
     except BaseException:
         for trace in traces:
             if trace in kept:
-                take_place(kept[trace], trace)
+                replace_trace(kept[trace], trace)
             else:
                 remove(trace)
         if before is None:
@@ -78,14 +78,14 @@ def unless_it_fails(path: str, traces: list[str], scratch: str) -> Iterator[None
                 os.unlink(path)
         else:
             write(path, before.decode("utf-8", "surrogateescape"))
-        for folder in made:
+        for folder in new_folders:
             if os.path.isdir(folder) and not os.listdir(folder):
                 os.rmdir(folder)
         raise
 
 
 def _folders(paths: list[str]) -> list[str]:
-    """Return the folders of some files and those above them, the lowest first."""
+    """Return the folders of some files and their parents, the lowest first."""
     found: dict[str, None] = {}
     for path in paths:
         folder = os.path.dirname(os.path.abspath(path))
@@ -108,10 +108,10 @@ def _digest(text: str) -> str:
 
 
 def _run_digests(runs: list[str]) -> str:
-    """Return what stands for the run ids in the last line: an id is any text, and could be code there."""
+    """Return digests of the run ids for the last line: an id may be any text, even code."""
     return ", ".join(_digest(run)[:12] for run in runs)
 
 
 def _run_prefixes(runs: list[str]) -> str:
-    """Return what earlier versions wrote for them, to recognise their files."""
+    """Return the form that earlier versions wrote, to recognise their files."""
     return ", ".join(run[:12] for run in runs)

@@ -1,6 +1,6 @@
-"""A run as a fixture: only what a replay needs of it, redacted once more, nothing of this machine.
+"""A run as a test fixture: only what a replay needs, redacted once more, nothing specific to this machine.
 
-The same run gives the same bytes, so that to make it again changes nothing in a repository.
+The same run gives the same bytes, so generating it again changes nothing in a repository.
 """
 
 from __future__ import annotations
@@ -43,19 +43,18 @@ Line = tuple[Event, dict[str, Any]]
 
 
 class Fixture:
-    """The lines of one run and those inside it, as one; ``secrets`` is how many stood there still."""
+    """The lines of one run and the runs inside it, as one run; ``secrets`` counts the secrets still found."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._processes = processes_of(recording)
         self._redactor = Redactor()
-        self._redactor.numbers.update(_next_numbers(recording))  # those of the recording keep their meaning
+        self._redactor.numbers.update(_next_numbers(recording))  # recorded numbers keep their meaning
         self._blobs: dict[str, bytes] = {}
-        told = list(self._cleaned(lambda event: event.stored))
+        self._events = list(self._cleaned(lambda event: event.stored))
         self.secrets = self._redactor.total
-        if self.secrets:  # what refers to a changed line would no longer be proved by its digest
-            told = list(self._cleaned(_in_full))
-        self._told = told
+        if self.secrets:  # the digest of a changed line no longer matches references to it
+            self._events = list(self._cleaned(_in_full))
 
     def write(self, path: str) -> None:
         """Write the file and its blobs."""
@@ -71,7 +70,7 @@ class Fixture:
     def _lines(self) -> Iterator[str]:
         steps: dict[str, int] = {}
         run = self._recording.run_id or ""
-        for event, fields in self._told:
+        for event, fields in self._events:
             writer = self._processes.get(event.writer, event.writer)
             steps[writer] = step = steps.get(writer, 0) + 1
             if event.kind in (schema.RUN_END, schema.PROC_END):
@@ -116,7 +115,7 @@ class Fixture:
         return self._with_blobs(self._redactor.clean(value, name), event)
 
     def _with_blobs(self, value: Any, event: Event) -> Any:
-        """Return a stored value whose long texts are redacted, too, and come along."""
+        """Return a stored value; keep redacted copies of its long texts."""
         if type(value) is list:
             return [self._with_blobs(item, event) for item in value]
         if type(value) is not dict:
@@ -130,7 +129,7 @@ class Fixture:
         return {**value, "$blob": self._keep(clean.encode("utf-8", "surrogatepass"))}
 
     def _stream(self, raw: Any, event: Event) -> Any:
-        """Return the reference to a stream as it came; without its pieces if a secret stood in it."""
+        """Return the reference to a recorded stream; without its pieces if it contains a secret."""
         path = event.stored_in.blobs.path(raw.get("$blob")) if type(raw) is dict else None
         if path is None:
             return raw
@@ -138,7 +137,7 @@ class Fixture:
             packed = file.read()
         try:
             data = zlib.decompress(packed).partition(b"\n")[2]
-        except zlib.error:  # damaged, which is told when it is looked through
+        except zlib.error:  # damaged: the check of the fixture reports it
             return raw
         text = data.decode("utf-8", "surrogateescape")
         clean = self._redactor.text(text) if self._redactor.may_hold(data) else text
@@ -154,30 +153,30 @@ class Fixture:
 
 
 def provenance(recording: Recording) -> dict[str, Any]:
-    """Return what a fixture says of where it comes from."""
+    """Return the origin of a fixture."""
     calls = [call for call in recording.calls() if call.kind == MODEL and call.begin is not None]
-    asked = {model_of(call.begin.stored_body, call.begin.url) for call in calls if call.begin is not None}
+    requested = {model_of(call.begin.stored_body, call.begin.url) for call in calls if call.begin is not None}
     served = {call.end.model for call in calls if call.end is not None}
     heads = [call.begin.headers for call in calls if call.begin is not None]
-    agents = [told.get("user-agent") for told in heads if type(told) is dict]
-    told: dict[str, Any] = {
+    agents = [headers.get("user-agent") for headers in heads if type(headers) is dict]
+    fields: dict[str, Any] = {
         "of": recording.run_id,
         "recorded": _day(recording.started or 0),
-        "asked": sorted(name for name in asked if type(name) is str),
+        "asked": sorted(name for name in requested if type(name) is str),
         "served": sorted(name for name in served if type(name) is str),
         "sdks": sorted({name for name in agents if type(name) is str}),
         "python": recording.start.python if recording.start is not None else None,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _day(when: float) -> str:
-    """Return a date; empty for one no clock ever showed."""
+    """Return a date; empty for an impossible time."""
     return time.strftime("%Y-%m-%d", time.gmtime(when)) if abs(when) < 1e11 else ""
 
 
 def portable(command: Any) -> list[str]:
-    """Return a command without the folders of this machine: the script first, no interpreter."""
+    """Return a command without folders of this machine: the script first, no interpreter."""
     words = [word for word in command if type(word) is str] if type(command) is list else []
     if words and os.path.basename(words[0]).startswith(("python", "pypy")):
         words = words[1:]

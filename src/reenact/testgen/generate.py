@@ -1,4 +1,4 @@
-"""From runs to a test file that passes: a fixture is made, the run looked at, the text written and run."""
+"""Generate a test file from runs: write fixtures, run each case again, write the test and run it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..capture.redact.redactor import Redactor
 from ..errors import Diverged, UsageError
 from ..recording.recording import Recording
 from ..testing.drive import replay_command
-from ..testing.traces import take_place
+from ..testing.traces import replace_trace
 from ..tracefile.text import count
 from . import files
-from .case import CODE, COMMAND, PROMPT, TOOL_KIND, Case, entry_text, lossy, slug, told_by
+from .case import CODE, COMMAND, PROMPT, TOOL_KIND, Case, entry_text, from_fixture, lossy, slug
 from .fixture import Fixture
 from .source import module_text
 
-# What a test comes to before it is one: the run is started again from its fixture, then the test is run.
+# Try a test first: run the case again from its fixture, then run the test.
 
 LOOK = "reenact.testgen.look"
 _TIMEOUT = 600
@@ -31,29 +31,31 @@ _FAILED = 1
 
 
 def look(case: Case, fixture: str) -> dict[str, Any]:
-    """Return what happens when a case is run again: ``unusable`` if it cannot be, ``problems`` if it goes
-    another way than its recording."""
+    """Run a case again and return the result.
+
+    ``unusable`` says why it cannot run, ``problems`` where it diverges from its recording.
+    """
     return _look_at_command(case, fixture) if case.sort == COMMAND else _look_at_call(case, fixture)
 
 
 def _look_at_call(case: Case, fixture: str) -> dict[str, Any]:
-    asked = {
+    options = {
         "trace": fixture,
         "entry": entry_text(case),
         "folder": case.folder,
         "live": case.tools_to_run,
         "rebase": case.kind == TOOL_KIND,
     }
-    done = _python(["-P", "-m", LOOK], json.dumps(asked))
+    done = _python(["-P", "-m", LOOK], json.dumps(options))
     try:
-        told = json.loads(done.stdout)
+        report = json.loads(done.stdout)
     except ValueError:
         return {"unusable": _last_line(done.stderr) or f"it ended with exit code {done.returncode}"}
-    return told if type(told) is dict else {}
+    return report if type(report) is dict else {}
 
 
 def _look_at_command(case: Case, fixture: str) -> dict[str, Any]:
-    words = [case.target, *case.given]
+    words = [case.target, *case.input]
     if case.target.endswith(".py") and not os.path.exists(os.path.join(case.folder, case.target)):
         return {"unusable": f"{case.target} is not in {case.folder} any more"}
     try:
@@ -68,16 +70,16 @@ def _look_at_command(case: Case, fixture: str) -> dict[str, Any]:
 
 
 def require_pytest() -> None:
-    """UsageError where no test can be run."""
+    """Raise UsageError without pytest."""
     if find_spec("pytest") is None:
         raise UsageError(
-            "pytest is not installed here, so what is written could not be tried",
-            hint="pip install 'reenact[pytest]'; --no-check writes it untried",
+            "pytest is not installed here, so the test cannot be run",
+            hint="pip install 'reenact[pytest]'; --no-check writes it without running it",
         )
 
 
 def run_pytest(path: str) -> tuple[bool, str]:
-    """Return whether a test file passes, and pytest's last words, or all of them if it does not."""
+    """Return whether a test file passes, and pytest's last line, or its whole output if it fails."""
     words = ["-P", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", os.path.abspath(path)]
     done = _python(words, "")
     lines = done.stdout.strip().splitlines()
@@ -86,14 +88,14 @@ def run_pytest(path: str) -> tuple[bool, str]:
     return False, (done.stdout + done.stderr).strip()[-_OUTPUT:]
 
 
-def _python(words: list[str], given: str) -> subprocess.CompletedProcess[str]:
+def _python(words: list[str], stdin: str) -> subprocess.CompletedProcess[str]:
     env = {
         name: value for name, value in os.environ.items() if not name.startswith(("REENACT", "PYTEST_XDIST"))
     }
     try:
         return subprocess.run(  # noqa: S603
             [sys.executable, *words],
-            input=given,
+            input=stdin,
             env=env,
             capture_output=True,
             text=True,
@@ -111,25 +113,26 @@ def _last_line(text: str) -> str:
 
 _NOT_HERE = (
     "start it where the code is, with the Python that has its packages; --entry module:function if it was"
-    " renamed; --no-check writes the test untried"
+    " renamed; --no-check writes the test without running it"
 )
 _OTHER = (
-    "reenact replay shows where; record it again with the code as it is; --no-check writes the test untried"
+    "reenact replay shows where; record it again with the current code; --no-check writes the test without"
+    " running it"
 )
 
 
 @dataclass
 class Generated:
-    """What was written, and what became of it when it was run."""
+    """The written files, and the result of running the test."""
 
     cases: list[Case]
     paths: list[str]
-    verdict: str = "not run: whether it passes is not known"
+    verdict: str = "not run: whether it passes is unknown"
     is_passed: bool | None = None
-    """None if it was not run; what was run and does not pass is not written."""
+    """None if it was not run; a test that fails is not written."""
     notes: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    """Runs that make no test, and why."""
+    """Runs without a test, and why."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -156,7 +159,7 @@ class Generated:
 
 @dataclass
 class Generator:
-    """Makes one test file of some runs."""
+    """Generates one test file from some runs."""
 
     output: str
     samples: int
@@ -165,52 +168,54 @@ class Generator:
     allows_lossy: bool
 
     def make(self, cases: list[Case]) -> Generated:
-        """Write what passes; UsageError, and nothing is written, if it cannot be or does not."""
+        """Write a test that passes; UsageError, with nothing written, if there is none."""
         path = self._path(cases)
         stem, folder = os.path.basename(path).removesuffix(".py"), os.path.dirname(os.path.abspath(path))
         cases = _unique(cases)
         if self.is_checked:
             require_pytest()
-        made = Generated([], [])
+        generated = Generated([], [])
         with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
-            fixtures = self._looked_at(cases, made, scratch)
-            places = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in made.cases]
-            made.paths = [path, *(_beside(path, place) for place in places)]
+            fixtures = self._fixtures(cases, generated, scratch)
+            places = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in generated.cases]
+            generated.paths = [path, *(_beside(path, place) for place in places)]
             try:
                 if not self.is_forced:
-                    files.check_free(path, _ids(made.cases))
-                with files.unless_it_fails(path, places, scratch):
+                    files.check_free(path, _ids(generated.cases))
+                with files.restored_on_failure(path, places, scratch):
                     for fixture, place in zip(fixtures, places, strict=True):
-                        take_place(fixture, place)
-                    self._write(made, path, stem, folder)
+                        replace_trace(fixture, place)
+                    self._write(generated, path, stem, folder)
                     if self.is_checked:
-                        self._check(made, path, stem, folder)
+                        self._check(generated, path, stem, folder)
             except OSError as exc:
                 raise UsageError(
                     f"{path} cannot be written: {exc.strerror or exc}", hint="-o names another folder or file"
                 ) from exc
-        return made
+        return generated
 
-    def _looked_at(self, cases: list[Case], made: Generated, scratch: str) -> list[str]:
-        """Return the fixtures of the runs that make tests; these, and why others do not, are in ``made``."""
+    def _fixtures(self, cases: list[Case], generated: Generated, scratch: str) -> list[str]:
+        """Return the fixtures of the usable runs; add their cases, and why others fail, to ``generated``."""
         fixtures = []
         for case in cases:
             notes: list[str] = []
             try:
                 _refuse_unfit(case)
                 fixture = self._fixture(case, scratch, notes)
-                case = told_by(Recording.load(fixture), case)
-                case = _seen(case, fixture, notes) if self.is_checked else case
+                case = from_fixture(Recording.load(fixture), case)
+                case = _run_again(case, fixture, notes) if self.is_checked else case
             except UsageError as why:
                 if len(cases) == 1:
                     raise
-                made.left_out.append(str(why))
+                generated.left_out.append(str(why))
                 continue
             fixtures.append(fixture)
-            made.cases.append(case)
-            made.notes += notes
+            generated.cases.append(case)
+            generated.notes += notes
         if not fixtures:
-            raise UsageError(f"none of these runs makes a test: {'; '.join(made.left_out)}", hint=_NOT_HERE)
+            raise UsageError(
+                f"no test can be generated from these runs: {'; '.join(generated.left_out)}", hint=_NOT_HERE
+            )
         return fixtures
 
     def _path(self, cases: list[Case]) -> str:
@@ -240,21 +245,23 @@ class Generator:
         notes += [f"not recorded, so a placeholder is sent: {each}" for each in headers]
         return place
 
-    def _write(self, made: Generated, path: str, stem: str, folder: str) -> None:
-        text = module_text(made.cases, stem, folder, samples=self.samples)
-        files.write(path, files.stamped(text, _ids(made.cases)))
+    def _write(self, generated: Generated, path: str, stem: str, folder: str) -> None:
+        text = module_text(generated.cases, stem, folder, samples=self.samples)
+        files.write(path, files.stamped(text, _ids(generated.cases)))
 
-    def _check(self, made: Generated, path: str, stem: str, folder: str) -> None:
-        """Run the test once; what it prints or returns may differ each time, and is then not asserted."""
-        made.is_passed, made.verdict = run_pytest(path)
-        if not made.is_passed and "\nE       assert" in made.verdict + "\n":
-            made.cases = [case.knowing({**case.seen, "volatile": True}) for case in made.cases]
-            made.notes.append("its result differs each time, so it is not asserted")
-            self._write(made, path, stem, folder)
-            made.is_passed, made.verdict = run_pytest(path)
-        if not made.is_passed:
+    def _check(self, generated: Generated, path: str, stem: str, folder: str) -> None:
+        """Run the test; if its output differs each time, write it again without asserting that."""
+        generated.is_passed, generated.verdict = run_pytest(path)
+        if not generated.is_passed and "\nE       assert" in generated.verdict + "\n":
+            generated.cases = [
+                case.with_observed({**case.observed, "volatile": True}) for case in generated.cases
+            ]
+            generated.notes.append("its result differs each time, so it is not asserted")
+            self._write(generated, path, stem, folder)
+            generated.is_passed, generated.verdict = run_pytest(path)
+        if not generated.is_passed:
             raise UsageError(
-                f"the test does not pass as written, so it is not kept; pytest says:\n{made.verdict}",
+                f"the test does not pass as written, so it is not kept; pytest says:\n{generated.verdict}",
                 hint="--no-check writes it anyway, to be fixed by hand",
             )
 
@@ -264,7 +271,7 @@ def _ids(cases: list[Case]) -> list[str]:
 
 
 def _beside(path: str, place: str) -> str:
-    """Return a place as the user named the path: from here, or from the root."""
+    """Return a place in the form of the user's path: relative or absolute."""
     return place if os.path.isabs(path) else os.path.relpath(place)
 
 
@@ -283,27 +290,26 @@ def _refuse_unfit(case: Case) -> None:
         raise UsageError(f"no tool was called in {case.recording.name}", hint="--kind code")
 
 
-def _seen(case: Case, fixture: str, notes: list[str]) -> Case:
-    """Return a case with what happens when it is run again from its fixture; UsageError if no test of it
-    could pass."""
-    name, seen = case.recording.name, look(case, fixture)
-    if "unusable" in seen:
-        raise UsageError(f"{name} cannot be run again here: {seen['unusable']}", hint=_NOT_HERE)
-    if seen.get("problems"):
-        why = _few_words(seen["problems"][0])
+def _run_again(case: Case, fixture: str, notes: list[str]) -> Case:
+    """Run a case again from its fixture, return it with the result; UsageError if no test can pass."""
+    name, observed = case.recording.name, look(case, fixture)
+    if "unusable" in observed:
+        raise UsageError(f"{name} cannot be run again here: {observed['unusable']}", hint=_NOT_HERE)
+    if observed.get("problems"):
+        why = _short_reason(observed["problems"][0])
         if case.kind != PROMPT:
             raise UsageError(f"{name} diverges from its recording when it runs: {why}", hint=_OTHER)
         notes.append(f"run again, it diverges from its recording: {why}")
         return case
-    clean = Redactor().clean(seen)
-    case = case.knowing(seen if clean is seen else {**clean, "volatile": True})
+    clean = Redactor().clean(observed)
+    case = case.with_observed(observed if clean is observed else {**clean, "volatile": True})
     if case.blame is not None and not case.is_failed and case.kind == CODE:
         notes.append(f"{name} does not fail any more with the current code: no xfail")
     return case
 
 
-def _few_words(problem: str) -> str:
-    """Return the first line of a report, and the last that the program wrote, where it ended by itself."""
+def _short_reason(problem: str) -> str:
+    """Return the first line of a report, and the last line the program wrote if it ended by itself."""
     first, _, rest = problem.partition("\n")
-    said = rest.partition("it wrote on stderr:\n")[2].strip().rpartition("\n")[2]
-    return f"{first} {said}" if said and not said.startswith("reenact") else first
+    output = rest.partition("it wrote on stderr:\n")[2].strip().rpartition("\n")[2]
+    return f"{first} {output}" if output and not output.startswith("reenact") else first

@@ -1,4 +1,4 @@
-"""Values of a recording as Python source that a person reads."""
+"""Recorded values as readable Python source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 WIDTH = 100
 _DEEPEST = 160
-"""Columns of indent after which nothing is broken up any more."""
+"""Columns of indent beyond which nothing is wrapped."""
 
 
 class Source(str):
@@ -18,9 +18,9 @@ class Source(str):
 
 
 def literal(value: Any, indent: int = 0, used: int = 0, width: int = WIDTH) -> str:
-    """Return the source of a plain value; what does not fit on its line is broken up.
+    """Return the source of a plain value, wrapped if it does not fit on its line.
 
-    ``indent`` is that of the line it stands on, ``used`` how much of the line is taken.
+    ``indent`` is the indent of its line, ``used`` the columns used before it.
     """
     flat = _flat(value)
     is_short = len(flat) + max(indent, used) <= width
@@ -39,9 +39,9 @@ def literal(value: Any, indent: int = 0, used: int = 0, width: int = WIDTH) -> s
 def call(
     function: str, args: Iterable[Any], kwargs: dict[str, Any], *, outer: int = 4, before: str = ""
 ) -> str:
-    """Return the source of a call that will stand ``outer`` columns in, after ``before``.
+    """Return the source of a call, indented by ``outer`` columns, after ``before``.
 
-    Names that cannot be those of parameters are passed in a dict.
+    Names that cannot be parameters are passed in a dict.
     """
     width = WIDTH - outer
     named = {name: value for name, value in kwargs.items() if is_name(name)}
@@ -78,13 +78,13 @@ def _flat(value: Any) -> str:
         return "[" + ", ".join(map(_flat, value)) + "]"
     if kind is tuple:
         return "(" + ", ".join(map(_flat, value)) + ("," if len(value) == 1 else "") + ")"
-    if kind is float and value - value != 0:  # no number
+    if kind is float and value - value != 0:  # inf or nan
         return f'float("{value}")'
     return repr(value) if value is None or kind in (int, float, bool, bytes) else quoted(repr(value))
 
 
 def is_plain(value: Any) -> bool:
-    """True if a value's source is the value itself, all of it JSON."""
+    """True if a value is plain JSON, so its source is exact."""
     if type(value) is dict:
         return all(type(key) is str and is_plain(item) for key, item in value.items())
     if type(value) is list:

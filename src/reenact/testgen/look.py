@@ -1,7 +1,6 @@
-"""``python -m reenact.testgen.look``: runs a case again from its fixture and tells what happened.
+"""``python -m reenact.testgen.look``: run a case again from its fixture and report the result.
 
-It is told of the case as JSON on stdin, and answers with one line of JSON on the descriptor that it is given:
-what the agent prints goes elsewhere.
+Reads the case as JSON from stdin and writes one line of JSON to stdout; the agent's output goes to stderr.
 """
 
 from __future__ import annotations
@@ -26,39 +25,39 @@ _LONGEST = 4_000
 
 
 def main() -> None:
-    asked = json.load(sys.stdin)
+    case = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    module = asked["entry"].removeprefix(ASGI).partition(":")[0]
+    module = case["entry"].removeprefix(ASGI).partition(":")[0]
     is_installed = importlib.util.find_spec(module.partition(".")[0]) is not None
-    sys.path.insert(0, asked["folder"])
-    json.dump({"installed": is_installed, **_looked(asked)}, out)
+    sys.path.insert(0, case["folder"])
+    json.dump({"installed": is_installed, **_run(case)}, out)
     out.flush()
 
 
-def _looked(asked: dict[str, Any]) -> dict[str, Any]:
-    run = Reenactment(asked["trace"], live_tools=asked["live"], rebase=asked["rebase"])
-    told: dict[str, Any] = {}
+def _run(case: dict[str, Any]) -> dict[str, Any]:
+    run = Reenactment(case["trace"], live_tools=case["live"], rebase=case["rebase"])
+    report: dict[str, Any] = {}
     try:
         run.begin()
         recording = run.recorded.recording
         found = Entry.of(recording)
-        entry = Entry(asked["entry"], None, found.input if found is not None else recording.input)
-        told |= _form(entry)
-        _call(entry, told)
+        entry = Entry(case["entry"], None, found.input if found is not None else recording.input)
+        report |= _form(entry)
+        _call(entry, report)
         run.finish()
-        told["problems"] = run.problems()
+        report["problems"] = run.problems()
     except Diverged as exc:
-        told["problems"] = run.problems() or [str(exc)]
+        report["problems"] = run.problems() or [str(exc)]
     except ReenactError as exc:
-        told["unusable"] = str(exc)
+        report["unusable"] = str(exc)
     finally:
         run.end()
-    return told
+    return report
 
 
 def _form(entry: Entry) -> dict[str, Any]:
-    """Return how the function is to be called."""
+    """Return how to call the function."""
     found = resolve(entry)
     if entry.is_app:
         return {}
@@ -72,36 +71,36 @@ def _form(entry: Entry) -> dict[str, Any]:
 
 
 def _takes_plain(function: Any, entry: Entry) -> bool:
-    """True if the recorded input can be written down as the arguments of a call."""
+    """True if the recorded input can be written as arguments of a call."""
     args, kwargs = arguments(function, entry.input, entry.place[1])
-    given = dict(entry.input)
+    recorded_input = dict(entry.input)
     kinds = {each.kind for each in inspect.signature(function).parameters.values()}
     odd = kinds & {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
-    return not odd and all(is_plain(value) for value in [*args, *kwargs.values(), *given.values()])
+    return not odd and all(is_plain(value) for value in [*args, *kwargs.values(), *recorded_input.values()])
 
 
-def _call(entry: Entry, told: dict[str, Any]) -> None:
+def _call(entry: Entry, report: dict[str, Any]) -> None:
     try:
         result = call_of(entry)()
     except Exception as exc:
         if isinstance(exc, ReenactError):
             raise
-        told["raised"] = _raised(exc)
+        report["raised"] = _raised(exc)
         return
     if isinstance(result, Response):
-        told["status"] = result.status
-        told["text"] = result.text[:_LONGEST]
+        report["status"] = result.status
+        report["text"] = result.text[:_LONGEST]
         if result.exception is not None:
-            told["raised"] = _raised(result.exception)
+            report["raised"] = _raised(result.exception)
         return
     if type(result) in (str, int, float, bool, dict, list, type(None)):
         plain = jsonable(result)
         if plain == result and len(json.dumps(plain)) <= _LONGEST:
-            told["result"] = plain
+            report["result"] = plain
 
 
 def _raised(exc: Exception) -> dict[str, str]:
-    """Return where an exception's class is imported from; of one of the agent's own the nearest builtin."""
+    """Return the import of an exception's class; for a class of the agent, that of the nearest builtin."""
     for kind in type(exc).__mro__:
         top = kind.__module__.partition(".")[0]
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)

@@ -1,4 +1,4 @@
-"""The text of a test: a small file that a person reads, each assertion one line that can be deleted."""
+"""The source of a generated test: a small readable file; each assertion is one line that can be deleted."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from .literals import Source, call, is_plain, literal, quoted
 _SHORT, _LONG_INPUT = 160, 3_000
 _IMPLIED = ("host", "user-agent", "accept", "content-length")
 AT_LEAST = 0.8
-"""Of a prompt's samples."""
+"""The share of a prompt's samples that must pass."""
 
 
 def module_text(cases: list[Case], stem: str, folder: str, *, samples: int) -> str:
-    """Return the test file of some cases; ``folder`` is where it will be, ``stem`` its name."""
-    told = [f"{case.name}: {_harmless(comes_from(case))}" for case in cases]
+    """Return the test file for some cases; ``folder`` is its folder, ``stem`` its name."""
+    origins = [f"{case.name}: {_harmless(comes_from(case))}" for case in cases]
     head = [
         '"""Made by `reenact test` from recorded runs. It is yours: change it as you like.',
         "",
-        *told,
+        *origins,
         '"""',
         "",
     ]
     bodies = [_test(case, stem, folder, samples) for case in cases]
     code = "\n\n\n".join(bodies)
-    paths = sorted({case.folder for case in cases if case.sort != COMMAND and not case.seen.get("installed")})
+    paths = sorted(
+        {case.folder for case in cases if case.sort != COMMAND and not case.observed.get("installed")}
+    )
     standard = ["import asyncio"] if "asyncio." in code else []
     standard += ["import sys"] if paths else []
     standard += ["from pathlib import Path"] if paths or "HERE" in code else []
@@ -51,12 +53,12 @@ _HELPERS = (
 
 
 def _harmless(text: str) -> str:
-    """Return words of a recording as they may stand in a docstring."""
+    """Return recorded text without characters that could end a docstring."""
     return "".join(char if char.isprintable() and char not in '"\\' else "?" for char in text)
 
 
 def _other_imports(cases: list[Case], code: str) -> list[str]:
-    raised = [case.seen["raised"] for case in cases if case.is_failed and "raised" in case.seen]
+    raised = [case.observed["raised"] for case in cases if case.is_failed and "raised" in case.observed]
     found = {
         f"from {each['module']} import {each['name']}" for each in raised if each["module"] != "builtins"
     }
@@ -106,12 +108,12 @@ def _marks(case: Case, trace: str) -> str:
 
 
 def _raised_name(case: Case) -> str:
-    """Return the class that the failure raises in the test, so that no other failure is taken for it."""
-    raised = case.seen.get("raised")
+    """Return the exception class of the failure, so that xfail accepts no other failure."""
+    raised = case.observed.get("raised")
     if raised is not None:
         return str(raised["name"])
     error = case.recording.error
-    if case.seen or error is None or case.sort == COMMAND:
+    if case.observed or error is None or case.sort == COMMAND:
         return "AssertionError"
     known = getattr(builtins, str(error.type), None)
     return str(error.type) if isinstance(known, type) and issubclass(known, Exception) else "Exception"
@@ -123,42 +125,44 @@ def _imported(case: Case) -> list[str]:
 
 
 def _call_lines(case: Case, outer: int, *, is_checked: bool = True) -> list[str]:
-    """Return the lines that do what the run did; with what it came to in ``result`` or ``response``."""
+    """Return the lines that repeat the run, with its outcome in ``result`` or ``response``."""
     if case.sort == APP:
-        made = _request(case, outer)
-        return (f"response = {made}" if is_checked else made).split("\n")
+        source = _request(case, outer)
+        return (f"response = {source}" if is_checked else source).split("\n")
     keeps = is_checked and bool(_of_result(case))
-    made = _function_call(case, outer, "result = " if keeps else "")
-    return (f"result = {made}" if keeps else made).split("\n")
+    source = _function_call(case, outer, "result = " if keeps else "")
+    return (f"result = {source}" if keeps else source).split("\n")
 
 
 def _function_call(case: Case, outer: int, before: str) -> str:
     name = case.target.partition(":")[2]
-    if not is_plain(case.given) or len(repr(case.given)) > _LONG_INPUT:
+    if not is_plain(case.input) or len(repr(case.input)) > _LONG_INPUT:
         return f"call({name}, **{_input_of(case)})"
-    if not case.seen.get("direct"):
-        return call("call", [Source(name)], case.given, outer=outer, before=before)
-    around = {"plain": "", "async": "asyncio.run", "generator": "list"}[case.seen["form"]]
-    made = call(name, (), case.given, outer=outer, before=f"{before}{around}()" if around else before)
-    return f"{around}({made})" if around else made
+    if not case.observed.get("direct"):
+        return call("call", [Source(name)], case.input, outer=outer, before=before)
+    around = {"plain": "", "async": "asyncio.run", "generator": "list"}[case.observed["form"]]
+    source = call(name, (), case.input, outer=outer, before=f"{before}{around}()" if around else before)
+    return f"{around}({source})" if around else source
 
 
 def _request(case: Case, outer: int) -> str:
-    given = case.given
-    sent = given.get("sent") or {}
+    request = case.input
+    sent = request.get("sent") or {}
     headers = {
         name: value
-        for name, value in (given.get("headers") or {}).items()
-        if name not in _IMPLIED and not (name == "content-type" and "body" in given)
+        for name, value in (request.get("headers") or {}).items()
+        if name not in _IMPLIED and not (name == "content-type" and "body" in request)
     }
-    told = {"json": given.get("body"), "body": sent.get("body"), "headers": headers}
-    told["root_path"] = given.get("root_path")
-    told = {name: value for name, value in told.items() if value or (name == "json" and "body" in given)}
+    options = {"json": request.get("body"), "body": sent.get("body"), "headers": headers}
+    options["root_path"] = request.get("root_path")
+    options = {
+        name: value for name, value in options.items() if value or (name == "json" and "body" in request)
+    }
     app = Source(case.target.partition(":")[2])
-    if sent.get("parts") or not is_plain(told) or len(repr(told)) > _LONG_INPUT:
+    if sent.get("parts") or not is_plain(options) or len(repr(options)) > _LONG_INPUT:
         return f"send({app}, recorded={_input_of(case)})"
-    place = [app, given.get("method", "GET"), given.get("url", "/")]
-    return call("send", place, told, outer=outer, before="response = ")
+    place = [app, request.get("method", "GET"), request.get("url", "/")]
+    return call("send", place, options, outer=outer, before="response = ")
 
 
 def _input_of(case: Case) -> str:
@@ -170,7 +174,7 @@ def _assertions(case: Case, run: str) -> list[str]:
         return [f"assert_tools_alike({run})"]
     lines = []
     if case.sort == APP:
-        status = case.seen.get("status")
+        status = case.observed.get("status")
         is_known = not case.is_failed and status is not None
         lines.append(f"assert response.status == {status}" if is_known else "assert response.status < 500")
     lines += _of_result(case)
@@ -181,7 +185,7 @@ def _assertions(case: Case, run: str) -> list[str]:
 
 
 def _trajectory(case: Case, run: str) -> list[str]:
-    if not case.tools or (case.is_failed and not case.seen):
+    if not case.tools or (case.is_failed and not case.observed):
         return []
     expected = [
         (name, args) if type(args) is dict and args and _is_short(args) else name for name, args in case.tools
@@ -195,17 +199,17 @@ def _is_short(value: Any) -> bool:
 
 
 def _of_result(case: Case) -> list[str]:
-    """Return what the output is asserted to be: equal if short, else by what must be in it."""
-    if case.kind != CODE or case.is_failed or case.seen.get("volatile"):
+    """Return the assertions on the output: equal if short, else a part of it."""
+    if case.kind != CODE or case.is_failed or case.observed.get("volatile"):
         return []
     if case.sort == APP:
-        return _of_text(case, case.seen.get("text"), "response.text", "response.json()")
+        return _of_text(case, case.observed.get("text"), "response.text", "response.json()")
     if case.sort == COMMAND:
-        printed = [line for line in str(case.seen.get("stdout") or "").splitlines() if line.strip()]
+        printed = [line for line in str(case.observed.get("stdout") or "").splitlines() if line.strip()]
         return [f"assert {quoted(printed[-1][:_SHORT])} in done.stdout"] if printed else []
-    if "result" not in case.seen:
+    if "result" not in case.observed:
         return []
-    result = case.seen["result"]
+    result = case.observed["result"]
     if result is None or type(result) is bool:
         return [f"assert result is {result}"]
     if type(result) is str:
@@ -234,7 +238,7 @@ def _of_value(value: Any, name: str) -> list[str]:
 
 
 def _command_body(case: Case, trace: str, folder: str) -> list[str]:
-    words = [case.target, *case.given]
+    words = [case.target, *case.input]
     more = _where_it_ran(case, folder)
     if case.tools_to_run:
         more["live_tools"] = case.tools_to_run
@@ -244,7 +248,7 @@ def _command_body(case: Case, trace: str, folder: str) -> list[str]:
     lines += f"done = {call('replay_command', [Source('trace'), words], more, before='done = ')}".split("\n")
     if case.kind == TOOL_KIND:
         return [*lines, "assert_tools_alike(done.run, trace)"]
-    code = case.seen.get("exit", 0)
+    code = case.observed.get("exit", 0)
     lines.append(f"assert done.returncode == {0 if case.is_failed else code}")
     return (
         lines
@@ -264,9 +268,9 @@ def _prompt_body(case: Case, trace: str, folder: str, samples: int) -> list[str]
     run, of_run = ("done", "done.run") if case.sort == COMMAND else ("run", "run")
     if case.sort == COMMAND:
         more = _where_it_ran(case, folder) | ({"live_tools": case.live} if case.live else {})
-        words: list[Any] = [Source("run.path"), [case.target, *case.given]]
-        made = call("fork_command", words, more, outer=8, before="done = ")
-        lines = [*f"done = {made}".split("\n"), "assert done.returncode == 0"]
+        words: list[Any] = [Source("run.path"), [case.target, *case.input]]
+        source = call("fork_command", words, more, outer=8, before="done = ")
+        lines = [*f"done = {source}".split("\n"), "assert done.returncode == 0"]
     else:
         lines = _call_lines(case, 8, is_checked=case.sort == APP)
     if case.sort == APP:

@@ -1,8 +1,8 @@
 """For tests of agents and of programs that read traces; works with any test runner.
 
-``recorded()`` records a block and gives it back as a Debugger, ``replaying()`` has a block answered by a
-recording; the ``assert_*`` functions say what a run did when it did not do what was expected;
-``write_trace()`` makes a trace file by hand. pytest has a marker and a fixture (``pytest_plugin``).
+``recorded()`` records a block and returns it as a Debugger, ``replaying()`` answers a block from a recording;
+the ``assert_*`` functions show what a run did if it differs from what was expected; ``write_trace()`` writes
+a trace file by hand. pytest has a marker and a fixture (``pytest_plugin``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..debugger.debugger import Debugger
 from ..errors import Diverged
 from .drive import Rerun, assert_tools_alike, call, fork_command, replay_command, send
 from .reenactment import REPLAY, Reenactment, wrap
-from .trajectory import ORDERED, difference, expected_of
+from .trajectory import ORDERED, difference, parse_expected
 
 __all__ = [
     "Recorded", "Rerun", "assert_no_errors", "assert_tools_alike", "assert_trajectory", "assert_within",
@@ -33,7 +33,7 @@ _SHOWN = 20
 
 
 class Recorded:
-    """What a ``recorded()`` block left: its file, and the run as a Debugger once the block is over."""
+    """The result of a ``recorded()`` block: its file, and the run as a Debugger."""
 
     def __init__(self, path: str | None = None) -> None:
         if path is None:
@@ -44,7 +44,7 @@ class Recorded:
 
     @property
     def debugger(self) -> Debugger:
-        """The run as recorded so far; read anew as long as it grows."""
+        """The run as recorded so far; reloaded while it grows."""
         if self._debugger is None:
             self._debugger = Debugger.load(self.path)
         elif self._debugger.recording.end is None:
@@ -56,7 +56,7 @@ class Recorded:
 def recorded(
     name: str = "test", *, path: str | os.PathLike[str] | None = None, **options: Any
 ) -> Iterator[Recorded]:
-    """Record what the block does as one run, in a file that goes with the test unless ``path`` names one."""
+    """Record the block as one run, in a temporary file unless ``path`` names one."""
     found = Recorded(None if path is None else os.fspath(path))
     with run(name, path=found.path, **options):
         yield found
@@ -64,11 +64,11 @@ def recorded(
 
 @contextmanager
 def replaying(path: str | os.PathLike[str], *, mode: str = REPLAY, **options: Any) -> Iterator[Reenactment]:
-    """Have what the block calls answered by a recording; AssertionError if calls of it were never made.
+    """Answer the calls of the block from a recording; AssertionError if recorded calls are missing.
 
-    A call that is not recorded raises ``Diverged`` where it is made, and AssertionError in the end if
-    somebody caught that. ``mode`` and options are those of the pytest plugin: ``guard``, ``hosts``,
-    ``live_tools``, ``allow_unused``.
+    A call that is not recorded raises ``Diverged``, and AssertionError in the end if the code caught that.
+    ``mode`` and options are those of the pytest plugin: ``guard``, ``hosts``, ``live_tools``,
+    ``allow_unused``.
     """
     found = Reenactment(path, mode=mode, **options)
     found.begin()
@@ -98,26 +98,26 @@ def tools_of(run: Run) -> list[tuple[str, Any]]:
 
 
 def assert_trajectory(run: Run, expected: Sequence[Any], how: str = ORDERED) -> None:
-    """Fail unless a run called these tools: each a name, or a name and arguments that it must have had.
+    """Fail unless a run called these tools: each a name, or a name and required arguments.
 
     ``how``: ``ordered`` exactly these in this order, ``any-order`` exactly these, ``subset`` at least these,
     ``subsequence`` at least these, in this order.
     """
-    wanted = expected_of(expected)
+    wanted = parse_expected(expected)
     wrong = difference(tools_of(run), wanted, how)
     if wrong is not None:
         raise AssertionError(wrong + _see(run))
 
 
 def assert_no_errors(run: Run) -> None:
-    """Fail if anything in a run failed, a call that was retried with success left out."""
+    """Fail if anything in a run failed, except a call that was retried with success."""
     debugger = _debugger(run)
     errors = [event.summary() for event in debugger.errors()]
     if debugger.recording.error is not None and not errors:
         errors = [f"the run itself: {debugger.recording.error}"]
     if errors:
-        told = "\n  ".join(errors[:_SHOWN])
-        raise AssertionError(f"{len(errors)} errors:\n  {told}{_see(run)}")
+        listed = "\n  ".join(errors[:_SHOWN])
+        raise AssertionError(f"{len(errors)} errors:\n  {listed}{_see(run)}")
 
 
 def assert_within(
@@ -128,7 +128,7 @@ def assert_within(
     tokens: int | None = None,
     usd: float | None = None,
 ) -> None:
-    """Fail if a run took more than it may; a cost that is not known is more than any."""
+    """Fail if a run exceeds a limit; an unknown cost exceeds any."""
     summary = _debugger(run).summary()
     totals, cost = summary.totals, summary.cost
     over = [
@@ -182,6 +182,6 @@ def _listed(names: Iterable[str]) -> str:
 
 def _see(run: Run) -> str:
     debugger = _debugger(run)
-    told = [event.summary() for event in debugger.all()[:_SHOWN]]
-    more = debugger.count() - len(told)
-    return "\nthe run:\n  " + "\n  ".join([*told, *([f"… {more} more events"] if more else [])])
+    shown = [event.summary() for event in debugger.all()[:_SHOWN]]
+    more = debugger.count() - len(shown)
+    return "\nthe run:\n  " + "\n  ".join([*shown, *([f"… {more} more events"] if more else [])])

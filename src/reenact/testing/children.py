@@ -1,7 +1,7 @@
-"""Processes that a test starts: they join its run, and are answered by its recording as the test itself is.
+"""Processes that a test starts: they join its run, and its recording answers them like the test itself.
 
-They find in their environment what ``reenact run`` and ``reenact replay`` tell theirs. One that is forked has
-all of the test's process, and is told anew. A Python that would not hear of it is refused (``Guard``).
+They get the environment variables of ``reenact run`` and ``reenact replay``. A forked process inherits the
+state of the test and gets a new responder. A Python that would not load reenact is refused (``Guard``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Undo = Callable[[], None]
 
 
 def set_environment(wanted: dict[str, str]) -> Undo:
-    """Have variables in the environment, of this process and those that it starts."""
+    """Set environment variables for this process and those it starts; return a function that undoes it."""
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
 
@@ -46,7 +46,7 @@ def set_environment(wanted: dict[str, str]) -> Undo:
 
 
 class Children:
-    """Of one test; ``folder`` is where they tell of what happens to them."""
+    """The processes of one test; ``folder`` is where they write their report."""
 
     def __init__(self, folder: str) -> None:
         self.open_to_test = (folder, os.path.dirname(folder))
@@ -55,14 +55,14 @@ class Children:
         self._report = os.path.join(self._scratch, "report.jsonl")
 
     def shared(self, tape: Tape, calls: list[RecordedCall]) -> Shared | None:
-        """Return how the test knows which calls others have made, None if all were made in one process."""
+        """Return the calls shared with other processes, None if one process made all recorded calls."""
         if len(tape.recording.writers) < 2:
             return None
         os.makedirs(self._scratch, exist_ok=True)
         return Shared(Claims(claims_path(self._scratch)), calls, None, tape.recording.first_writer)
 
-    def plan(self, tape: Tape, **given: Any) -> Plan:
-        """Return what they are told of the recording."""
+    def plan(self, tape: Tape, **options: Any) -> Plan:
+        """Return the plan of their replay."""
         recording = tape.recording
         return Plan(
             path=os.path.abspath(recording.path),
@@ -72,22 +72,22 @@ class Children:
             open=self.open_to_test,
             models=preflight.model_ports(recording),
             inside=tuple(recording.inside),
-            **given,
+            **options,
         )
 
     def begin(self, recorder: Recorder, plan: Plan | None, hosts: Iterable[str], *, everything: bool) -> Undo:
-        """Have processes that are started from now on join a run; answered, if there is a plan."""
+        """Let new processes join a run, answered if there is a plan; return a function that undoes it."""
         os.makedirs(self._scratch, exist_ok=True)
         old = os.environ.get("PYTHONPATH")
-        told = {
+        variables = {
             "PYTHONPATH": f"{BOOTSTRAP}{os.pathsep}{old}" if old else BOOTSTRAP,
             RUN_VARIABLE: announcement(recorder.run_id, recorder.w, recorder.run_stem),
             HOSTS_VARIABLE: ",".join(hosts),
             HTTP_VARIABLE: ALL if everything else MODELS,
         }
         if plan is not None:
-            told[VARIABLE] = plan.text()
-        undo = set_environment(told)
+            variables[VARIABLE] = plan.text()
+        undo = set_environment(variables)
         if plan is not None:
             _when_forked(lambda: _join(plan))
 
@@ -98,7 +98,7 @@ class Children:
         return end
 
     def reported(self) -> tuple[list[Diverged], list[Refused], list[Note]]:
-        """Return what they have reported so far: divergences, what was refused, other notes."""
+        """Return their reports so far: divergences, refusals, other notes."""
         notes = read(self._report, is_growing=True)
         diverged = [note for note in notes if isinstance(note, Diverged)]
         refused = [note for note in notes if isinstance(note, Refused)]
@@ -107,7 +107,7 @@ class Children:
 
 
 def _join(plan: Plan) -> None:
-    """In a forked process: be answered as a further one, and tell of it where the test will look."""
+    """Set up a forked process: answer it like any further one, and report to the test."""
     report = Report(plan.report)
     guard = Guard(
         [plan.scratch, *plan.open],
@@ -122,7 +122,7 @@ def _join(plan: Plan) -> None:
 
 _joining: Callable[[], None] | None = None
 _is_hooked = False
-"""What is registered for forks stays so: it is one, and asks what there is to do."""
+"""A fork hook cannot be removed: there is one, and it calls ``_joining``."""
 
 
 def _when_forked(join: Callable[[], None] | None) -> None:

@@ -1,4 +1,4 @@
-"""What a generated test drives an agent with: a recorded request sent again, a function, a program."""
+"""Drive an agent in a generated test: send a recorded request, call a function, run a program."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def send(
     root_path: str = "",
     recorded: dict[str, Any] | None = None,
 ) -> Response:
-    """Give a web application one request, without a socket, and return what it answers.
+    """Send a web application one request, without a socket, and return the response.
 
-    ``recorded`` is the whole input of a recorded run in the place of all others. What leaves the application
-    as an exception is raised here, as it is.
+    ``recorded`` is the whole input of a recorded run and replaces all other arguments. An exception of the
+    application is raised here unchanged.
     """
     request: dict[str, Any] = {"method": method, "url": url, "root_path": root_path, "headers": headers or {}}
     if recorded is not None:
@@ -60,7 +60,7 @@ def send(
 
 
 def call(function: Callable[..., Any], **recorded: Any) -> Any:
-    """Call a function with recorded arguments, each as its annotation has it, and return what it comes to.
+    """Call a function with recorded arguments, each converted to its annotation, and return the result.
 
     A coroutine is run, a generator consumed into a list.
     """
@@ -80,7 +80,7 @@ class Rerun:
 
     @property
     def run(self) -> Debugger:
-        """What it did, in the runs inside it, too."""
+        """The new run, with the runs inside it."""
         return Debugger(with_inside(Recording.load(self.path)))
 
     @property
@@ -97,7 +97,7 @@ def replay_command(
     live_tools: Collection[str] = (),
     rebase: bool = False,
 ) -> Rerun:
-    """Run a program again, answered by a recording, as ``reenact.rerun`` does; Diverged if it leaves that."""
+    """Run a program again, answered by a recording, like ``reenact.rerun``; raise Diverged if it diverges."""
 
     def run(place: dict[str, Any]) -> RerunReport:
         report = rerun(
@@ -118,8 +118,10 @@ def fork_command(
     cwd: str | os.PathLike[str] | None = None,
     live_tools: Collection[str] = (),
 ) -> Rerun:
-    """Run a program again with the model live and tools answered by the recording, as ``reenact.fork`` does;
-    AssertionError if it was stopped, because a tool was called otherwise or a limit was reached."""
+    """Run a program again with the model live and tools answered by the recording, like ``reenact.fork``.
+
+    Raises AssertionError if it was stopped: a tool call is not recorded, or a limit was reached.
+    """
 
     def run(place: dict[str, Any]) -> RerunReport:
         report = fork(trace, command, tools=RECORDED, live_tools=list(live_tools), **place)
@@ -137,7 +139,7 @@ def fork_command(
 def _kept(
     run: Callable[[dict[str, Any]], RerunReport], command: Sequence[str], cwd: str | os.PathLike[str] | None
 ) -> Rerun:
-    """Run a program again, and keep its trace in a folder that goes with the result."""
+    """Run a program again, and keep its trace in a folder that lives as long as the result."""
     folder = tempfile.mkdtemp(prefix="reenact-test-")
     env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
     try:
@@ -147,9 +149,9 @@ def _kept(
     except BaseException:
         rmtree(folder, ignore_errors=True)
         raise
-    made = Rerun(report.exit, report.stdout, report.stderr, report.path)
-    weakref.finalize(made, rmtree, folder, ignore_errors=True)
-    return made
+    done = Rerun(report.exit, report.stdout, report.stderr, report.path)
+    weakref.finalize(done, rmtree, folder, ignore_errors=True)
+    return done
 
 
 def _refused(report: RerunReport) -> list[str]:
@@ -157,34 +159,33 @@ def _refused(report: RerunReport) -> list[str]:
 
 
 def assert_tools_alike(now: Any, recorded: Any = None) -> None:
-    """Fail unless the tools that ran gave what they gave then: equal, or of the same shape where they tell of
-    something that changes; a result with more in it than then is fine.
+    """Fail unless the tools returned the recorded results, or results of the same shape.
 
-    ``now`` is a ``reenact_run``, or a run and the recording it is compared with.
+    Additional keys are fine. ``now`` is a ``reenact_run``, or a run with its recording as second argument.
     """
     if recorded is None:
         now, recorded = now.run, now.recorded
     then = [each for each in _debugger(recorded).calls(TOOL) if each.end is not None]
     wrong = []
-    for made in _debugger(now).calls(TOOL):
-        pair = next((each for each in then if (each.tool, each.args) == (made.tool, made.args)), None)
+    for ran in _debugger(now).calls(TOOL):
+        pair = next((each for each in then if (each.tool, each.args) == (ran.tool, ran.args)), None)
         if pair is None:
             continue
         then.remove(pair)
-        name = f"{made.tool}({json_module.dumps(made.args)[:200]})"
-        if (made.error is None) != (pair.error is None):
-            wrong.append(f"{name}: then {_outcome(pair)}, now {_outcome(made)}")
+        name = f"{ran.tool}({json_module.dumps(ran.args)[:200]})"
+        if (ran.error is None) != (pair.error is None):
+            wrong.append(f"{name}: then {_outcome(pair)}, now {_outcome(ran)}")
         else:
-            wrong += [f"{name}{each}" for each in unlike(pair.result, made.result)]
+            wrong += [f"{name}{each}" for each in unlike(pair.result, ran.result)]
     wrong += [f"{each.tool}({json_module.dumps(each.args)[:200]}): was not called" for each in then]
     if wrong:
         raise AssertionError("tools returned something else than recorded:\n  " + "\n  ".join(wrong))
 
 
 def unlike(then: Any, now: Any, path: str = "") -> list[str]:
-    """Return where a value has another shape than one before: other types, keys gone, an empty list."""
+    """Return where a value's shape differs from the recorded one: types, missing keys, an empty list."""
     if isinstance(then, dict) and isinstance(now, dict):
-        gone = [f"{path}.{key}: is gone" for key in then if key not in now]
+        gone = [f"{path}.{key}: is missing" for key in then if key not in now]
         return gone + [
             each for key in then if key in now for each in unlike(then[key], now[key], f"{path}.{key}")
         ]
@@ -200,8 +201,10 @@ def unlike(then: Any, now: Any, path: str = "") -> list[str]:
 def passes(
     trace: str | os.PathLike[str], once: Callable[[Reenactment], object], *, samples: int, at_least: int
 ) -> None:
-    """Run a test's work several times, the model live and tools given recorded results; AssertionError if
-    fewer than ``at_least`` runs passed."""
+    """Run a test's work several times, with the model live and recorded tool results.
+
+    Raises AssertionError if fewer than ``at_least`` runs pass.
+    """
     if not 0 < at_least <= samples:
         raise UsageError(
             f"at_least={at_least} of samples={samples}", hint="at least 1, at most as many as samples"
@@ -212,7 +215,7 @@ def passes(
         run.begin()
         try:
             once(run)
-        except UsageError:  # no sample of anything
+        except UsageError:  # a mistake in the test, not a failed sample
             raise
         except Exception as exc:
             run.finish(exc)
@@ -221,8 +224,8 @@ def passes(
             run.end()
     passed = samples - len(failures)
     if passed < at_least:
-        told = "\n  ".join(failures)
-        raise AssertionError(f"{passed} of {samples} runs passed, {at_least} required:\n  {told}")
+        listed = "\n  ".join(failures)
+        raise AssertionError(f"{passed} of {samples} runs passed, {at_least} required:\n  {listed}")
 
 
 def _debugger(run: Any) -> Debugger:

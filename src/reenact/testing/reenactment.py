@@ -1,7 +1,7 @@
-"""A run that is re-enacted in this very process, for a test: begun, ended, and nothing is left of it.
+"""Replay a run inside this process, for a test; ``end`` restores everything.
 
-Everything the test does is recorded in a file of its own. The calls it makes are answered by the trace it
-names, or go out and the recording takes that trace's place, as its mode says.
+The test is recorded to a file of its own. By its mode, its calls are answered by the trace it names, or are
+sent and the new recording replaces that trace.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ from ..recording.recording import Recording
 from ..recording.runs_inside import has_recorders_name, with_inside
 from ..wire.reading import text
 from .children import Children, Undo, set_environment
-from .traces import take_place
+from .traces import replace_trace
 
-# What a test is told to do, looked at before it begins.
-
-
-def checked(what: str, given: str, known: Iterable[str]) -> str:
-    """Return a word that is one of those known; UsageError otherwise."""
-    if given not in known:
-        raise UsageError(f"{what}={given!r}", hint=f"{what} is one of: {', '.join(known)}")
-    return given
+# Check the options of a test before it begins.
 
 
-def names(what: str, given: Collection[str]) -> tuple[str, ...]:
-    """Return a list of names; UsageError for anything else."""
-    if isinstance(given, str) or not all(isinstance(each, str) and each for each in given):
-        raise UsageError(f"{what}={given!r}", hint=f'{what} is a list of names: {what}=["…"]')
-    return tuple(given)
+def checked(option: str, value: str, known: Iterable[str]) -> str:
+    """Return an option's value; UsageError if it is not a known one."""
+    if value not in known:
+        raise UsageError(f"{option}={value!r}", hint=f"{option} is one of: {', '.join(known)}")
+    return value
+
+
+def names(option: str, value: Collection[str]) -> tuple[str, ...]:
+    """Return an option's list of names; UsageError for anything else."""
+    if isinstance(value, str) or not all(isinstance(each, str) and each for each in value):
+        raise UsageError(f"{option}={value!r}", hint=f'{option} is a list of names: {option}=["…"]')
+    return tuple(value)
 
 
 def is_there(path: str) -> bool:
-    """True if something stands at a path that is not to be taken for nothing."""
+    """True if a path is a folder or a file that is not empty."""
     return os.path.isdir(path) or (os.path.exists(path) and os.path.getsize(path) > 0)
 
 
 def load(path: str, advice: str) -> Tape:
-    """Return a recording; UsageError, with what to do about it, if there is none that could answer."""
+    """Return a recording; UsageError, with advice, if there is none that can answer."""
     record = f"record it: {advice}"
     if not os.path.exists(path):
         raise UsageError(f"there is no recording {path}", hint=record)
@@ -71,20 +71,20 @@ def load(path: str, advice: str) -> Tape:
         raise UsageError(f"{path} is a folder", hint="name the file of the recording")
     try:
         recording = Recording.load(path)
-        # What is kept for a test is whole; beside it may be hundreds of others.
+        # A test's trace contains its inner runs; beside it may be hundreds of others.
         tape = Tape(with_inside(recording) if has_recorders_name(path) else recording)
     except ReenactError as exc:
-        told = f"{exc.hint}; " if exc.hint else ""
-        raise UsageError(str(exc), hint=f"{told}remove it to have it recorded anew: {advice}") from exc
+        first = f"{exc.hint}; " if exc.hint else ""
+        raise UsageError(str(exc), hint=f"{first}remove it to record it again: {advice}") from exc
     if not tape.recording.lines:
         raise UsageError(f"{path} is empty: nothing was recorded in it", hint=record)
     return tape
 
 
 def live_tools(tape: Tape, allowed: Collection[str]) -> tuple[str, ...]:
-    """Return the recorded tools that run; UsageError for a name that is no tool of the recording.
+    """Return the recorded tools that run; UsageError for a name that is not a tool of the recording.
 
-    One that is not recorded runs in any case: it is a function of the test's own process.
+    A tool that is not recorded runs anyway: it is a function in the test's own process.
     """
     if not allowed:
         return ()
@@ -93,18 +93,18 @@ def live_tools(tape: Tape, allowed: Collection[str]) -> tuple[str, ...]:
     return tuple(name for name in recorded if name in allowed or preflight.ALL in allowed)
 
 
-# What is changed in a process while a run is re-enacted in it; each change returns what undoes it.
+# Changes to this process during a replay; each returns a function that undoes it.
 
 FOLDER_VARIABLE = "REENACT_DIR"
 
 
 def dummy_keys() -> dict[str, str]:
-    """Return keys for SDKs that find none, where nobody will see them."""
+    """Return dummy keys for SDKs that find none; no provider sees them."""
     return {name: "none" for name in preflight.KEYS if not os.environ.get(name)}
 
 
 def answer_with(responder: replay_hook.Responder) -> Undo:
-    """Have all calls of this process answered; what it records into files of its own stands elsewhere."""
+    """Answer all calls of this process with a responder."""
     replay_hook.responder, location.replaying = responder, True
 
     def undo() -> None:
@@ -114,9 +114,9 @@ def answer_with(responder: replay_hook.Responder) -> Undo:
 
 
 def listen(hosts: Iterable[str], *, everything: bool) -> Undo:
-    """Have seams of our own in the place of those there are.
+    """Replace the installed seams by ones of this test.
 
-    After ``answer_with``: they are made for what is so when they are installed.
+    Call it after ``answer_with``: seams look for a responder when they are installed.
     """
     before = install.swap(install.Seams(tuple(hosts), everything, is_supervised=True))
 
@@ -127,21 +127,21 @@ def listen(hosts: Iterable[str], *, everything: bool) -> Undo:
 
 
 def in_ci() -> bool:
-    """True where the environment says that this is continuous integration."""
+    """True if the environment variable CI is set."""
     return os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
 
 
-# What a run tells a test in the end.
+# Summaries that a test asserts on.
 
 
 def final_text(run: Debugger) -> str:
-    """Return the text of a run's last answer, "" if there is none or it is that of a failure."""
+    """Return the text of a run's last answer, "" if there is none or it is an error."""
     ends = [call.end for call in run.calls(MODEL) if call.end is not None]
     return text(ends[-1].body, ends[-1].provider) if ends and ends[-1].error is None else ""
 
 
 def unused(player: Player, advice: str) -> list[str]:
-    """Return the report of recorded calls that were never made, none if all were."""
+    """Return the report of missing recorded calls, empty if there are none."""
     found = missing_calls(player.frontier, player.tape)
     if not found:
         return []
@@ -154,14 +154,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 REPLAY, RERECORD, LIVE = "replay", "rerecord", "live"
 MODES = (REPLAY, RECORD_MISSING, RERECORD, LIVE)
-"""All is answered or fails; what is not recorded goes out; all goes out and is recorded; all goes out."""
+"""Answer all calls or fail; send calls that are not recorded; send and record all; send all."""
 CONNECTIONS, EVERYTHING, NONE = "connections", "all", "none"
 GUARDS = (CONNECTIONS, EVERYTHING, NONE)
-"""What is refused to a test that is answered: connections to other machines; files and programs, too."""
+"""What a replayed test may not do: connect to other machines; also change files and start programs."""
 
 
 class Reenactment:
-    """One test's run: what was recorded (``recorded``), and what happens now (``run``)."""
+    """One test's run: the recording (``recorded``) and the new run (``run``)."""
 
     def __init__(
         self,
@@ -206,18 +206,18 @@ class Reenactment:
         self._refused: list[Refused] = []
         self._notes: list[Note] = []
 
-    # -- what a test looks at
+    # -- for the test
 
     @property
     def recorded(self) -> Debugger:
-        """The run that the trace holds."""
+        """The recorded run."""
         if self._recorded is None:
             self._recorded = Debugger.load(self.path)
         return self._recorded
 
     @property
     def run(self) -> Debugger:
-        """What has happened so far; read anew as long as it grows."""
+        """The new run so far; reloaded while it grows."""
         if self._run is None:
             self._run = Debugger.load(self.run_path)
         elif self._run.recording.end is None:
@@ -236,22 +236,22 @@ class Reenactment:
 
     @property
     def divergences(self) -> list[Divergence]:
-        """Where this run left its recording so far; what has not been asked for yet is not counted."""
+        """The divergences so far, without missing calls."""
         return list(self._responder.misses) if isinstance(self._responder, Strict) else []
 
     @property
     def notes(self) -> list[tuple[str, Any]]:
-        """What else was remarkable: kind (``doubt``, ``stand_in``, ``unknown``) and details of each note."""
+        """Other notes: kind (``doubt``, ``stand_in``, ``unknown``) and details of each note."""
         return [(note.kind, note.plain()) for note in self._notes]
 
     def wrap(self, function: F, name: str | None = None) -> F:
-        """Return a function whose calls are recorded and answered as a tool's are."""
+        """Return a function that is recorded and answered like a tool."""
         return wrap(function, name)
 
-    # -- its course
+    # -- its life
 
     def begin(self) -> None:
-        """Have this process answered and recorded from now on; UsageError if that cannot be."""
+        """Answer and record this process from now on; UsageError if that is impossible."""
         self._refuse_if_unfit()
         try:
             tape = load(self.path, self._advice) if self.mode == REPLAY or is_there(self.path) else None
@@ -266,7 +266,7 @@ class Reenactment:
             raise
 
     def finish(self, exc: BaseException | None = None) -> None:
-        """The test's work is done: what comes after it is no part of its run."""
+        """End the recording: what follows is not part of the test's run."""
         recorder, self._recorder = self._recorder, None
         if recorder is None:
             return
@@ -281,20 +281,20 @@ class Reenactment:
         self._notes += notes
 
     def end(self) -> None:
-        """Put everything back as it was; twice is fine."""
+        """Restore the process; calling it twice is fine."""
         self.finish()
         while self._undo:
             self._undo.pop()()
 
     def keep(self) -> bool:
-        """Have the trace be what was recorded now, if the mode says so; True if it is written."""
+        """Replace the trace by the new recording if the mode says so; return whether it did."""
         is_new = self.mode == RECORD_MISSING and (self._went_live() or self._responder is None)
         if self.mode == RERECORD or is_new:
-            take_place(self.run_path, self.path)
+            replace_trace(self.run_path, self.path)
         return self.mode == RERECORD or is_new
 
     def problems(self) -> list[str]:
-        """Return why this is not the recorded run again; what may follow from a miss is left out."""
+        """Return how this run differs from the recorded one, without consequences of a miss."""
         texts = self._responder.texts if isinstance(self._responder, Strict) else []
         if texts or self._missed_elsewhere:
             return [*texts, *self._missed_elsewhere]
@@ -305,7 +305,7 @@ class Reenactment:
         return problems or self._unused()
 
     def missed(self) -> list[str]:
-        """Return the problems that raised where they were met."""
+        """Return the problems that already raised an exception."""
         is_unknown = any(isinstance(each, Unknown) for each in self._notes)
         is_raised = self.divergences or self._missed_elsewhere or self._refused or is_unknown
         return self.problems() if is_raised else []
@@ -323,11 +323,11 @@ class Reenactment:
 
     _recorder: Recorder | None = None
     _heard: tuple[tuple[str, ...], bool] = ((), False)
-    """Which hosts serve models, and whether all others are recorded, too."""
+    """The hosts of models, and whether all other hosts are recorded too."""
 
     def _refuse_if_unfit(self) -> None:
         if replay_hook.responder is not None or current.only is not None:
-            raise UsageError("a run is being re-enacted in this process already", hint="one at a time")
+            raise UsageError("a replay is already running in this process", hint="run one at a time")
         if os.environ.get("REENACT_OFF") == "1":
             raise UsageError("REENACT_OFF=1: nothing is answered or recorded here", hint="unset it for tests")
         if self.mode == RECORD_MISSING and in_ci():
@@ -349,7 +349,7 @@ class Reenactment:
             models = preflight.model_ports(tape.recording)
             everything = everything or preflight.recorded_http(tape.recording) == ALL_HTTP
         if tape is not None and (self._is_for_tools or self.mode in (REPLAY, RECORD_MISSING)):
-            self._responder = self._made_responder(tape)
+            self._responder = self._new_responder(tape)
             self._undo.append(answer_with(self._responder))
         self._undo.append(listen(hosts, everything=everything))
         self._heard = hosts, everything
@@ -366,7 +366,7 @@ class Reenactment:
             guard.begin()
             self._undo.append(guard.end)
 
-    def _made_responder(self, tape: Tape) -> Strict | RecordMissing | ToolsOnly:
+    def _new_responder(self, tape: Tape) -> Strict | RecordMissing | ToolsOnly:
         live = self._live_tools = live_tools(tape, self._live_tools)
         calls = [call for call in tape.calls if call.tool not in live]
         shared = None if self._is_for_tools else self._children.shared(tape, calls)
@@ -388,7 +388,7 @@ class Reenactment:
         current.only = self._recorder
 
     def _adopt(self, tape: Tape | None) -> None:
-        """Have processes that the test starts be part of its run."""
+        """Let processes that the test starts join its run."""
         plan = None
         if tape is not None and self.mode != RERECORD:
             plan = self._children.plan(
@@ -404,8 +404,8 @@ class Reenactment:
 
 
 def wrap(function: F, name: str | None = None) -> F:
-    """Return a function whose calls are recorded, and answered where a recording answers.
+    """Return a function that is recorded like a tool, and answered in a replay.
 
-    Plain, async, generator or async generator: results, exceptions, ``None`` and repeats come as they came.
+    Plain, async, generator or async generator: results, exceptions, ``None`` and repeats are as recorded.
     """
     return Tap().tool(name=name)(function)

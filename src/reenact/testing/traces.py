@@ -1,4 +1,4 @@
-"""A run that takes another one's place on disk: whoever reads sees the old one or the new one, whole."""
+"""Replace one run by another on disk: a reader sees the whole old run or the whole new one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from ..tracefile.run_files import blob_folders, member, streams
 
 
-def take_place(new: str, old: str) -> None:
-    """Copy a finished run with all that belongs to it to where another is, or will be.
+def replace_trace(new: str, old: str) -> None:
+    """Copy a finished run with all its files to the path of another, existing or not.
 
-    Blobs and files of further processes come first, the file itself by one rename; then what only the old
-    run needed goes.
+    Blobs and files of further processes are copied first, the file itself by one rename; then files that only
+    the old run needed are removed.
     """
     folder = os.path.dirname(old) or "."
     os.makedirs(folder, exist_ok=True)
@@ -37,14 +37,14 @@ def take_place(new: str, old: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a run with all that belongs to it, if it is there."""
+    """Remove a run with all its files, if it exists."""
     _remove({each for each in (*_belonging(path), path) if os.path.exists(each)})
     _drop_empty(blob_folders(path)[-1])
 
 
 @contextmanager
 def _locked(folder: str) -> Iterator[None]:
-    """Let one process at a time change a folder's traces."""
+    """Lock a folder: one process at a time changes its traces."""
     held = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -54,7 +54,7 @@ def _locked(folder: str) -> Iterator[None]:
 
 
 def _wanted(new: str, old: str) -> dict[str, str]:
-    """Return what has to stand beside the old file for the new one, and where each is now."""
+    """Return the files that the new run needs beside the old path, and where each is now."""
     stem, blobs = member(new).stem, blob_folders(new)[-1]
     found = {}
     for path in _belonging(new):
@@ -67,7 +67,7 @@ def _wanted(new: str, old: str) -> dict[str, str]:
 
 
 def _belonging(path: str) -> set[str]:
-    """Return the files that go with a trace, itself left out."""
+    """Return the files that belong to a trace, without the trace itself."""
     files = {each for stream in streams(path) for each in stream} - {path}
     folder = blob_folders(path)[-1]
     blobs = {os.path.join(folder, name) for name in os.listdir(folder)} if os.path.isdir(folder) else set()

@@ -1,6 +1,6 @@
-"""Whether a run called the tools it was expected to call, and where it did not.
+"""Compare the tools that a run called with the expected ones.
 
-An expected call is a tool's name, or a name and arguments that must be among the real ones.
+An expected call is a tool's name, or a name and arguments that the call must have among its own.
 """
 
 from __future__ import annotations
@@ -22,30 +22,32 @@ _LONGEST = 120
 
 
 class Expected(NamedTuple):
-    """One call that should have been made."""
+    """One expected call."""
 
     tool: str
     args: Mapping[str, Any] | None = None
-    """Arguments that must be there; None for any."""
+    """Required arguments; None for any."""
 
     def fits(self, tool: str, args: Any) -> bool:
-        """True if a call is this one."""
+        """True if a call matches."""
         return tool == self.tool and (self.args is None or _is_among(self.args, args))
 
     def __str__(self) -> str:
         return self.tool if self.args is None else _short(call_text(self.tool, self.args))
 
 
-Made = tuple[str, Any]
-"""Name and arguments of a call that was made."""
+ToolCall = tuple[str, Any]
+"""Name and arguments of a call."""
 
 
-def expected_of(given: Sequence[Any]) -> list[Expected]:
-    """Return expected calls as they were told: names, or pairs of name and arguments."""
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise UsageError(f"expected calls are a list, not {given!r}", hint='for example ["search", "book"]')
+def parse_expected(expected: Sequence[Any]) -> list[Expected]:
+    """Return the expected calls of a list of names, or pairs of name and arguments."""
+    if isinstance(expected, str) or not isinstance(expected, Sequence):
+        raise UsageError(
+            f"expected calls are a list, not {expected!r}", hint='for example ["search", "book"]'
+        )
     found = []
-    for each in given:
+    for each in expected:
         if isinstance(each, str):
             found.append(Expected(each))
         elif isinstance(each, tuple) and len(each) == 2 and isinstance(each[1], Mapping):
@@ -56,19 +58,19 @@ def expected_of(given: Sequence[Any]) -> list[Expected]:
     return found
 
 
-def difference(made: Sequence[Made], expected: Sequence[Expected], how: str) -> str | None:
-    """Return what is wrong with the calls that were made, as text of several lines; None if nothing is."""
+def difference(calls: Sequence[ToolCall], expected: Sequence[Expected], how: str) -> str | None:
+    """Return the difference to the expected calls as text of several lines; None without one."""
     if how not in HOWS:
         raise UsageError(f"how={how!r}", hint=f"how is one of: {', '.join(HOWS)}")
     in_order = how in (ORDERED, SUBSEQUENCE)
-    pairs = _aligned(made, expected) if in_order else _matched(made, expected)
+    pairs = _aligned(calls, expected) if in_order else _matched(calls, expected)
     is_missing = len(pairs) < len(expected)
-    is_over = how in (ORDERED, ANY_ORDER) and len(pairs) < len(made)
+    is_over = how in (ORDERED, ANY_ORDER) and len(pairs) < len(calls)
     if not is_missing and not is_over:
         return None
-    rows = _in_order(made, expected, pairs) if in_order else _side_by_side(made, expected, pairs)
-    told = "\n".join(rows)
-    return f"expected {HOWS[how]}:\n{told}\n  (- expected and not called, + called and not expected)"
+    rows = _in_order(calls, expected, pairs) if in_order else _side_by_side(calls, expected, pairs)
+    lines = "\n".join(rows)
+    return f"expected {HOWS[how]}:\n{lines}\n  (- expected and not called, + called and not expected)"
 
 
 def _is_among(wanted: Any, found: Any) -> bool:
@@ -79,18 +81,18 @@ def _is_among(wanted: Any, found: Any) -> bool:
     return bool(wanted == found)
 
 
-def _aligned(made: Sequence[Made], expected: Sequence[Expected]) -> dict[int, int]:
-    """Return which call is which expected one, as many as can be without changing the order."""
-    longest = [[0] * (len(made) + 1) for _ in range(len(expected) + 1)]
+def _aligned(calls: Sequence[ToolCall], expected: Sequence[Expected]) -> dict[int, int]:
+    """Pair expected calls with calls, as many as possible without changing the order."""
+    longest = [[0] * (len(calls) + 1) for _ in range(len(expected) + 1)]
     for at in range(len(expected) - 1, -1, -1):
-        for of in range(len(made) - 1, -1, -1):
-            fits = expected[at].fits(*made[of])
+        for of in range(len(calls) - 1, -1, -1):
+            fits = expected[at].fits(*calls[of])
             longest[at][of] = (
                 longest[at + 1][of + 1] + 1 if fits else max(longest[at + 1][of], longest[at][of + 1])
             )
     pairs, at, of = {}, 0, 0
-    while at < len(expected) and of < len(made):
-        if expected[at].fits(*made[of]):
+    while at < len(expected) and of < len(calls):
+        if expected[at].fits(*calls[of]):
             pairs[at] = of
             at, of = at + 1, of + 1
         elif longest[at + 1][of] >= longest[at][of + 1]:
@@ -100,12 +102,12 @@ def _aligned(made: Sequence[Made], expected: Sequence[Expected]) -> dict[int, in
     return pairs
 
 
-def _matched(made: Sequence[Made], expected: Sequence[Expected]) -> dict[int, int]:
-    """Return the same for any order: a call that fits several goes where it leaves most for the others."""
+def _matched(calls: Sequence[ToolCall], expected: Sequence[Expected]) -> dict[int, int]:
+    """Pair expected calls with calls in any order, as many as possible."""
     taken: dict[int, int] = {}
 
     def place(at: int, tried: set[int]) -> bool:
-        for of, call in enumerate(made):
+        for of, call in enumerate(calls):
             if of not in tried and expected[at].fits(*call):
                 tried.add(of)
                 if of not in taken or place(taken[of], tried):
@@ -118,23 +120,25 @@ def _matched(made: Sequence[Made], expected: Sequence[Expected]) -> dict[int, in
     return {at: of for of, at in taken.items()}
 
 
-def _in_order(made: Sequence[Made], expected: Sequence[Expected], pairs: dict[int, int]) -> list[str]:
+def _in_order(calls: Sequence[ToolCall], expected: Sequence[Expected], pairs: dict[int, int]) -> list[str]:
     rows, of = [], 0
     for at, each in enumerate(expected):
         upto = pairs.get(at, of)
-        rows += [f"  + {_shown(call)}" for call in made[of:upto]]
-        rows.append(f"    {_shown(made[upto])}" if at in pairs else f"  - {each}")
+        rows += [f"  + {_shown(call)}" for call in calls[of:upto]]
+        rows.append(f"    {_shown(calls[upto])}" if at in pairs else f"  - {each}")
         of = upto + 1 if at in pairs else of
-    return rows + [f"  + {_shown(call)}" for call in made[of:]]
+    return rows + [f"  + {_shown(call)}" for call in calls[of:]]
 
 
-def _side_by_side(made: Sequence[Made], expected: Sequence[Expected], pairs: dict[int, int]) -> list[str]:
+def _side_by_side(
+    calls: Sequence[ToolCall], expected: Sequence[Expected], pairs: dict[int, int]
+) -> list[str]:
     used = set(pairs.values())
-    rows = [f"    {_shown(call)}" if of in used else f"  + {_shown(call)}" for of, call in enumerate(made)]
+    rows = [f"    {_shown(call)}" if of in used else f"  + {_shown(call)}" for of, call in enumerate(calls)]
     return rows + [f"  - {each}" for at, each in enumerate(expected) if at not in pairs]
 
 
-def _shown(call: Made) -> str:
+def _shown(call: ToolCall) -> str:
     return _short(call_text(*call))
 
 

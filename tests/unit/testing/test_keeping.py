@@ -10,7 +10,7 @@ import pytest
 
 from reenact import Debugger, Tap
 from reenact.testing import write_trace
-from reenact.testing.traces import take_place
+from reenact.testing.traces import replace_trace
 
 
 def record(folder: Path, text: str) -> Path:
@@ -33,7 +33,7 @@ def test_all_of_it_comes_and_all_of_the_old_one_goes(tmp_path: Path, name: str) 
     place = tmp_path / "kept" / name
     (tmp_path / "kept").mkdir()
     for text in ("a", "b"):
-        take_place(str(record(tmp_path / text, text)), str(place))
+        replace_trace(str(record(tmp_path / text, text)), str(place))
         dbg = Debugger.load(place)
         assert dbg.first(event_type="tool.result").result == text * 200_000
         assert {each.rpartition("/")[2].replace("trip", "run") for each in held(place.parent)} == {
@@ -43,10 +43,10 @@ def test_all_of_it_comes_and_all_of_the_old_one_goes(tmp_path: Path, name: str) 
 
 def test_a_neighbour_is_left_alone_and_a_run_without_blobs_leaves_none(tmp_path: Path) -> None:
     place, other = tmp_path / "kept" / "trip.jsonl", tmp_path / "kept" / "trip2.jsonl"
-    take_place(str(record(tmp_path / "a", "a")), str(place))
-    take_place(str(record(tmp_path / "b", "b")), str(other))
+    replace_trace(str(record(tmp_path / "a", "a")), str(place))
+    replace_trace(str(record(tmp_path / "b", "b")), str(other))
     before = other.read_bytes()
-    take_place(write_trace(tmp_path / "small.jsonl", [("note", {})]), str(place))
+    replace_trace(write_trace(tmp_path / "small.jsonl", [("note", {})]), str(place))
     assert Debugger.load(place).count() == 1 and other.read_bytes() == before
     assert {each for each in held(tmp_path / "kept") if not each.startswith("trip2")} == {"trip.jsonl"}
     assert not (tmp_path / "kept" / "trip.blobs").exists()
@@ -55,7 +55,7 @@ def test_a_neighbour_is_left_alone_and_a_run_without_blobs_leaves_none(tmp_path:
 def test_of_many_at_once_one_is_there_whole(tmp_path: Path) -> None:
     place = tmp_path / "kept" / "trip.jsonl"
     runs = [record(tmp_path / letter, letter) for letter in "abcdef"]
-    threads = [threading.Thread(target=take_place, args=(str(run), str(place))) for run in runs]
+    threads = [threading.Thread(target=replace_trace, args=(str(run), str(place))) for run in runs]
     for each in threads:
         each.start()
     for each in threads:
@@ -66,12 +66,12 @@ def test_of_many_at_once_one_is_there_whole(tmp_path: Path) -> None:
 
 def test_what_cannot_be_copied_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "kept" / "trip.jsonl"
-    take_place(str(record(tmp_path / "a", "a")), str(place))
+    replace_trace(str(record(tmp_path / "a", "a")), str(place))
     before = place.read_bytes()
     new = record(tmp_path / "b", "b")
     os.unlink(new)
     with pytest.raises(FileNotFoundError):
-        take_place(str(new), str(place))
+        replace_trace(str(new), str(place))
     assert place.read_bytes() == before
     assert Debugger.load(place).first(event_type="tool.result").result == "a" * 200_000
     assert {each.replace("trip", "run") for each in held(tmp_path / "kept")} == held(tmp_path / "a")

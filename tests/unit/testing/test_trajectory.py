@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reenact import UsageError
 from reenact.testing import assert_trajectory, write_trace
-from reenact.testing.trajectory import Expected, difference, expected_of
+from reenact.testing.trajectory import Expected, difference, parse_expected
 
 MADE = [
     ("search", {"q": "Rome", "max": 3}),
@@ -40,7 +40,7 @@ MADE = [
 )
 def test_which_calls_fit(expected: list[object], fits: set[str]) -> None:
     hows = ("ordered", "any-order", "subset", "subsequence")
-    assert {how for how in hows if difference(MADE, expected_of(expected), how) is None} == fits
+    assert {how for how in hows if difference(MADE, parse_expected(expected), how) is None} == fits
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=6), st.lists(st.sampled_from("abc"), max_size=6))
