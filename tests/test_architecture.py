@@ -148,6 +148,11 @@ def strangers_who_spell_the_format(tree: Tree) -> dict[str, set[str]]:
     return found
 
 
+def private_reads(tree: Tree) -> dict[str, set[str]]:
+    """``x._name`` of another module's object."""
+    return tree.private_reads()
+
+
 RULES = [
     wrong_layers,
     root_modules_beyond_their_order,

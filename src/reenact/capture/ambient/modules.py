@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import guard
-from .standins import stand_ins
+from ..import_lock import import_lock
 
 AMBIENT_VARIABLE = "REENACT_AMBIENT"
 MAIN = "__main__"
@@ -47,6 +47,9 @@ def _import(
         return found
     if not _loaded_stand_ins:
         try:
+            with import_lock:
+                from .standins import stand_ins  # late: `reenact run` loads this file before the agent starts
+
             _loaded_stand_ins.update(stand_ins())
         except Exception as exc:
             guard.swallow("record clock and chance", exc)

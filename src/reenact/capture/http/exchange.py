@@ -6,36 +6,33 @@ kept and counted; they are parsed when the response is complete.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
 from ... import schema
+from ...wire.inflate import inflater
 from ...wire.json_values import mapping, string
 from ...wire.pairing import brought_results
 from ...wire.reading import error_of, kept_conversation, provider_of_request
 from ...wire.routes import MODEL
 from ...wire.streams import assemble, stream_kind
 from .. import guard, replay_hook
-from ..calls.calls import calls_of
+from ..calls.calls import OpenCall, calls_of
 from ..calls.failure import caller_frames
 from ..calls.model_response import write_answer
-from ..import_lock import import_lock
 from ..recorder.jsonable import text_if_utf8
+from ..recorder.recorder import Recorder
+from ..replay_hook import Live
 from ..workspace import tree_now
 from . import finished_streams
 from .headers import REQUEST_ID, attempt_of, recorded_headers
 from .other_api_calls import answer_fields, request_fields, whole_body
 from .request_body import Sent
-from .response_body import Arrived
+from .response_body import Arrived, Spill
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any, TypeVar
+Headers = Iterable[tuple[str, str]]
 
-    from ..calls.calls import OpenCall
-    from ..recorder.recorder import Recorder
-    from ..replay_hook import Live
-
-    Headers = Iterable[tuple[str, str]]
-    T = TypeVar("T")
+T = TypeVar("T")
 
 COMPLETE, CLOSED, FAILED, CANCELLED, CUT = "complete", "closed", "error", "cancelled", "cut"
 """How a response ended: whole, closed early, by an exception, by a cancellation, cut in the middle."""
@@ -158,9 +155,6 @@ class Exchange:
             encoding = self._header("content-encoding")
             self.arrived.decoded = bool(stream or (encoding and encoding != "identity"))
             if encoding and self.arrived.decoded and not decoded:
-                with import_lock:
-                    from ...wire.inflate import inflater
-
                 self.arrived.inflate = inflater(encoding)
                 self.arrived.is_sealed = self.arrived.inflate is None
             if status < 400 and self.sort != "http":  # an error is recorded in one piece
@@ -171,9 +165,6 @@ class Exchange:
             finished_streams.note(self)
             texts, is_read = self.recorder.texts, not self.arrived.is_sealed
             if is_read and texts.blob_folder and texts.content() == "full":
-                with import_lock:
-                    from .response_body import Spill
-
                 self.arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
         except Exception as exc:
             guard.swallow("record the beginning of an answer", exc)
