@@ -179,8 +179,8 @@ class _Builder:
                 warnings.simplefilter("ignore")  # "\d" in a pattern is meant as it stands
                 tree = ast.parse(self.text, mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as why:
-            told = f"{_quoted(self.text)} is not an expression ({getattr(why, 'msg', None) or why})"
-            raise UsageError(told, hint=_syntax_hint(self.text)) from None
+            what_fails = f"{_quoted(self.text)} is not an expression ({getattr(why, 'msg', None) or why})"
+            raise UsageError(what_fails, hint=_syntax_hint(self.text)) from None
         return self.step(tree.body)
 
     def step(self, node: ast.AST) -> Step:
@@ -196,9 +196,9 @@ class _Builder:
         return step
 
     def refuse(self, node: ast.AST, what: str | None = None) -> UsageError:
-        told = what or _quoted(ast.get_source_segment(self.text, node) or self.text)
+        what_fails = what or _quoted(ast.get_source_segment(self.text, node) or self.text)
         return UsageError(
-            f"{told} cannot stand in an expression",
+            f"{what_fails} cannot stand in an expression",
             hint="there are fields, comparisons, and or not in, + - * / %, len any all match(regex, text)",
         )
 

@@ -29,7 +29,7 @@ class Filter:
         self._where = _function(where)
         self._types = types_of(event_type)
         self._equal = dict(equal or {})
-        self._asked = self._failed = 0
+        self._looked_at = self._failed = 0
         self._why: Exception | None = None
 
     def __call__(self, event: Event) -> bool:
@@ -46,10 +46,10 @@ class Filter:
             if self(event):
                 found = True
                 yield event
-        if not found and self._failed and self._failed == self._asked:
+        if not found and self._failed and self._failed == self._looked_at:
             kind = type(self._why).__name__
             raise UsageError(
-                f"the where function failed on all {self._asked:,} events it was given ({kind}: {self._why})",
+                f"the where function failed on all {self._looked_at:,} events ({kind}: {self._why})",
                 hint="a field that an event does not have is None",
             ) from self._why
 
@@ -61,7 +61,7 @@ class Filter:
         return any(name in names or _fits(names, name) for name in self._types)
 
     def _holds(self, event: Event, where: Callable[[Event], Any]) -> bool:
-        self._asked += 1
+        self._looked_at += 1
         try:
             return truth(where(event))
         except _LACKS as why:

@@ -64,8 +64,8 @@ def _counted(sign: str, number: int, count: int) -> int:
         return round((count - 1) * number / 100)
     index = number if sign == "#" else count - number
     if sign == "%" or not 0 <= index < count:
-        told = f"no event is at {sign}{number}"
-        raise NoSuchEvent(told, asked=f"{sign}{number}", hint=f"the run has {count:,} events")
+        message = f"no event is at {sign}{number}"
+        raise NoSuchEvent(message, asked=f"{sign}{number}", hint=f"the run has {count:,} events")
     return index
 
 
@@ -272,8 +272,8 @@ class Stepper:
                 return self._go(at)
             at += direction
         where, other = ("after", "?") if direction > 0 else ("before", "/")
-        told = f"No event {where} this one matches {self._pattern.pattern}; {other} looks the other way."
-        return Move(False, told)
+        message = f"No event {where} this one matches {self._pattern.pattern}; {other} looks the other way."
+        return Move(False, message)
 
     def to_last_change(self, text: str) -> Move:
         """Go back to where the value of an expression last changed."""

@@ -20,38 +20,38 @@ def find_run(text: str | None = None, folder: str | None = None) -> RunRow:
     These are runs that were recorded: to replay or fork one leaves them what they are, so that it can be done
     again. ``@replay`` and ``@fork`` are the last of those.
     """
-    asked = text or "@last"
-    if not asked.startswith("@") and os.path.isfile(asked):
-        return head_and_tail(asked)[-1]
-    if os.path.isdir(asked):
-        asked, folder = "@last", asked
+    address = text or "@last"
+    if not address.startswith("@") and os.path.isfile(address):
+        return head_and_tail(address)[-1]
+    if os.path.isdir(address):
+        address, folder = "@last", address
     folder = folder or default_folder()
     if not os.path.isdir(folder):
         raise NoSuchRun(
-            f"there is no run {asked}: the folder {folder} does not exist",
-            asked=asked,
+            f"there is no run {address}: the folder {folder} does not exist",
+            asked=address,
             hint="`reenact run agent.py` records one; or name a trace file, or the folder by REENACT_DIR",
         )
     rows = [row for row in list_runs(folder) if row.status not in ("foreign", "unreadable")]
-    found = _by_alias(asked, rows) if asked.startswith("@") else _by_id_or_name(asked, rows)
+    found = _by_alias(address, rows) if address.startswith("@") else _by_id_or_name(address, rows)
     if found is None:
-        raise NoSuchRun(f"no run in {folder} is {asked}", asked=asked, hint=_near(asked, rows))
+        raise NoSuchRun(f"no run in {folder} is {address}", asked=address, hint=_near(address, rows))
     return found
 
 
-def _by_alias(asked: str, rows: list[RunRow]) -> RunRow | None:
+def _by_alias(address: str, rows: list[RunRow]) -> RunRow | None:
     recorded = _recorded(rows, rows)
-    if asked == "@failed":
+    if address == "@failed":
         return next((row for row in reversed(recorded) if row.failed), None)
-    if asked in ("@replay", "@fork"):
+    if address in ("@replay", "@fork"):
         return next(
-            (row for row in reversed(rows) if asked == ("@fork" if row.is_fork else _replay(row))), None
+            (row for row in reversed(rows) if address == ("@fork" if row.is_fork else _replay(row))), None
         )
-    back = {"@last": 1, "@prev": 2}.get(asked)
+    back = {"@last": 1, "@prev": 2}.get(address)
     if back is None:
         raise NoSuchRun(
-            f"{asked} is no alias for a run",
-            asked=asked,
+            f"{address} is no alias for a run",
+            asked=address,
             hint="there are @last, @prev, @failed, @replay and @fork",
         )
     return recorded[-back] if len(recorded) >= back else None
@@ -76,21 +76,21 @@ def _replay(row: RunRow) -> str:
     return "@replay" if "replay_of" in row.meta else ""
 
 
-def _by_id_or_name(asked: str, rows: list[RunRow]) -> RunRow | None:
-    exact = [row for row in rows if row.id == asked]
-    named = [row for row in rows if row.name == asked or os.path.basename(row.path) == asked]
+def _by_id_or_name(address: str, rows: list[RunRow]) -> RunRow | None:
+    exact = [row for row in rows if row.id == address]
+    named = [row for row in rows if row.name == address or os.path.basename(row.path) == address]
     if exact or named:
         return (exact or _recorded(named, rows))[-1]  # the newest of that name
-    begins = [row for row in rows if row.id is not None and row.id.startswith(asked)]
+    begins = [row for row in rows if row.id is not None and row.id.startswith(address)]
     if len({row.id for row in begins}) > 1:
         hint = "it could be " + ", ".join(f"{row.id} ({row.name})" for row in begins[:5])
-        raise NoSuchRun(f"{len(begins)} runs have an id that begins with {asked}", asked=asked, hint=hint)
+        raise NoSuchRun(f"{len(begins)} runs have an id that begins with {address}", asked=address, hint=hint)
     return begins[-1] if begins else None
 
 
-def _near(asked: str, rows: list[RunRow]) -> str:
+def _near(address: str, rows: list[RunRow]) -> str:
     if not rows:
         return "nothing was recorded there yet"
     names = list(dict.fromkeys([row.name for row in reversed(_recorded(rows, rows))]))
-    near = difflib.get_close_matches(asked, names, 3, 0.5) or names[:3]
+    near = difflib.get_close_matches(address, names, 3, 0.5) or names[:3]
     return f"there is {', '.join(near)}; `reenact ls` shows all"

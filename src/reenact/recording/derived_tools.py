@@ -32,7 +32,7 @@ _NEAR = 16
 """Answers of a lane, the newest, among which a result finds the one that asked."""
 
 
-class Asked:
+class ToolUseAt:
     """A tool use that waits for its result."""
 
     __slots__ = ("args", "at", "id", "name", "order", "provider")
@@ -51,7 +51,7 @@ class _Answer:
 
     __slots__ = ("call", "lane", "length", "uses")
 
-    def __init__(self, call: str | None, lane: Lane, length: int, uses: list[Asked]) -> None:
+    def __init__(self, call: str | None, lane: Lane, length: int, uses: list[ToolUseAt]) -> None:
         self.call = call
         self.lane = lane
         self.length = length
@@ -62,9 +62,9 @@ class _Answer:
 class Deriver:
     """Takes in the model and tool events of a run in their order; holds only what still waits."""
 
-    def __init__(self, tell: Callable[[Asked, ToolResult | None, Any], None]) -> None:
-        self._tell = tell
-        """Told of each use once: with its result and what came with the request that brought it, or None."""
+    def __init__(self, report: Callable[[ToolUseAt, ToolResult | None, Any], None]) -> None:
+        self._report = report
+        """Called with each use once: with its result and what came with the request that brought it, or None."""
         self._waiting: dict[_Answer, None] = {}
         """Oldest first, as in each lane."""
         self._in_lane: dict[Lane, dict[_Answer, None]] = {}
@@ -81,7 +81,7 @@ class Deriver:
         provider = provider or string(fields.get("provider"))
         uses = reading.tool_uses(body, provider)
         if uses:
-            asked = [Asked(use, order, provider, at) for order, use in enumerate(uses)]
+            asked = [ToolUseAt(use, order, provider, at) for order, use in enumerate(uses)]
             answer = _Answer(call, lane, length, asked)
             self._waiting[answer] = self._in_lane.setdefault(lane, {})[answer] = None
             if call is not None:
@@ -118,7 +118,7 @@ class Deriver:
             return main
         return next((one.lane for one in reversed(self._waiting) if one.lane[0] == writer), main)
 
-    def asked(
+    def request(
         self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any, whole: Callable[[], Any]
     ) -> None:
         """Take in a request as it stands in its line: what it holds of new results.
@@ -138,11 +138,11 @@ class Deriver:
             written = _elements(whole())[last.length :]
         answers = self._line_of(lane, fields, written)
         elements = _spelled_out(written, whole)
-        said = max((at for at, element in enumerate(elements) if _is_said(element)), default=-1)
-        for result in (result for element in elements[said + 1 :] for result in tool_results(element)):
+        last_answer = max((at for at, element in enumerate(elements) if _is_answer(element)), default=-1)
+        for result in (result for element in elements[last_answer + 1 :] for result in tool_results(element)):
             self._give(answers, result, at)
         # Of those further back the last one with an id is the newest; what is word for word as before is old.
-        before = zip(written[: said + 1], elements, strict=False)
+        before = zip(written[: last_answer + 1], elements, strict=False)
         further = [
             found for line, element in before if not has_nothing_new(line) for found in tool_results(element)
         ]
@@ -157,7 +157,7 @@ class Deriver:
 
     def _give_up(self, answer: _Answer) -> None:
         for use in answer.uses:
-            self._tell(use, None, None)
+            self._report(use, None, None)
         self._forget(answer)
 
     def _forget(self, answer: _Answer) -> None:
@@ -174,9 +174,9 @@ class Deriver:
         if use is None:  # where one of both has no id it is by name and order, of the nearest answer
             use = self._take(answers[:1], lambda use: is_answer(result, use.id, use.name))
         if use is not None:
-            self._tell(use, result, at)
+            self._report(use, result, at)
 
-    def _take(self, answers: list[_Answer], is_it: Callable[[Asked], bool]) -> Asked | None:
+    def _take(self, answers: list[_Answer], is_it: Callable[[ToolUseAt], bool]) -> ToolUseAt | None:
         for answer in answers:
             for use in answer.uses:
                 if is_it(use):
@@ -219,16 +219,16 @@ def _spelled_out(written: list[Any], whole: Callable[[], Any]) -> list[Any]:
     return full[-len(written) :] if len(full) >= len(written) else written
 
 
-def _is_said(element: Any) -> bool:
-    """True for what the model said."""
+def _is_answer(element: Any) -> bool:
+    """True for a message of the model."""
     return answer_named(element) is not None or (type(element) is dict and is_models(element))
 
 
-def _is_same_tool(asked: str, recorded: str | None) -> bool:
+def _is_same_tool(requested: str, recorded: str | None) -> bool:
     """True if it is the tool, also where an agent puts the name of its server before the tool's own."""
-    if not recorded or not asked.endswith(recorded):
+    if not recorded or not requested.endswith(recorded):
         return False
-    before = asked[: -len(recorded)]
+    before = requested[: -len(recorded)]
     return not before or not before[-1].isalnum()
 
 
@@ -248,21 +248,23 @@ class DerivedCall(Call):
 
     derived = True
 
-    def __init__(self, asked: Asked, by: Call, result: ToolResult | None, told: Event | None) -> None:
+    def __init__(
+        self, use: ToolUseAt, by: Call, result: ToolResult | None, result_event: Event | None
+    ) -> None:
         assert by.end is not None
         super().__init__(TOOL, by.end, {"parent": by.id, "lane": by.lane})
         self.asked_by = by
-        self.tool = asked.name or None
-        self.order = asked.order
-        self._provider = asked.provider
-        self._tool_id = asked.id
+        self.tool = use.name or None
+        self.order = use.order
+        self._provider = use.provider
+        self._tool_id = use.id
         self._result = None if result is None else result.value
-        self.end = told
+        self.end = result_event
         if result is not None and result.failed:
             self.error = ErrorText(as_text(self.result))
         asked_at = by.end.timestamp
-        if told is not None and told.timestamp is not None and asked_at is not None:
-            took = told.timestamp - asked_at
+        if result_event is not None and result_event.timestamp is not None and asked_at is not None:
+            took = result_event.timestamp - asked_at
             self.duration_ms = round(took * 1000, 3) if 0 <= took < 1e9 else None
 
     @property
@@ -279,13 +281,13 @@ class DerivedCall(Call):
 
 
 def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
-    """Return the tools that recorded calls tell of beside themselves, in the order they were asked for."""
+    """Return the tools that recorded calls imply, in the order the model requested them."""
     found: list[DerivedCall] = []
 
-    def tell(asked: Asked, result: ToolResult | None, request: Any) -> None:
-        found.append(DerivedCall(asked, asked.at, result, request))
+    def report(use: ToolUseAt, result: ToolResult | None, request: Any) -> None:
+        found.append(DerivedCall(use, use.at, result, request))
 
-    deriver = Deriver(tell)
+    deriver = Deriver(report)
     for event, call in _in_order(calls):
         lane = event.writer, call.lane
         if call.kind == TOOL:
@@ -293,7 +295,7 @@ def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
         elif event is call.end:
             deriver.answered(call.id, lane, event.stored_fields, call)
         else:
-            deriver.asked(call.id, lane, event.stored_fields, event, partial(getattr, event, "body"))
+            deriver.request(call.id, lane, event.stored_fields, event, partial(getattr, event, "body"))
     deriver.finish()
     return sorted(found, key=lambda call: (call.event.index or 0, call.order))
 

@@ -25,16 +25,20 @@ def failure_of(recording: Recording) -> Event | None:
         return events[-1] if is_error(events[-1]) else None
     if status == states.KILLED:
         return events[-1]
-    told = recording.error
+    run_error = recording.error
     found: Event | None = None
     for index in range(len(events) - 1, max(-1, len(events) - 1 - _LOOK_BACK), -1):
         event = events[index]
-        if is_error(event) and (found is None or _is_same(event.error, told)):
+        if is_error(event) and (found is None or _is_same(event.error, run_error)):
             found = event
     return found or events[-1]
 
 
-def _is_same(error: ErrorText | None, told: ErrorText | None) -> bool:
-    if error is None or told is None or str(error) != str(told):
+def _is_same(error: ErrorText | None, run_error: ErrorText | None) -> bool:
+    if error is None or run_error is None or str(error) != str(run_error):
         return False
-    return error.type is None or told.type is None or error.type.split(".")[-1] == told.type.split(".")[-1]
+    return (
+        error.type is None
+        or run_error.type is None
+        or error.type.split(".")[-1] == run_error.type.split(".")[-1]
+    )

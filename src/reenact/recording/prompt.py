@@ -68,17 +68,17 @@ def answer_pieces(event: Event) -> list[Piece]:
     fields = event.stored_fields
     body = fields.get("body")
     if type(body) is not dict:
-        said = opened(event, fields.get("content", fields.get("text")))
-        if said is None:
+        content = opened(event, fields.get("content", fields.get("text")))
+        if content is None:
             return []
-        is_message = type(said) is dict and ("content" in said or "parts" in said)
-        return pieces_of({"role": "assistant", **(said if is_message else {"content": said})})
+        is_message = type(content) is dict and ("content" in content or "parts" in content)
+        return pieces_of({"role": "assistant", **(content if is_message else {"content": content})})
     body = opened(event, body)
     found = [message for _, message in reading.answers(body, string(fields.get("provider")))]
     if found:
         return [piece._replace(role="assistant") for message in found for piece in pieces_of(message)]
-    said = reading.text(body, string(fields.get("provider")))
-    return [Piece("assistant", TEXT, said)] if said else []
+    content = reading.text(body, string(fields.get("provider")))
+    return [Piece("assistant", TEXT, content)] if content else []
 
 
 def pieces_of(message: Any) -> list[Piece]:
@@ -169,13 +169,13 @@ class _Found(NamedTuple):
         if self.messages is None:
             return NOT_RECORDED
         answer = follows.response if follows is not None else None
-        told = [] if answer is None or answer.is_partial else answer_pieces(answer)
-        said = {piece.text.strip() for piece in told}
+        messages = [] if answer is None or answer.is_partial else answer_pieces(answer)
+        texts = {piece.text.strip() for piece in messages}
         new = [
             piece
             for message in self.messages
             for piece in pieces_of(message)
-            if piece.role != "assistant" or (piece.sort != REASONING and piece.text.strip() not in said)
+            if piece.role != "assistant" or (piece.sort != REASONING and piece.text.strip() not in texts)
         ]
         return Delta(new, self.changes)
 
@@ -222,16 +222,16 @@ def _stored(request: Event, before: Event | None) -> _Found:
     if type(body) is not dict or not is_delta(fields):
         return _compared(request, None)
     key = reading.conversation_key(body)
-    told = body[key] if key is not None else []
+    messages = body[key] if key is not None else []
     much = kept(fields).get(key, 0) if key is not None else True
     changes = _first(opened(request, _settings(body)))
     if type(much) is int and below.get("call") == base and type(below.get("n")) is int:
         # The answer to the request below is new in this one; other references lead to what was there.
-        again = [item for item in told if is_reference(item) and answer_named(item) != base]
+        again = [item for item in messages if is_reference(item) and answer_named(item) != base]
         dropped = below["n"] - much - len(again)
         if dropped > 0:
             changes.insert(0, ("history", f"rewritten: {count(dropped, 'message')} dropped"))
-    return _Found(opened(request, [item for item in told if not is_reference(item)]), changes)
+    return _Found(opened(request, [item for item in messages if not is_reference(item)]), changes)
 
 
 def _conversation(body: dict[str, Any]) -> list[Any]:
@@ -414,13 +414,13 @@ def context_of(recording: Recording, event: Event) -> Context | None:
         if (value := body.get(key))
     ]
     origins = Origins(recording).of(request)
-    said = [
+    texts = [
         ContextPart(
             number, _speaker(message), message, reading.text(message), _size(message), origins[number]
         )
         for number, message in enumerate(recording.context_at(request))
     ]
-    parts = beside + said
+    parts = beside + texts
     return Context(request, parts, _tokens(recording, request), sum(part.size for part in parts))
 
 

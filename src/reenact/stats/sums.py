@@ -15,7 +15,7 @@ from .. import schema
 from ..money.ledger import Ledger
 from ..money.prices import Book
 from ..recording.calls import MODEL, TOOL, Call, Joiner
-from ..recording.derived_tools import Asked, Deriver
+from ..recording.derived_tools import Deriver, ToolUseAt
 from ..recording.recording import Recording
 from ..tracefile import dialects, run_files
 from ..tracefile.dialects import OURS, Envelope
@@ -230,7 +230,7 @@ class Gatherer:
 
     def _asks(self, call: str, writer: str, fields: dict[str, Any]) -> None:
         self._begins(call, Begun(MODEL, fields, self._sums.request(fields, self._shelf)))
-        self._deriver.asked(call, (writer, lane_of(fields)), fields, None, lambda: self._event().body)
+        self._deriver.request(call, (writer, lane_of(fields)), fields, None, lambda: self._event().body)
 
     def _begins(self, call: str, begun: Begun) -> None:
         before = self._open.setdefault(call, begun)
@@ -254,10 +254,10 @@ class Gatherer:
         stats = self._sums.tool(begun.tool if begun is not None else tool_name(fields), begun is not None)
         self._sums.took(stats, fields.get("duration_ms"), has_error(fields))
 
-    def _derived(self, asked: Asked, result: ToolResult | None, at: None) -> None:
+    def _derived(self, use: ToolUseAt, result: ToolResult | None, at: None) -> None:
         """Count a tool that only the wire tells of; how long it took is not known."""
         self.row.totals.tool_calls += 1
-        stats = self._sums.tool(asked.name, True)
+        stats = self._sums.tool(use.name, True)
         stats.open += result is None
         stats.failed += result is not None and result.failed
 

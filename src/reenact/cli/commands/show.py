@@ -19,7 +19,7 @@ from ..output import Output
 from ..view.ending import ending, failed_at, open_calls, show_ending, show_pointers
 from ..view.event_line import event_dict, event_lines
 from ..view.events import events_of, print_events, show_events, with_turns
-from ..view.selection import Block, Story, abridged, only, tell
+from ..view.selection import Block, Story, abridged, only, story_of
 from ..view.totals import bill_of, show_totals, totals_dict
 from ..view.turns import Turns
 from ..view.turns_json import turn_dict
@@ -93,7 +93,7 @@ def show_run(path: str, typed: Sequence[str], out: Output) -> None:
 def _show(
     recording: Recording, typed: Sequence[str], out: Output, *, turn: int | None, everything: bool, flat: bool
 ) -> None:
-    story = tell(recording, everything=turn is not None or (everything and not flat))
+    story = story_of(recording, everything=turn is not None or (everything and not flat))
     chosen = None if turn is None else only(story, turn, recording.name)
     ledger = Ledger()
     bill = bill_of(story, ledger)
@@ -177,7 +177,7 @@ def _show_processes(recording: Recording, out: Output) -> None:
 
 
 def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> None:
-    story = tell(recording, everything=True) if _needs_story(recording, args) else None
+    story = story_of(recording, everything=True) if _needs_story(recording, args) else None
     ledger, root = Ledger(), recording.first_writer
     out.json_line(
         {

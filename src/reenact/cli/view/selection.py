@@ -1,4 +1,4 @@
-"""Which turns of a run to tell: all of a short one, the two ends of a long one.
+"""Which turns of a run to show: all of a short one, the two ends of a long one.
 
 A small run (``Recording.is_small``) is read whole. Of a larger one only a window at either
 end is parsed, so that a run of any size is shown at once; sums that need all of it are then left out.
@@ -50,7 +50,7 @@ class Block(NamedTuple):
 
 
 class Story(NamedTuple):
-    """What is told of a run."""
+    """What is shown of a run."""
 
     blocks: list[Block]
     calls: list[Call]
@@ -73,7 +73,7 @@ def _has(call: Call | int, event: Event) -> bool:
     return isinstance(call, Call) and event in (call.begin, call.end)
 
 
-def tell(recording: Recording, *, everything: bool = False) -> Story:
+def story_of(recording: Recording, *, everything: bool = False) -> Story:
     """Return the blocks of a run; of a large one those near its two ends."""
     if everything or recording.is_small:
         turns = recording.turns(derived=True)
@@ -174,15 +174,15 @@ def abridged(story: Story, failing: int | None) -> list[Block | int]:
     keep = {*range(FIRST_TURNS + 1), *range(last - LAST_TURNS + 1, last + 1), failing}
     if last <= FIRST_TURNS + LAST_TURNS + 1:
         keep |= set(numbers)
-    told = 0
+    last_shown = 0
     for block in story.blocks:
         if block.turn is None:
             shown.append(block)
         elif block.number in keep:
-            if block.number > told + 1:
-                shown.append(block.number - told - 1)
+            if block.number > last_shown + 1:
+                shown.append(block.number - last_shown - 1)
             shown.append(block)
-            told = block.number
+            last_shown = block.number
     return shown
 
 

@@ -133,7 +133,7 @@ class Turns:
         """The time up to which the run was told."""
         self._results: set[str] = set()
         """Results that were shown."""
-        self._said: set[str] = set()
+        self._texts_shown: set[str] = set()
         """Remarks that need no repetition."""
         self._last_error = ""
         self._untold = ""
@@ -283,9 +283,9 @@ class Turns:
         else:
             fields = end.stored_fields
             result = opened(end, next((fields[key] for key in RESULT_KEYS if key in fields), None))
-            said = result if type(result) is str else as_json(result)
-            self._results.add(comparable(said))
-            self._result_line("" if end is event else address(end, self.root), said)
+            result_words = result if type(result) is str else as_json(result)
+            self._results.add(comparable(result_words))
+            self._result_line("" if end is event else address(end, self.root), result_words)
 
     def _derived(self, call: Call) -> None:
         """Draw a tool that nobody recorded, with what the next prompt says it gave."""
@@ -296,9 +296,9 @@ class Turns:
             text = "asked for; no result yet" if self.is_alive else "asked for, never answered"
             self.page.entry(Entry("", "·", text, style="yellow"))
             return
-        said = result_text(call.result)
-        self._results.add(comparable(said))
-        self._result_line(address(call.end, self.root), said, "red" if call.error is not None else "")
+        result_words = result_text(call.result)
+        self._results.add(comparable(result_words))
+        self._result_line(address(call.end, self.root), result_words, "red" if call.error is not None else "")
 
     def _failed(self, call: Call, label: str, *, with_time: bool = True) -> None:
         error = call.error
@@ -315,14 +315,18 @@ class Turns:
 
     def _event(self, event: Event) -> None:
         self._gap(event.timestamp)
-        told = describe(event)
-        style = "red" if told.error else "dim" if told.sign == "·" else ""
-        error = "the same error again" if told.error and told.error == self._last_error else told.error
-        text = "  ".join(part for part in (told.text, error) if part)
-        lines = None if self.detail or told.error else 1
+        described = describe(event)
+        style = "red" if described.error else "dim" if described.sign == "·" else ""
+        error = (
+            "the same error again"
+            if described.error and described.error == self._last_error
+            else described.error
+        )
+        text = "  ".join(part for part in (described.text, error) if part)
+        lines = None if self.detail or described.error else 1
         where = address(event, self.root)
-        self.page.entry(Entry(where, told.sign, text, "", told.duration, style, style, lines))
-        self._last_error = told.error or self._last_error
+        self.page.entry(Entry(where, described.sign, text, "", described.duration, style, style, lines))
+        self._last_error = described.error or self._last_error
         self._reached(event.timestamp)
 
     def _asks(self, where: str, text: str, label: str = "", style: str = "") -> None:
@@ -340,8 +344,8 @@ class Turns:
         self.page.entry(Entry(where, "◂", text, "", "", style, "blue"))
 
     def _say_once(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
+        if text not in self._texts_shown:
+            self._texts_shown.add(text)
             self.page.note(f"{text}, here and wherever none is shown")
 
     def _gap(self, begin: float | None) -> None:

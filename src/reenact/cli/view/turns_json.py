@@ -21,7 +21,7 @@ def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
         turn.response,
         tokens_of(turn.attempts),
     )
-    said = answer_pieces(end) if end is not None and not end.is_partial else []
+    answer = answer_pieces(end) if end is not None and not end.is_partial else []
     fields = {} if end is None else end.stored_fields
     return {
         "turn": turn.number,
@@ -43,7 +43,7 @@ def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
         "prompt_recorded": found.recorded,
         "changed": [{"what": what, "how": how} for what, how in found.changes],
         "new": [_piece(piece) for piece in found.new],
-        "answer": [_piece(piece) for piece in said],
+        "answer": [_piece(piece) for piece in answer],
         "tools": [_tool(call, root) for call in turn.tools],
     }
 
