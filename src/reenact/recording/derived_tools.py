@@ -64,7 +64,7 @@ class Deriver:
 
     def __init__(self, report: Callable[[ToolUseAt, ToolResult | None, Any], None]) -> None:
         self._report = report
-        """Called with each use once: with its result and what came with the request that brought it, or None."""
+        """Called once with each use, its result and what came with the request that brought it, or None."""
         self._waiting: dict[_Answer, None] = {}
         """Oldest first, as in each lane."""
         self._in_lane: dict[Lane, dict[_Answer, None]] = {}
