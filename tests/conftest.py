@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from reenact.capture.recorder import file
-from reenact.capture.runs import children, crashes
+from reenact.capture.runs import child_processes, crashes
 from support.examples import LONG
 from support.provider import Provider
 
@@ -75,7 +75,7 @@ def a_young_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     Hooks that a test set are taken out before its patches are undone, or they would never be set again.
     """
-    monkeypatch.setattr(children, "_count_of_runs", 0)
+    monkeypatch.setattr(child_processes, "_count_of_runs", 0)
     yield
     crashes.remove()
     crashes._previous.clear()

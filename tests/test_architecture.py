@@ -201,7 +201,7 @@ MUTATIONS = {
     "a search that knows deltas": ("debugger.search", "SAME = '$same'", strangers_who_spell_the_format),
     "a library that prints": ("playback.fork.cut", "print('hello')", prints),
     "a private attribute of another module": (
-        "debugger.session",
+        "debugger.step_session",
         "def f(x): return x._gap_that_nobody_reads",
         None,
     ),

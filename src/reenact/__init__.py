@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .capture.front.tap import Tap as Tap
     from .capture.front.trace import Trace as Trace
     from .capture.recorder.event_bus import EventBus as EventBus
-    from .capture.redact.policy import private as private
-    from .capture.runs.open_recorders import flush as flush
+    from .capture.redact.content_policy import private as private
+    from .capture.runs.exit_and_fork import flush as flush
     from .capture.runs.run import RunContext as RunContext
     from .capture.runs.run import carry as carry
     from .capture.runs.run import run as run
@@ -58,11 +58,11 @@ _HOME = {
     "UsageError": "errors",
     "carry": "capture.runs.run",
     "experiment": "playback.experiment",
-    "flush": "capture.runs.open_recorders",
+    "flush": "capture.runs.exit_and_fork",
     "fork": "playback.forks",
     "install": "capture.seams.install",
     "now": "capture.ambient.values",
-    "private": "capture.redact.policy",
+    "private": "capture.redact.content_policy",
     "random": "capture.ambient.values",
     "read_events": "tracefile.reader",
     "replay": "messages.rebuild",

@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 import reenact
-from reenact.playback.fork.policy import Caps
+from reenact.playback.fork.tool_policy import Caps
 from reenact.playback.forks import Spent
 from reenact.testing import write_trace
 from support.typed import typed, typed_many
@@ -155,7 +155,7 @@ def test_a_line_about_an_answer_has_the_tokens_that_stand_in_its_body_only(tmp_p
     )
     assert "1000+500" in shown.out and "1000+500" in followed.out
     debugger = reenact.Debugger.load(path)
-    assert "500 tokens out" in debugger.last().summary()
+    assert "1000+500" in debugger.last().summary()
     assert "1,000 tokens as the provider counted" in context.out
 
 

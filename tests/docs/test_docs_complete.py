@@ -14,7 +14,7 @@ import reenact
 from reenact import errors, schema
 from reenact.capture.front.options import OPTION_NAMES, Options
 from reenact.cli.main import COMMANDS, Parser
-from reenact.debugger.session import StepSession
+from reenact.debugger.step_session import StepSession
 from support.pages import DOCS, PAGES, ROOT, blocks, name_of
 
 SOURCE = ROOT / "src" / "reenact"

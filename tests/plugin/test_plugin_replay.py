@@ -13,7 +13,7 @@ import reenact
 from reenact.capture import replay_hook
 from reenact.capture.runs import current, location
 from reenact.capture.seams import install
-from reenact.playback.replay import guard
+from reenact.playback.replay import side_effect_guard
 from support.project import QUICK
 
 KINDS = """
@@ -141,7 +141,7 @@ def test_nothing_is_left_of_it(project) -> None:
     environment = dict(os.environ)
     assert project() == {"passed": 2}
     assert replay_hook.responder is None and current.only is None and install.seams is None
-    assert guard._active is None and not location.replaying
+    assert side_effect_guard._active is None and not location.replaying
     assert dict(os.environ) == environment
 
 

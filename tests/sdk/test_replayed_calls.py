@@ -15,8 +15,8 @@ import pytest
 import requests
 
 from reenact.errors import Diverged
+from reenact.playback.matching.equality_rules import KEEP_GOING
 from reenact.playback.matching.frontier import WRONG_KIND
-from reenact.playback.matching.rules import KEEP_GOING
 from support.provider import Provider
 
 from .test_replayed_connections import recording
@@ -127,7 +127,7 @@ def test_attempts_are_made_again_without_waiting(
     monkeypatch.setattr(asyncio, "sleep", sleep_later)
     with recording(tmp_path / "again.jsonl", by=tmp_path / "run.jsonl") as responder:
         assert ask() == first
-    assert responder is not None and responder.player.report() == [] and responder.given == 6
+    assert responder is not None and responder.player.report() == [] and responder.answered == 6
     assert max(slept) < 0.01
 
 

@@ -22,8 +22,8 @@ from reenact.capture import replay_hook
 from reenact.capture.http.watch import Watch
 from reenact.capture.seams.libraries import Installed
 from reenact.errors import Diverged
+from reenact.playback.matching.equality_rules import STRICT
 from reenact.playback.matching.player import Player
-from reenact.playback.matching.rules import STRICT
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.responder import TapeResponder
 from support.provider import Provider

@@ -21,8 +21,8 @@ from ..stats.sums import stats_of
 from ..totals import Totals
 from ..tracefile.event import Event
 from ..tracefile.findings import Finding
-from .filters import Filter, Where, types_of
-from .session import StepSession
+from .event_filters import Filter, Where, types_of
+from .step_session import StepSession
 
 # State: where a run stood right after one of its events.
 

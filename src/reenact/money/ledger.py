@@ -8,9 +8,9 @@ from typing import Any
 
 from ..recording.calls import MODEL, Call
 from ..tracefile.event import Event
+from ..tracefile.event_source import Shelf
 from ..tracefile.models import MAX_LINKS, is_large, requested_model
 from ..tracefile.requests import is_delta
-from ..tracefile.source import Shelf
 from ..wire import reading
 from ..wire.json_values import string
 from .prices import LISTED, Bill, Book, Price

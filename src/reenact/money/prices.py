@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import UsageError
-from .own import OwnPrice, own_prices
+from .own_prices import OwnPrice, own_prices
 from .rates import Card, PriceList, Rates
 from .usage import Billable
 

@@ -26,11 +26,11 @@ from ..tracefile.event import Event
 from ..tracefile.text import compact, count
 from ..wire.routes import host_of
 from .edits.edits import CutRequest, Edits
-from .edits.settings import Setting
+from .edits.request_settings import Setting
 from .fork.cut import tools_around
 from .fork.live import Fork
-from .fork.policy import ALL, ASK, CALLS, RECORDED, STEPS, USD
 from .fork.send_request import key_variables, plain_request, send
+from .fork.tool_policy import ALL, ASK, CALLS, RECORDED, STEPS, USD
 from .fork.world import (
     HARMLESS,
     IRREVERSIBLE,
@@ -42,8 +42,8 @@ from .fork.world import (
     world_changes_before,
 )
 from .launch import TRY_ELSEWHERE, Apart, Execution, Prepared, recording_of, start_of
+from .matching.equality_rules import REBASE, STRICT
 from .matching.request import Request
-from .matching.rules import REBASE, STRICT
 from .matching.tape import RecordedCall, Tape
 from .replay import preflight
 from .replay.report import Edited, Halted, Passed

@@ -22,23 +22,23 @@ from ..capture.ambient.modules import AMBIENT_VARIABLE
 from ..capture.seams.coverage import says_to_ignore_us
 from ..capture.seams.install import HOSTS_VARIABLE, HTTP_VARIABLE
 from ..errors import UsageError
-from ..recording.addresses import find_run
 from ..recording.recording import Recording
+from ..recording.run_addresses import find_run
 from ..recording.runs_inside import with_inside
 from ..schema import MODEL_RESPONSE
 from ..supervise.command import command_line
 from ..supervise.supervisor import NOT_EXECUTABLE, OFF_VARIABLE, Supervised
 from .matching.divergence import Divergence
+from .matching.equality_rules import STRICT
 from .matching.processes import count_calls
-from .matching.rules import STRICT
 from .replay import preflight
 from .replay.deferred import claims_path
 from .replay.entry import Entry
-from .replay.guard import is_python
 from .replay.plan import VARIABLE, Plan
 from .replay.report import Diverged, Halted, Note, Unknown, Unusable, read
+from .replay.side_effect_guard import is_python
 
-ENTER = "reenact.playback.replay.enter"
+ENTER = "reenact.playback.replay.call_entry"
 AGENT_PARENT = "reenact.playback.agent_parent"
 TRY_ELSEWHERE = (
     "name another folder, and the run by its path: REENACT_DIR=DIR reenact … (in Python: folder=DIR)"

@@ -12,8 +12,8 @@ from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
 from .launch import Apart, Ended, Execution, Prepared, recording_of, start_of
 from .matching.divergence import Divergence
+from .matching.equality_rules import KEEP_GOING, REBASE, STRICT
 from .matching.frontier import CHANGED, MISSING_CALL
-from .matching.rules import KEEP_GOING, REBASE, STRICT
 from .replay import preflight
 from .replay.report import Diverged, Doubt, Inexact, Input, Note, Refused, StandIn, Unknown
 

@@ -19,8 +19,8 @@ from ..totals import Totals
 from ..tracefile import dialects, raw_lines
 from ..tracefile.dialects import OURS, Envelope
 from ..tracefile.event import Event
+from ..tracefile.event_source import PLACE_BITS
 from ..tracefile.records import parse
-from ..tracefile.source import PLACE_BITS
 
 if TYPE_CHECKING:
     from .run_lines import RunLines

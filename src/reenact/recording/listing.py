@@ -15,12 +15,12 @@ from ..errors import NewerSchema, NotATrace
 from ..totals import Totals
 from ..tracefile import run_files, status
 from ..tracefile.columns import executions
+from ..tracefile.event_source import Shelf
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
 from ..tracefile.raw_lines import raw_lines
 from ..tracefile.reader import check_version, refuse_if_foreign
 from ..tracefile.records import LineReader
-from ..tracefile.source import Shelf
 from .run_lines import RunLines
 
 

@@ -15,17 +15,17 @@ from typing import Any
 from .. import schema
 from ..tracefile.columns import Execution, choose, executions
 from ..tracefile.event import ErrorText, Event
+from ..tracefile.event_source import Shelf
 from ..tracefile.findings import Findings
 from ..tracefile.reader import require_file
 from ..tracefile.run_files import member
-from ..tracefile.source import Shelf
 from ..wire.streams import Assembled, assemble
 from . import full_pass
-from .addresses import find_run
 from .calls import Call, Turn, join_calls, join_known
 from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
 from .event_addresses import find_event
 from .index import Index
+from .run_addresses import find_run
 from .run_lines import RunLines
 
 _OFF = 16

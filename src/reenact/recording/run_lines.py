@@ -14,9 +14,9 @@ from ..tracefile import dialects
 from ..tracefile.columns import Execution
 from ..tracefile.dialects import OURS, Envelope
 from ..tracefile.event import Event
+from ..tracefile.event_source import PLACE_BITS, Shelf
 from ..tracefile.file_ends import tail_totals
 from ..tracefile.findings import Finding, Findings
-from ..tracefile.source import PLACE_BITS, Shelf
 from ..tracefile.status import status_of
 from . import full_pass
 

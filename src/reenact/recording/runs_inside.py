@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from ..tracefile import run_files
 from ..tracefile.columns import Execution
+from ..tracefile.event_source import Shelf
 from ..tracefile.findings import Findings
 from ..tracefile.reader import placed, placed_time
-from ..tracefile.source import Shelf
 from .listing import RunRow, head_and_tail
 from .recording import Recording
 

@@ -10,8 +10,8 @@ from ..errors import UsageError
 from ..money.prices import Bill
 from ..totals import Totals
 from ..tracefile import status
-from .filters import facts
 from .rows import UNTOLD, CallStats, RunStats, nearest_rank
+from .run_filters import facts
 
 if TYPE_CHECKING:
     from .many_runs import Runs

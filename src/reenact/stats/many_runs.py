@@ -13,9 +13,9 @@ from ..totals import Totals
 from ..tracefile import status
 from ..tracefile.findings import Finding
 from ..wire.json_values import as_text
-from .filters import Filter, moment, parse_filter
 from .groups import Group, group
 from .rows import CallStats, RunStats, gathered, merged, nearest_rank, summed
+from .run_filters import Filter, moment, parse_filter
 from .scan import Scan, Tick, places
 
 Condition = str | Callable[[RunStats], object]

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable
 from .. import schema
 from ..errors import NewerSchema, NotATrace
 from ..money.prices import Book
-from ..recording.addresses import default_folder, find_run
 from ..recording.listing import head_and_tail
+from ..recording.run_addresses import default_folder, find_run
 from ..tracefile import run_files
 from ..tracefile.columns import Execution, Sorter
+from ..tracefile.event_source import Shelf
 from ..tracefile.findings import Finding, Findings
 from ..tracefile.light_lines import skimmer
 from ..tracefile.reader import placed, require_file
-from ..tracefile.source import Shelf
 from .rows import RunStats
 from .sums import Gatherer
 

@@ -20,7 +20,7 @@ from ..recording.recording import Recording
 from ..tracefile import dialects, run_files
 from ..tracefile.dialects import OURS, Envelope
 from ..tracefile.event import ErrorText, Event
-from ..tracefile.source import Shelf
+from ..tracefile.event_source import Shelf
 from ..tracefile.status import status_of
 from ..wire.neutral import ToolResult
 from ..wire.providers import gemini, openai_chat

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from ..capture.runs.entry import ASGI, MAIN
+from ..capture.runs.entry_point import ASGI, MAIN
 from ..errors import ReenactError, UsageError
 from ..messages.parts import read_request
 from ..playback.matching.recorded_answers import CUT, EXCEPTION, STATUS, outcome_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import lines, schema
 from ..capture.redact.redactor import Redactor
-from ..playback.matching.rules import PLACEHOLDER
+from ..playback.matching.equality_rules import PLACEHOLDER
 from ..playback.matching.tape import processes_of
 from ..playback.replay.mcp_servers import without_folders
 from ..recording.calls import MODEL

@@ -20,11 +20,11 @@ from ..tracefile.text import count
 from . import files
 from .case import CODE, COMMAND, PROMPT, TOOL_KIND, Case, entry_text, from_fixture, lossy, slug
 from .fixture import Fixture
-from .source import module_text
+from .test_source import module_text
 
 # Try a test first: run the case again from its fixture, then run the test.
 
-LOOK = "reenact.testgen.look"
+LOOK = "reenact.testgen.observe"
 _TIMEOUT = 600
 _OUTPUT = 4_000
 _FAILED = 1

@@ -16,9 +16,9 @@ from ..playback.matching.claims import Claims
 from ..playback.matching.processes import Shared
 from ..playback.replay import preflight
 from ..playback.replay.deferred import claims_path
-from ..playback.replay.guard import Guard
 from ..playback.replay.plan import VARIABLE, Plan
 from ..playback.replay.report import Began, Diverged, Note, Refused, Report, read
+from ..playback.replay.side_effect_guard import Guard
 from ..playback.replay.start import prepare_later_answers
 from ..supervise.supervisor import BOOTSTRAP
 

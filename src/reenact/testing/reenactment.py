@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
 from ..capture import replay_hook
-from ..capture.calls.failure import failure
+from ..capture.calls.error_fields import failure
 from ..capture.front.options import CONTENT_VARIABLE, Options
 from ..capture.front.tap import Tap
 from ..capture.recorder.recorder import Recorder
@@ -26,13 +26,13 @@ from ..capture.seams.install import MODELS
 from ..debugger.debugger import Debugger
 from ..errors import Diverged, ReenactError, UsageError
 from ..playback.matching.divergence import Divergence, missing_calls
+from ..playback.matching.equality_rules import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
 from ..playback.matching.player import Player
-from ..playback.matching.rules import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
 from ..playback.matching.tape import Tape
 from ..playback.replay import preflight
-from ..playback.replay.guard import Guard
 from ..playback.replay.modes import RecordMissing, Strict, ToolsOnly
 from ..playback.replay.report import Note, Refused, Unknown, WentLive
+from ..playback.replay.side_effect_guard import Guard
 from ..recording.calls import MODEL, TOOL
 from ..recording.recording import Recording
 from ..recording.runs_inside import has_recorders_name, with_inside

@@ -12,8 +12,8 @@ from typing import Any
 from .. import lines, schema
 from . import dialects
 from .dialects import Envelope
+from .event_source import Shelf
 from .requests import DELTA_FIELDS
-from .source import Shelf
 from .stored_values import fresh, restore
 
 _RAW = "raw"

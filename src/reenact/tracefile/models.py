@@ -7,8 +7,8 @@ from typing import Any
 
 from ..wire import reading
 from ..wire.json_values import string
+from .event_source import Shelf
 from .requests import base_of
-from .source import Shelf
 
 _LARGE = 8 << 20
 MAX_LINKS = 10_000

@@ -17,9 +17,9 @@ from ..errors import NewerSchema, NoSuchRun, NotATrace, TraceFileError
 from . import dialects, run_files
 from .dialects import Envelope
 from .event import Event
+from .event_source import Shelf
 from .findings import Finding, Note, OnFinding
 from .records import Read, records
-from .source import Shelf
 
 Placed = tuple[Envelope, "dict[str, Any] | None", int]
 """An event's envelope, fields and place."""

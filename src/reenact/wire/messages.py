@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .json_values import call_text, mapping, mappings, plain_text, string
-from .neutral import (  # fmt: skip
+from .neutral import (
     OTHER,
     REASONING,
     RESULT,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reenact.errors import UsageError
-from reenact.money.own import own_prices
+from reenact.money.own_prices import own_prices
 from reenact.prices import Book
 
 

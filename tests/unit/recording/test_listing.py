@@ -7,8 +7,8 @@ import pytest
 
 from reenact import Recording
 from reenact.errors import NoSuchRun
-from reenact.recording.addresses import default_folder, find_run
 from reenact.recording.listing import head_and_tail, list_runs
+from reenact.recording.run_addresses import default_folder, find_run
 from reenact.tracefile import columns, file_ends
 from support.written import RUN, TS, Pen, W, worked_example
 

@@ -9,8 +9,8 @@ import pytest
 from reenact import runs
 from reenact.errors import UsageError
 from reenact.recording.listing import head_and_tail
-from reenact.stats.filters import DEEP, moment, parse_filter
 from reenact.stats.rows import RunStats, nearest_rank
+from reenact.stats.run_filters import DEEP, moment, parse_filter
 from support.many import agent
 
 
@@ -129,9 +129,9 @@ def test_nearest_rank_by_hand():
 
 def test_every_key_is_an_attribute_of_a_run():
     row = RunStats("x")
-    from reenact.stats import filters
+    from reenact.stats import run_filters
 
-    for key in (*filters.TEXTS, *filters.NUMBERS, *filters.LISTS.values()):
+    for key in (*run_filters.TEXTS, *run_filters.NUMBERS, *run_filters.LISTS.values()):
         assert hasattr(row, key)
-    for key in set(filters.DEEP_NUMBERS) - {"usd"}:
+    for key in set(run_filters.DEEP_NUMBERS) - {"usd"}:
         assert hasattr(row, key)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reenact.capture.redact import redactor as redaction
-from reenact.playback.matching import rules
+from reenact.playback.matching import equality_rules
 from reenact.wire import messages, pairing, providers, reading
 from reenact.wire.convert import conversation_of
 from reenact.wire.neutral import Outcome, ToolResult, ToolUse
@@ -164,7 +164,7 @@ def test_its_messages_are_read_into_the_neutral_model(provider: Provider) -> Non
 
 @each_provider
 def test_its_ids_are_known_where_requests_are_compared_and_cleaned(provider: Provider) -> None:
-    assert rules.IDS.issuperset(provider.ID_KEYS)
+    assert equality_rules.IDS.issuperset(provider.ID_KEYS)
     assert redaction._ID_KEYS.issuperset(provider.ID_KEYS)
 
 

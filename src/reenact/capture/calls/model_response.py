@@ -15,8 +15,8 @@ from ...wire.neutral import ToolUse
 from ...wire.reading import Reading, model_of
 from ..recorder.jsonable import frozen, jsonable
 from ..recorder.recorder import Recorder
-from .calls import Calls, OpenCall
-from .failure import MAX_FRAMES, failure
+from .error_fields import MAX_FRAMES, failure
+from .open_calls import Calls, OpenCall
 
 
 def write_answer(

@@ -177,7 +177,7 @@ class FrontEnd:
             self._own.close("ok")
             return
         with import_lock:
-            from ..calls.failure import failure
+            from ..calls.error_fields import failure
             from ..runs import crashes
 
         error = failure(exc)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ...errors import UsageError
 from .. import replay_hook
-from ..calls.calls import calls_of
+from ..calls.open_calls import calls_of
 from ..recorder.jsonable import snapshot
 
 if TYPE_CHECKING:

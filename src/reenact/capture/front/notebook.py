@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import guard
-from ..calls.failure import failure
+from ..calls.error_fields import failure
 from ..runs.current import current_recorder
 from ..seams.install import install, uninstall
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import schema
 from ...totals import Totals
-from ..calls.failure import failure
+from ..calls.error_fields import failure
 from .base import FrontEnd
 from .trace import apart
 

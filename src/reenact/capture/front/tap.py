@@ -10,9 +10,9 @@ from ... import schema
 from ...errors import UsageError
 from ...wire import reading
 from .. import guard
-from ..calls.calls import calls_of
-from ..calls.failure import failure
+from ..calls.error_fields import failure
 from ..calls.model_response import write_answer
+from ..calls.open_calls import calls_of
 from ..http.finished_streams import record_whole_ones
 from ..recorder.jsonable import snapshot, text_if_utf8
 from ..seams.wrap import unwrap, wrap

@@ -17,9 +17,9 @@ from ...wire.reading import error_of, kept_conversation, provider_of_request
 from ...wire.routes import MODEL
 from ...wire.streams import assemble, stream_kind
 from .. import guard, replay_hook
-from ..calls.calls import OpenCall, calls_of
-from ..calls.failure import caller_frames
+from ..calls.error_fields import caller_frames
 from ..calls.model_response import write_answer
+from ..calls.open_calls import OpenCall, calls_of
 from ..recorder.jsonable import text_if_utf8
 from ..recorder.recorder import Recorder
 from ..replay_hook import Live

@@ -6,8 +6,8 @@ from typing import Any
 
 from ...wire.reading import model_of
 from ...wire.routes import HTTP, MODEL, used
-from ..calls.calls import OpenCall
-from ..calls.failure import caller_frames, failure
+from ..calls.error_fields import caller_frames, failure
+from ..calls.open_calls import OpenCall
 from ..recorder.jsonable import text_if_utf8
 from .request_body import Sent, described_body
 from .response_body import as_json

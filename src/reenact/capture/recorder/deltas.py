@@ -15,9 +15,9 @@ from ... import schema
 from ...lines import dumps, field, is_plain, quote
 from .. import guard
 from ..import_lock import import_lock
-from .blobs import INLINE_MAX
 from .encode import CAP
 from .jsonable import frozen, jsonable
+from .long_strings import INLINE_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...lines import MAX_DEPTH, dumps, escape_key, field, quote
 from ..import_lock import import_lock
-from ..redact import policy
+from ..redact import content_policy
 from .jsonable import jsonable, to_json
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..redact.redactor import Redactor
-    from .blobs import Blobs
+    from .long_strings import Blobs
 
 int_text, float_text = int.__repr__, float.__repr__
 _EXACT = 2**63
@@ -40,7 +40,7 @@ class Texts:
 
     def content(self) -> str:
         """Return the content policy in force for this call."""
-        return policy.effective("full" if self.always_full else self.withheld)
+        return content_policy.effective("full" if self.always_full else self.withheld)
 
     def limit(self, over: bool) -> None:
         """Record metadata only while the quota is exceeded."""
@@ -50,7 +50,7 @@ class Texts:
     def of(self, fields: dict[str, Any], cap: int, twice: bool) -> tuple[str, str, bool]:
         """Return the fields as text for the file, as text for listeners if ``twice``, and whether
         the text differs from what was given."""
-        content = "full" if self.always_full and policy.private_block is None else self.content()
+        content = "full" if self.always_full and content_policy.private_block is None else self.content()
         if content == "full":
             # The hot path of every event: most fields are short texts under names seen before.
             text = ""
@@ -76,7 +76,7 @@ class Texts:
             text = self.join(self.shorten(plain, cap))
             if twice:
                 with import_lock:
-                    from .blobs import INLINE_MAX
+                    from .long_strings import INLINE_MAX
 
                 full = self.join(self.shorten(plain, INLINE_MAX, inline=True))
         return text, full, True
@@ -104,12 +104,12 @@ class Texts:
         return name if self.redactor is None else self.redactor.name(name)
 
     def withhold(self, name: str, plain: Any, content: str) -> Any:
-        return plain if content == "full" else policy.withhold(name, plain, content)
+        return plain if content == "full" else content_policy.withhold(name, plain, content)
 
     def shorten(self, plain: dict[str, Any], cap: int, *, inline: bool = False) -> dict[str, Any]:
         """Return the fields with long strings in blobs, or inline with only the longest cut."""
         with import_lock:
-            from .blobs import shorten
+            from .long_strings import shorten
 
         short, lossy = shorten(plain, cap, None if inline or self.blob_folder is None else self.blobs())
         return {**short, "lossy": True} if lossy else short
@@ -118,7 +118,7 @@ class Texts:
         """Return the folder of long strings; only where there is one."""
         if self._blobs is None:
             with import_lock:
-                from .blobs import Blobs
+                from .long_strings import Blobs
 
             assert self.blob_folder is not None
             self._blobs = Blobs(self.blob_folder, self.fsync)

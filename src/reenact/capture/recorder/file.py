@@ -140,7 +140,7 @@ class FileSink:
         state = os.fstat(fd)
         if self.durability == "fsync" and state.st_size == 0:
             with import_lock:
-                from .blobs import fsync_folder
+                from .long_strings import fsync_folder
 
             fsync_folder(os.path.dirname(self.path))
         identity = (state.st_dev, state.st_ino)

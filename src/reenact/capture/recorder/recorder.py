@@ -19,7 +19,7 @@ from ...lines import closed, kind_part, new_id, opening, totals_field, writer_pa
 from ...totals import Totals
 from .. import guard
 from ..import_lock import import_lock
-from ..runs import crashes, open_recorders
+from ..runs import crashes, exit_and_fork
 from ..runs.location import how_started
 from .encode import CAP, Texts
 from .file import FileSink
@@ -76,7 +76,7 @@ class Recorder:
         self.begin_writer()
         self.closed = False
         try:
-            open_recorders.add(self)
+            exit_and_fork.add(self)
             crashes.install()
         except BaseException:
             self.closed = True  # never begun, so there is nothing to end
@@ -151,12 +151,12 @@ class Recorder:
 
     def requesting(self) -> Any:
         """Return what to hold from ``draft`` to ``emit_request``, so that no other request comes between."""
-        return _NO_LOCK if open_recorders.exiting and self._is_stuck() else self.lock
+        return _NO_LOCK if exit_and_fork.exiting and self._is_stuck() else self.lock
 
     def tell_listeners(self) -> None:
         """Tell of what was written while the caller held ``requesting()``."""
         try:
-            if self.listeners and not (open_recorders.exiting and self._is_stuck()):
+            if self.listeners and not (exit_and_fork.exiting and self._is_stuck()):
                 with self.lock:
                     told = self._take_untold()
                 self._tell_listeners(told)
@@ -177,7 +177,7 @@ class Recorder:
         try:
             if self.closed:
                 return self._too_late(kind)
-            if open_recorders.exiting and self._is_stuck():
+            if exit_and_fork.exiting and self._is_stuck():
                 return False
             return record(*given)
         except Exception as exc:
@@ -269,7 +269,7 @@ class Recorder:
     def close(self, status: str = "ok", **end: Any) -> None:
         """End the run (or this process' part of it) and give everything back. Twice is fine."""
         try:
-            if open_recorders.exiting and self._is_stuck():
+            if exit_and_fork.exiting and self._is_stuck():
                 return
             with self.lock:
                 self._close(status, end)
@@ -287,7 +287,7 @@ class Recorder:
         self._end_again()
         self.closed = True
         self.history = None
-        open_recorders.remove(self)
+        exit_and_fork.remove(self)
         if self.sink is not None:
             self.sink.close()
             if self.parent_w is None and self.options.retain != "all":
@@ -309,8 +309,8 @@ class Recorder:
             "unredacted_signed": redactor.unredacted_signed if redactor is not None else 0,
             "overhead_us": int(self.overhead * 1e6),
         }
-        if open_recorders.unseen is not None:
-            counters["unseen"] = open_recorders.unseen()
+        if exit_and_fork.unseen is not None:
+            counters["unseen"] = exit_and_fork.unseen()
         kind = schema.RUN_END if self.parent_w is None else schema.PROC_END
         self._line(kind, {"status": status, **end, **counters})
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 from .. import guard
-from ..calls.failure import failure
-from . import open_recorders
+from ..calls.error_fields import failure
+from . import exit_and_fork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _seen: list[tuple[object, ...]] = []
 
 def install() -> None:
     """Set the hooks that are not set yet; threading and asyncio only once the agent has loaded them."""
-    open_recorders.how_it_ended = how_it_ended
+    exit_and_fork.how_it_ended = how_it_ended
     if "main" not in _previous:
         _previous["main"], sys.excepthook = sys.excepthook, _main_hook
         _previous["unraisable"], sys.unraisablehook = sys.unraisablehook, _unraisable_hook
@@ -43,7 +43,7 @@ def install() -> None:
 
 def remove() -> None:
     """Take the hooks out, as far as nobody has set others on top of them."""
-    open_recorders.how_it_ended = None
+    exit_and_fork.how_it_ended = None
     if _previous.get("main") is not None and sys.excepthook is _main_hook:
         sys.excepthook = _previous.pop("main")
     if _previous.get("unraisable") is not None and sys.unraisablehook is _unraisable_hook:
@@ -87,7 +87,7 @@ def died_of(exc: Any, tb: Any, recorders: Iterable[Recorder]) -> None:
 
 def _main_hook(kind: Any, exc: Any, tb: Any) -> None:
     try:
-        died_of(exc, tb, [recorder for recorder in open_recorders.open_recorders() if recorder.step])
+        died_of(exc, tb, [recorder for recorder in exit_and_fork.open_recorders() if recorder.step])
     except Exception as own:
         guard.swallow("record an uncaught exception", own)
     previous = _previous.get("main") or sys.__excepthook__
@@ -134,5 +134,5 @@ def _run_at_hand(*, in_context: bool) -> Recorder | None:
         own: Recorder | None = current.known_process_recorder()
         if own is not None:
             return own
-    recorders = [recorder for recorder in open_recorders.open_recorders() if recorder.step]
+    recorders = [recorder for recorder in exit_and_fork.open_recorders() if recorder.step]
     return recorders[0] if len(recorders) == 1 else None

@@ -18,14 +18,14 @@ from typing import Any, TypeVar, overload
 from ...errors import UsageError
 from ...lines import new_id
 from .. import guard
-from ..calls.failure import failure
+from ..calls.error_fields import failure
 from ..front.decorators import Watch, watched
 from ..front.options import Options, check_path
 from ..recorder.recorder import Recorder
 from . import crashes
-from .children import announce, withdraw
+from .child_processes import announce, withdraw
 from .current import current_run, making, new_recorder
-from .entry import entry_of
+from .entry_point import entry_of
 from .location import (
     RUN_VARIABLE,
     absolute,

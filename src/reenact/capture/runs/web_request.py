@@ -11,13 +11,13 @@ from weakref import WeakKeyDictionary
 
 from ...lines import new_id
 from .. import guard
-from ..calls.failure import failure
+from ..calls.error_fields import failure
 from ..front.options import Options
 from ..http.request_body import Sent
 from ..http.response_body import as_json
 from ..recorder.recorder import Recorder
 from . import crashes
-from .entry import entry_of_app
+from .entry_point import entry_of_app
 from .run import RunContext
 
 MAX_BODY = 8 << 20

@@ -11,7 +11,7 @@ import sys
 
 from .. import guard
 from ..import_lock import import_lock
-from ..runs import open_recorders
+from ..runs import exit_and_fork
 from .libraries import Installed
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ def _install(hosts: tuple[str, ...], everything: bool, is_supervised: bool = Fal
         return
     seams = Seams(hosts, everything, is_supervised)
     seams.install()
-    open_recorders.unseen = _unseen
+    exit_and_fork.unseen = _unseen
 
 
 def uninstall() -> None:
@@ -89,7 +89,7 @@ def uninstall() -> None:
     if seams is not None:
         seams.uninstall()
         seams = None
-        open_recorders.unseen = None
+        exit_and_fork.unseen = None
 
 
 def swap(other: Seams | None) -> Seams | None:
@@ -101,7 +101,7 @@ def swap(other: Seams | None) -> Seams | None:
     seams = other
     if other is not None:
         other.install()
-    open_recorders.unseen = _unseen if other is not None else None
+    exit_and_fork.unseen = _unseen if other is not None else None
     return before
 
 

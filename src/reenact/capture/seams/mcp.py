@@ -18,7 +18,7 @@ from ... import schema
 from ...lines import dumps
 from ...schema import EFFECTS
 from .. import guard, replay_hook
-from ..calls.calls import calls_of
+from ..calls.open_calls import calls_of
 from ..front.tap import Tap
 from ..http import recorded_once
 from ..http.watch import Watch

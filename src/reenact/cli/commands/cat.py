@@ -18,7 +18,7 @@ from ...tracefile.findings import Finding, Findings, Note
 from ...tracefile.raw_lines import MAX_LINE, raw_lines
 from ...tracefile.reader import check_version, read_events
 from ...tracefile.text import count, dump
-from .. import runs
+from .. import run_argument
 from ..output import Output
 
 # Events without what differs between two equal runs: times, durations, ids, host, process.
@@ -121,7 +121,10 @@ Write = Callable[[bytes], object]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "what", nargs="*", metavar="RUN ADDRESS", help=f"RUN: {runs.RUN_HELP}; then addresses of events"
+        "what",
+        nargs="*",
+        metavar="RUN ADDRESS",
+        help=f"RUN: {run_argument.RUN_HELP}; then addresses of events",
     )
     parser.add_argument("--full", action="store_true", help="print requests and long texts in full")
     parser.add_argument(
@@ -129,7 +132,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print indented JSON, one document per event")
     parser.add_argument("--kind", action="append", default=[], metavar="K", help="only this kind of event")
-    runs.add_run_options(parser)
+    run_argument.add_run_options(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -137,15 +140,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
     write = out.raw()
     findings = Findings()
     if wanted:
-        recording = runs.load(address, run=args.run, blobs=args.blobs)
+        recording = run_argument.load(address, run=args.run, blobs=args.blobs)
         findings = recording.findings  # type: ignore[assignment]
         events: Iterable[Event] = _addressed(recording, wanted)
     else:
-        path, found = runs.locate(address)
+        path, found = run_argument.locate(address)
         chosen = args.run or found
         plain = not (args.full or args.stable or args.json or args.kind)
         if plain and _is_one_run(path, chosen):
-            runs.report(_copy(path, write), out)
+            run_argument.report(_copy(path, write), out)
             return 0
         events = read_events(
             path, run=_run_id(path, chosen, findings), blobs=args.blobs, on_finding=findings.add
@@ -153,7 +156,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     try:
         _print(events, args, write, out)
     finally:
-        runs.report(findings, out)
+        run_argument.report(findings, out)
     return 0
 
 

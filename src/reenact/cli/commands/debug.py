@@ -12,9 +12,9 @@ from ...recording.failure import failure_of
 from ...recording.recording import Recording
 from ...tracefile.event_text import error_text
 from ...tracefile.text import clean, count, cut, plain, width_of
-from .. import runs
+from .. import run_argument
 from ..output import Output
-from ..repl import moves, places, points, values
+from ..repl import verbs_break_watch, verbs_move, verbs_print, verbs_where
 from ..repl.keyboard import PROMPT, completions, typed_lines
 from ..repl.session import Session
 from ..repl.verb import Verbs
@@ -31,11 +31,17 @@ EXAMPLES = """\
   echo "print usage.output" | reenact debug      commands from a pipe
 """
 
-VERBS = (*moves.VERBS, *places.VERBS, *values.VERBS, *points.VERBS, *places.HELP)
+VERBS = (
+    *verbs_move.VERBS,
+    *verbs_where.VERBS,
+    *verbs_print.VERBS,
+    *verbs_break_watch.VERBS,
+    *verbs_where.HELP,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
+    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
     parser.add_argument(
         "-c",
         "--command",
@@ -47,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--at", metavar="ADDRESS", help="where to start: first, last, 12, turn:3, @error, %%50 …"
     )
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
-    runs.add_run_options(parser)
+    run_argument.add_run_options(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -58,7 +64,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     elif (failure := failure_of(stepper.recording)) is not None and failure.index is not None:
         stepper.go(f"#{failure.index}")
         hint = "at the failure, rn goes back, h helps"
-    runs.report(stepper.recording.findings, out)
+    run_argument.report(stepper.recording.findings, out)
     if args.command:
         _obey(session, args.command)
     else:
@@ -69,7 +75,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _opened(args: argparse.Namespace) -> tuple[Stepper, str]:
-    path, found = runs.locate(args.run_address)
+    path, found = run_argument.locate(args.run_address)
     wanted: list[str | None] = [args.run or found]
 
     def load() -> Recording:

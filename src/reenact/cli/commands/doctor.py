@@ -16,7 +16,7 @@ from ...tracefile.findings import Finding, Findings
 from ...tracefile.reader import read_events
 from ...tracefile.repair import repair
 from ...tracefile.text import clean, count
-from .. import runs
+from .. import run_argument
 from ..main import complain
 from ..output import Output
 
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    paths = runs.files_of(args.what or ["@last"])
+    paths = run_argument.files_of(args.what or ["@last"])
     if not paths:
         raise TraceFileError(f"{', '.join(args.what)} holds no trace file", hint="trace files end in .jsonl")
     if args.repair and len(paths) > 1 and not os.path.isdir(args.repair) and not args.repair.endswith("/"):
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     code = 0
     for path in paths:
         try:
-            runs.require_plain(path)
+            run_argument.require_plain(path)
             checked = Checkup(path, args.blobs)
         except (ReenactError, OSError) as why:
             code = complain(out, why)

@@ -12,14 +12,14 @@ import time
 from ...errors import NoSuchRun, UsageError
 from ...playback.edits.edits import Edits
 from ...playback.experiment import Arm, Experiment, arms_of, expected_of, originals
-from ...playback.fork.policy import ASK, CALLS, RECORDED, STEPS, USD
+from ...playback.fork.tool_policy import ASK, CALLS, RECORDED, STEPS, USD
 from ...playback.forks import ForkOptions, fork_one_call, prepare_fork
 from ...playback.launch import supervise_here
-from ...playback.matching.rules import REBASE, STRICT
+from ...playback.matching.equality_rules import REBASE, STRICT
 from ...recording.recording import Recording
 from ...supervise.supervisor import end_like
 from ...tracefile.text import clean, dump
-from .. import runs
+from .. import run_argument
 from ..output import Output
 from ..view.reports import say_fork, say_one_call, say_start, show_experiment
 from . import replay
@@ -59,7 +59,7 @@ parse = replay.parse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_addresses", nargs="*", metavar="RUN", help=runs.RUN_HELP)
+    parser.add_argument("run_addresses", nargs="*", metavar="RUN", help=run_argument.RUN_HELP)
     parser.add_argument(
         "command", nargs="*", metavar="COMMAND", help="what to run (default: the recorded command)"
     )
@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="before the cut, answer a changed request with the recorded answer at that position",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the report as JSON (a table on stdout)")
-    runs.add_run_options(parser)
+    run_argument.add_run_options(parser)
 
 
 def _add_changes(group: argparse._ArgumentGroup) -> None:
@@ -106,7 +106,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "--tools", choices=(ASK, RECORDED), default=ASK,
         help="recorded: tools only return recorded results, none runs",
     )  # fmt: skip
-    runs.add_live_tools(group, "tools allowed to run (or 'all')")
+    run_argument.add_live_tools(group, "tools allowed to run (or 'all')")
     group.add_argument(
         "--max-calls",
         type=int,
@@ -162,7 +162,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     is_table = args.vary or args.samples != 1 or args.control or args.verify or args.expect
     if is_table or len(addresses) > 1 or any("*" in each or os.path.isdir(each) for each in addresses):
         return _run_many(args, out)
-    recording = runs.load(addresses[0] if addresses else None, run=args.run, blobs=args.blobs)
+    recording = run_argument.load(addresses[0] if addresses else None, run=args.run, blobs=args.blobs)
     return _run_one_call(args, recording, out) if args.one_call else _run_one(args, recording, out)
 
 
@@ -170,7 +170,7 @@ def _run_one(args: argparse.Namespace, recording: Recording, out: Output) -> int
     prepared = prepare_fork(recording, _edits(args), _options(args), args.command, args.name)
     for message in prepared.messages:
         out.say(clean(f"reenact: {message}"))
-    runs.report(prepared.launch.recording.findings, out)
+    run_argument.report(prepared.launch.recording.findings, out)
     say_start(prepared.launch.start, out)
     report = prepared.run(supervise_here)
     if args.json:
@@ -269,11 +269,13 @@ def _recordings(args: argparse.Namespace) -> list[Recording]:
     for text in args.run_addresses or [None]:
         if text is not None and any(char in text for char in "*?["):
             paths = [path for path in sorted(glob.glob(text)) if os.path.isfile(path)]
-            files = runs.files_of([path for path in paths if path.endswith(".jsonl")]) if paths else []
+            files = (
+                run_argument.files_of([path for path in paths if path.endswith(".jsonl")]) if paths else []
+            )
         elif text is not None and os.path.isdir(text):
-            files = runs.files_of([text])
+            files = run_argument.files_of([text])
         else:
-            found.append(runs.load(text, run=args.run, blobs=args.blobs))
+            found.append(run_argument.load(text, run=args.run, blobs=args.blobs))
             continue
         found += [
             Recording.load(path, blobs=args.blobs) for path in files if ".p" not in os.path.basename(path)

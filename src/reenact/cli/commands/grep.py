@@ -15,13 +15,13 @@ from ...errors import TraceFileError, UsageError
 from ...tracefile import run_files
 from ...tracefile.dialects import OURS
 from ...tracefile.event import Event
+from ...tracefile.event_source import Shelf
 from ...tracefile.findings import Findings, Note
 from ...tracefile.raw_lines import RawLine, raw_lines
 from ...tracefile.reader import check_version, refuse_if_foreign
 from ...tracefile.records import LineReader
-from ...tracefile.source import Shelf
 from ...tracefile.text import clean, cut, plain, width_of
-from .. import runs
+from .. import run_argument
 from ..main import complain, sentence
 from ..output import Output
 from ..view.event_line import address
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     search = _Search(args)
     explicit: list[str] = args.where
     code, found = 0, 0
-    for path in runs.files_of(explicit):
+    for path in run_argument.files_of(explicit):
         findings = Findings()
         try:
             number = _one_file(path, search, args, out, findings)
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 out.say(clean(f"{sentence(why)}; it is left out"), "yellow")
             continue
         found += number
-        runs.report(findings, out)
+        run_argument.report(findings, out)
         if args.count and not args.json:
             out.line(f"{clean(path)}:{number}")
     return code or (0 if found else 1)
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _one_file(path: str, search: _Search, args: argparse.Namespace, out: Output, findings: Findings) -> int:
     number = 0
-    runs.require_plain(path)
+    run_argument.require_plain(path)
     for hit in search.hits(path, args.blobs, findings):
         number += 1
         if args.files:

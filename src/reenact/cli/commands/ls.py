@@ -8,12 +8,12 @@ import time
 from typing import Any
 
 from ...errors import TraceFileError
-from ...recording.addresses import default_folder
 from ...recording.listing import RunRow, head_and_tail, list_runs
-from ...stats.filters import DEEP, Filter, parse_filter
+from ...recording.run_addresses import default_folder
+from ...stats.run_filters import DEEP, Filter, parse_filter
 from ...tracefile.text import age, clean, compact, count, plain
 from ..output import Cell, Output
-from ..runs import add_limit
+from ..run_argument import add_limit
 
 DESCRIPTION = """\
 List the runs in a folder, newest first, with their status, turns, steps, tokens and errors. Reads only the

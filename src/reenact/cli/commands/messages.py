@@ -11,7 +11,7 @@ from ...playback.edits.edits import read_text
 from ...tracefile.text import arguments, clean, count, plain
 from ...wire import convert
 from ...wire.neutral import Image, Spoken, Text, ToolResult, ToolUse
-from .. import runs
+from .. import run_argument
 from ..output import Output
 
 DESCRIPTION = """\
@@ -31,7 +31,7 @@ LINES, WIDTH = 6, 600
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
+    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--turn", type=int, metavar="K", help="as the model saw them in turn K, counted from 1"
@@ -51,13 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print one JSON object: messages, tools, params, findings and the provider format",
     )
-    runs.add_run_options(parser)
+    run_argument.add_run_options(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     prompt = read_text(args.prompt, "--prompt")
     check(args.n, args.turn, args.call, prompt)
-    recording = runs.load(args.run_address, run=args.run, blobs=args.blobs)
+    recording = run_argument.load(args.run_address, run=args.run, blobs=args.blobs)
     messages = messages_of(recording, args.n, args.turn, args.call, prompt, args.strict)
     if args.target not in (None, "text"):
         messages = messages.to(args.target)
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         else:
             _show(messages, args.full, out)
     finally:
-        runs.report(messages.findings, out)
+        run_argument.report(messages.findings, out)
     return 0
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from ...playback.launch import supervise_here
-from ...playback.matching.rules import KEEP_GOING, REBASE, STRICT
+from ...playback.matching.equality_rules import KEEP_GOING, REBASE, STRICT
 from ...playback.rerun import prepare_rerun, report_of
 from ...supervise.supervisor import end_like
 from ...tracefile.text import dump
-from .. import runs
+from .. import run_argument
 from ..output import Output
 from ..view.reports import say_rerun, say_start
 
@@ -35,7 +35,7 @@ LEFT_RECORDING = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
+    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
     parser.add_argument(
         "command", nargs="*", metavar="COMMAND", help="what to run (default: the recorded command)"
     )
@@ -48,9 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rebase", dest="mode", action="store_const", const=REBASE,
         help="answer a changed request with the recorded answer at that position, and report it",
     )  # fmt: skip
-    runs.add_live_tools(parser, "tools allowed to run (or 'all'); they may write files and start programs")
+    run_argument.add_live_tools(
+        parser, "tools allowed to run (or 'all'); they may write files and start programs"
+    )
     parser.add_argument("--json", action="store_true", help="print the report on stderr as one JSON object")
-    runs.add_run_options(parser)
+    run_argument.add_run_options(parser)
 
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
@@ -62,11 +64,11 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Nam
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    recording = runs.load(args.run_address, run=args.run, blobs=args.blobs)
+    recording = run_argument.load(args.run_address, run=args.run, blobs=args.blobs)
     prepared = prepare_rerun(
         recording, args.command, mode=args.mode, live_tools=args.live_tools, blobs=args.blobs
     )
-    runs.report(prepared.recording.findings, out)
+    run_argument.report(prepared.recording.findings, out)
     say_start(prepared.start, out)
     report = report_of(prepared, prepared.execute(supervise_here))
     if args.json:

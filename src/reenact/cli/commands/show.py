@@ -14,13 +14,13 @@ from ...recording.runs_inside import a_look_inside
 from ...tracefile.event import Event
 from ...tracefile.text import age, arguments, count, moment, plain, short_json
 from ...wire.json_values import mapping, mappings
-from .. import runs
+from .. import run_argument
 from ..output import Output
 from ..view.ending import ending, failed_at, open_calls, show_ending, show_pointers
 from ..view.event_line import event_dict, event_lines
 from ..view.events import events_of, print_events, show_events, with_turns
+from ..view.run_totals import bill_of, show_totals, totals_dict
 from ..view.selection import Block, Story, abridged, only, story_of
-from ..view.totals import bill_of, show_totals, totals_dict
 from ..view.turns import Turns
 from ..view.turns_json import turn_dict
 
@@ -41,7 +41,7 @@ _MOST_INSIDE = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
+    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
     parser.add_argument("--all", action="store_true", help="show every turn or event")
     parser.add_argument("--turn", type=int, metavar="N", help="show only turn N, in more detail")
     parser.add_argument("--events", action="store_true", help="show one line per event")
@@ -56,11 +56,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--turns", action="store_true", help="with --json: one line per turn instead of per event"
     )
-    runs.add_run_options(parser)
+    run_argument.add_run_options(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    recording = runs.load(args.run_address, run=args.run, blobs=args.blobs)
+    recording = run_argument.load(args.run_address, run=args.run, blobs=args.blobs)
     try:
         if args.event is not None:
             _show_event(recording, args.event, args.json, out)
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             typed += ["--run", args.run] if args.run else []
             _show(recording, typed, out, turn=args.turn, everything=args.all, flat=args.events)
     finally:
-        runs.report(recording.findings, out)
+        run_argument.report(recording.findings, out)
     return 0
 
 

@@ -8,13 +8,13 @@ import gc
 from typing import Any
 
 from ...errors import UsageError
-from ...recording.addresses import default_folder
+from ...recording.run_addresses import default_folder
 from ...stats.groups import Group
 from ...stats.many_runs import Runs, collect
 from ...tracefile.text import clean, count, plain
 from ..output import Output, Progress
-from ..runs import add_limit
-from ..view.stats import overview, show_groups, show_overview
+from ..run_argument import add_limit
+from ..view.stats_tables import overview, show_groups, show_overview
 
 DESCRIPTION = """\
 Summarize runs: how they ended, model and tool calls, tokens, money, percentiles of durations (nearest rank),

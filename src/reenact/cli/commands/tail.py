@@ -13,7 +13,7 @@ from ...tracefile.event import Event
 from ...tracefile.findings import Findings
 from ...tracefile.follow import follow
 from ...tracefile.text import plain
-from .. import runs
+from .. import run_argument
 from ..output import Output
 from ..view.event_line import event_dict, event_lines
 
@@ -31,7 +31,7 @@ _LOOK_EVERY = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=runs.RUN_HELP)
+    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
     parser.add_argument(
         "-n", type=_count, default=10, metavar="N", help="number of events to start with (default 10)"
     )
@@ -50,7 +50,7 @@ def _count(text: str) -> int:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    path, found = runs.locate(args.run_address)
+    path, found = run_argument.locate(args.run_address)
     recording = Recording.load(path, found)
     going = recording.status in (states.RUNNING, states.UNKNOWN)
     if args.follow and (going or args.keep_going):
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return 0
     tail = _Tail(args, out, path, found)
     tail.print_last(recording)
-    runs.report(recording.findings, out)
+    run_argument.report(recording.findings, out)
     if args.follow:
         out.say(f"The run is over ({plain(recording.status, 20)}).")
     return 0
@@ -68,7 +68,7 @@ def _follow(tail: _Tail, out: Output) -> None:
     findings = Findings()
     for event in follow(tail.path, poll=0.1, stop=tail.is_over, on_finding=findings.add):
         tail.take(event)
-    runs.report(findings, out)
+    run_argument.report(findings, out)
     if tail.why:
         out.say(tail.why)
 

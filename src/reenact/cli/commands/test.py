@@ -6,12 +6,12 @@ import argparse
 import os
 
 from ...errors import NotATrace, UsageError
-from ...recording.addresses import default_folder
 from ...recording.listing import list_runs
+from ...recording.run_addresses import default_folder
 from ...testgen.case import CODE, KINDS, PROMPT, TOOL_KIND, allowed_cases, cases_of
 from ...testgen.generate import Generated, Generator
 from ...tracefile.text import clean
-from .. import runs
+from .. import run_argument
 from ..output import Output
 
 DESCRIPTION = """\
@@ -58,7 +58,7 @@ _SAYS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_addresses", nargs="*", metavar="RUN", help=runs.RUN_HELP + "; a folder")
+    parser.add_argument("run_addresses", nargs="*", metavar="RUN", help=run_argument.RUN_HELP + "; a folder")
     parser.add_argument(
         "--failed",
         action="store_true",
@@ -81,7 +81,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-lossy", action="store_true", help="allow answers that are redacted, shortened or withheld"
     )
-    runs.add_live_tools(parser, "tools without @tap.tool allowed to run, now and in the test (or 'all')")
+    run_argument.add_live_tools(
+        parser, "tools without @tap.tool allowed to run, now and in the test (or 'all')"
+    )
     parser.add_argument(
         "--force", action="store_true", help="overwrite an edited test or one made from another run"
     )
@@ -92,7 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run neither the agent nor the test (untested)",
     )
     parser.add_argument("--json", action="store_true", help="print what was written as one JSON object")
-    runs.add_run_options(parser)
+    run_argument.add_run_options(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -119,7 +121,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _addresses(args: argparse.Namespace) -> list[tuple[str, str | None]]:
     """Return file and id of each run that is meant."""
     folders = [each for each in args.run_addresses if os.path.isdir(each)]
-    found = [runs.locate(each) for each in args.run_addresses if each not in folders]
+    found = [run_argument.locate(each) for each in args.run_addresses if each not in folders]
     if args.failed and not args.run_addresses:
         folders = [default_folder()]
     for folder in folders:
@@ -131,7 +133,7 @@ def _addresses(args: argparse.Namespace) -> list[tuple[str, str | None]]:
         raise UsageError("no run failed", hint="reenact ls shows what there is")
     if folders and not found:
         raise UsageError(f"there is no run in {', '.join(folders)}", hint="nothing was recorded there yet")
-    found = found or [runs.locate(None)]
+    found = found or [run_argument.locate(None)]
     return [(path, args.run or id_) for path, id_ in found]
 
 

@@ -20,8 +20,8 @@ from ...wire.neutral import REASONING, RESULT, TOOL
 from ..output import Output
 from .event_line import address, offset_text
 from .page import Entry, Page
+from .run_totals import interval, spent_ms
 from .selection import Block
-from .totals import interval, spent_ms
 
 # The line a turn begins with: number, lane, when, model; tokens, money and time at the right edge.
 

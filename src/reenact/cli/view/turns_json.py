@@ -8,8 +8,8 @@ from ...money.ledger import Ledger
 from ...recording.calls import Call, tokens_of
 from ...recording.prompt import Piece, answer_pieces, prompt_of
 from .event_line import address, error_dict
+from .run_totals import spent_ms
 from .selection import Block
-from .totals import spent_ms
 
 
 def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from ...wire import reading
 from ..matching.recorded_answers import Answer
 from ..matching.request import HTTP, TOOL
 from ..matching.tape import RecordedCall, Tape
+from .conversation import DROP, Change, apply_changes, changed, drops, field_change, injection, result_change
 from .cut_request import CutRequest, conversation_of, digest, endpoint_of
-from .messages import DROP, Change, apply_changes, changed, drops, field_change, injection, result_change
+from .request_settings import MODEL, NEUTRAL, SYSTEM, Setting, with_setting
 from .responses import answered, parsed, response_body, tool_answered
-from .settings import MODEL, NEUTRAL, SYSTEM, Setting, with_setting
 from .signatures import is_signed, stripped
 
 # Texts of command-line options: literal, or ``@FILE``.

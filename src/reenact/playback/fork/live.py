@@ -19,27 +19,27 @@ from ...errors import Diverged, Halted
 from ...wire.routes import MODEL
 from ..edits.edits import CutRequest, Edits, needs_signature
 from ..matching.divergence import ADD_KEEP_GOING
+from ..matching.equality_rules import REBASE
 from ..matching.frontier import CHANGED, Miss, Served, alike, same_site
 from ..matching.player import Player
 from ..matching.request import TOOL, Request
-from ..matching.rules import REBASE
 from ..matching.tape import RecordedCall, Tape
 from ..replay import report
 from ..replay.responder import TapeResponder, http_request, mark, reply_of
-from ..replay.tools import tool_request
+from ..replay.tool_results import tool_request
 from ..serve.replies import Reply, ToolReply
 from .cut import ANSWERED, AROUND, AT_CUT, Cut
-from .policy import CALLS, STEPS, USD, Caps, ToolPolicy
+from .tool_policy import CALLS, STEPS, USD, Caps, ToolPolicy
 
 if TYPE_CHECKING:
     from ...capture.replay_hook import OutgoingRequest, ToolCall
     from ..matching.divergence import Divergence
     from ..matching.player import Player
     from ..matching.tape import RecordedCall
-    from ..replay.guard import Guard
     from ..replay.plan import Plan
+    from ..replay.side_effect_guard import Guard
     from ..serve.replies import HttpCall, ServerReply, ServerRequest
-    from .policy import ToolPolicy
+    from .tool_policy import ToolPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ...errors import UsageError
 from ...wire.routes import host_of
+from ..matching.equality_rules import PLACEHOLDER
 from ..matching.request import Request
-from ..matching.rules import PLACEHOLDER
 from ..matching.tape import RecordedCall
-from ..replay.guard import is_here
+from ..replay.side_effect_guard import is_here
 
 TIMEOUT_S = 600
 

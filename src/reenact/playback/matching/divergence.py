@@ -17,10 +17,10 @@ from ...wire.pairing import pairs
 from ...wire.reading import conversation_key
 from . import differences as suspects
 from .differences import Difference, differences
+from .equality_rules import REBASE, STRICT
 from .frontier import CHANGED, EXHAUSTED, EXTRA, MISSING_CALL, REORDERED, WRONG_KIND, Frontier, Miss, Served
 from .recorded_answers import IN_FLIGHT
 from .request import MODEL, TOOL, Request
-from .rules import REBASE, STRICT
 from .tape import RecordedCall, Tape
 
 EXIT_CODE = 3

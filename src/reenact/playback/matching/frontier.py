@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...wire.reading import conversation_key
 from .differences import likeness
+from .equality_rules import REBASE, STRICT
 from .request import TOOL, Request
-from .rules import REBASE, STRICT
 from .tape import NEVER, RecordedCall
 
 if TYPE_CHECKING:

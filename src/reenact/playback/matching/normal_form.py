@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from . import rules
+from . import equality_rules
 
 ID = "<id>"
 _MAX_DEPTH = 200
@@ -67,15 +67,21 @@ def _object(value: dict[str, Any], names: list[str], top: bool, depth: int) -> d
     # In the order of their names: where an id first appears must not depend on the order of keys.
     for key in sorted(value, key=str):
         item = value[key]
-        if key in rules.DROPPED or (top and key in rules.DROPPED_AT_TOP) or rules.is_default(key, item):
+        if (
+            key in equality_rules.DROPPED
+            or (top and key in equality_rules.DROPPED_AT_TOP)
+            or equality_rules.is_default(key, item)
+        ):
             continue
-        if key in rules.IDS and type(item) is str:
+        if key in equality_rules.IDS and type(item) is str:
             names.append(item)
             found[key] = ID
-        elif key in rules.OPAQUE or (key == "input" and type(item) is dict and not top):
-            found[key] = _opaque(_decoded(item) if key in rules.JSON_TEXTS else item, names, depth)
-        elif key in rules.DROPPED_WITHIN and type(item) is dict:
-            kept = {name: each for name, each in item.items() if name not in rules.DROPPED_WITHIN[key]}
+        elif key in equality_rules.OPAQUE or (key == "input" and type(item) is dict and not top):
+            found[key] = _opaque(_decoded(item) if key in equality_rules.JSON_TEXTS else item, names, depth)
+        elif key in equality_rules.DROPPED_WITHIN and type(item) is dict:
+            kept = {
+                name: each for name, each in item.items() if name not in equality_rules.DROPPED_WITHIN[key]
+            }
             if kept:
                 found[key] = _opaque(kept, names, depth)
         else:
@@ -97,8 +103,8 @@ def _opaque(value: Any, names: list[str], depth: int) -> Any:
 def _text(value: str, names: list[str]) -> str:
     if "<redacted:" not in value:
         return value
-    names += [found[0] for found in rules.PLACEHOLDER.finditer(value)]
-    return rules.PLACEHOLDER.sub(r"<redacted:\1>", value)
+    names += [found[0] for found in equality_rules.PLACEHOLDER.finditer(value)]
+    return equality_rules.PLACEHOLDER.sub(r"<redacted:\1>", value)
 
 
 def _decoded(value: Any) -> Any:
@@ -112,7 +118,7 @@ def _decoded(value: Any) -> Any:
 
 def _dropped(item: Any) -> bool:
     """True for an element that only marks a position in the provider's cache."""
-    return type(item) is dict and len(item) > 0 and rules.DROPPED.issuperset(item)
+    return type(item) is dict and len(item) > 0 and equality_rules.DROPPED.issuperset(item)
 
 
 def _is_text_part(item: Any) -> bool:
@@ -120,5 +126,5 @@ def _is_text_part(item: Any) -> bool:
         type(item) is dict
         and item.keys() <= {"type", "text"}
         and type(item.get("text")) is str
-        and item.get("type", "text") in rules.TEXT_PARTS
+        and item.get("type", "text") in equality_rules.TEXT_PARTS
     )

@@ -12,10 +12,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from .divergence import Divergence, explain, is_left_behind, missing_calls
+from .equality_rules import STRICT
 from .frontier import Early, Frontier, Miss, Served
 from .recorded_answers import IN_FLIGHT
 from .request import Request
-from .rules import STRICT
 from .schedule import PATIENCE, Release, pauses
 from .tape import NEVER, RecordedCall, Tape
 

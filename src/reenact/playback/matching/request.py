@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from ...wire.json_values import canonical, mapping, mappings, string
 from ...wire.reading import conversation_key, model_of
 from ...wire.routes import endpoint, is_model_host
-from . import rules
+from . import equality_rules
 from .normal_form import exact, pairing, skeleton, without_addresses
 
 # Digests of the parts of a request, each computed once: a conversation is sent again with every turn.
@@ -168,7 +168,7 @@ class Request:
         """Return the placeholders of its secrets, in an order that is the same for equal requests."""
         names: list[str] = []
         self.plain(names)
-        return [name for name in names if rules.PLACEHOLDER.fullmatch(name)]
+        return [name for name in names if equality_rules.PLACEHOLDER.fullmatch(name)]
 
     def plain(self, names: list[str] | None = None) -> Any:
         """Return all that counts as one value, to compare leaf by leaf; ids are added to ``names``."""
@@ -239,7 +239,7 @@ def _print(
 ) -> Fingerprint:
     kind = MODEL if sort == MODEL else HTTP
     host, path, query = _place(url, kind, names)
-    normal.insert(0, f"{rules.VERSION}\n{kind}\n{method.upper()}\n{host}{path}?{query}\n".encode())
+    normal.insert(0, f"{equality_rules.VERSION}\n{kind}\n{method.upper()}\n{host}{path}?{query}\n".encode())
     exactly.insert(0, f"{method}\n{url}\n".encode())
     if sent is not None:
         exactly.append(canonical(sent).encode())
@@ -253,7 +253,7 @@ def _print(
 
 def _of_tool(name: str, args: Any) -> Fingerprint:
     names: list[str] = []
-    whole = canonical([rules.VERSION, TOOL, name, exact(args, names)]) + pairing(names)
+    whole = canonical([equality_rules.VERSION, TOOL, name, exact(args, names)]) + pairing(names)
     content = _digest([whole.encode()])
     return Fingerprint(
         TOOL, f"tool {name}", False, content, content, _digest([canonical([name, args]).encode()])
@@ -334,8 +334,12 @@ def _place(url: str | None, kind: str, names: list[str]) -> tuple[str, str, str]
     except ValueError:
         return "", url or "", ""
     host = "" if kind == MODEL else (parts.hostname or "")
-    host = "localhost" if host in rules.THIS_MACHINE else host
-    dropped = rules.DROPPED_FROM_QUERY if kind == MODEL or is_model_host(host) else rules.CREDENTIALS
+    host = "localhost" if host in equality_rules.THIS_MACHINE else host
+    dropped = (
+        equality_rules.DROPPED_FROM_QUERY
+        if kind == MODEL or is_model_host(host)
+        else equality_rules.CREDENTIALS
+    )
     # Sorted without the numbers of placeholders, which may differ now.
     kept = sorted((exact(name, []), exact(value, []), value) for name, value in pairs)
     query = [(name, exact(value, names)) for name, _, value in kept if name.lower() not in dropped]

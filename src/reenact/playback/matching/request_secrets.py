@@ -15,7 +15,7 @@ from ...capture.recorder.encode import Texts
 from ...capture.redact.redactor import Redactor
 from ...capture.replay_hook import FIRST_SECRET
 from ...wire.reading import conversation_key
-from . import rules
+from . import equality_rules
 from .request import Part, Request, element_part
 from .tape import RecordedCall
 
@@ -117,7 +117,7 @@ class SecretNumbers:
         if type(value) is str:
             if "<redacted:" not in value:
                 return value
-            return rules.PLACEHOLDER.sub(lambda found: self._recorded.get(found[0], found[0]), value)
+            return equality_rules.PLACEHOLDER.sub(lambda found: self._recorded.get(found[0], found[0]), value)
         if type(value) is dict:
             return {key: self.translated(item) for key, item in value.items()}
         return [self.translated(item) for item in value] if type(value) is list else value

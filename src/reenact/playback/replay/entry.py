@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from types import MethodType, ModuleType
 from typing import Any
 
-from ...capture.calls.failure import frames
-from ...capture.runs.entry import ASGI, MAIN
+from ...capture.calls.error_fields import frames
+from ...capture.runs.entry_point import ASGI, MAIN
 from ...capture.runs.run import BENEATH
 from ...errors import UsageError
 from ...messages.whole_values import Whole, placeholders

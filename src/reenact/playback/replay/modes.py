@@ -15,10 +15,10 @@ from ..matching.frontier import Miss, Served, is_same_request
 from ..matching.recorded_answers import IN_FLIGHT
 from ..matching.request import TOOL
 from ..serve.replies import ToolReply
-from .guard import agent_location
 from .report import WentLive
 from .responder import TapeResponder, http_request
-from .tools import tool_request
+from .side_effect_guard import agent_location
+from .tool_results import tool_request
 
 if TYPE_CHECKING:
     from ...capture.replay_hook import OutgoingRequest, ToolCall

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..matching.rules import STRICT
+from ..matching.equality_rules import STRICT
 
 VARIABLE = "REENACT_REPLAY"
 

@@ -12,7 +12,7 @@ from ...recording.calls import MODEL, TOOL, Call
 from ...recording.recording import Recording
 from ...wire.routes import HTTP, host_of, port_of
 from ..matching.request import shape
-from .guard import is_here
+from .side_effect_guard import is_here
 
 ALL = "all"
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "CO_API_KEY")

@@ -20,12 +20,12 @@ from ...capture.replay_hook import ToolCall
 from ...errors import Diverged, NotRecorded
 from ...wire.inflate import packed
 from ..matching.divergence import out_of_order
+from ..matching.equality_rules import KEEP_GOING, STRICT
 from ..matching.frontier import REORDERED, Miss, Served
 from ..matching.player import Player
 from ..matching.recorded_answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
 from ..matching.request import HTTP, MODEL, Request
 from ..matching.request_secrets import SecretNumbers, cleaned
-from ..matching.rules import KEEP_GOING, STRICT
 from ..matching.tape import Tape
 from ..serve import adapter, prepare
 from ..serve.replies import (
@@ -39,9 +39,9 @@ from ..serve.replies import (
     ToolReply,
     Unprompted,
 )
-from .mcp import Servers
+from .mcp_servers import Servers
 from .report import Doubt, Inexact, Listener, StandIn, Unknown
-from .tools import reply_of_tool, tool_request
+from .tool_results import reply_of_tool, tool_request
 
 if TYPE_CHECKING:
     from ...capture.replay_hook import Live, OutgoingRequest

@@ -13,14 +13,14 @@ from types import TracebackType
 from typing import Any
 
 from ...capture import replay_hook
-from ...capture.calls.failure import is_agents
+from ...capture.calls.error_fields import is_agents
 from ...capture.runs.location import how_started
 from ...errors import Diverged, Halted
-from ..matching.rules import KEEP_GOING, RECORD_MISSING
+from ..matching.equality_rules import KEEP_GOING, RECORD_MISSING
 from .deferred import LazyResponder, claims_of
-from .guard import Guard
 from .plan import Plan
 from .report import Began, Report
+from .side_effect_guard import Guard
 
 # The traceback of a run that diverges shows only the agent's frames.
 #

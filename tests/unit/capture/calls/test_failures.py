@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from reenact import Tap, read_events
-from reenact.capture.calls.failure import failure
+from reenact.capture.calls.error_fields import failure
 from support.provider import Provider
 
 

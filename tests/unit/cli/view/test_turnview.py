@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reenact.cli.view import page
 from reenact.cli.view.page import wrap
-from reenact.cli.view.totals import time_spent
+from reenact.cli.view.run_totals import time_spent
 from reenact.cli.view.turns import comparable
 from reenact.recording.prompt import pieces_of, system_text, tool_names
 from reenact.recording.recording import Recording

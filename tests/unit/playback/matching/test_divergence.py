@@ -12,9 +12,9 @@ from reenact.playback.matching import differences as suspects
 from reenact.playback.matching import divergence
 from reenact.playback.matching import frontier as f
 from reenact.playback.matching.differences import MISSING, Difference, differences, likeness
+from reenact.playback.matching.equality_rules import KEEP_GOING
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.request import MODEL, Request
-from reenact.playback.matching.rules import KEEP_GOING
 from reenact.playback.matching.tape import Tape
 from support.simulated import URL, body, user
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from ..calls.failure import is_agents
+from ..calls.error_fields import is_agents
 from .location import current_folder
 
 MAIN = "__main__"

@@ -16,7 +16,7 @@ from threading import Lock
 from types import FrameType
 from typing import Any
 
-from ...capture.calls.failure import is_agents
+from ...capture.calls.error_fields import is_agents
 from ...capture.seams.coverage import says_to_ignore_us
 from ...errors import Diverged
 from . import live_servers

@@ -1,4 +1,4 @@
-"""``python -m reenact.testgen.look``: run a case again from its fixture and report the result.
+"""``python -m reenact.testgen.observe``: run a case again from its fixture and report the result.
 
 Reads the case as JSON from stdin and writes one line of JSON to stdout; the agent's output goes to stderr.
 """
@@ -12,9 +12,9 @@ import os
 import sys
 from typing import Any
 
-from ..capture.calls.failure import is_agents
+from ..capture.calls.error_fields import is_agents
 from ..capture.recorder.jsonable import jsonable
-from ..capture.runs.entry import ASGI
+from ..capture.runs.entry_point import ASGI
 from ..errors import Diverged, ReenactError
 from ..playback.replay.entry import Entry, arguments, call_of, resolve
 from ..playback.replay.web_app import Response

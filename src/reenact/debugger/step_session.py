@@ -8,8 +8,8 @@ from typing import Any
 from ..errors import ReenactError
 from ..recording.recording import Recording
 from ..tracefile.event import Event
+from .event_filters import Filter, Where
 from .expressions import as_text, regex
-from .filters import Filter, Where
 
 
 class StepSession:

@@ -1,4 +1,4 @@
-"""``python -m reenact.playback.replay.enter``: call a recorded function or web application again.
+"""``python -m reenact.playback.replay.call_entry``: call a recorded function or web application again.
 
 Prints the result or response to stdout. Exits with 1 if the function raised or the application failed.
 """
@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from ...capture.calls.failure import failure
+from ...capture.calls.error_fields import failure
 from ...capture.recorder.jsonable import to_json
 from ...capture.runs.current import process_recorder
 from ...errors import Diverged, UsageError

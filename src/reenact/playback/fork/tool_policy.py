@@ -25,7 +25,7 @@ from .world import HARMLESS, IRREVERSIBLE, effect_of
 
 if TYPE_CHECKING:
     from ...capture.replay_hook import OutgoingRequest, ToolCall
-    from ..replay.guard import Guard
+    from ..replay.side_effect_guard import Guard
 
 
 ASK, RECORDED = "ask", "recorded"

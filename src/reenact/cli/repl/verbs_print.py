@@ -11,9 +11,9 @@ from ...recording.origins import Origin
 from ...recording.prompt import Context, ContextPart, context_of, delta_of
 from ...tracefile.event import Event
 from ...tracefile.text import compact, count
-from .moves import nothing
 from .session import Session
 from .verb import Do, Verb
+from .verbs_move import nothing
 
 INSPECT = "inspect"
 NO_MODEL_CALL = "No model call led to this event, so there is no context."

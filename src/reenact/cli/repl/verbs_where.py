@@ -8,9 +8,9 @@ from ...errors import UsageError
 from ...tracefile.event import Event
 from ...tracefile.text import arguments, clean, count, moment, seconds, short_json
 from ..view.event_line import offset_text
-from .moves import nothing
 from .session import Session
 from .verb import Do, Verb
+from .verbs_move import nothing
 
 WHERE = "where"
 

@@ -6,9 +6,9 @@ from ...debugger.breakpoints import Breakpoint, Watch, unquoted
 from ...debugger.expressions import Expr
 from ...errors import UsageError
 from ...tracefile.text import count
-from .moves import nothing, number
 from .session import Session
 from .verb import Do, Verb
+from .verbs_move import nothing, number
 
 BREAK, WATCH, MARK = "break", "watch", "mark"
 

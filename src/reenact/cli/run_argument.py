@@ -10,8 +10,8 @@ import os
 from collections.abc import Sequence
 
 from ..errors import NoSuchRun, NotATrace, TraceFileError
-from ..recording.addresses import default_folder, find_run
 from ..recording.recording import Recording
+from ..recording.run_addresses import default_folder, find_run
 from ..tracefile.findings import Finding
 from ..tracefile.reader import require_file
 from ..tracefile.run_files import is_special, trace_files
