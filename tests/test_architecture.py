@@ -111,7 +111,7 @@ def prints(tree: Tree) -> dict[str, set[str]]:
     """Only commands print; an entry that is called again prints its result, as the agent did."""
     found: dict[str, set[str]] = {}
     for name, syntax in tree.trees.items():
-        if room(name) in ("cli", "demo") or name == "playback.replay.enter":
+        if room(name) in ("cli", "demo") or name == "playback.replay.call_entry":
             continue
         for node in ast.walk(syntax):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print":

@@ -110,7 +110,7 @@ def test_bad_input_is_a_sentence_and_exit_code_2(words, trip):
 def test_a_prompt_file_that_is_no_text(trip, tmp_path):
     (tmp_path / "p").write_bytes(b"\xff\xfe\x00")
     shown = typed("messages", trip, "--prompt", f"@{tmp_path / 'p'}")
-    assert shown.code == 2 and "no UTF-8 text" in shown.err
+    assert shown.code == 2 and "not UTF-8 text" in shown.err
 
 
 def test_nothing_of_a_trace_moves_the_terminal(tmp_path):

@@ -23,6 +23,7 @@ from ..runs import crashes, exit_and_fork
 from ..runs.location import how_started
 from .encode import CAP, Texts
 from .file import FileSink
+from .quota import over_quota
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ class Recorder:
             if told:
                 self._tell_listeners(told)
         except Exception as exc:
-            guard.swallow("begin a trace", exc)
+            guard.pass_on(exc)  # the first event tries again, and reports what fails then
 
     def note(self, what: str, **detail: Any) -> None:
         """Write down something about the recording itself."""
@@ -488,9 +489,6 @@ class Recorder:
             self._note("queueing", at_risk_events=MAX_QUEUED_EVENTS, at_risk_bytes=MAX_QUEUED_BYTES)
 
     def _check_quota(self, wrote: int) -> None:
-        with import_lock:
-            from .quota import over_quota
-
         reason = over_quota(os.path.dirname(self.stem), self.options, wrote)
         was, self.over_quota = self.over_quota, reason is not None
         self.texts.limit(self.over_quota)
