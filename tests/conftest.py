@@ -76,6 +76,8 @@ def a_young_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Hooks that a test set are taken out before its patches are undone, or they would never be set again.
     """
     monkeypatch.setattr(child_processes, "_count_of_runs", 0)
+    crashes.remove()  # a fixture of a whole module may have set them before this test
+    crashes._previous.clear()
     yield
     crashes.remove()
     crashes._previous.clear()

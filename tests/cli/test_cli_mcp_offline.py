@@ -173,7 +173,7 @@ def test_what_servers_say_is_told_once(desk: Desk) -> None:
 def test_what_was_not_asked_then_is_not_known(desk: Desk) -> None:
     other = desk("replay", "first", HILL="Graça")
     assert other.returncode == 3
-    assert 'MCP resources/read {"uri": "hill://Gra' in other.stderr and "is not known" in other.stderr
+    assert 'MCP resources/read {"uri": "hill://Gra' in other.stderr and "its reply is unknown" in other.stderr
     assert desk.said() == {"pipe": [], "web": []}
 
 

@@ -91,7 +91,7 @@ def test_every_part_of_the_recorder_fails(
             if owner is not Watch:
                 sabotage.setattr(owner, name, fail)
             else:
-                sabotage.setattr(Tap, "_recorder", fail)
+                sabotage.setattr(Tap, "recorder", fail)
             play_with(cell, provider, str(tmp_path / f"{owner.__name__}.{name}.jsonl"))
 
 

@@ -179,6 +179,6 @@ def test_a_listener_hears_of_a_request_while_other_threads_can_record(tmp_path):
     with Tap(TeeSink(tmp_path / "run.jsonl", heard)) as tap:
         body = b'{"model": "m", "messages": [{"role": "user", "content": "hi"}]}'
         url = "https://api.openai.com/v1/chat/completions"
-        assert Watch(tap._recorder).begin("POST", url, [], body) is not None
+        assert Watch(tap.recorder).begin("POST", url, [], body) is not None
         tap.record_model_request({"model": "m", "messages": []})
     assert could_record == [True, True]

@@ -11,8 +11,9 @@ import pytest
 
 import reenact
 from reenact.capture import replay_hook
-from reenact.playback.serve import CONNECTING, LIBRARIES, adapter
+from reenact.playback.serve import CONNECTING, adapter
 
+LIBRARIES = ("aiohttp", "http_client", "httpx", "mcp", "tools", "websockets")
 CAPTURE = Path(reenact.__file__).parent / "capture"
 ASKED = re.compile(r"\b(adapter|carry|carry_async)\(\s*\"(\w+)\"")
 
