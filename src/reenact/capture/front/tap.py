@@ -13,7 +13,7 @@ from .. import guard
 from ..calls.error_fields import failure
 from ..calls.model_response import write_answer
 from ..calls.open_calls import calls_of
-from ..http.finished_streams import record_whole_ones
+from ..http.exchange import record_whole_streams
 from ..recorder.jsonable import snapshot, text_if_utf8
 from ..seams.wrap import unwrap, wrap
 from ..workspace import tree_now
@@ -97,7 +97,7 @@ class Tap(FrontEnd):
     ) -> str:
         """Record that a tool is about to run; returns the call id that its result takes. Never raises."""
         try:
-            record_whole_ones()  # the answer that asks for this tool, if its client has not closed it yet
+            record_whole_streams()  # the answer that asks for this tool, if its client has not closed it yet
             recorder = self.recorder()
             calls = calls_of(recorder)
             outer = calls.open_tool()

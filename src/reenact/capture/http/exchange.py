@@ -6,29 +6,29 @@ kept and counted; they are parsed when the response is complete.
 
 from __future__ import annotations
 
+from _thread import _local
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
+from weakref import ref
 
 from ... import schema
 from ...wire.inflate import inflater
 from ...wire.json_values import mapping, string
 from ...wire.pairing import brought_results
-from ...wire.reading import error_of, kept_conversation, provider_of_request
-from ...wire.routes import MODEL
+from ...wire.reading import error_of, kept_conversation, model_of, provider_of_request
+from ...wire.routes import HTTP, MODEL, used
 from ...wire.streams import assemble, stream_kind
 from .. import guard, replay_hook
-from ..calls.error_fields import caller_frames
+from ..calls.error_fields import caller_frames, failure
 from ..calls.model_response import write_answer
 from ..calls.open_calls import OpenCall, calls_of
 from ..recorder.jsonable import text_if_utf8
 from ..recorder.recorder import Recorder
 from ..replay_hook import Live
 from ..workspace import tree_now
-from . import finished_streams
 from .headers import REQUEST_ID, attempt_of, recorded_headers
-from .other_api_calls import answer_fields, request_fields, whole_body
-from .request_body import Sent
-from .response_body import Arrived, Spill
+from .request_body import Sent, described_body
+from .response_body import Arrived, Spill, as_json
 
 Headers = Iterable[tuple[str, str]]
 
@@ -108,7 +108,7 @@ class Exchange:
         if self.sort != MODEL:
             self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
             about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
-            self.recorder.emit(schema.HTTP_REQUEST, request_fields(about, body, kind))
+            self.recorder.emit(schema.HTTP_REQUEST, _request_fields(about, body, kind))
             return
         parent, tree = self._calls.open_tool(), tree_now(self.recorder)
         self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
@@ -162,7 +162,7 @@ class Exchange:
                 self._stream = stream or stream_kind(self.provider, self.url, kind, self.request)
             if not self._stream:
                 return
-            finished_streams.note(self)
+            _note_stream(self)
             texts, is_read = self.recorder.texts, not self.arrived.is_sealed
             if is_read and texts.blob_folder and texts.content() == "full":
                 self.arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
@@ -220,7 +220,7 @@ class Exchange:
         self._calls.open.pop(self._call, None)
         if self.sort != MODEL:
             about = {"call": self._call, "sort": self.sort, "status": self._status}
-            fields = answer_fields(about, self._opened, body, error, self.sent)
+            fields = _answer_fields(about, self._opened, body, error, self.sent)
             fields["headers"] = recorded_headers(self._headers, method=self.method)
             fields.update(self.arrived.loss(first.get("problems", ())))
             self.recorder.emit(schema.HTTP_RESPONSE, fields)
@@ -255,7 +255,7 @@ class Exchange:
             why = f"content encoding {self._header('content-encoding')} cannot be read here"
             return None, {"ended": how, "problems": [why]}
         if self._stream is None:
-            return whole_body(data, self.sort, self._header("content-type")), {"ended": how}
+            return _whole_body(data, self.sort, self._header("content-type")), {"ended": how}
         assembled = assemble(data, self.provider, self._header("content-type"))
         is_short = how == COMPLETE and not self.arrived.missing
         ended = COMPLETE if assembled.complete else CUT if is_short else how
@@ -273,3 +273,100 @@ class Exchange:
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
             self.end(CLOSED if self.fault is None or self.recorder.closed else FAILED, self.fault)
+
+
+# Fields of API calls that are not completions: embeddings, files, any other traffic.
+
+
+def _request_fields(about: dict[str, Any], body: Any, content_type: str | None) -> dict[str, Any]:
+    """Return the fields of an ``http.request``; ``about`` holds call, sort, method and URL."""
+    if isinstance(body, bytes):
+        sent = described_body(body, content_type)
+        return {**about, "sent": sent} if sent else about
+    return about if body is None else {**about, "body": body}
+
+
+def _whole_body(data: bytes, sort: str, content_type: str | None) -> Any:
+    """Return a response body as it is recorded: JSON as its value, else text, else bytes; None if empty.
+
+    Text is recorded verbatim, so text that happens to be JSON, or is quoted, is not parsed.
+    """
+    is_other = sort == HTTP and content_type is not None and "json" not in content_type.lower()
+    found = None if is_other else as_json(data)
+    if sort != MODEL and isinstance(found, str):
+        found = None
+    return text_if_utf8(data) if found is None and data else found
+
+
+def _answer_fields(
+    about: dict[str, Any], opened: OpenCall, body: Any, error: Any, sent: Sent | None
+) -> dict[str, Any]:
+    """Return the fields of an ``http.response``."""
+    status = about["status"] or 0
+    if error is None and status >= 400:
+        error = {"type": f"http_{status}", "message": "", "frames": caller_frames()}
+    fields = {
+        **about,
+        "duration_ms": opened.duration_ms(),
+        **_spent(about["sort"], body),
+        "error": failure(error),
+    }
+    if body is not None:
+        fields["body"] = body
+    described = sent.described() if sent is not None else None
+    return fields if described is None else {**fields, "sent": described}
+
+
+def _spent(sort: str, body: Any) -> dict[str, Any]:
+    """Return the model and the tokens that a response of a model API reports."""
+    if sort == HTTP or not isinstance(body, dict):
+        return {}
+    found = {"model": model_of(body), "usage": used(body)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+# Streams that are complete, although the agent has neither read them to their end nor closed them.
+#
+# Some clients stop at a stream's last event and let the collector close the response, long after the agent
+# has gone on. Such an answer is recorded before the next request of its thread, so that both stand in their
+# order.
+
+LAST_EVENTS = (b"[DONE]", b'"message_stop"', b'"response.completed"')
+_TAIL, _HEAD = 4_096, 100
+_MOST_STREAMS = 16
+"""What is noted; a server with a thousand streams at once must not look at each of them for each request."""
+
+_here = _local()
+"""``streams`` of a thread: another one may be reading its own at this moment."""
+
+
+def _note_stream(exchange: Exchange) -> None:
+    """The answer to this is a stream."""
+    _here.streams = [*getattr(_here, "streams", ()), ref(exchange)][-_MOST_STREAMS:]
+
+
+def record_whole_streams() -> None:
+    """Record what has come to its last event in this thread. Never raises."""
+    streams = getattr(_here, "streams", ())
+    if not streams:
+        return
+    _here.streams = []
+    try:
+        for each in streams:
+            exchange = each()
+            if exchange is None or exchange.is_over:
+                continue
+            if is_whole(exchange.arrived.tail(_TAIL)):
+                exchange.end()
+            else:
+                _note_stream(exchange)
+    except Exception as exc:
+        guard.swallow("record a stream that nobody closed", exc)
+
+
+def is_whole(tail: bytes) -> bool:
+    """True if a stream of events ends with the one that is its last."""
+    if not tail.endswith(b"\n\n"):
+        return False
+    event = tail.rstrip().rpartition(b"\n\n")[2].rpartition(b"data:")[2]
+    return any(each in event[:_HEAD] for each in LAST_EVENTS)

@@ -15,9 +15,8 @@ from typing import Any
 
 from .. import guard
 from ..http.exchange import CLOSED, Exchange, carry_async, how_raised
-from ..http.recorded_once import AgentsOwn, HandedOn, current
 from ..http.request_body import Sent
-from ..http.watch import Watch
+from ..http.watch import AgentsOwn, HandedOn, Watch, current
 from .patching import LibraryChanged, need, need_called, need_held, override, replace, restore
 
 # A body of aiohttp that is made while it is sent: a form, a file, a generator; reported by its writer.

@@ -12,9 +12,8 @@ from typing import Any
 
 from .. import guard
 from ..http.exchange import CLOSED, Exchange, carry, carry_async
-from ..http.recorded_once import AgentsOwn, HandedOn
 from ..http.request_body import Sent
-from ..http.watch import Watch
+from ..http.watch import AgentsOwn, HandedOn, Watch
 from .patching import LibraryChanged, need, need_arguments, need_called, override, replace, restore
 
 # The fields of a request of httpx or httpx2, and the bytes of its response passed on as they arrive.

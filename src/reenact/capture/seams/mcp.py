@@ -20,8 +20,7 @@ from ...schema import EFFECTS
 from .. import guard, replay_hook
 from ..calls.open_calls import calls_of
 from ..front.tap import Tap
-from ..http import recorded_once
-from ..http.watch import Watch
+from ..http.watch import Carried, Watch, carriers, is_carried
 from ..recorder.recorder import Recorder
 from .patching import LibraryChanged, need, need_called, replace
 
@@ -402,7 +401,7 @@ def _line(module: Any, watch: Watch, behind: Any, args: tuple[Any, ...], kwargs:
     if server is None:
         return None
     real = _Carrier(server, asynccontextmanager(behind)(*args, **kwargs))
-    adapter = None if recorded_once.is_carried() else replay_hook.adapter("mcp")
+    adapter = None if is_carried() else replay_hook.adapter("mcp")
     if adapter is None:
         return _noted(real, Line(server))
     carrier, stand_in = adapter.connection(module, server, real, watch.recorder())
@@ -429,21 +428,21 @@ class _Carrier:
         self._is_open = False
 
     async def __aenter__(self) -> Any:
-        with recorded_once.Carried():
+        with Carried():
             streams = await self.carrier.__aenter__()
-        recorded_once.carriers.append(self._server)
+        carriers.append(self._server)
         self._is_open = True
         return streams
 
     async def __aexit__(self, *raised: Any) -> Any:
         self._leave()
-        with recorded_once.Carried():
+        with Carried():
             return await self.carrier.__aexit__(*raised)
 
     def _leave(self) -> None:
         if self._is_open:
             self._is_open = False
-            recorded_once.carriers.remove(self._server)
+            carriers.remove(self._server)
 
     __del__ = _leave
     """A connection may be let go of without being closed: that of an event loop that has ended."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reenact.capture.http import parsed_requests
+from reenact.capture.http import request_body
 from reenact.capture.http.response_body import as_json
 
 LONG = "The tide came in — slowly, “and” \\ the boats rose\n" * 300
@@ -22,7 +22,7 @@ SPELLINGS: dict[str, Dump] = {
 
 
 def same(data: bytes) -> Any:
-    found = parsed_requests.parsed(data)
+    found = request_body.parsed(data)
     assert json.dumps(found) == json.dumps(as_json(data))
     return found
 
@@ -34,7 +34,7 @@ def message(number: int) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def forgetful() -> None:
-    parsed_requests._latest = ()
+    request_body._latest = ()
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -85,11 +85,11 @@ def test_odd_ends_are_left_to_the_parser(end: bytes) -> None:
 
 
 def test_what_is_too_large_to_keep_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsed_requests, "_LARGE", 20_000)
+    monkeypatch.setattr(request_body, "_LARGE", 20_000)
     body = {"system": LONG, "messages": [message(0)]}
     same(SPELLINGS["compact"](body))
-    assert len(parsed_requests._latest) == 1
-    kept = parsed_requests._latest
+    assert len(request_body._latest) == 1
+    kept = request_body._latest
     body["system"] = LONG * 2
     same(SPELLINGS["compact"](body))
-    assert parsed_requests._latest is kept
+    assert request_body._latest is kept

@@ -16,8 +16,7 @@ import pytest
 import requests
 
 from reenact import Tap
-from reenact.capture.http import recorded_once
-from reenact.capture.http.watch import Watch
+from reenact.capture.http.watch import Carried, Watch
 from reenact.capture.seams.libraries import Installed
 from support.provider import Provider
 
@@ -131,7 +130,7 @@ def test_a_transport_that_is_let_go_of_while_it_opens_ends_as_it_would() -> None
 
     async def opens() -> None:
         try:
-            with recorded_once.Carried():
+            with Carried():
                 await asyncio.sleep(0)
         except BaseException as exc:
             ended.append(exc)

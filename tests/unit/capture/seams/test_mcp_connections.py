@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from reenact import Tap
-from reenact.capture.http import recorded_once
-from reenact.capture.http.watch import Watch
+from reenact.capture.http.watch import Watch, carriers
 from reenact.capture.seams import mcp
 
 URL = "http://127.0.0.1:1/mcp"
@@ -44,18 +43,18 @@ def test_nothing_is_left_of_a_connection(tmp_path: Path, how: str) -> None:
     async def use(module: Any) -> None:
         connection = module.sse_client(URL)
         streams = await connection.__aenter__()
-        assert all(id(stream) in mcp._lines for stream in streams) and URL in recorded_once.carriers
+        assert all(id(stream) in mcp._lines for stream in streams) and URL in carriers
         if how == "dropped":
             kept.append(connection)
         else:
             error = KeyError() if how == "raised" else None
             assert not await connection.__aexit__(error and KeyError, error, None)
 
-    known, carried = dict(mcp._lines), list(recorded_once.carriers)
+    known, carried = dict(mcp._lines), list(carriers)
     with Tap(str(tmp_path / "run.jsonl")) as tap:
         loop = asyncio.new_event_loop()
         loop.run_until_complete(use(transports(tap)))
         loop.close()  # which does not close what its generators hold
     kept.clear()
     gc.collect()
-    assert (mcp._lines, recorded_once.carriers) == (known, carried)
+    assert (mcp._lines, carriers) == (known, carried)
