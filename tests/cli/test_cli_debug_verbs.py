@@ -163,5 +163,5 @@ def test_every_verb_with_c(team, way):
 def test_every_verb_has_a_line_in_the_guide():
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "debugger.md").read_text(encoding="utf-8")
     for verb in VERBS:
-        for name in (verb.name, *verb.others):
+        for name in (verb.name, *verb.aliases):
             assert any(f"`{name}{after}" in guide for after in ("`", " ", "REGEX")), name

@@ -204,10 +204,10 @@ def test_progress_is_shown_on_a_terminal_only_and_taken_away():
 
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
         progress = Progress(Output(io.StringIO(), stream))
-        progress.tick(0, 9, 1000)
+        progress.show("reading … 0 of 9 files")
         assert stream.getvalue() == ""  # not in the first second
         progress._due = time.monotonic()
-        progress.tick(3, 9, 123456)
+        progress.show("reading … 3 of 9 files, 123,456 events")
         progress.close()
         assert ("reading … 3 of 9 files, 123,456 events" in stream.getvalue()) is shown
         assert stream.getvalue().endswith("\r\x1b[K") is shown

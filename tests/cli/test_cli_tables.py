@@ -1,10 +1,9 @@
-"""Tables on a terminal: no figure is cut, no line is too long, with rich and without."""
+"""Tables on a terminal: no figure is cut, no line is too long, with colour and without."""
 
 from __future__ import annotations
 
 import io
 import re
-from importlib import import_module
 
 import pytest
 
@@ -24,22 +23,20 @@ class Terminal(io.StringIO):
         return True
 
 
-def drawn(monkeypatch, width, rows=ROWS, *, rich, less=("runs", "in", "P50")):
-    if rich:
-        import_module("rich")
+def drawn(monkeypatch, width, rows=ROWS, *, colour, less=("runs", "in", "P50")):
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("NO_COLOR", "" if rich else "1")
+    monkeypatch.setenv("NO_COLOR", "" if colour else "1")
     stream = Terminal()
     Output(stream, stream).table(HEAD, rows, flexible=0, less=less)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
     return [line.rstrip() for line in plain.splitlines() if line.strip()]
 
 
-@pytest.mark.parametrize("rich", [True, False])
+@pytest.mark.parametrize("colour", [True, False])
 @pytest.mark.parametrize("width", range(40, 81, 4))
-def test_no_figure_is_cut_and_no_line_too_long(monkeypatch, width, rich):
-    lines = drawn(monkeypatch, width, rich=rich)
+def test_no_figure_is_cut_and_no_line_too_long(monkeypatch, width, colour):
+    lines = drawn(monkeypatch, width, colour=colour)
     assert max(map(len, lines)) <= width, "\n".join(lines)
     head = lines[0].split()
     assert head[-1] in ("P50", "cost") and "cost" in head
@@ -49,17 +46,17 @@ def test_no_figure_is_cut_and_no_line_too_long(monkeypatch, width, rich):
 
 
 def test_what_gives_way_is_left_out_in_turn(monkeypatch):
-    wide, narrow = (drawn(monkeypatch, width, rich=False)[0].split() for width in (80, 40))
+    wide, narrow = (drawn(monkeypatch, width, colour=False)[0].split() for width in (80, 40))
     assert wide == ["model", "runs", "calls", "in", "cost", "P50"]
     assert narrow == ["model", "calls", "cost", "P50"]
 
 
 def test_figures_stand_right_whatever_their_letters(monkeypatch):
-    _, first, second = drawn(monkeypatch, 80, rich=False)
+    _, first, second = drawn(monkeypatch, 80, colour=False)
     assert first.endswith("9.1 ms") and second.endswith(" 47 µs") and len(first) == len(second)
 
 
 def test_a_row_that_runs_on_keeps_its_text_where_columns_are_left_out(monkeypatch):
     rows = [*ROWS, [("notes.txt", ""), ("no line of it is a JSON object", "dim")]]
-    lines = drawn(monkeypatch, 40, rows, rich=False)
+    lines = drawn(monkeypatch, 40, rows, colour=False)
     assert lines[-1].startswith("notes.txt") and lines[-1].endswith("no line of it is a JS…")

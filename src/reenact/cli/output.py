@@ -1,7 +1,7 @@
-"""Where commands write: data to stdout, talk to stderr, colour and width as the terminal has them.
+"""Where commands write: data to stdout, messages to stderr, in the colours and the width of the terminal.
 
 One ``Output`` per invocation. Colour only on a terminal and without NO_COLOR; rich, where installed,
-draws tables and JSON there. Texts given to it must be printable already (see ``text``).
+colours JSON there. Texts that it writes must be printable already (see ``tracefile.text``).
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ from ..extras import have
 from ..tracefile.text import clean, cut, dump, pad, pretty_json, width_of
 
 PIPE_WIDTH = 120
-"""Columns when nobody tells: wide enough for people reading a log, short enough for a line."""
+"""Columns of a pipe: wide enough for people reading a log, short enough for a line."""
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _ASCII = {
     "→": ">", "←": "<", "▸": "+", "◂": "-", "✗": "x", "✓": "v", "·": ".", "●": "o", "…": "~", "─": "-",
     "µ": "u",
 }  # fmt: skip
-_MAX_PRETTY_ROWS = 200
-"""Beyond this rich's table layout takes longer than reading the runs did."""
-
 _LEAST = 12
 """Columns of a table's flexible column before others are left out."""
 
@@ -128,8 +125,6 @@ class Output:
         """
         right = [name.startswith(">") for name in head]
         names = [name.lstrip(">") for name in head]
-        rich = self.color and self.is_terminal and len(rows) <= _MAX_PRETTY_ROWS
-        table = have("rich.table") if rich else None
         widths = _widths(names, rows)
         kept = self._kept(names, widths, flexible, less)
         rows = [
@@ -139,16 +134,9 @@ class Output:
         names, right = [names[n] for n in kept], [right[n] for n in kept]
         widths = [widths[n] for n in kept]
         flexible = kept.index(flexible)
-        rest = sum(widths) - widths[flexible]
-        least = min(_LEAST, widths[flexible])
-        pretty_room = self.width - rest - 3 * (len(widths) - 1) - 2
-        if table is not None and pretty_room >= least and all(len(row) == len(names) for row in rows):
-            widths[flexible] = min(widths[flexible], pretty_room)
-            self._rich_table(table, names, right, rows, widths)
-            return
-        widths[flexible] = max(least, min(widths[flexible], self.width - rest - 2 * (len(widths) - 1)))
-        self.line(self._row([(name, "dim") for name in names], widths, right))
-        for row in rows:
+        rest = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
+        widths[flexible] = max(min(_LEAST, widths[flexible]), min(widths[flexible], self.width - rest))
+        for row in [[(name, "dim") for name in names], *rows]:
             self.line(self._row(row, widths, right))
 
     def _kept(self, names: list[str], widths: list[int], flexible: int, less: Sequence[str]) -> list[int]:
@@ -177,26 +165,6 @@ class Output:
                 text = text.ljust(space)
             parts.append(self.paint(text, style) if self.color else text)
         return "  ".join(parts).rstrip()
-
-    def _rich_table(
-        self,
-        module: Any,
-        names: list[str],
-        right: list[bool],
-        rows: Sequence[Sequence[Cell]],
-        widths: list[int],
-    ) -> None:
-        from rich import box
-        from rich.console import Console
-        from rich.text import Text
-
-        table = module.Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
-        for name, stands_right, width in zip(names, right, widths, strict=True):
-            justify = "right" if stands_right else "left"
-            table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
-        for row in rows:
-            table.add_row(*(Text(text, style=style) for text, style in row))
-        Console(file=self.stdout, width=self.width, highlight=False).print(table)
 
 
 def _widths(names: list[str], rows: Sequence[Sequence[Cell]]) -> list[int]:
@@ -259,32 +227,32 @@ def _for_terminal(data: bytes) -> str:
     return clean(data.decode("utf-8", "replace"))
 
 
-# How far a command is that reads many files: one line on stderr, only on a terminal, after a second.
-
-_FIRST, _NEXT = 1.0, 0.2
-
-
 class Progress:
-    """Rewrites one line; gone when the command is done."""
+    """How far a long command has come: one line on stderr, only on a terminal, rewritten in place."""
 
-    def __init__(self, out: Output) -> None:
-        self._out = out
-        self._due = time.monotonic() + _FIRST
-        self._is_terminal = out.stderr.isatty()
+    def __init__(self, out: Output, *, after: float = 1.0, every: float = 0.2) -> None:
+        self._stream = out.stderr
+        self._is_terminal = _is_terminal(out.stderr)
+        self._after, self._every = after, every
         self._shown = False
+        self.restart()
 
-    def tick(self, files: int, of: int, events: int) -> None:
+    def restart(self) -> None:
+        """Begin to wait for the first line."""
+        self._due = time.monotonic() + self._after
+
+    def show(self, text: str) -> None:
         """Show where we are, if it is time to."""
         now = time.monotonic()
-        if not self._is_terminal or now < self._due:
-            return
-        self._due = now + _NEXT
-        self._shown = True
-        self._out.stderr.write(f"\rreading … {files:,} of {of:,} files, {events:,} events")
-        self._out.stderr.flush()
+        if self._is_terminal and now >= self._due:
+            self._due = now + self._every
+            self._shown = True
+            self._stream.write(f"\r\x1b[K{text}")
+            self._stream.flush()
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._shown:
-            self._out.stderr.write("\r\x1b[K")
-            self._out.stderr.flush()
+            self._shown = False
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()

@@ -9,17 +9,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
+from .. import schema
 from ..errors import NoSuchEvent, UsageError
+from ..money.prices import Book
 from ..recording.call_tree import CallTree, ToolsAt
 from ..recording.index import MAIN
 from ..recording.recording import Recording
 from ..recording.run_lines import Events
+from ..stats.rows import RunStats
+from ..stats.sums import Gatherer
 from ..tracefile import run_files
 from ..tracefile import status as states
 from ..tracefile.event import Event
-from ..tracefile.line_heads import is_tool_begin, is_turn_begin
+from ..tracefile.line_heads import base_kind, is_tool_begin, is_turn_begin
 from .breakpoints import Progress, Repeats, change_before
 from .expressions import Expr
 from .search import TextSearch
@@ -82,6 +87,8 @@ def _beside(recording: Recording, event: Event) -> int:
 END, BEGINNING = "End of trace.", "Beginning of trace."
 STILL_GOING = "The run is still going; no newer event yet."
 
+_MODEL = frozenset((schema.MODEL_REQUEST, schema.MODEL_RESPONSE, schema.LLM_CALL))
+
 _EVERY = 255
 """Progress is told once in so many events (a mask)."""
 
@@ -119,6 +126,8 @@ class Stepper:
         self.events: Events = self.recording.events
         self._tree: CallTree | None = None
         self._repeats = Repeats()
+        self._sums: Gatherer | None = None
+        self._summed = 0
         self.tools = ToolsAt(self.recording)
 
     @property
@@ -161,6 +170,22 @@ class Stepper:
     def repeats(self, event: Event) -> int:
         """Return how often the tool call at an event was made in its lane by then, equal arguments."""
         return self._repeats.of(event, self)
+
+    def spent(self) -> RunStats:
+        """Return the figures of the model calls up to the cursor; after a move back it sums up anew."""
+        if self._sums is None or self._summed > self.index + 1:
+            self._sums, self._summed = Gatherer(self.recording.path, self.recording.run_id, self._book), 0
+        for at in range(self._summed, self.index + 1):
+            self.progress(at, self.index)
+            event = self.events[at]
+            if base_kind(event) in _MODEL:
+                self._sums.take(event)
+        self._summed = max(self._summed, self.index + 1)
+        return self._sums.row
+
+    @cached_property
+    def _book(self) -> Book:
+        return Book.open()
 
     # moving ---------------------------------------------------------------------------------------
 

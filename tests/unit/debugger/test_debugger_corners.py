@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from reenact import Debugger
-from reenact.cli.repl.session import Spending
 from reenact.debugger.stepper import Stepper
 from reenact.errors import UsageError
 from reenact.recording import call_tree
@@ -80,8 +79,10 @@ def test_money_so_far_is_that_of_the_summary_also_where_a_request_keeps_its_mode
             ("model.response", {"call": "a2", "error": None, "usage": {"input": 1000, "output": 1000}}),
         ],
     )
-    spending = Spending(stepper.recording)
-    through = [spending.through(index, stepper.progress).cost.as_dict() for index in (3, 1, 3)]
+    through = []
+    for index in (3, 1, 3):
+        stepper.go(f"#{index}")
+        through.append(stepper.spent().cost.as_dict())
     assert through[0] == through[2] == Debugger(stepper.recording).summary().cost.as_dict()
     assert through[1]["priced"] + sum(through[1]["unknown"].values()) == 1
 

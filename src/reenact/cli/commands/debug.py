@@ -14,10 +14,12 @@ from ...tracefile.event_text import error_text
 from ...tracefile.text import clean, count, cut, plain, width_of
 from .. import run_argument
 from ..output import Output
-from ..repl import verbs_break_watch, verbs_move, verbs_print, verbs_where
 from ..repl.keyboard import PROMPT, completions, typed_lines
-from ..repl.session import Session
-from ..repl.verb import Verbs
+from ..repl.session import Session, Verbs
+from ..repl.verbs_break_watch import BREAK, MARK, WATCH
+from ..repl.verbs_move import MOVE, REVERSE, WHERE
+from ..repl.verbs_print import INSPECT
+from ..repl.verbs_where import HELP
 from ..view.ending import status_mark
 
 DESCRIPTION = """\
@@ -31,13 +33,7 @@ EXAMPLES = """\
   echo "print usage.output" | reenact debug      commands from a pipe
 """
 
-VERBS = (
-    *verbs_move.VERBS,
-    *verbs_where.VERBS,
-    *verbs_print.VERBS,
-    *verbs_break_watch.VERBS,
-    *verbs_where.HELP,
-)
+VERBS = (*MOVE, *REVERSE, *WHERE, *INSPECT, *BREAK, *WATCH, *MARK, *HELP)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import glob
+import itertools
 import math
 import os
 import signal
@@ -20,7 +21,7 @@ from ...recording.recording import Recording
 from ...supervise.supervisor import end_like
 from ...tracefile.text import clean, dump
 from .. import run_argument
-from ..output import Output
+from ..output import Output, Progress
 from ..view.reports import say_fork, say_one_call, say_start, show_experiment
 from . import replay
 
@@ -199,7 +200,17 @@ def _run_many(args: argparse.Namespace, out: Output) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, _exit)  # a fork has a session of its own, and would go on alone
-    progress = _Progress(out, len(recordings) * len(arms) * args.samples)
+    progress, began, forks = (
+        Progress(out, after=0, every=0),
+        time.monotonic(),
+        len(recordings) * len(arms) * args.samples,
+    )
+    numbers = itertools.count(1)
+
+    def on_sample(recording: Recording, arm: Arm, number: int) -> None:
+        place, passed = f"fork {next(numbers)} of {forks}", time.monotonic() - began
+        progress.show(clean(f"{place}: {recording.name}, {arm.name} {number} ({passed:.0f} s)"))
+
     reports = Experiment(
         arms=arms,
         options=_options(args),
@@ -208,9 +219,9 @@ def _run_many(args: argparse.Namespace, out: Output) -> int:
         is_one_call=args.one_call,
         verify=args.verify,
         expected=expected,
-        on_sample=lambda recording, arm, number: progress.next(f"{recording.name}, {arm.name} {number}"),
+        on_sample=on_sample,
     ).run(recordings)
-    progress.done()
+    progress.close()
     if args.json:
         for report in reports:
             out.json_line(report.as_dict())
@@ -284,27 +295,3 @@ def _recordings(args: argparse.Namespace) -> list[Recording]:
     if not found:
         raise NoSuchRun(f"there is no run in {where}", asked=where, hint="`reenact ls` shows what there is")
     return originals(found, where)
-
-
-class _Progress:
-    """Says which fork is running: on a terminal in one line, else not at all."""
-
-    def __init__(self, out: Output, forks: int) -> None:
-        self._out = out
-        self._forks = forks
-        self._done = 0
-        self._began = time.monotonic()
-        self._is_terminal = out.stderr.isatty()
-
-    def next(self, what: str) -> None:
-        self._done += 1
-        if self._is_terminal:
-            seconds = time.monotonic() - self._began
-            text = clean(f"fork {self._done} of {self._forks}: {what} ({seconds:.0f} s)")
-            self._out.stderr.write(f"\r\x1b[K{text}")
-            self._out.stderr.flush()
-
-    def done(self) -> None:
-        if self._is_terminal:
-            self._out.stderr.write("\r\x1b[K")
-            self._out.stderr.flush()

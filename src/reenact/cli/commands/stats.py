@@ -73,11 +73,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _collect(args: argparse.Namespace, out: Output) -> Runs:
     progress = Progress(out)
+
+    def tick(files: int, of: int, events: int) -> None:
+        progress.show(f"reading … {files:,} of {of:,} files, {events:,} events")
+
     # Parsed lines are freed as we go, so collecting garbage would only walk what is kept anyway.
     gc.freeze()
     gc.set_threshold(100_000)
     try:
-        runs = collect(args.paths, where=args.where, since=args.since, tick=progress.tick)
+        runs = collect(args.paths, where=args.where, since=args.since, tick=tick)
     finally:
         progress.close()
     return runs.where(lambda row: row.failed) if args.failed else runs

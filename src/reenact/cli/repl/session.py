@@ -1,54 +1,77 @@
-"""One sitting at the prompt: the stepper, what is shown at each stop, and how a line is carried out."""
+"""A session at the prompt: its verbs, how a typed line is carried out, and what is shown at each stop."""
 
 from __future__ import annotations
 
-import sys
-import time
+import difflib
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from ... import schema
-from ...debugger.breakpoints import Breakpoint, Progress, unquoted
+from ...debugger.breakpoints import Breakpoint, unquoted
 from ...debugger.expressions import Expr
 from ...debugger.stepper import Move, Stepper
-from ...errors import ReenactError
-from ...money.prices import Book
-from ...recording.recording import Recording
-from ...stats.rows import RunStats
-from ...stats.sums import Gatherer
-from ...tracefile.line_heads import base_kind
-from ...tracefile.text import clean
-from ..main import own_fault, sentence
-from ..output import Output
-from .verb import Verbs
+from ...errors import ReenactError, UsageError
+from ..main import complain, own_fault
+from ..output import Output, Progress
 from .view import JsonView, View
 
-# Tokens and money of the model calls up to an event.
-
-_MODEL = frozenset((schema.MODEL_REQUEST, schema.MODEL_RESPONSE, schema.LLM_CALL))
+Do = Callable[["Session", str], None]
 
 
-class Spending:
-    """Sums of one recording; going back begins anew."""
+class Verb(NamedTuple):
+    """One verb of the prompt."""
 
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-        self._book = Book.open()
-        self._begin()
+    name: str
+    aliases: tuple[str, ...]
+    """Further names, pdb's long ones among them."""
+    group: str
+    usage: str
+    """What may follow it; nothing may if this is empty."""
+    help: str
+    do: Do
 
-    def _begin(self) -> None:
-        self._upto = 0
-        self._sums = Gatherer(self.recording.path, self.recording.run_id, self._book)
 
-    def through(self, index: int, progress: Progress) -> RunStats:
-        """Return the figures of the model calls in all events up to one, itself included."""
-        if self._upto > index + 1:
-            self._begin()
-        for at in range(self._upto, index + 1):
-            progress(at, index)
-            event = self.recording.events[at]
-            if base_kind(event) in _MODEL:
-                self._sums.take(event)
-        self._upto = max(self._upto, index + 1)
-        return self._sums.row
+class Group(list[Verb]):
+    """The verbs under one heading of ``h``, in its order."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def verb(self, names: str, usage: str, help: str) -> Callable[[Do], Do]:
+        """Return a decorator that makes a function the verb of these names."""
+
+        def add(do: Do) -> Do:
+            name, *aliases = names.split()
+            self.append(Verb(name, tuple(aliases), self.name, usage, help, do))
+            return do
+
+        return add
+
+
+class Verbs:
+    """All verbs, found by a name, an alias, or a beginning that only one verb has."""
+
+    def __init__(self, verbs: Iterable[Verb]) -> None:
+        self.all = list(verbs)
+        self._by_name = {name: verb for verb in self.all for name in (verb.name, *verb.aliases)}
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._by_name)
+
+    def find(self, word: str) -> Verb:
+        """Return the verb a word means."""
+        verb = self._by_name.get(word)
+        if verb is not None:
+            return verb
+        begins = {id(found): found for name, found in self._by_name.items() if word and name.startswith(word)}
+        if len(begins) == 1:
+            return next(iter(begins.values()))
+        if begins:
+            could = ", ".join(sorted(found.name for found in begins.values()))
+            raise UsageError(f"{word!r} could be {could}")
+        near = difflib.get_close_matches(word, self._by_name, 1, 0.6)
+        hint = f"did you mean {near[0]}?" if near else "h lists the verbs"
+        raise UsageError(f"there is no verb {word!r}", hint=hint)
 
 
 # A line as typed -> its commands.
@@ -97,7 +120,7 @@ _DEEPEST = 5
 
 
 class Session:
-    """Carries out verbs; a wrong one is told and changes nothing."""
+    """Carries out verbs; a wrong one is reported and changes nothing."""
 
     def __init__(self, stepper: Stepper, verbs: Verbs, out: Output, *, as_json: bool = False) -> None:
         self.stepper = stepper
@@ -111,16 +134,9 @@ class Session:
         self.listed: range | None = None
         """What ``l`` showed last, if nothing was done since."""
         self._last = ""
-        self._spending: Spending | None = None
         self._depth = 0
-        self._progress = _Progress(out)
-        stepper.on_progress = self._progress
-
-    @property
-    def spending(self) -> Spending:
-        if self._spending is None or self._spending.recording is not self.stepper.recording:
-            self._spending = Spending(self.stepper.recording)
-        return self._spending
+        self._progress = Progress(out)
+        stepper.on_progress = self._show_progress
 
     def do(self, line: str) -> None:
         """Carry out a line; an empty one repeats the last command."""
@@ -143,37 +159,38 @@ class Session:
             return False
 
     def do_one(self, command: str) -> None:
-        """Carry out one command; what goes wrong is said."""
+        """Carry out one command; what goes wrong is reported."""
         word, argument = split_verb(command)
         self._last = command
-        listed, self._progress.began = self.listed, time.monotonic()
+        listed = self.listed
+        self._progress.restart()
         try:
-            self.verbs.find(word).do(self, argument)
+            verb = self.verbs.find(word)
+            if argument and not verb.usage:
+                raise UsageError(f"{verb.name} takes nothing after it", hint=f"h {verb.name} explains it")
+            verb.do(self, argument)
         except BrokenPipeError:
             raise
         except (ReenactError, OSError) as why:
-            self._complain(why)
+            self.failed = True
+            self.done_looking()
+            complain(self.out, why)
         except Exception as fault:  # the prompt outlives our own mistakes
             self.failed = True
-            self._progress.end()
+            self.done_looking()
             own_fault(self.out, fault)
         finally:
-            self._progress.end()
+            self.done_looking()
         if self.listed is listed:
             self.listed = None
         self.out.stdout.flush()
 
-    def _complain(self, why: ReenactError | OSError) -> None:
-        self.failed = True
-        self._progress.end()
-        self.out.say(clean(sentence(why)))
-        hint = getattr(why, "hint", None)
-        if hint:
-            self.out.say(f"hint: {clean(str(hint))}")
+    def _show_progress(self, done: int, total: int) -> None:
+        self._progress.show(f"looking … {min(100, 100 * done // max(total, 1))} % (Ctrl-C stops)")
 
     def done_looking(self) -> None:
-        """Take away what was said about how far a long look had come."""
-        self._progress.end()
+        """Remove the line that says how far a long search has come."""
+        self._progress.close()
 
     def moved(self, move: Move) -> None:
         """Show where a move ended, what is displayed there, and run the breakpoints' commands."""
@@ -195,25 +212,3 @@ class Session:
     def show_displays(self) -> None:
         for number, expr in self.displays.items():
             self.view.value(f"{number}: {expr.text}", expr(self.stepper.event))
-
-
-class _Progress:
-    """Says on a terminal how far a look through the run has come, if it takes long."""
-
-    def __init__(self, out: Output) -> None:
-        self._stream = out.stderr
-        self._is_terminal = bool(getattr(sys.stderr, "isatty", lambda: False)())
-        self._shown = False
-        self.began = time.monotonic()
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._is_terminal and time.monotonic() - self.began > 1:
-            self._shown = True
-            self._stream.write(f"\rlooking … {min(100, 100 * done // max(total, 1))} % (Ctrl-C stops)")
-            self._stream.flush()
-
-    def end(self) -> None:
-        if self._shown:
-            self._shown = False
-            self._stream.write("\r" + " " * 40 + "\r")
-            self._stream.flush()

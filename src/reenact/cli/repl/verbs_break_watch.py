@@ -6,13 +6,18 @@ from ...debugger.breakpoints import Breakpoint, Watch, unquoted
 from ...debugger.expressions import Expr
 from ...errors import UsageError
 from ...tracefile.text import count
-from .session import Session
-from .verb import Do, Verb
-from .verbs_move import nothing, number
+from .session import Do, Group, Session
+from .verbs_move import number
 
-BREAK, WATCH, MARK = "break", "watch", "mark"
+BREAK, WATCH, MARK = Group("break"), Group("watch"), Group("mark")
 
 
+@BREAK.verb(
+    "b break",
+    "[WHERE]",
+    'stop at error, tool:NAME, agent:NAME or lane:NAME, loop>3, text~"regex", an address, '
+    "an expression; alone it lists",
+)
 def _break(session: Session, argument: str) -> None:
     if argument:
         point = session.stepper.stops.add(argument)
@@ -40,6 +45,7 @@ def _how(point: Breakpoint | Watch) -> str:
     return ", ".join(words)
 
 
+@BREAK.verb("tbreak", "WHERE", "a breakpoint that is removed at its first stop")
 def _tbreak(session: Session, argument: str) -> None:
     point = session.stepper.stops.add(argument, temporary=True)
     session.view.note(f"temporary breakpoint {point.number}: {point.text}")
@@ -52,6 +58,7 @@ def _numbered(argument: str, what: str) -> tuple[int, str]:
     return number(first), rest.strip()
 
 
+@BREAK.verb("condition", "N [EXPR]", "stop at N only if; without EXPR always")
 def _condition(session: Session, argument: str) -> None:
     which, text = _numbered(argument, "an expression")
     point = session.stepper.stops.breakpoint(which)
@@ -59,6 +66,7 @@ def _condition(session: Session, argument: str) -> None:
     session.view.note(f"breakpoint {which} stops " + (f"if {text}" if text else "always"))
 
 
+@BREAK.verb("ignore", "N COUNT", "pass over the next COUNT hits of N")
 def _ignore(session: Session, argument: str) -> None:
     which, text = _numbered(argument, "a count")
     point = session.stepper.stops.breakpoint(which)
@@ -66,6 +74,9 @@ def _ignore(session: Session, argument: str) -> None:
     session.view.note(f"breakpoint {which} ignores the next {count(point.ignore, 'hit')}")
 
 
+@BREAK.verb(
+    "commands", "N [VERBS]", "verbs to run at that stop, to the end of the line: commands 1 ctx; p usage"
+)
 def _commands(session: Session, argument: str) -> None:
     which, text = _numbered(argument, "verbs")
     session.stepper.stops.breakpoint(which).commands = unquoted(text)
@@ -90,6 +101,9 @@ def _remove(sort: type[Breakpoint | Watch], name: str) -> Do:
     return do
 
 
+BREAK.verb("cl clear", "[N …]", "remove breakpoints; alone all")(_remove(Breakpoint, "breakpoint"))
+
+
 def _enable(enabled: bool) -> Do:
     def do(session: Session, argument: str) -> None:
         points = [session.stepper.stops.get(number(word)) for word in argument.split()]
@@ -102,6 +116,11 @@ def _enable(enabled: bool) -> Do:
     return do
 
 
+BREAK.verb("enable", "N …", "switch breakpoints or watches on")(_enable(True))
+BREAK.verb("disable", "N …", "switch them off")(_enable(False))
+
+
+@WATCH.verb("watch", "[PATH|EXPR]", "stop c and rc where this value changes; alone it lists")
 def _watch(session: Session, argument: str) -> None:
     if argument:
         watch = session.stepper.stops.watch(argument)
@@ -110,6 +129,10 @@ def _watch(session: Session, argument: str) -> None:
         _list(session, Watch, "Nothing is watched; `watch PATH` stops c and rc where its value changes.")
 
 
+WATCH.verb("unwatch", "[N …]", "stop watching; alone all")(_remove(Watch, "watch"))
+
+
+@WATCH.verb("display", "[EXPR]", "show this at each stop; alone it shows all")
 def _display(session: Session, argument: str) -> None:
     if argument:
         expr = Expr(argument)
@@ -123,6 +146,7 @@ def _display(session: Session, argument: str) -> None:
         session.show_displays()
 
 
+@WATCH.verb("undisplay", "[N]", "show it no more; alone none")
 def _undisplay(session: Session, argument: str) -> None:
     if argument:
         which = number(argument)
@@ -134,13 +158,14 @@ def _undisplay(session: Session, argument: str) -> None:
     session.view.note(f"display {argument} removed" if argument else "nothing is displayed now")
 
 
+@MARK.verb("mark", "[NAME]", "name this event, for j @NAME")
 def _mark(session: Session, argument: str) -> None:
     name = session.stepper.mark(argument)
     session.view.note(f"@{name} is event {session.view.address(session.stepper.event)}")
 
 
+@MARK.verb("marks", "", "the marks")
 def _marks(session: Session, argument: str) -> None:
-    nothing("marks", argument)
     stepper = session.stepper
     if not stepper.marks:
         session.view.note("No marks; `mark NAME` names this event, `j @NAME` comes back to it.")
@@ -150,37 +175,3 @@ def _marks(session: Session, argument: str) -> None:
         event = stepper.events[index]
         rows.append((f"@{name}", session.view.address(event), event.summary()))
     session.view.rows(("mark", ">event", "what"), rows, flexible=2)
-
-
-VERBS = (
-    Verb(
-        "b",
-        BREAK,
-        "[WHERE]",
-        'stop at error, tool:NAME, agent:NAME or lane:NAME, loop>3, text~"regex", an address, '
-        "an expression; alone it lists",
-        _break,
-        ("break",),
-    ),
-    Verb("tbreak", BREAK, "WHERE", "a breakpoint that goes away once it was met", _tbreak),
-    Verb("condition", BREAK, "N [EXPR]", "stop at N only if; without EXPR always", _condition),
-    Verb("ignore", BREAK, "N COUNT", "pass over the next COUNT hits of N", _ignore),
-    Verb(
-        "commands",
-        BREAK,
-        "N [VERBS]",
-        "verbs to run at that stop, to the end of the line: commands 1 ctx; p usage",
-        _commands,
-    ),
-    Verb(
-        "cl", BREAK, "[N …]", "remove breakpoints; alone all", _remove(Breakpoint, "breakpoint"), ("clear",)
-    ),
-    Verb("enable", BREAK, "N …", "switch breakpoints or watches on", _enable(True)),
-    Verb("disable", BREAK, "N …", "switch them off", _enable(False)),
-    Verb("watch", WATCH, "[PATH|EXPR]", "stop c and rc where this value changes; alone it lists", _watch),
-    Verb("unwatch", WATCH, "[N …]", "stop watching; alone all", _remove(Watch, "watch")),
-    Verb("display", WATCH, "[EXPR]", "show this at each stop; alone it shows all", _display),
-    Verb("undisplay", WATCH, "[N]", "show it no more; alone none", _undisplay),
-    Verb("mark", MARK, "[NAME]", "name this event, for j @NAME", _mark),
-    Verb("marks", MARK, "", "the marks", _marks),
-)

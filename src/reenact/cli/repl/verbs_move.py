@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...debugger.breakpoints import unquoted
-from ...debugger.stepper import Move
+from ...debugger.stepper import Move, Stepper
 from ...errors import UsageError
-from .session import Session
-from .verb import Do, Verb
+from .session import Do, Group
 
-MOVE, REVERSE = "move", "reverse"
+MOVE, REVERSE, WHERE = Group("move"), Group("reverse"), Group("where")
+
 _MOST = 1_000_000
-
-
-def _times(direction: int, *, in_lane: bool) -> Do:
-    def do(session: Session, argument: str) -> None:
-        stepper, moved = session.stepper, False
-        move = Move(False)
-        for _ in range(number(argument, 1)):
-            move = stepper.next(direction) if in_lane else stepper.step(direction)
-            moved = moved or move.moved
-            if not move.moved:
-                break
-        session.moved(move._replace(moved=moved))
-
-    return do
 
 
 def number(text: str, default: int | None = None) -> int:
@@ -35,109 +23,64 @@ def number(text: str, default: int | None = None) -> int:
     return int(text)
 
 
-def _plain(verb: str, move: str, *arguments: int) -> Do:
-    def do(session: Session, argument: str) -> None:
-        nothing(verb, argument)
-        session.moved(getattr(session.stepper, move)(*arguments))
-
-    return do
-
-
-def nothing(verb: str, argument: str) -> None:
-    """Raise if something follows a verb that takes nothing."""
-    if argument:
-        raise UsageError(f"{verb} takes nothing after it", hint=f"h {verb} explains it")
+def _times(go: Callable[[int], Move], direction: int, argument: str) -> Move:
+    move, has_moved = Move(False), False
+    for _ in range(number(argument, 1)):
+        move = go(direction)
+        has_moved = has_moved or move.moved
+        if not move.moved:
+            break
+    return move._replace(moved=has_moved)
 
 
-def _until(session: Session, argument: str) -> None:
-    session.moved(session.stepper.until(argument or None))
-
-
-def _jump(session: Session, argument: str) -> None:
+def _jump(stepper: Stepper, argument: str) -> Move:
     if not argument:
         raise UsageError("j needs to know where", hint="12, turn:3, call:a1b2, @error, @mark, %50, #7 or -1")
-    move = session.stepper.go(argument)
-    session.moved(move._replace(moved=True))
+    return stepper.go(argument)._replace(moved=True)
 
 
-def _first(session: Session, argument: str) -> None:
-    nothing("first", argument)
-    session.moved(session.stepper.go("first")._replace(moved=True))
-
-
-def _last(session: Session, argument: str) -> None:
+def _last(stepper: Stepper, argument: str) -> Move:
     if argument:
-        session.moved(session.stepper.to_last_change(argument))
-        return
-    session.stepper.refresh()
-    session.moved(session.stepper.go("last")._replace(moved=True))
+        return stepper.to_last_change(argument)
+    stepper.refresh()
+    return stepper.go("last")._replace(moved=True)
 
 
-def _find(direction: int) -> Do:
-    def do(session: Session, argument: str) -> None:
-        session.moved(session.stepper.find(unquoted(argument), direction))
+_MOVES: tuple[tuple[Group, str, str, str, Callable[[Stepper, str], Move]], ...] = (
+    (MOVE, "n next", "[COUNT]", "the next event of this lane",
+     lambda stepper, argument: _times(stepper.next, 1, argument)),
+    (MOVE, "s step", "[COUNT]", "the next event, whichever lane: into sub-agents and retries",
+     lambda stepper, argument: _times(stepper.step, 1, argument)),
+    (MOVE, "r return", "", "out: to the end of the call that begins here, else of the one around this event",
+     lambda stepper, _: stepper.out()),
+    (MOVE, "c cont continue", "", "continue to the next breakpoint or change of a watch, else to the end",
+     lambda stepper, _: stepper.run()),
+    (MOVE, "unt until", "[ADDRESS]", "continue to an address; without one to this lane's next turn",
+     lambda stepper, argument: stepper.until(argument or None)),
+    (MOVE, "j jump", "ADDRESS", "jump: 12, turn:3, call:a1b2, @error, @mark, %50, -1 (last), #7 (index)",
+     _jump),
+    (MOVE, "first", "", "the first event", lambda stepper, _: stepper.go("first")._replace(moved=True)),
+    (MOVE, "last", "[PATH]", "the last event; with PATH back to where that value last changed", _last),
+    (MOVE, "/", "REGEX", "the next event with a text that matches; alone it repeats the search",
+     lambda stepper, argument: stepper.find(unquoted(argument), 1)),
+    (MOVE, "?", "REGEX", "the same backwards",
+     lambda stepper, argument: stepper.find(unquoted(argument), -1)),
+    (REVERSE, "rn n-", "[COUNT]", "the event before this one in its lane",
+     lambda stepper, argument: _times(stepper.next, -1, argument)),
+    (REVERSE, "rs s-", "[COUNT]", "the event before this one, whichever lane",
+     lambda stepper, argument: _times(stepper.step, -1, argument)),
+    (REVERSE, "rc c-", "", "back to the previous breakpoint or change", lambda stepper, _: stepper.run(-1)),
+    (REVERSE, "back", "", "back to where the cursor was before", lambda stepper, _: stepper.retrace(-1)),
+    (REVERSE, "fwd", "", "forward again after back", lambda stepper, _: stepper.retrace(1)),
+    (WHERE, "u up", "", "to the call in which this one was made", lambda stepper, _: stepper.up()),
+    (WHERE, "d down", "", "to the first call made in this one", lambda stepper, _: stepper.down()),
+)  # fmt: skip
+"""Each verb with the move of the stepper that it makes."""
 
-    return do
+
+def _verb(move: Callable[[Stepper, str], Move]) -> Do:
+    return lambda session, argument: session.moved(move(session.stepper, argument))
 
 
-VERBS = (
-    Verb("n", MOVE, "[COUNT]", "the next event of this lane", _times(1, in_lane=True), ("next",)),
-    Verb(
-        "s",
-        MOVE,
-        "[COUNT]",
-        "the next event, whichever lane: into sub-agents and retries",
-        _times(1, in_lane=False),
-        ("step",),
-    ),
-    Verb(
-        "r",
-        MOVE,
-        "",
-        "out: to the end of the call that begins here, else of the one around this event",
-        _plain("r", "out"),
-        ("return",),
-    ),
-    Verb(
-        "c",
-        MOVE,
-        "",
-        "continue to the next breakpoint or change of a watch, else to the end",
-        _plain("c", "run"),
-        ("cont", "continue"),
-    ),
-    Verb(
-        "unt",
-        MOVE,
-        "[ADDRESS]",
-        "continue to an address; without one to this lane's next turn",
-        _until,
-        ("until",),
-    ),
-    Verb(
-        "j",
-        MOVE,
-        "ADDRESS",
-        "jump: 12, turn:3, call:a1b2, @error, @mark, %50, -1 (last), #7 (index)",
-        _jump,
-        ("jump",),
-    ),
-    Verb("first", MOVE, "", "the first event", _first),
-    Verb("last", MOVE, "[PATH]", "the last event; with PATH back to where that value last changed", _last),
-    Verb("/", MOVE, "REGEX", "the next event with a text that matches; alone it looks again", _find(1)),
-    Verb("?", MOVE, "REGEX", "the same backwards", _find(-1)),
-    Verb(
-        "rn", REVERSE, "[COUNT]", "the event before this one in its lane", _times(-1, in_lane=True), ("n-",)
-    ),
-    Verb(
-        "rs",
-        REVERSE,
-        "[COUNT]",
-        "the event before this one, whichever lane",
-        _times(-1, in_lane=False),
-        ("s-",),
-    ),
-    Verb("rc", REVERSE, "", "back to the breakpoint or change before", _plain("rc", "run", -1), ("c-",)),
-    Verb("back", REVERSE, "", "where the cursor was before", _plain("back", "retrace", -1)),
-    Verb("fwd", REVERSE, "", "forward again after back", _plain("fwd", "retrace", 1)),
-)
+for group, names, usage, help_text, move in _MOVES:
+    group.verb(names, usage, help_text)(_verb(move))

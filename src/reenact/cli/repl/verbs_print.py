@@ -11,32 +11,28 @@ from ...recording.origins import Origin
 from ...recording.prompt import Context, ContextPart, context_of, delta_of
 from ...tracefile.event import Event
 from ...tracefile.text import compact, count
-from .session import Session
-from .verb import Do, Verb
-from .verbs_move import nothing
+from .session import Group, Session
 
-INSPECT = "inspect"
+INSPECT = Group("inspect")
 NO_MODEL_CALL = "No model call led to this event, so there is no context."
 
 _SIGNS = {"answer": "←", "tool": "◂", "request": "→"}
 _SKIPPED = (*schema.ENVELOPE, "tot", "chain")
 
 
-def _print_one(full: bool) -> Do:
-    def do(session: Session, argument: str) -> None:
-        event = session.stepper.event
-        if argument:
-            value = Expr(argument)(event)
-            if full:
-                session.view.pretty(value)
-            else:
-                session.view.value("", value)
-        elif full:
-            session.view.pretty(event.payload)
-        else:
-            _fields(session, {key: value for key, value in event.stored.items() if key not in _SKIPPED})
+@INSPECT.verb("p", "[PATH|EXPR]", "a value of this event on one line: p args.q; alone all fields")
+def _print(session: Session, argument: str) -> None:
+    event = session.stepper.event
+    if argument:
+        session.view.value("", Expr(argument)(event))
+    else:
+        _fields(session, {key: value for key, value in event.stored.items() if key not in _SKIPPED})
 
-    return do
+
+@INSPECT.verb("pp", "[PATH|EXPR]", "the same in full")
+def _print_whole(session: Session, argument: str) -> None:
+    event = session.stepper.event
+    session.view.pretty(Expr(argument)(event) if argument else event.payload)
 
 
 def _fields(session: Session, fields: dict[str, Any]) -> None:
@@ -44,8 +40,8 @@ def _fields(session: Session, fields: dict[str, Any]) -> None:
         session.view.value(str(key), value)
 
 
+@INSPECT.verb("a args", "", "the arguments of this call: of a tool, or what a request asks for")
 def _args(session: Session, argument: str) -> None:
-    nothing("a", argument)
     event = _begin(session)
     if event.event_type == schema.MODEL_REQUEST:
         body = event.body
@@ -76,8 +72,8 @@ def _begin(session: Session) -> Event:
 _ENDS = (schema.MODEL_RESPONSE, schema.TOOL_RESULT)
 
 
+@INSPECT.verb("rv retval", "", "what this call returned, or how it failed")
 def _result(session: Session, argument: str) -> None:
-    nothing("rv", argument)
     event = session.stepper.event
     if event.event_type in (schema.MODEL_REQUEST, schema.TOOL_CALLED):
         call = session.stepper.tree.call_at(event)
@@ -90,13 +86,14 @@ def _result(session: Session, argument: str) -> None:
         session.view.note(f"error: {error.type + ': ' if error.type else ''}{error}")
         for frame in error.frames:
             session.view.note(f"  at {frame}")
-    said = event.content if event.event_type == schema.MODEL_RESPONSE else event.result
-    if said is not None:
-        session.view.pretty(said)
+    result = event.content if event.event_type == schema.MODEL_RESPONSE else event.result
+    if result is not None:
+        session.view.pretty(result)
     elif error is None:
         session.view.note("This event has no result.")
 
 
+@INSPECT.verb("ctx", "[N]", "what the model saw: each message with size, share, origin; ctx 3 one in full")
 def _context(session: Session, argument: str) -> None:
     context = context_of(session.stepper.recording, session.stepper.event)
     if context is None:
@@ -107,8 +104,8 @@ def _context(session: Session, argument: str) -> None:
         _rows(session, context, context.parts)
         where = session.view.address(context.request)
         total = f"{count(len(context.messages), 'message')} in the request at {where}"
-        told = "" if context.tokens is None else f", {context.tokens:,} tokens as the provider counted"
-        session.view.note(f"{total}{told}; ctx N shows one in full")
+        tokens = "" if context.tokens is None else f", {context.tokens:,} tokens as the provider counted"
+        session.view.note(f"{total}{tokens}; ctx N shows one in full")
 
 
 def _one(context: Context, argument: str) -> ContextPart:
@@ -131,7 +128,7 @@ def _rows(session: Session, context: Context, parts: list[ContextPart]) -> None:
         text = " ".join(part.text[:400].split())
         rows.append((number, part.role, compact(part.size), f"{share:.0%}", tokens, source, text))
     head = (">#", "role", ">chars", ">share", ">~tokens", "from", "text")
-    session.view.rows(head, rows, flexible=6, less=(">~tokens", ">chars", ">share"))
+    session.view.rows(head, rows, flexible=6, less=("~tokens", "chars", "share"))
 
 
 def _source(session: Session, origin: Origin) -> str:
@@ -140,8 +137,8 @@ def _source(session: Session, origin: Origin) -> str:
     return f"{_SIGNS[origin.how]} {' '.join(few)}"
 
 
+@INSPECT.verb("delta", "", "only what is new since this lane's previous request")
 def _delta(session: Session, argument: str) -> None:
-    nothing("delta", argument)
     delta = delta_of(session.stepper.recording, session.stepper.event)
     if delta is None:
         session.view.note(NO_MODEL_CALL)
@@ -160,13 +157,14 @@ def _delta(session: Session, argument: str) -> None:
         _rows(session, delta.context, delta.parts)
 
 
+@INSPECT.verb("raw", "", "the line as it stands in the file")
 def _raw(session: Session, argument: str) -> None:
-    nothing("raw", argument)
     event = session.stepper.event
     source, offset = event.stored_in.at(event.stored_at)
     session.view.raw(source.line(offset))
 
 
+@INSPECT.verb("print", "EXPR", "a value of every event that has it, as a table")
 def _tabulate(session: Session, argument: str) -> None:
     if not argument:
         raise UsageError("print needs an expression", hint="print usage.output, or: print duration_ms > 1000")
@@ -179,34 +177,3 @@ def _tabulate(session: Session, argument: str) -> None:
             session.view.row({"event": session.view.address(event), "kind": event.kind, "value": value})
     if not rows:
         session.view.note(f"No event has a value for {expr.text}.")
-
-
-VERBS = (
-    Verb(
-        "p",
-        INSPECT,
-        "[PATH|EXPR]",
-        "a value of this event on one line: p args.q; alone all fields",
-        _print_one(False),
-    ),
-    Verb("pp", INSPECT, "[PATH|EXPR]", "the same in full", _print_one(True)),
-    Verb(
-        "a",
-        INSPECT,
-        "",
-        "the arguments of this call: of a tool, or what a request asks for",
-        _args,
-        ("args",),
-    ),
-    Verb("rv", INSPECT, "", "what this call gave back, or how it failed", _result, ("retval",)),
-    Verb(
-        "ctx",
-        INSPECT,
-        "[N]",
-        "what the model saw: each message with size, share, origin; ctx 3 one in full",
-        _context,
-    ),
-    Verb("delta", INSPECT, "", "only what is new since this lane's previous request", _delta),
-    Verb("raw", INSPECT, "", "the line as it stands in the file", _raw),
-    Verb("print", INSPECT, "EXPR", "a value of every event that has it, as a table", _tabulate),
-)

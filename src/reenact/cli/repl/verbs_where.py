@@ -1,25 +1,23 @@
-"""Verbs that tell where one is: the calls around, the events around, the lanes, the run."""
+"""Verbs that show where the cursor is: the calls around it, the events around it, the lanes, the run."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...errors import UsageError
 from ...tracefile.event import Event
 from ...tracefile.text import arguments, clean, count, moment, seconds, short_json
 from ..view.event_line import offset_text
-from .session import Session
-from .verb import Do, Verb
-from .verbs_move import nothing
+from .session import Group, Session
+from .verbs_move import WHERE
 
-WHERE = "where"
+HELP = Group("help")
 
 _DEEPEST = 100
 """Calls within calls that are shown."""
 
 
+@WHERE.verb("w where bt", "", "the calls around this event, its lane and turn, tokens and cost so far")
 def _where(session: Session, argument: str) -> None:
-    nothing("w", argument)
     stepper, view = session.stepper, session.view
     event, index = stepper.event, stepper.index
     lane, turn = stepper.lane_at(index), stepper.turn_at(index)
@@ -29,7 +27,7 @@ def _where(session: Session, argument: str) -> None:
     view.note(f"{place}, {when}" if when else place)
     view.events(_chain(session, event))
     session.out.stdout.flush()  # summing up may take a while
-    spent = session.spending.through(index, stepper.progress)
+    spent = stepper.spent()
     money = f", cost {spent.cost.text()}" if spent.llm_calls else ""
     session.done_looking()
     view.note(f"so far {spent.tokens_in:,} tokens in, {spent.tokens_out:,} out{money}")
@@ -46,14 +44,7 @@ def _chain(session: Session, event: Event) -> list[Event]:
     return chain[::-1]
 
 
-def _call(verb: str) -> Do:
-    def do(session: Session, argument: str) -> None:
-        nothing(verb[0], argument)
-        session.moved(session.stepper.up() if verb == "up" else session.stepper.down())
-
-    return do
-
-
+@WHERE.verb("l list", "[ADDRESS|.]", "the events around this one or an address; again: those after")
 def _list(session: Session, argument: str) -> None:
     stepper = session.stepper
     stepper.event  # noqa: B018 - says so if there is none
@@ -76,14 +67,15 @@ def _list(session: Session, argument: str) -> None:
     session.listed = shown
 
 
+@WHERE.verb("ll longlist", "[ADDRESS]", "the event in full, requests and long texts whole")
 def _whole(session: Session, argument: str) -> None:
     event = session.stepper.events[session.stepper.resolve(argument)] if argument else session.stepper.event
     session.view.events([event])
     session.view.pretty(event.payload)
 
 
+@WHERE.verb("lanes", "", "the lanes: agents and processes, with their calls")
 def _lanes(session: Session, argument: str) -> None:
-    nothing("lanes", argument)
     stepper, address = session.stepper, session.view.address
     here = stepper.lane_at(stepper.index) if stepper.events else None
     rows: list[tuple[Any, ...]] = []
@@ -99,11 +91,11 @@ def _lanes(session: Session, argument: str) -> None:
         session.view.note("No call was recorded, so there is one lane: main.")
         return
     head = ("", "lane", ">turns", ">tools", ">errors", ">from", ">to")
-    session.view.rows(head, rows, flexible=1, less=(">to", ">from"))
+    session.view.rows(head, rows, flexible=1, less=("to", "from"))
 
 
+@WHERE.verb("info", "", "the run: name, status, totals, metadata, findings")
 def _info(session: Session, argument: str) -> None:
-    nothing("info", argument)
     recording, tot = session.stepper.recording, session.stepper.recording.tot
     begin, end = recording.started, recording.ended
     took = seconds(max(end - begin, 0)) if begin is not None and end is not None else ""
@@ -131,13 +123,14 @@ def _info(session: Session, argument: str) -> None:
         session.view.fact("finding", clean(str(finding)))
 
 
+@HELP.verb("h help", "[VERB]", "this list, or one verb explained")
 def _help(session: Session, argument: str) -> None:
     if argument:
         verb = session.verbs.find(argument)
         session.view.note(f"{verb.name} {verb.usage}".rstrip())
         session.view.note(f"  {verb.help}")
-        if verb.others:
-            session.view.note(f"  also: {', '.join(verb.others)}")
+        if verb.aliases:
+            session.view.note(f"  also: {', '.join(verb.aliases)}")
         return
     groups: dict[str, list[str]] = {}
     for verb in session.verbs.all:
@@ -149,36 +142,6 @@ def _help(session: Session, argument: str) -> None:
     )
 
 
+@HELP.verb("q quit exit", "", "end; so does Ctrl-D")
 def _quit(session: Session, argument: str) -> None:
-    if argument:
-        raise UsageError("q takes nothing after it")
     session.is_over = True
-
-
-VERBS = (
-    Verb(
-        "w",
-        WHERE,
-        "",
-        "the calls around this event, its lane and turn, tokens and cost so far",
-        _where,
-        ("where", "bt"),
-    ),
-    Verb("u", WHERE, "", "to the call this one was made in", _call("up"), ("up",)),
-    Verb("d", WHERE, "", "to the first call made in this one", _call("down"), ("down",)),
-    Verb(
-        "l",
-        WHERE,
-        "[ADDRESS|.]",
-        "the events around this one or an address; again: those after",
-        _list,
-        ("list",),
-    ),
-    Verb("ll", WHERE, "[ADDRESS]", "the event in full, requests and long texts whole", _whole, ("longlist",)),
-    Verb("lanes", WHERE, "", "the lanes: agents and processes, with their calls", _lanes),
-    Verb("info", WHERE, "", "the run: name, status, totals, metadata, findings", _info),
-)
-HELP = (
-    Verb("h", "help", "[VERB]", "this list, or one verb explained", _help, ("help",)),
-    Verb("q", "help", "", "end; so does Ctrl-D", _quit, ("quit", "exit")),
-)

@@ -1,6 +1,6 @@
 """What the prompt shows, as text for a terminal of any width: events with the current one marked, values.
 
-The same methods as ``jsonview``: verbs say what to show, never how.
+``JsonView`` writes the same as JSON lines: verbs name what to show, never how.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NARROW = 60
 """Below so many columns times and durations give way to what happened."""
 
 _LEAST = 16
-"""Columns of a table's text before its figures are left out."""
+"""Columns of a value before its size is left out."""
 
 _SCREEN = 24
 
@@ -152,23 +152,8 @@ class View:
 
         Where there is no room, those of ``less`` are left out in turn, then the flexible one gives way.
         """
-        cells = [["" if cell is None else clean(str(cell)) for cell in row] for row in rows]
-        columns = list(zip(head, *cells, strict=True))
-        wide = columns[flexible]
-        least = min(_LEAST, _width(wide))
-        while (room := self._room(columns, wide)) < least and (
-            name := next((name for name in less if name in {column[0] for column in columns}), None)
-        ):
-            columns = [column for column in columns if column[0] != name]
-        widths = [room if column is wide else _width(column) for column in columns]
-        for number, row in enumerate(zip(*columns, strict=True)):
-            text = _row(row, widths, [column[0] for column in columns])
-            self.out.line(self.out.paint(text, "dim") if number == 0 else text)
-
-    def _room(self, columns: Sequence[tuple[str, ...]], wide: tuple[str, ...]) -> int:
-        """Return how many columns of the terminal are left for the flexible column of a table."""
-        rest = sum(_width(column) + 2 for column in columns if column is not wide)
-        return min(_width(wide), max(8, self.out.width - rest))
+        cells = [[("" if cell is None else clean(str(cell)), "") for cell in row] for row in rows]
+        self.out.table(head, cells, flexible=flexible, less=less)
 
     def row(self, values: dict[str, Any]) -> None:
         """Show one row of a table that is not held as a whole; the last value is cut."""
@@ -192,29 +177,14 @@ def _heading(turn: int, lane: str) -> str:
     return (f"turn {turn}" if turn else "outside any turn") + where
 
 
-def _width(column: Sequence[str]) -> int:
-    return max(map(width_of, (column[0].lstrip(">"), *column[1:])))
-
-
-def _row(cells: Sequence[str], widths: Sequence[int], head: Sequence[str]) -> str:
-    parts = []
-    for text, width, name in zip(cells, widths, head, strict=True):
-        text = cut(text.lstrip(">") if text is name else text, width)
-        parts.append(" " * (width - width_of(text)) + text if name.startswith(">") else pad(text, width))
-    return "  ".join(parts).rstrip()
-
-
 def _size(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     return len(pretty_json(value, None)) if isinstance(value, dict | list) else 0
 
 
-# The same as ``view`` for programs: one JSON object per line.
-
-
 class JsonView(View):
-    """Writes JSON lines."""
+    """Writes the same for programs: one JSON object per line."""
 
     def note(self, text: str) -> None:
         self.out.json_line({"note": text})
@@ -223,12 +193,10 @@ class JsonView(View):
         reasons = []
         for point, change in move.reasons:
             sort = "breakpoint" if isinstance(point, Breakpoint) else "watch"
-            told: dict[str, Any] = {"sort": sort, "number": point.number, "text": point.text}
-            reasons.append(
-                told
-                if change is None
-                else told | {"old": plain_value(change.old), "new": plain_value(change.new)}
-            )
+            reason: dict[str, Any] = {"sort": sort, "number": point.number, "text": point.text}
+            if change is not None:
+                reason |= {"old": plain_value(change.old), "new": plain_value(change.new)}
+            reasons.append(reason)
         event = self.event_dict(self.stepper.event) if self.stepper.events else None
         self.out.json_line({"moved": move.moved, "note": move.note, "reasons": reasons, "event": event})
 
@@ -240,11 +208,11 @@ class JsonView(View):
             self.out.json_line(self.event_dict(event))
 
     def event_dict(self, event: Event) -> dict[str, Any]:
-        """Return what a line says of an event."""
+        """Return the line of an event."""
         index = event.index or 0
-        told = event_dict(event, self.stepper.turn_at(index), self.stepper.recording.first_writer)
+        facts = event_dict(event, self.stepper.turn_at(index), self.stepper.recording.first_writer)
         lane = self.stepper.lane_at(index)
-        return {**told, "index": event.index, "lane": lane, "here": index == self.stepper.index}
+        return {**facts, "index": event.index, "lane": lane, "here": index == self.stepper.index}
 
     def fact(self, name: str, text: str) -> None:
         self.out.json_line({name: text})
