@@ -15,10 +15,8 @@ from ..recording.recording import Recording
 from ..tracefile.findings import Finding
 from ..wire import convert
 from ..wire.providers import named
-from .from_requests import request_of, with_answer
-from .from_responses import Answers
-from .parts import RecordedRequest, has_request
-from .whole_values import placeholders
+from .from_calls import Answers, request_of, with_answer
+from .whole import RecordedRequest, has_request, placeholders
 
 HOLES = ("cut", "lost", "orphan", "no-request", "no-content")
 """Findings that mean messages are missing; ``strict`` raises for them."""

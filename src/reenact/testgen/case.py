@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..capture.runs.entry_point import ASGI, MAIN
 from ..errors import ReenactError, UsageError
-from ..messages.parts import read_request
+from ..messages.whole import read_request
 from ..playback.matching.recorded_answers import CUT, EXCEPTION, STATUS, outcome_of
 from ..playback.matching.tape import Tape
 from ..playback.replay import preflight

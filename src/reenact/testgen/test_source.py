@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any
 
-from ..messages.whole_values import placeholders
+from ..messages.whole import placeholders
 from .case import APP, CODE, COMMAND, PROMPT, PROVES, TOOL_KIND, Case, comes_from
 from .literals import Source, call, is_plain, literal, quoted
 

@@ -10,7 +10,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...messages.whole_values import Whole, placeholders
+from ...messages.whole import Whole, placeholders
 from ...recording.calls import Call
 from ...tracefile.blobs import Blobs
 from ...tracefile.event import ErrorText, Event

@@ -22,7 +22,7 @@ from ...capture.calls.error_fields import frames
 from ...capture.runs.entry_point import ASGI, MAIN
 from ...capture.runs.run import BENEATH
 from ...errors import UsageError
-from ...messages.whole_values import Whole, placeholders
+from ...messages.whole import Whole, placeholders
 from ...recording.recording import Recording
 from .typed_values import StandIn, as_annotated, hints_of, with_stand_ins
 from .web_app import call_asgi, inexact_parts

@@ -14,7 +14,7 @@ from ...capture.runs.current import current_run
 from ...capture.runs.run import RunContext
 from ...capture.runs.web_request import REDACTED
 from ...errors import UsageError
-from ...messages.whole_values import placeholders
+from ...messages.whole import placeholders
 from ...wire.multipart import boundary_of
 
 LEFT_S = 5.0
