@@ -111,7 +111,7 @@ def prints(tree: Tree) -> dict[str, set[str]]:
     """Only commands print; an entry that is called again prints its result, as the agent did."""
     found: dict[str, set[str]] = {}
     for name, syntax in tree.trees.items():
-        if room(name) in ("cli", "demo") or name == "playback.replay.call_entry":
+        if room(name) in ("cli", "demo") or name == "playback.replay.entry":
             continue
         for node in ast.walk(syntax):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print":
@@ -187,7 +187,7 @@ MUTATIONS = {
         imports_by_string,
     ),
     "a relative import by string": (
-        "playback.replay.plan",
+        "playback.replay.start",
         "__import__(f'.{name}', __package__)",
         imports_by_string,
     ),

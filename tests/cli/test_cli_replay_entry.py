@@ -13,7 +13,7 @@ import pytest
 
 from reenact import Recording
 from reenact.errors import UsageError
-from reenact.playback.replay.entry import Entry, call_entry, call_of
+from reenact.playback.replay.entry import Entry, call_of
 from reenact.playback.replay.web_app import call_asgi
 from support.entries import PLANNER, RECORD, SHOP
 from support.forked import type_in
@@ -210,7 +210,7 @@ def test_an_entry_can_be_called_in_this_process(original, monkeypatch: pytest.Mo
         monkeypatch.setenv(name, env[name])
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("REENACT_DIR", str(folder / "none"))
-    response = call_entry(entry.entry, entry.input, str(folder))
+    response = call_of(Entry(entry.entry, str(folder), entry.input))()
     assert response.status == 200 and response.json()["each"] == 50.0 and response.exception is None
     for name in ("shop", "planner"):
         sys.modules.pop(name, None)

@@ -43,7 +43,7 @@ from .fork.world import (
 )
 from .launch import TRY_ELSEWHERE, Apart, Execution, Prepared, recording_of, start_of
 from .matching.equality_rules import REBASE, STRICT
-from .matching.request import Request
+from .matching.request import Request, tools_of
 from .matching.tape import RecordedCall, Tape
 from .replay import preflight
 from .replay.report import Edited, Halted, Passed
@@ -489,7 +489,7 @@ def _check_around(tape: Tape, call: RecordedCall, allowed: Sequence[str], effect
 def _declared(tape: Tape) -> set[str]:
     """Return the tools that the last model call offered: after the cut any of them may be called."""
     last = next((call for call in reversed(tape.calls) if call.kind == "model"), None)
-    return set(last.shape.tools) if last is not None else set()
+    return set(tools_of(last.request.body)) if last is not None else set()
 
 
 # One request at the cut, changed and sent, and nothing else.

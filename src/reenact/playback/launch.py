@@ -28,17 +28,19 @@ from ..recording.runs_inside import with_inside
 from ..schema import MODEL_RESPONSE
 from ..supervise.command import command_line
 from ..supervise.supervisor import NOT_EXECUTABLE, OFF_VARIABLE, Supervised
-from .matching.divergence import Divergence
+from .matching.divergence import Divergence, missing_calls
 from .matching.equality_rules import STRICT
-from .matching.processes import count_calls
+from .matching.frontier import Frontier
+from .matching.processes import Claims, Shared, claims_path
+from .matching.tape import Tape
 from .replay import preflight
-from .replay.deferred import claims_path
 from .replay.entry import Entry
-from .replay.plan import VARIABLE, Plan
+from .replay.mcp_servers import server_processes
 from .replay.report import Diverged, Halted, Note, Unknown, Unusable, read
 from .replay.side_effect_guard import is_python
+from .replay.start import VARIABLE, Plan
 
-ENTER = "reenact.playback.replay.call_entry"
+ENTER = "reenact.playback.replay.entry"
 AGENT_PARENT = "reenact.playback.agent_parent"
 TRY_ELSEWHERE = (
     "name another folder, and the run by its path: REENACT_DIR=DIR reenact … (in Python: folder=DIR)"
@@ -438,10 +440,17 @@ class Prepared:
 
     def _answered(self, plan: Plan, notes: list[Note]) -> tuple[int, list[Divergence]]:
         """Return how many calls all processes together were answered, and those that none has made."""
-        answered, missing = count_calls(self.recording, plan.scratch, plan.live, plan.mode)
+        claims, tape = Claims(plan.scratch), Tape(self.recording)
+        absent = server_processes(self.recording)
+        calls = [
+            call for call in tape.calls if call.tool not in plan.live and call.event.writer not in absent
+        ]
+        frontier = Frontier(calls, mode=plan.mode, inside=tape.inside, shared=Shared(claims, calls))
+        missing = missing_calls(frontier, tape)  # reads the claims
         is_over = plan.mode == STRICT and any(isinstance(note, Diverged) for note in notes)
         is_over = is_over or any(isinstance(note, Unknown) for note in notes)
-        return answered, [] if is_over or plan.fork else missing  # what was to come after it could not
+        # After a divergence or in a fork, what was to come could not.
+        return len(claims.calls), [] if is_over or plan.fork else missing
 
 
 def _raise_if_not_started(finished: Finished, notes: list[Note]) -> None:

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture.runs.location import RUN_VARIABLE, announcement
 from ..capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
-from ..playback.matching.claims import Claims
-from ..playback.matching.processes import Shared
+from ..playback.matching.processes import Claims, Shared
 from ..playback.replay import preflight
-from ..playback.replay.deferred import claims_path
-from ..playback.replay.plan import VARIABLE, Plan
 from ..playback.replay.report import Began, Diverged, Note, Refused, Report, read
 from ..playback.replay.side_effect_guard import Guard
-from ..playback.replay.start import prepare_later_answers
+from ..playback.replay.start import VARIABLE, Plan, prepare_later_answers
 from ..supervise.supervisor import BOOTSTRAP
 
 if TYPE_CHECKING:
@@ -59,7 +56,7 @@ class Children:
         if len(tape.recording.writers) < 2:
             return None
         os.makedirs(self._scratch, exist_ok=True)
-        return Shared(Claims(claims_path(self._scratch)), calls, None, tape.recording.first_writer)
+        return Shared(Claims(self._scratch), calls, None, tape.recording.first_writer)
 
     def plan(self, tape: Tape, **options: Any) -> Plan:
         """Return the plan of their replay."""

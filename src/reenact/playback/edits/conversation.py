@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from ...errors import UsageError
 from ...wire.json_values import mapping
-from ...wire.messages import tool_results, with_result
+from ...wire.messages import tool_results, unsigned, with_result
 from ...wire.pairing import is_models, pairs
-from ...wire.providers import named
-from .cut_request import CutRequest, common_start, is_same, system_count, without_system
-from .paths import with_path
+from ...wire.providers import named, openai_responses
+from .cut_request import CutRequest, common_start, digest, is_same, system_count, without_system
+from .request_settings import with_path
 
 DROP, REPLACE, AFTER = "drop", "replace", "after"
 
@@ -261,3 +261,34 @@ def result_change(text: str, tool: str | None, cut: CutRequest) -> Change:
         raise UsageError(f"--tool-result: {problem} at the cut: {listed}", hint="select one by its id")
     [one] = new
     return Change(REPLACE, one.at, lambda message: with_result(message, one.order, text))
+
+
+# Signed thinking is valid only for the model that wrote it and the conversation before it. After a change, or
+# for another model, a provider may reject it: it is removed there and kept byte for byte everywhere else.
+
+
+def is_signed(message: Any) -> bool:
+    """True if a message holds signed or encrypted thinking."""
+    return unsigned(message) is not message
+
+
+def stripped(messages: list[Any], stale: set[bytes], provider: str | None) -> list[Any]:
+    """Return the messages, without the signed thinking of those with a ``stale`` digest."""
+    if not stale or not any(is_signed(each) and digest(each) in stale for each in messages):
+        return messages
+    kept: list[Any] = []
+    bare = False
+    for message in messages:
+        new = unsigned(message)
+        if new is not message and digest(message) in stale:
+            bare = True
+            if new is not None:
+                kept.append(new)
+            continue
+        if bare and provider == openai_responses.NAME and is_models(message):
+            # The provider rejects an item with an id but no reasoning; without the id it accepts it.
+            kept.append({key: value for key, value in message.items() if key != "id"})
+            continue
+        bare = False
+        kept.append(message)
+    return kept

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from ...errors import UsageError
 from ...wire import reading
 from ...wire.json_values import mapping, string
-from ..matching.request import MODEL, element_part
+from ..matching.request import MODEL, element_part, tools_of
 from ..matching.tape import RecordedCall, Tape
 
 _SAME_PATHS = (
@@ -157,12 +157,6 @@ def system_of(body: dict[str, Any]) -> str:
     beside = [reading.system_text(body[key]) for key in reading.SYSTEM if body.get(key)]
     _, messages = conversation_of(body)
     return "\n".join([*beside, *(reading.text(each) for each in messages[: system_count(messages)])])
-
-
-def tools_of(body: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of the tools a request offers."""
-    names = [name for key in reading.TOOLS if body.get(key) for name in reading.tool_names(body[key])]
-    return tuple(sorted(names))
 
 
 def _alike(one: str, other: str) -> bool:

@@ -15,11 +15,21 @@ from ...wire import reading
 from ..matching.recorded_answers import Answer
 from ..matching.request import HTTP, TOOL
 from ..matching.tape import RecordedCall, Tape
-from .conversation import DROP, Change, apply_changes, changed, drops, field_change, injection, result_change
+from .conversation import (
+    DROP,
+    Change,
+    apply_changes,
+    changed,
+    drops,
+    field_change,
+    injection,
+    is_signed,
+    result_change,
+    stripped,
+)
 from .cut_request import CutRequest, conversation_of, digest, endpoint_of
 from .request_settings import MODEL, NEUTRAL, SYSTEM, Setting, with_setting
 from .responses import answered, parsed, response_body, tool_answered
-from .signatures import is_signed, stripped
 
 # Texts of command-line options: literal, or ``@FILE``.
 

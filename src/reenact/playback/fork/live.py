@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ..matching.divergence import Divergence
     from ..matching.player import Player
     from ..matching.tape import RecordedCall
-    from ..replay.plan import Plan
     from ..replay.side_effect_guard import Guard
+    from ..replay.start import Plan
     from ..serve.replies import HttpCall, ServerReply, ServerRequest
     from .tool_policy import ToolPolicy
 

@@ -1,16 +1,22 @@
-"""Differences that do not make another request: one table, with a version.
+"""Differences that do not make another request: one table, with a version, and the normal form by its rules.
 
-Applied to parsed JSON, never to text. Prose is not touched: a wrong date can be the bug.
+Applied to parsed JSON, never to text. Prose is not touched: a wrong date can be the bug. The normal form is
+a skeleton without generated ids, and the ids in order: two bodies are the same request if their skeletons are
+equal and their ids pair alike.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
+
+from ...wire.providers import PROVIDERS
 
 VERSION = 3
 """Part of every fingerprint: new rules make new fingerprints."""
 
-IDS = frozenset({"id", "tool_use_id", "tool_call_id", "toolUseId", "call_id", "item_id"})
+IDS = frozenset(key for provider in PROVIDERS for key in provider.ID_KEYS)
 """Keys of ids that a provider or framework generates: only their pairing counts."""
 
 DROPPED = frozenset({"cache_control", "cachePoint", "cache_point"})
@@ -70,3 +76,112 @@ def is_default(key: str, value: object) -> bool:
 STRICT, KEEP_GOING, REBASE, RECORD_MISSING = "strict", "keep-going", "rebase", "record-missing"
 """After a miss: the run ends; other requests are still answered; a changed request gets the recorded answer
 of its place; it is sent to the provider, in a test that allows it."""
+
+
+# The normal form of a request's body.
+
+ID = "<id>"
+_MAX_DEPTH = 200
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def without_addresses(args: Any, depth: int = 0) -> Any:
+    """Return arguments without the memory addresses in the ``repr`` of objects."""
+    if type(args) not in (list, dict) or depth > _MAX_DEPTH:
+        return args
+    if type(args) is list:
+        return [without_addresses(item, depth + 1) for item in args]
+    text = args.get("$repr")
+    if type(text) is str:
+        return {**args, "$repr": _ADDRESS.sub("", text)}
+    return {key: without_addresses(item, depth + 1) for key, item in args.items()}
+
+
+def pairing(names: list[str]) -> str:
+    """Return ids as numbers, in the order of their first appearance."""
+    known: dict[str, int] = {}
+    return ",".join([str(known.setdefault(name, len(known))) for name in names])
+
+
+def skeleton(
+    value: Any, names: list[str], *, key: str | None = None, top: bool = False, depth: int = 0
+) -> Any:
+    """Return the normal form of the value at ``key`` of a request; its ids are added to ``names``."""
+    kind = type(value)
+    if kind is str:
+        return _text(value, names)
+    if kind is dict:
+        return _object(value, names, top, depth + 1) if depth < _MAX_DEPTH else {}
+    if kind is list:
+        items = [
+            skeleton(item, names, depth=depth + 1)
+            for item in value
+            if depth < _MAX_DEPTH and not _dropped(item)
+        ]
+        if len(items) == 1 and key in ("content", "system") and _is_text_part(items[0]):
+            return items[0]["text"]
+        return items
+    return int(value) if kind is float and value.is_integer() else value
+
+
+def _object(value: dict[str, Any], names: list[str], top: bool, depth: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    # In the order of their names: where an id first appears must not depend on the order of keys.
+    for key in sorted(value, key=str):
+        item = value[key]
+        if key in DROPPED or (top and key in DROPPED_AT_TOP) or is_default(key, item):
+            continue
+        if key in IDS and type(item) is str:
+            names.append(item)
+            found[key] = ID
+        elif key in OPAQUE or (key == "input" and type(item) is dict and not top):
+            found[key] = exact(_decoded(item) if key in JSON_TEXTS else item, names, depth)
+        elif key in DROPPED_WITHIN and type(item) is dict:
+            kept = {name: each for name, each in item.items() if name not in DROPPED_WITHIN[key]}
+            if kept:
+                found[key] = exact(kept, names, depth)
+        else:
+            found[key] = skeleton(item, names, key=key, depth=depth)
+    return found
+
+
+def exact(value: Any, names: list[str], depth: int = 0) -> Any:
+    """Return the normal form of tool arguments: everything counts except the numbers of secrets."""
+    kind = type(value)
+    if kind is str:
+        return _text(value, names)
+    if kind is dict and depth < _MAX_DEPTH:
+        return {key: exact(value[key], names, depth + 1) for key in sorted(value, key=str)}
+    if kind in (list, tuple) and depth < _MAX_DEPTH:
+        return [exact(item, names, depth + 1) for item in value]
+    return value
+
+
+def _text(value: str, names: list[str]) -> str:
+    if "<redacted:" not in value:
+        return value
+    names += [found[0] for found in PLACEHOLDER.finditer(value)]
+    return PLACEHOLDER.sub(r"<redacted:\1>", value)
+
+
+def _decoded(value: Any) -> Any:
+    if type(value) is not str:
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _dropped(item: Any) -> bool:
+    """True for an element that only marks a position in the provider's cache."""
+    return type(item) is dict and len(item) > 0 and DROPPED.issuperset(item)
+
+
+def _is_text_part(item: Any) -> bool:
+    return (
+        type(item) is dict
+        and item.keys() <= {"type", "text"}
+        and type(item.get("text")) is str
+        and item.get("type", "text") in TEXT_PARTS
+    )

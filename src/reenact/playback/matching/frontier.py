@@ -319,7 +319,7 @@ class Frontier:
                 continue
             if request.kind == TOOL:
                 return call
-            is_same_course = call.shape.roles == request.shape.roles
+            is_same_course = call.roles == request.roles
             if is_same_course and alike(call.request, request)[0] >= _SAME_QUESTION:
                 return call
         return None

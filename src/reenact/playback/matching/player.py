@@ -1,26 +1,278 @@
 """Answers requests from a recording: matches each request, and returns its answer in the recorded order.
 
-Used by the responder of a replay and by tests; works for threads and event loops.
+Used by the responder of a replay and by tests; works for threads and event loops. An answer is released when
+it has the earliest recorded end of all waiting ones, the agent has had time to act on the answer before it,
+and all calls that had begun by then have been requested. It waits a moment for each of these, plus the
+recorded pause: changed code may never make them. So no answer waits forever.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from .divergence import Divergence, explain, is_left_behind, missing_calls
 from .equality_rules import STRICT
 from .frontier import Early, Frontier, Miss, Served
 from .recorded_answers import IN_FLIGHT
 from .request import Request
-from .schedule import PATIENCE, Release, pauses
 from .tape import NEVER, RecordedCall, Tape
 
 if TYPE_CHECKING:
     from .processes import Shared
+
+
+RECORDED = "recorded"
+TICKS = 16
+"""Turns of the event loop without a request after which it counts as idle."""
+QUIET = 0.01
+"""Seconds without a request after which threads count as idle: twice Python's switch interval."""
+TOGETHER = 0.001
+"""Seconds between two recorded ends within which an agent may have seen both before it acted on either."""
+PATIENCE = 0.1
+"""Seconds without a request after which a pending call is abandoned."""
+LOOKS = 5
+"""Checks during the quiet seconds, twice as many during the patient ones. Each lets other threads run: on a
+busy machine they are as late as we are."""
+
+
+class Coming(Protocol):
+    """Knows the pending calls; ``Frontier`` implements it."""
+
+    def to_come_before(self, position: float, abandoned: Container[int]) -> RecordedCall | None: ...
+
+
+class _Ticket:
+    """One answer that waits for its release."""
+
+    __slots__ = ("call", "granted", "looks", "not_before", "owner", "poke", "queued", "seen")
+
+    def __init__(
+        self, call: RecordedCall, poke: Callable[[], None], pause: float, owner: tuple[int, object]
+    ) -> None:
+        self.call = call
+        self.poke = poke
+        """Wakes the waiting thread or task; any thread may call it."""
+        self.granted = False
+        """True once the answer is released."""
+        self.queued = time.monotonic()
+        self.not_before = self.queued + pause
+        self.owner = owner
+        self.seen = 0
+        self.looks = 0
+        """Checks without activity since ``seen``."""
+
+    def __lt__(self, other: _Ticket) -> bool:
+        return (self.call.end, self.call.begin) < (other.call.end, other.call.begin)
+
+
+class Release:
+    """Releases the answers of one execution in order; for threads, event loops, or both."""
+
+    def __init__(
+        self,
+        coming: Coming,
+        *,
+        pace: str | None = None,
+        ticks: int = TICKS,
+        quiet: float = QUIET,
+        patience: float = PATIENCE,
+        pauses: Callable[[], Mapping[int, float]] = dict,
+    ) -> None:
+        self._coming = coming
+        self._pauses = pauses
+        self._at_recorded_pace = pace == RECORDED
+        self._ticks = ticks
+        self._quiet = quiet
+        self._patience = patience
+        self._most = 20 * patience
+        """The longest wait for pending calls beyond an answer's recorded duration, however busy the agent
+        is."""
+        self._lock = threading.Lock()
+        self._waiting: list[_Ticket] = []
+        self._activity = 0
+        """Counts requests and released answers: while it changes, the agent is busy."""
+        self._last = 0.0
+        """When it changed, on the clock of time.monotonic()."""
+        self._last_owner: object = None
+        """The thread and task that got the last answer."""
+        self._acted = True
+        """True once it has made another request, so it has acted on the answer."""
+        self._threads: set[int] = set()
+        self.abandoned: set[int] = set()
+        """Numbers of the pending calls that nothing waits for any more."""
+        self.order: list[str] = []
+        """The ids of calls in the order of their answers."""
+
+    def note_request(self) -> None:
+        """Note a request that gets no scheduled answer: a miss, or a live call."""
+        with self._lock:
+            self._changed()
+
+    def is_quiet(self, seconds: float) -> bool:
+        """True if there was no request and no answer for this long."""
+        return time.monotonic() - self._last > seconds
+
+    def wait(self, call: RecordedCall) -> None:
+        """Block until a call's answer is due."""
+        event = threading.Event()
+        # A call that blocks its event loop has no task: nothing else can run there meanwhile.
+        ticket = self._queue(call, event.set, (threading.get_ident(), None))
+        try:
+            while True:
+                event.clear()
+                pause = self._step(ticket, idle=False)
+                if pause is None:
+                    return
+                event.wait(pause)
+        finally:
+            self._leave(ticket)
+
+    async def wait_async(self, call: RecordedCall) -> None:
+        """Await until a call's answer is due."""
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+
+        here = threading.get_ident()
+
+        def poke() -> None:
+            if threading.get_ident() == here:
+                event.set()  # at once, so the loop wakes its tasks in our order
+                return
+            try:
+                loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                pass  # its loop is closed: nothing waits there
+
+        ticket = self._queue(call, poke, (here, asyncio.current_task()))
+        try:
+            while True:
+                event.clear()
+                idle = await self._ticked(ticket)
+                pause = self._step(ticket, idle=idle)
+                if pause is None:
+                    return
+                if not event.is_set():
+                    # Not wait_for(): it would need several turns of the loop to come back.
+                    timer = loop.call_later(pause, event.set)
+                    try:
+                        await event.wait()
+                    finally:
+                        timer.cancel()
+        finally:
+            self._leave(ticket)
+
+    def _queue(self, call: RecordedCall, poke: Callable[[], None], owner: tuple[int, object]) -> _Ticket:
+        pause = call.duration if self._at_recorded_pace else 0.0
+        with self._lock:
+            ticket = _Ticket(call, poke, pause, owner)
+            self._threads.add(threading.get_ident())
+            self._acted = self._acted or ticket.owner == self._last_owner
+            heapq.heappush(self._waiting, ticket)
+            self._changed()
+            return ticket
+
+    def _changed(self) -> None:
+        self._activity += 1
+        self._last = time.monotonic()
+        if self._waiting:
+            self._waiting[0].poke()
+
+    async def _ticked(self, ticket: _Ticket) -> bool:
+        """Let the loop turn; True if nothing happened meanwhile. Only for the next ticket."""
+        if ticket.granted or self._waiting[0] is not ticket:
+            return False
+        if self._acted:
+            return True
+        before = self._activity
+        for _ in range(self._ticks):
+            await asyncio.sleep(0)
+            if self._activity != before:
+                return False
+        return True
+
+    def _step(self, ticket: _Ticket, *, idle: bool) -> float | None:
+        """Release the answer and return None if it is due, else return the seconds until the next check."""
+        with self._lock:
+            if ticket.granted:
+                return None
+            if self._waiting[0] is not ticket:
+                return self._patience  # the ticket before it wakes it
+            now = time.monotonic()
+            if now < ticket.not_before:
+                return ticket.not_before - now
+            if not self._acted:
+                if ticket.owner[1] is not None and not idle:
+                    return 0.0
+                is_alone = ticket.owner[1] is not None and len(self._threads) == 1
+                if not is_alone and not self._is_still(ticket, self._quiet, LOOKS, now):
+                    return self._quiet / LOOKS
+            missing = self._coming.to_come_before(ticket.call.end, self.abandoned)
+            if missing is not None:
+                patience = self._patience + 2 * self._pauses().get(missing.number, 0.0)
+                is_held = now < ticket.queued + self._most + ticket.call.duration
+                if is_held and not self._is_still(ticket, patience, 2 * LOOKS, now):
+                    return self._patience / (2 * LOOKS)
+                self.abandoned.add(missing.number)
+                return 0.0
+            self._grant(now)
+            return None
+
+    def _is_still(self, ticket: _Ticket, seconds: float, looks: int, now: float) -> bool:
+        """True if there was no activity for this long and in this many checks."""
+        if ticket.seen != self._activity:
+            ticket.seen, ticket.looks = self._activity, 0
+        ticket.looks += 1
+        return ticket.looks > looks and now >= self._last + seconds
+
+    def _grant(self, now: float) -> None:
+        """Release the first waiting answer, and all recorded together with it."""
+        while True:
+            ticket = heapq.heappop(self._waiting)
+            ticket.granted = True
+            ticket.poke()
+            self._last_owner, self._acted = ticket.owner, False
+            self.order.append(ticket.call.id)
+            following = self._waiting[0] if self._waiting else None
+            if following is None or not following.call.ended_at - ticket.call.ended_at <= TOGETHER:
+                break
+            if now < following.not_before or self._coming.to_come_before(following.call.end, self.abandoned):
+                break
+        self._changed()
+
+    def _leave(self, ticket: _Ticket) -> None:
+        """Forget one that was cancelled while it waited."""
+        with self._lock:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+                heapq.heapify(self._waiting)
+                self._changed()
+
+
+# How long an agent was idle before a call: a timer of its own, which takes as long in a replay.
+
+
+def pauses(calls: Iterable[RecordedCall]) -> dict[int, float]:
+    """Return the idle seconds before each call, by its number: nothing began or ended in them."""
+    marks: list[tuple[float, float, int | None]] = []
+    for call in calls:
+        marks.append((call.begin, call.event.timestamp or 0.0, call.number))
+        if NEVER not in (call.end, call.ended_at):
+            marks.append((call.end, call.ended_at, None))
+    found: dict[int, float] = {}
+    before = None
+    for _, when, number in sorted(marks, key=lambda mark: mark[0]):
+        if number is not None:
+            found[number] = 0.0 if before is None else max(when - before, 0.0)
+        before = when
+    return found
+
+
+# Requests and their answers.
 
 _FOR_LAST = 1.0
 """Seconds without a request after which no more is expected from a run that died."""

@@ -1,24 +1,118 @@
-"""One recording shared by the processes of one execution: who uses which call, and which are missing."""
+"""One recording shared by the processes of one execution: which process uses which recorded call.
+
+Light: a process that makes no call loads nothing else to take part.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import sys
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
+from threading import Lock
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ... import schema
 from ...capture.runs.location import how_started
-from ...recording.recording import Recording
-from ..replay.deferred import claims_of
-from ..replay.mcp_servers import server_processes
-from .claims import CALL, WRITER, Claims
-from .divergence import Divergence, missing_calls
-from .frontier import Frontier
-from .tape import RecordedCall, Tape
 
 if TYPE_CHECKING:
     from ...recording.recording import Recording
-    from .tape import RecordedCall
+    from .tape import RecordedCall, Tape
+
+
+# The calls that are used up, in one file of the scratch folder, one line per claim.
+#
+# Under the file's lock a process reads the claims of the others, finds its call and adds its own claim, so no
+# call is answered twice. A process that dies releases the lock.
+
+HERE, CALL, WRITER = "here", "call", "writer"
+"""Kinds of claims: a process started; a recorded call is used; this process stands for a recorded one."""
+_HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
+"""Helper processes of Python itself, which make no calls."""
+
+
+def claims_path(scratch: str) -> str:
+    """Return the file of the claims in a scratch folder."""
+    return os.path.join(scratch, "claims")
+
+
+class Claims:
+    """The file, as one process reads and writes it. Hold it (``with``) for anything but reading its lists.
+
+    Do not use it after a fork: a child opens its own.
+    """
+
+    def __init__(self, scratch: str) -> None:
+        self._path = claims_path(scratch)
+        self._file = -1
+        self._lock = Lock()
+        self._tail = b""
+        self.pid = os.getpid()
+        self.calls: list[tuple[int, int]] = []
+        """Process and number of each used call."""
+        self.writers: dict[str, int] = {}
+        """Recorded processes, and the pid that stands for each now."""
+        self.processes: list[int] = []
+
+    def __enter__(self) -> Claims:
+        self._lock.acquire()
+        try:
+            if self._file < 0:
+                self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._read()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(self, kind: object, exc: BaseException | None, tb: TracebackType | None) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_UN)  # not by closing: a forked process may have it open, too
+        finally:
+            self._lock.release()
+
+    def add(self, kind: str, value: object) -> None:
+        """Add a claim for all processes to read; the file must be held."""
+        os.write(self._file, f"{kind} {self.pid} {value}\n".encode())
+        self._read()
+
+    def here(self, *, is_forked: bool) -> None:
+        """Announce this process, which may make calls.
+
+        A worker forked by a fork server has the server's command line but is not a helper.
+        """
+        if is_forked or not any(helper in argument for argument in sys.orig_argv for helper in _HELPERS):
+            with self:
+                self.add(HERE, "")
+
+    def has_other_live(self, ignored: Container[int] = ()) -> bool:
+        """True if another process is alive and may still make calls."""
+        return any(_is_alive(pid) for pid in self.processes if pid != self.pid and pid not in ignored)
+
+    def _read(self) -> None:
+        while more := os.read(self._file, 1 << 16):
+            *lines, self._tail = (self._tail + more).split(b"\n")
+            for line in lines:
+                kind, pid, value = line.decode("ascii").split(" ", 2)
+                if kind == CALL:
+                    self.calls.append((int(pid), int(value)))
+                elif kind == WRITER:
+                    self.writers[value] = int(pid)
+                else:
+                    self.processes.append(int(pid))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return True
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
 
 
 # Which process uses which calls.
@@ -154,15 +248,3 @@ def shared_by(tape: Tape, calls: list[RecordedCall], claims: Claims, *, is_first
     """Return the shared state of one process."""
     root = tape.recording.first_writer
     return Shared(claims, calls, None if is_first else Origins(tape.recording), root)
-
-
-def count_calls(
-    recording: Recording, scratch: str, live: Container[str], mode: str
-) -> tuple[int, list[Divergence]]:
-    """Return how many calls were answered in all processes, and the reports of those that are missing."""
-    claims, tape = claims_of(scratch), Tape(recording)
-    absent = server_processes(recording)
-    calls = [call for call in tape.calls if call.tool not in live and call.event.writer not in absent]
-    frontier = Frontier(calls, mode=mode, inside=tape.inside, shared=Shared(claims, calls))
-    missing = missing_calls(frontier, tape)
-    return len(claims.calls), missing

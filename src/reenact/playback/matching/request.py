@@ -10,22 +10,57 @@ import marshal
 from collections.abc import Callable
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from ...wire.json_values import canonical, mapping, mappings, string
+from ...wire import reading
+from ...wire.json_values import canonical, mapping
+from ...wire.messages import role_of
 from ...wire.reading import conversation_key, model_of
 from ...wire.routes import endpoint, is_model_host
-from . import equality_rules
-from .normal_form import exact, pairing, skeleton, without_addresses
+from .equality_rules import (
+    CREDENTIALS,
+    DROPPED_FROM_QUERY,
+    PLACEHOLDER,
+    THIS_MACHINE,
+    VERSION,
+    exact,
+    pairing,
+    skeleton,
+    without_addresses,
+)
 
 # Digests of the parts of a request, each computed once: a conversation is sent again with every turn.
-#
-# A part is looked up by its ``marshal`` bytes, which cost a fraction of its JSON and distinguish 1, 1.0 and
-# true; they are never loaded.
 
 _MOST_BYTES = 64 << 20
 """Bytes of remembered parts; then the memory starts empty again."""
+
+Computed = TypeVar("Computed")
+
+
+class Memo(Generic[Computed]):
+    """What was computed for a value, looked up by the value's ``marshal`` bytes.
+
+    They cost a fraction of its JSON and distinguish 1, 1.0 and true; they are never loaded.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Computed] = {}
+        self._size = 0
+
+    def get(self, value: Any, compute: Callable[[], Computed]) -> Computed:
+        try:
+            key = marshal.dumps(value, 2)
+        except ValueError:  # not plain JSON
+            return compute()
+        found = self._known.get(key)
+        if found is None:
+            found = compute()
+            self._size += len(key)
+            if self._size > _MOST_BYTES:
+                self._known, self._size = {}, len(key)
+            self._known[key] = found
+        return found
 
 
 class Part(NamedTuple):
@@ -38,27 +73,7 @@ class Part(NamedTuple):
     ids: tuple[str, ...]
 
 
-class _Memo:
-    def __init__(self) -> None:
-        self.known: dict[bytes, Part] = {}
-        self.size = 0
-
-    def get(self, value: Any, compute: Callable[[], Part]) -> Part:
-        try:
-            key = marshal.dumps(value, 2)
-        except ValueError:  # not plain JSON
-            return compute()
-        found = self.known.get(key)
-        if found is None:
-            found = compute()
-            self.size += len(key)
-            if self.size > _MOST_BYTES:
-                self.known, self.size = {}, len(key)
-            self.known[key] = found
-        return found
-
-
-_memo = _Memo()
+_memo = Memo[Part]()
 
 
 def element_part(element: Any) -> Part:
@@ -68,18 +83,14 @@ def element_part(element: Any) -> Part:
 
 def key_part(key: str, value: Any) -> Part:
     """Return the digests of one key of a request besides its conversation."""
-    whole = {key: value}
-    return _memo.get((key, value), lambda: _computed(whole, top=True))
+    return _memo.get((key, value), lambda: _computed({key: value}, top=True))
 
 
 def _computed(value: Any, *, top: bool = False) -> Part:
     ids: list[str] = []
     normal = canonical(skeleton(value, ids, top=top))
-    return Part(_part_digest(canonical(value)), _part_digest(normal), tuple(ids))
-
-
-def _part_digest(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=16).digest()
+    digests = [blake2b(text.encode(), digest_size=16).digest() for text in (canonical(value), normal)]
+    return Part(digests[0], digests[1], tuple(ids))
 
 
 MODEL, TOOL, HTTP = "model", "tool", "http"
@@ -107,15 +118,6 @@ class Fingerprint(NamedTuple):
     """L1 without whether a stream is requested."""
     l1: str
     l0: str
-
-
-class Shape(NamedTuple):
-    """L2: the outline of a request."""
-
-    family: str | None
-    roles: tuple[str, ...]
-    tools: tuple[str, ...]
-    schemas: tuple[str, ...]
 
 
 class Request:
@@ -153,11 +155,22 @@ class Request:
     def fingerprint(self) -> Fingerprint:
         if self.kind == TOOL:
             return _of_tool(self.name, self.body)
-        return fingerprint(self.kind, self.name, self.url, self.body, sent=self.sent, parts=self._parts)
+        body = self.body
+        if self.kind == MODEL and type(body) is dict:
+            key = conversation_key(body)
+            parts = self._parts or ([] if key is None else [element_part(element) for element in body[key]])
+            rest = {name: value for name, value in body.items() if name != key}
+            return of_parts(self.name, self.url, rest, key, parts, sent=self.sent)
+        names: list[str] = []
+        normal = [canonical(exact(body, names)).encode()]
+        kind = MODEL if self.kind == MODEL else HTTP
+        return _print(kind, self.name, self.url, body, normal, [canonical(body).encode()], names, self.sent)
 
     @cached_property
-    def shape(self) -> Shape:
-        return shape(self.kind, self.url, self.body)
+    def roles(self) -> tuple[str, ...]:
+        """The roles of its messages."""
+        key = conversation_key(self.body) if self.kind == MODEL else None
+        return () if key is None else tuple(map(role_of, self.body[key]))
 
     @property
     def size(self) -> int | None:
@@ -168,7 +181,7 @@ class Request:
         """Return the placeholders of its secrets, in an order that is the same for equal requests."""
         names: list[str] = []
         self.plain(names)
-        return [name for name in names if equality_rules.PLACEHOLDER.fullmatch(name)]
+        return [name for name in names if PLACEHOLDER.fullmatch(name)]
 
     def plain(self, names: list[str] | None = None) -> Any:
         """Return all that counts as one value, to compare leaf by leaf; ids are added to ``names``."""
@@ -185,29 +198,6 @@ class Request:
         if self.sent is not None:
             whole["sent"] = _sent(self.sent, names)
         return {**whole, **body} if type(body) is dict else {**whole, "body": body}
-
-
-def fingerprint(
-    sort: str,
-    method: str,
-    url: str | None,
-    body: Any,
-    *,
-    sent: dict[str, Any] | None = None,
-    parts: list[Part] | None = None,
-) -> Fingerprint:
-    """Return the fingerprint of an HTTP call; any ``sort`` but ``model`` counts its whole body.
-
-    ``parts`` are the digests of its conversation, where they are known.
-    """
-    if sort == MODEL and type(body) is dict:
-        key = conversation_key(body)
-        elements = parts or ([element_part(element) for element in body[key]] if key is not None else [])
-        rest = {name: value for name, value in body.items() if name != key}
-        return of_parts(method, url, rest, key, elements, sent=sent)
-    names: list[str] = []
-    normal = canonical(exact(body, names))
-    return _print(sort, method, url, body, [normal.encode()], [canonical(body).encode()], names, sent)
 
 
 def of_parts(
@@ -228,7 +218,7 @@ def of_parts(
 
 
 def _print(
-    sort: str,
+    kind: str,
     method: str,
     url: str | None,
     body: Any,
@@ -237,9 +227,8 @@ def _print(
     names: list[str],
     sent: dict[str, Any] | None,
 ) -> Fingerprint:
-    kind = MODEL if sort == MODEL else HTTP
     host, path, query = _place(url, kind, names)
-    normal.insert(0, f"{equality_rules.VERSION}\n{kind}\n{method.upper()}\n{host}{path}?{query}\n".encode())
+    normal.insert(0, f"{VERSION}\n{kind}\n{method.upper()}\n{host}{path}?{query}\n".encode())
     exactly.insert(0, f"{method}\n{url}\n".encode())
     if sent is not None:
         exactly.append(canonical(sent).encode())
@@ -253,7 +242,7 @@ def _print(
 
 def _of_tool(name: str, args: Any) -> Fingerprint:
     names: list[str] = []
-    whole = canonical([equality_rules.VERSION, TOOL, name, exact(args, names)]) + pairing(names)
+    whole = canonical([VERSION, TOOL, name, exact(args, names)]) + pairing(names)
     content = _digest([whole.encode()])
     return Fingerprint(
         TOOL, f"tool {name}", False, content, content, _digest([canonical([name, args]).encode()])
@@ -286,40 +275,10 @@ def conversation_size(body: Any) -> int | None:
     return len(body[key]) if key is not None else None
 
 
-def shape(kind: str, url: str | None, body: Any) -> Shape:
-    """Return the outline of a request."""
-    if kind != MODEL or type(body) is not dict:
-        return Shape(None, (), tuple(sorted(map(str, body))) if type(body) is dict else (), ())
-    key = conversation_key(body)
-    roles = tuple(_role(element) for element in (body[key] if key is not None else ()))
-    declared = mappings(body.get("tools"))
-    for each in (mapping(body.get("toolConfig")), *declared):
-        declared += mappings(each.get("functionDeclarations")) + mappings(each.get("tools"))
-    tools = tuple(sorted(filter(None, map(_tool_name, declared))))
-    return Shape(_family(model_of(body, url)), roles, tools, _schemas(body))
-
-
-def _schemas(body: dict[str, Any]) -> tuple[str, ...]:
-    formats = (mapping(body.get("response_format")), mapping(mapping(body.get("text")).get("format")))
-    names = [
-        string(mapping(each.get("json_schema")).get("name")) or string(each.get("name")) for each in formats
-    ]
-    return tuple(name for name in names if name)
-
-
-def _role(element: Any) -> str:
-    fields = mapping(element)
-    return string(fields.get("role")) or string(fields.get("type")) or type(element).__name__
-
-
-def _tool_name(tool: dict[str, Any]) -> str | None:
-    inner = mapping(tool.get("function")) or mapping(tool.get("toolSpec"))
-    return string(tool.get("name")) or string(inner.get("name")) or string(tool.get("type"))
-
-
-def _family(model: str | None) -> str | None:
-    words = (model or "").rpartition("/")[2].replace(":", "-").replace(".", "-").split("-")
-    return "-".join(word for word in words if word and not any(char.isdigit() for char in word)) or model
+def tools_of(body: Any) -> tuple[str, ...]:
+    """Return the names of the tools a request offers, sorted."""
+    offered = (mapping(body).get(key) for key in reading.TOOLS)
+    return tuple(sorted(name for tools in offered if tools for name in reading.tool_names(tools)))
 
 
 def _place(url: str | None, kind: str, names: list[str]) -> tuple[str, str, str]:
@@ -334,12 +293,8 @@ def _place(url: str | None, kind: str, names: list[str]) -> tuple[str, str, str]
     except ValueError:
         return "", url or "", ""
     host = "" if kind == MODEL else (parts.hostname or "")
-    host = "localhost" if host in equality_rules.THIS_MACHINE else host
-    dropped = (
-        equality_rules.DROPPED_FROM_QUERY
-        if kind == MODEL or is_model_host(host)
-        else equality_rules.CREDENTIALS
-    )
+    host = "localhost" if host in THIS_MACHINE else host
+    dropped = DROPPED_FROM_QUERY if kind == MODEL or is_model_host(host) else CREDENTIALS
     # Sorted without the numbers of placeholders, which may differ now.
     kept = sorted((exact(name, []), exact(value, []), value) for name, value in pairs)
     query = [(name, exact(value, names)) for name, _, value in kept if name.lower() not in dropped]
@@ -365,3 +320,56 @@ def _sent(sent: dict[str, Any], names: list[str]) -> Any:
 def _unmeasured(part: Any, text_key: str) -> Any:
     """Return the description of a part, without its size if its text is recorded."""
     return {**part, "bytes": None} if type(part) is dict and text_key in part else part
+
+
+# Uploads cut short: a recorded call may have been cancelled before its whole body was sent. How much was sent
+# by then depends on the machine, so it does not count.
+
+
+def is_beginning(cut: dict[str, Any], whole: dict[str, Any]) -> bool:
+    """True if a body cut short may be the beginning of another one.
+
+    Both have the form of ``sent`` in an event (docs/format.md). Binary data is compared by size only.
+    """
+    if not cut:
+        return True  # nothing was sent
+    if cut.get("type") != whole.get("type"):
+        return False
+    if type(cut.get("parts")) is not list:
+        return _is_text_beginning(cut, whole, "body")
+    begun, parts = cut["parts"], whole.get("parts")
+    if type(parts) is not list or len(begun) > len(parts):
+        return False
+    if not begun:
+        return True
+    *finished, last = zip(begun, parts, strict=False)
+    return all(_same_part(one, other) for one, other in finished) and _is_part_beginning(*last)
+
+
+def _is_part_beginning(cut: Any, whole: Any) -> bool:
+    if type(cut) is not dict or type(whole) is not dict:
+        return False
+    names = ("name", "filename", "type")
+    same_head = [cut.get(name) for name in names] == [whole.get(name) for name in names]
+    return same_head and _is_text_beginning(cut, whole, "value")
+
+
+def _is_text_beginning(cut: dict[str, Any], whole: dict[str, Any], key: str) -> bool:
+    begun, text = cut.get(key), whole.get(key)
+    if type(begun) is not str or type(text) is not str:
+        return _size(cut) <= _size(whole)
+    return "<redacted:" in begun + text or text.startswith(begun)  # half a secret is not recognised as one
+
+
+def _size(sent: dict[str, Any]) -> int:
+    size = sent.get("bytes")
+    return size if type(size) is int else 0
+
+
+def _same_part(one: Any, other: Any) -> bool:
+    """True if two parts are equal except for the numbers of their secrets."""
+    if type(one) is not dict or type(other) is not dict:
+        return False
+    is_text = "value" in one and "value" in other
+    sizes = {"bytes": None} if is_text else {}
+    return bool(exact({**one, **sizes}, []) == exact({**other, **sizes}, []))

@@ -1,12 +1,10 @@
 """Redacted requests; each message is redacted once, since a conversation is sent again with every turn.
 
-A message is looked up by its ``marshal`` bytes; its redacted form is kept until the redactor learns of new
-secrets.
+The redacted form of a message is kept until the redactor learns of new secrets.
 """
 
 from __future__ import annotations
 
-import marshal
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -15,12 +13,9 @@ from ...capture.recorder.encode import Texts
 from ...capture.redact.redactor import Redactor
 from ...capture.replay_hook import FIRST_SECRET
 from ...wire.reading import conversation_key
-from . import equality_rules
-from .request import Part, Request, element_part
+from .equality_rules import PLACEHOLDER
+from .request import Memo, Part, Request, element_part
 from .tape import RecordedCall
-
-_MOST_BYTES = 64 << 20
-"""Bytes of remembered messages; then the memory starts empty again."""
 
 
 class Known(NamedTuple):
@@ -36,33 +31,25 @@ class _Memo:
         self.latest: dict[int, tuple[Any, Known]] = {}
         """The messages of the latest request by ``id()``: a request that continues it holds the same
         objects."""
-        self.known: dict[bytes, Known] = {}
-        self.size = 0
+        self.known = Memo[Known]()
 
     def all(self, redactor: Redactor, key: str, elements: list[Any]) -> list[Known]:
-        before, found = self.latest, []
-        self.latest = now = {}
+        before, self.latest = self.latest, {}
+        found = []
         for element in elements:
             entry = before.get(id(element))
             if entry is None or entry[0] is not element:
                 entry = element, self._get(redactor, key, element)
-            now[id(element)] = entry
+            self.latest[id(element)] = entry
             found.append(entry[1])
         return found
 
     def _get(self, redactor: Redactor, key: str, element: Any) -> Known:
-        try:
-            name = marshal.dumps(element, 2)
-        except ValueError:  # not plain JSON
-            return _computed(redactor, key, element)
-        found = self.known.get(name)
-        if found is None:
-            found = _computed(redactor, key, element)
-            self.size += len(name)
-            if self.size > _MOST_BYTES:
-                self.known, self.size = {}, len(name)
-            self.known[name] = found
-        return found
+        def computed() -> Known:
+            clean = redactor.clean([element], key)[0]
+            return Known(clean, element_part(clean))
+
+        return self.known.get(element, computed)
 
 
 _memos: WeakKeyDictionary[Redactor, _Memo] = WeakKeyDictionary()
@@ -80,11 +67,6 @@ def cleaned(texts: Texts, body: Any) -> tuple[Any, list[Part] | None]:
     known = memo.all(redactor, key, body[key])
     rest = redactor.clean({name: value for name, value in body.items() if name != key}, "body")
     return {**rest, key: [each.cleaned for each in known]}, [each.part for each in known]
-
-
-def _computed(redactor: Redactor, key: str, element: Any) -> Known:
-    clean = redactor.clean([element], key)[0]
-    return Known(clean, element_part(clean))
 
 
 # Map the secrets of this run to those of the recording; each run numbers its placeholders itself.
@@ -117,7 +99,7 @@ class SecretNumbers:
         if type(value) is str:
             if "<redacted:" not in value:
                 return value
-            return equality_rules.PLACEHOLDER.sub(lambda found: self._recorded.get(found[0], found[0]), value)
+            return PLACEHOLDER.sub(lambda found: self._recorded.get(found[0], found[0]), value)
         if type(value) is dict:
             return {key: self.translated(item) for key, item in value.items()}
         return [self.translated(item) for item in value] if type(value) is list else value

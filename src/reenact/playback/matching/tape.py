@@ -17,8 +17,7 @@ from ...recording.recording import Recording
 from ...tracefile.event import Event
 from ...wire.reading import conversation_key
 from .recorded_answers import ENDED_BY_AGENT, EXCEPTION, Answer, answer_of, outcome_of
-from .request import HTTP, MODEL, TOOL, Fingerprint, Part, Request, Shape, element_part, of_parts
-from .uploads import is_beginning
+from .request import HTTP, MODEL, TOOL, Fingerprint, Part, Request, element_part, is_beginning, of_parts
 
 NEVER = float("inf")
 _MOST_PARTS = 20_000
@@ -108,8 +107,8 @@ class RecordedCall:
         return of_parts(self._method(), url if type(url) is str else None, rest, key, elements)
 
     @cached_property
-    def shape(self) -> Shape:
-        return self.request.shape
+    def roles(self) -> tuple[str, ...]:
+        return self.request.roles
 
     @property
     def is_stream(self) -> bool:

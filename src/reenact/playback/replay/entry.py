@@ -1,7 +1,7 @@
 """The entry of a recorded run: find it in the agent's code and call it with the recorded input.
 
 An entry is ``module:function``, or ``asgi:module:app`` for a request to a web application. It is imported
-only when the user runs that recording.
+only when the user runs that recording, by ``python -m reenact.playback.replay.entry``.
 """
 
 from __future__ import annotations
@@ -12,20 +12,25 @@ import importlib.util
 import inspect
 import os
 import sys
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MethodType, ModuleType
 from typing import Any
 
-from ...capture.calls.error_fields import frames
+from ...capture.calls.error_fields import failure, frames
+from ...capture.recorder.jsonable import to_json
+from ...capture.runs.current import process_recorder
 from ...capture.runs.entry_point import ASGI, MAIN
 from ...capture.runs.run import BENEATH
-from ...errors import UsageError
+from ...errors import Diverged, UsageError
 from ...messages.whole import Whole, placeholders
 from ...recording.recording import Recording
+from .report import Input, Report, Unusable
+from .start import Plan
 from .typed_values import StandIn, as_annotated, hints_of, with_stand_ins
-from .web_app import call_asgi, inexact_parts
+from .web_app import NotStarted, Response, call_asgi, inexact_parts
 
 _HINT = "name the program to run instead: reenact replay RUN -- agent.py"
 
@@ -76,14 +81,6 @@ class Entry:
         if module == MAIN and self.source is None:
             raise UsageError(f"{name} was defined in an interactive session", hint=_HINT)
         return module, name
-
-
-def call_entry(entry: str, input: Any, source: str | None = None) -> Any:
-    """Call the function of an entry with a recorded input, and return its result.
-
-    Coroutines are run, generators consumed into a list; an application returns a Response.
-    """
-    return call_of(Entry(entry, source, input))()
 
 
 def call_of(entry: Entry) -> Callable[[], Any]:
@@ -231,3 +228,77 @@ def _finished(result: Any) -> Any:
 
 async def _all(source: Any) -> list[Any]:
     return [item async for item in source]
+
+
+# As a program: print the result or response; exit with 1 if the function raised or the application failed.
+
+UNUSABLE = 2
+
+
+def main() -> int:
+    """Repeat the recorded call of the plan; return the exit code."""
+    plan = Plan.here()
+    report = Report(plan.report)
+    try:
+        call = _call(plan, report)
+    except UsageError as exc:
+        return _unusable(report, exc)
+    try:
+        result = call()
+    except NotStarted as exc:
+        return _unusable(report, exc)
+    if isinstance(result, Response):
+        return _answered(result)
+    if result is not None:
+        print(to_json(result), flush=True)
+    return 0
+
+
+def _call(plan: Plan, report: Report) -> Callable[[], Any]:
+    recording = Recording.load(plan.path, plan.run, blobs=plan.blobs)
+    entry = Entry.of(recording)
+    if entry is None:
+        raise UsageError("the recording does not name a function to call")
+    try:
+        call = call_of(entry)
+    except Diverged:
+        module, name = entry.place
+        whole = (
+            f"; or replay all of it: reenact replay {recording.parent_run[:12]}"
+            if recording.parent_run
+            else ""
+        )
+        raise UsageError(
+            f"{entry.source or module} calls a model or tool when it is imported, before {name} is called",
+            hint=f'put code that runs on import under if __name__ == "__main__":{whole}',
+        ) from None
+    for part in entry.lossy:
+        report.note(Input(part))
+    return call
+
+
+def _unusable(report: Report, exc: UsageError) -> int:
+    """Report why nothing was called; the supervisor prints it."""
+    report.note(Unusable(str(exc), exc.hint))
+    return UNUSABLE
+
+
+def _answered(response: Response) -> int:
+    """Print a response, and end the run with the outcome of its handler."""
+    if response.exception is not None:
+        traceback.print_exception(response.exception)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(response.body if response.body.endswith(b"\n") else response.body + b"\n")
+    sys.stdout.flush()
+    fields: dict[str, Any] = {} if response.status is None else {"http_status": response.status}
+    is_failed = response.exception is not None or (response.status or 500) >= 500
+    error = failure(response.exception)
+    if error is not None:
+        fields["error"] = error
+        process_recorder().emit("error", {"where": "run", "error": error})
+    process_recorder().exit("error" if is_failed else "ok", fields)
+    return int(is_failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

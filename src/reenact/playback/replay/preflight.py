@@ -11,7 +11,7 @@ from ...errors import UsageError
 from ...recording.calls import MODEL, TOOL, Call
 from ...recording.recording import Recording
 from ...wire.routes import HTTP, host_of, port_of
-from ..matching.request import shape
+from ..matching.request import tools_of
 from .side_effect_guard import is_here
 
 ALL = "all"
@@ -57,8 +57,7 @@ def _is_invented(call: Call, recording: Recording) -> bool:
     request = recording.request_of(call.parent or "")
     if request is None:
         return False
-    offered = shape(MODEL, request.url if type(request.url) is str else None, request.body).tools
-    return call.tool not in offered
+    return call.tool not in tools_of(request.body)
 
 
 def known_tools(recording: Recording) -> set[str]:

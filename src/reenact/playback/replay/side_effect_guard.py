@@ -9,6 +9,7 @@ PermissionError.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 from collections.abc import Callable, Container, Iterable
@@ -19,7 +20,6 @@ from typing import Any
 from ...capture.calls.error_fields import is_agents
 from ...capture.seams.coverage import says_to_ignore_us
 from ...errors import Diverged
-from . import live_servers
 from .report import Refused
 
 # Find who triggered a blocked operation, from the call stack.
@@ -145,7 +145,7 @@ class Guard:
 
     ``raised`` is the exception for a connection, ``allowing`` the advice on how to allow files and programs.
     ``models`` are ports of this machine where the recorded model listened: a connection there comes from a
-    library that is not recorded. ``servers`` is the file that lists started MCP servers (``live_servers``),
+    library that is not recorded. ``servers`` is the file that lists started MCP servers (``is_live_server``),
     ``is_free`` lifts the guard for good. With ``pythons_must_join`` a relaxed guard refuses to start a Python
     that would not load reenact.
     """
@@ -216,7 +216,7 @@ class Guard:
         if checker is not None and not self._openings and not self._is_free():
             checker(event, args)
         elif event == "subprocess.Popen" and self._servers is not None and is_mcp_server():
-            live_servers.note(self._servers, args[1])  # started for a tool that may run
+            _note_server(self._servers, args[1])  # started for a tool that may run
 
     def _connects(self, event: str, args: tuple[Any, ...]) -> None:
         address = args[1] if len(args) > 1 else None
@@ -270,7 +270,7 @@ class Guard:
         if event == "subprocess.Popen":
             if is_mcp_server():
                 if self._servers is not None:
-                    live_servers.note(self._servers, args[1])
+                    _note_server(self._servers, args[1])
                 return
             if is_guarded_python(args) or is_platform_probe():
                 return
@@ -381,3 +381,51 @@ def _shown(value: Any) -> str:
         except TypeError:
             text = repr(value)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+# MCP servers started by a fork: they may act once the run is live, since their tools were allowed.
+#
+# The process that starts a server writes its command to a file; a server recognises itself by its own command
+# or that of a parent process.
+#
+
+_HIGHEST = 16
+"""Parent processes that are looked at."""
+
+
+def _note_server(path: str, command: Any) -> None:
+    """Write the command of a server that is about to start."""
+    words = [os.fsdecode(word) for word in command] if isinstance(command, list | tuple) else []
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(file, json.dumps(words).encode() + b"\n")
+    finally:
+        os.close(file)
+
+
+def is_live_server(path: str | None) -> bool:
+    """True if this process is such a server, or was started by one."""
+    if path is None:
+        return False
+    try:
+        with open(path, encoding="utf-8") as file:
+            commands = [json.loads(line)[1:] for line in file]
+    except FileNotFoundError:
+        return False
+    return sys.orig_argv[1:] in commands or any(words[1:] in commands for words in _parent_commands())
+
+
+def _parent_commands() -> list[list[str]]:
+    """Return the commands of the parent processes, as far as they can be read."""
+    found, pid = [], os.getppid()
+    for _ in range(_HIGHEST):
+        if pid <= 1:
+            break
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                found.append([os.fsdecode(word) for word in file.read().split(b"\0")[:-1]])
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                pid = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            break
+    return found

@@ -6,21 +6,174 @@ recorded process, all others share the rest.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from threading import Lock
 from types import TracebackType
 from typing import Any
 
 from ...capture import replay_hook
 from ...capture.calls.error_fields import is_agents
-from ...capture.runs.location import how_started
+from ...capture.runs import location
+from ...capture.runs.location import how_started, is_begun_for_us, parent_run
 from ...errors import Diverged, Halted
-from ..matching.equality_rules import KEEP_GOING, RECORD_MISSING
-from .deferred import LazyResponder, claims_of
-from .plan import Plan
+from ..matching.equality_rules import KEEP_GOING, RECORD_MISSING, STRICT
+from ..matching.processes import Claims
+from ..serve import adapter, prepare
 from .report import Began, Report
-from .side_effect_guard import Guard
+from .side_effect_guard import Guard, is_live_server
+
+# The plan of a replay, passed to the agent's processes as JSON in an environment variable.
+
+VARIABLE = "REENACT_REPLAY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A recording, and how to replay it."""
+
+    path: str
+    """The trace file."""
+    run: str
+    report: str
+    """The file that the agent's processes write their report to (``Report``)."""
+    scratch: str
+    """The folder that the agent may write to."""
+    mode: str = STRICT
+    live: tuple[str, ...] = ()
+    """Tools that run instead of being answered."""
+    relaxed: bool = False
+    """True if the agent may change files and start programs."""
+    guarded: bool = True
+    """False if it may also open connections."""
+    open: tuple[str, ...] = ()
+    """Further folders that the agent may write to."""
+    models: tuple[int, ...] = ()
+    """Ports of this machine at which the recorded model listened (``Guard``)."""
+    blobs: str | None = None
+    """A further folder with blobs."""
+    inside: tuple[tuple[str, str], ...] = ()
+    """Files and ids of the runs inside it."""
+    fork: dict[str, Any] = field(default_factory=dict)
+    """For a fork: where it goes live, and how it continues (``live.Fork``)."""
+
+    @property
+    def mark(self) -> str:
+        """The file that exists once a fork has passed its cut."""
+        return os.path.join(self.scratch, "passed")
+
+    @property
+    def servers(self) -> str | None:
+        """The file that lists the MCP servers that a fork starts."""
+        return os.path.join(self.scratch, "servers") if self.fork else None
+
+    def text(self) -> str:
+        """Return it as the variable's value."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def here(cls) -> Plan:
+        """Return the plan of this process."""
+        fields = json.loads(os.environ[VARIABLE])
+        return cls(**{**fields, "live": tuple(fields["live"])})
+
+
+class LazyResponder:
+    """Stands for a responder that is created at the first call: many processes of a replay never make one."""
+
+    def __init__(self, make: Callable[[], None]) -> None:
+        self._make = make
+        """Installs the real responder."""
+        self._lock = Lock()
+
+    def adapter(self, library: str) -> Any:
+        """Return the module that builds responses for a library; needs no responder."""
+        return adapter(library)
+
+    def prepare(self, library: str, module: Any, watch: Any) -> Callable[[], None] | None:
+        """Connect a module to the recording; return a function that undoes it."""
+        return prepare(library, module, watch)
+
+    def __getattr__(self, name: str) -> Any:
+        with self._lock:
+            if replay_hook.responder is self:
+                self._make()
+        return getattr(replay_hook.responder, name)
+
+
+def begin_here() -> None:
+    """Answer every call of this process from the recording of its plan, and block all others."""
+    plan = Plan.here()
+    location.replaying = True
+    shorten()
+    stem = parent_run()[2]
+    report = Report(plan.report)
+    guard = Guard(
+        [plan.scratch, *plan.open, *([os.path.dirname(stem)] if stem else [])],
+        is_relaxed=plan.relaxed,
+        report=report.note,
+        models=() if plan.fork else plan.models,
+        servers=plan.servers,
+        is_free=(lambda: os.path.exists(plan.mark)) if is_live_server(plan.servers) else None,
+    )
+    if is_begun_for_us(f"{stem}.jsonl"):
+        _answer(plan, guard, is_first=True)
+    else:
+        prepare_later_answers(plan, guard, is_forked=False)
+    os.register_at_fork(after_in_child=lambda: prepare_later_answers(plan, guard, is_forked=True))
+    report.note(Began(os.getpid()))
+    if plan.guarded:
+        guard.begin()
+
+
+def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
+    from ...recording.recording import Recording
+    from ...recording.runs_inside import Inner, with_inside
+    from ..matching.player import Player
+    from ..matching.processes import calls_of, shared_by
+    from ..matching.tape import Tape
+    from .responder import TapeResponder
+
+    alone = Recording.load(plan.path, plan.run, blobs=plan.blobs)
+    tape = Tape(with_inside(alone, [Inner(*each) for each in plan.inside]))
+    calls = calls_of(tape, is_first=is_first, live=plan.live)
+    report = Report(plan.report, process=None if is_first else _process_name())
+    listeners: dict[str, Any] = {"on_divergence": report.diverged, "note": report.note}
+    cut = None
+    if plan.fork:
+        from ..fork.live import cut_of, fork_responder
+
+        cut = cut_of(plan, tape)
+        kept = {call.number for call in cut.kept}
+        calls = [call for call in calls if call.number in kept]
+    shared = shared_by(tape, calls, Claims(plan.scratch), is_first=is_first)
+    if cut is not None:
+        replay_hook.responder = fork_responder(plan, cut, tape, calls, guard, shared, **listeners)
+        return
+    if plan.mode == RECORD_MISSING:
+        from .modes import RecordMissing
+
+        player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
+        replay_hook.responder = RecordMissing(player, mode=KEEP_GOING, live=plan.live, **listeners)
+        return
+    player = Player(tape, calls=calls, mode=plan.mode, shared=shared)
+    replay_hook.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **listeners)
+
+
+def prepare_later_answers(plan: Plan, guard: Guard, *, is_forked: bool) -> None:
+    """Answer a further process from its first call on; a forked one uses nothing of its parent."""
+    Claims(plan.scratch).here(is_forked=is_forked)
+    replay_hook.responder = LazyResponder(lambda: _answer(plan, guard, is_first=False))
+
+
+def _process_name() -> str:
+    """Return the name of this process among its siblings, or its command."""
+    started = how_started()
+    return str(started.get("process") or " ".join(started["command"][1:]))
+
 
 # The traceback of a run that diverges shows only the agent's frames.
 #
@@ -53,88 +206,3 @@ def agent_traceback(tb: TracebackType | None) -> TracebackType | None:
         return tb
     last.tb_next = None
     return first
-
-
-def begin_here() -> None:
-    """Answer every call of this process from the recording of its plan, and block all others."""
-    from ...capture.runs import location
-    from ...capture.runs.location import is_begun_for_us, parent_run
-
-    plan = Plan.here()
-    location.replaying = True
-    shorten()
-    stem = parent_run()[2]
-    report = Report(plan.report)
-    guard = Guard(
-        [plan.scratch, *plan.open, *([os.path.dirname(stem)] if stem else [])],
-        is_relaxed=plan.relaxed,
-        report=report.note,
-        models=() if plan.fork else plan.models,
-        servers=os.path.join(plan.scratch, "servers") if plan.fork else None,
-        is_free=_may_serve(plan) if plan.fork else None,
-    )
-    if is_begun_for_us(f"{stem}.jsonl"):
-        _answer(plan, guard, is_first=True)
-    else:
-        prepare_later_answers(plan, guard, is_forked=False)
-    os.register_at_fork(after_in_child=lambda: prepare_later_answers(plan, guard, is_forked=True))
-    report.note(Began(os.getpid()))
-    if plan.guarded:
-        guard.begin()
-
-
-def _may_serve(plan: Plan) -> Callable[[], bool] | None:
-    """Return a check whether this process, if it is an MCP server, may act: the run is live."""
-    from . import live_servers
-
-    return (
-        (lambda: os.path.exists(plan.mark))
-        if live_servers.is_one(os.path.join(plan.scratch, "servers"))
-        else None
-    )
-
-
-def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
-    from ...recording.recording import Recording
-    from ...recording.runs_inside import Inner, with_inside
-    from ..matching.player import Player
-    from ..matching.processes import calls_of, shared_by
-    from ..matching.tape import Tape
-    from .responder import TapeResponder
-
-    alone = Recording.load(plan.path, plan.run, blobs=plan.blobs)
-    tape = Tape(with_inside(alone, [Inner(*each) for each in plan.inside]))
-    calls = calls_of(tape, is_first=is_first, live=plan.live)
-    report = Report(plan.report, process=None if is_first else _process_name())
-    listeners: dict[str, Any] = {"on_divergence": report.diverged, "note": report.note}
-    cut = None
-    if plan.fork:
-        from ..fork.live import cut_of, fork_responder
-
-        cut = cut_of(plan, tape)
-        kept = {call.number for call in cut.kept}
-        calls = [call for call in calls if call.number in kept]
-    shared = shared_by(tape, calls, claims_of(plan.scratch), is_first=is_first)
-    if cut is not None:
-        replay_hook.responder = fork_responder(plan, cut, tape, calls, guard, shared, **listeners)
-        return
-    if plan.mode == RECORD_MISSING:
-        from .modes import RecordMissing
-
-        player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
-        replay_hook.responder = RecordMissing(player, mode=KEEP_GOING, live=plan.live, **listeners)
-        return
-    player = Player(tape, calls=calls, mode=plan.mode, shared=shared)
-    replay_hook.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **listeners)
-
-
-def prepare_later_answers(plan: Plan, guard: Guard, *, is_forked: bool) -> None:
-    """Answer a further process from its first call on; a forked one uses nothing of its parent."""
-    claims_of(plan.scratch).here(is_forked=is_forked)
-    replay_hook.responder = LazyResponder(lambda: _answer(plan, guard, is_first=False))
-
-
-def _process_name() -> str:
-    """Return the name of this process among its siblings, or its command."""
-    started = how_started()
-    return str(started.get("process") or " ".join(started["command"][1:]))

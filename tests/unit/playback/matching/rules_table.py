@@ -18,8 +18,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from reenact.playback.matching.frontier import Frontier, Miss
+from reenact.playback.matching.player import Release
 from reenact.playback.matching.request import Request
-from reenact.playback.matching.schedule import Release
 from reenact.playback.matching.tape import RecordedCall, Tape
 from support import simulated
 from support.simulated import SHAPES, Diverged, Ours, record, replay, user

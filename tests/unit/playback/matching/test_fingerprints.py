@@ -9,11 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.playback.matching.request import HTTP, MODEL, Request, fingerprint, shape
+from reenact.playback.matching.request import HTTP, MODEL, Fingerprint, Request, tools_of
 
 ANTHROPIC = "https://api.anthropic.com/v1/messages"
 OPENAI = "https://api.openai.com/v1/chat/completions"
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-pro:generateContent"
+
+
+def fingerprint(
+    kind: str, method: str, url: str, body: Any, sent: dict[str, Any] | None = None
+) -> Fingerprint:
+    return Request(kind, method, body, url=url, sent=sent).fingerprint
 
 
 def asked(url: str = ANTHROPIC, method: str = "POST", **body: Any) -> Any:
@@ -177,15 +183,10 @@ def test_other_http_is_told_by_its_whole_body() -> None:
     assert fingerprint("http", "GET", url, None).l1 != fingerprint("http", "POST", url, None).l1
 
 
-def test_the_outline() -> None:
-    outline = shape(
-        MODEL, None, changed(tools=[{"name": "search"}, {"type": "function", "function": {"name": "book"}}])
-    )
-    assert outline.family == "claude-sonnet"
-    assert outline.roles == ("user", "assistant", "user")
-    assert outline.tools == ("book", "search")
-    structured = {"messages": [], "response_format": {"type": "json_schema", "json_schema": {"name": "Trip"}}}
-    assert shape(MODEL, None, structured).schemas == ("Trip",)
+def test_the_roles_and_the_tools_of_a_request() -> None:
+    body = changed(tools=[{"name": "search"}, {"type": "function", "function": {"name": "book"}}])
+    assert Request(MODEL, "POST", body).roles == ("user", "assistant", "user")
+    assert tools_of(body) == ("book", "search")
 
 
 json_values = st.recursive(

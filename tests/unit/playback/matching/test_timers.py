@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from reenact import Tap
+from reenact.playback.matching.player import pauses
 from reenact.playback.matching.request import MODEL, Request
-from reenact.playback.matching.schedule import pauses
 from reenact.playback.matching.tape import Tape
 from support.simulated import URL, Ours, body, reply, user
 
