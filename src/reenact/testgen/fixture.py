@@ -125,7 +125,7 @@ class Fixture:
         text = event.stored_in.blobs.text(value["$blob"])
         if text is None:
             return value
-        clean = text if value.get("base64") else self._redactor.text(text)
+        clean = text if value.get("base64") else self._redactor.clean(text)
         return {**value, "$blob": self._keep(clean.encode("utf-8", "surrogatepass"))}
 
     def _stream(self, raw: Any, event: Event) -> Any:
@@ -139,11 +139,10 @@ class Fixture:
             data = zlib.decompress(packed).partition(b"\n")[2]
         except zlib.error:  # damaged: the check of the fixture reports it
             return raw
-        text = data.decode("utf-8", "surrogateescape")
-        clean = self._redactor.text(text) if self._redactor.may_hold(data) else text
-        if clean == text:
+        clean = self._redactor.clean(data)
+        if clean is data:
             return {**raw, "$blob": self._keep(packed)}
-        packed = zlib.compress(b'{"chunks":[]}\n' + clean.encode("utf-8", "surrogateescape"), 1)
+        packed = zlib.compress(b'{"chunks":[]}\n' + clean, 1)
         return {**raw, "$blob": self._keep(packed), "bytes": len(packed), "form": "rebuilt"}
 
     def _keep(self, data: bytes) -> str:

@@ -6,7 +6,6 @@ Used by Tap's manual calls and by the seams.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from ... import schema
@@ -14,8 +13,9 @@ from ...lines import is_plain
 from ...wire.neutral import ToolUse
 from ...wire.reading import Reading, model_of
 from ..recorder.jsonable import frozen, jsonable
+from ..recorder.long_strings import RawStream
 from ..recorder.recorder import Recorder
-from .error_fields import MAX_FRAMES, failure
+from .error_fields import MAX_FRAMES, caller_frames, failure
 from .open_calls import Calls, OpenCall
 
 
@@ -30,25 +30,26 @@ def write_answer(
     status: int | None = None,
     first: dict[str, Any] | None = None,
     last: dict[str, Any] | None = None,
-    frames: Any = None,
-    raw: Callable[[bool], dict[str, Any] | None] | None = None,
+    names_caller: bool = False,
+    stream: RawStream | None = None,
     given_up: bool = False,
     fresh: bool = False,
 ) -> list[ToolUse]:
     """Record a model.response; returns the tool uses it asks for.
 
-    ``first`` and ``last`` are further fields, ``frames`` tells who asked, ``raw`` keeps the stream it came
-    in, as emit_answer wants it; one that was ``given_up`` is not read to its end. A ``fresh`` body is ours.
+    ``first`` and ``last`` are further fields, ``stream`` is the response as it came. An error
+    ``names_caller``, the agent's code that sent the request, where the call is captured. A response that was
+    ``given_up`` is not read to its end. A ``fresh`` body is ours.
     """
-    told = failure(error)
+    described = failure(error)
     # Looked at through a copy: objects may do anything when asked, other threads may change a dict.
     plain = is_plain(body)
-    given, body = body, (body if fresh else frozen(body)) if plain else jsonable(body)
+    original, body = body, (body if fresh else frozen(body)) if plain else jsonable(body)
     reading = Reading(body, opened.provider if opened is not None else None)
-    if told is None:
-        told = _refusal(body, reading, status, frames)
-    elif frames is not None and error is sys.exc_info()[1]:
-        _name_caller(told["frames"], frames())
+    if described is None:
+        described = _refusal(body, reading, status, names_caller)
+    elif names_caller and error is sys.exc_info()[1]:
+        _name_caller(described["frames"])
     fields = {
         "call": call,
         "status": status,
@@ -59,34 +60,35 @@ def write_answer(
         "usage": reading.usage(),
     }
     fields = {name: value for name, value in fields.items() if value is not None}
-    fields["error"] = told
-    if given is not None:
-        fields["body"] = body if plain else given
+    fields["error"] = described
+    if original is not None:
+        fields["body"] = body if plain else original
     fields.update(last or {})
     if call is None:
         recorder.emit(schema.MODEL_RESPONSE, fields)
         return []
-    recorder.emit_answer(fields, reading.answers() if told is None and plain else [], raw)
+    recorder.emit_answer(fields, reading.answers() if described is None and plain else [], stream)
     uses = reading.tool_uses()
     calls.answered(call, opened, uses, given_up)
     return uses
 
 
-def _name_caller(frames: list[str], callers: list[str]) -> None:
-    """An exception on its way out has met no frame of the agent's yet: the last gives way to who asked."""
+def _name_caller(frames: list[str]) -> None:
+    """An exception on its way out has met no frame of the agent's yet: the last gives way to the caller."""
+    callers = caller_frames()
     if callers and callers[0] not in frames:
         frames[MAX_FRAMES - 1 :] = callers[:1]
 
 
-def _refusal(body: Any, reading: Reading, status: int | None, frames: Any) -> dict[str, Any] | None:
+def _refusal(body: Any, reading: Reading, status: int | None, names_caller: bool) -> dict[str, Any] | None:
     """Return the error that an answer or its status is, None for a good one."""
     found = reading.error()
     bad = isinstance(status, int) and status >= 400
     if found is None and not bad:
         return None
-    kind, said = found or (None, body[:300] if isinstance(body, str) else "")
+    kind, message = found or (None, body[:300] if isinstance(body, str) else "")
     return {
         "type": kind or (f"http_{status}" if status else None),
-        "message": said,
-        "frames": frames() if frames is not None else [],
+        "message": message,
+        "frames": caller_frames() if names_caller else [],
     }

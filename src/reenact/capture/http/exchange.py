@@ -227,9 +227,6 @@ class Exchange:
             return
         first["request_id"] = self._header(*REQUEST_ID)
 
-        def keep(suspect: bool) -> dict[str, Any] | None:
-            return self.arrived.store(self.recorder.texts, data, body, self._opened.began, suspect=suspect)
-
         last: dict[str, Any] = {
             "headers": recorded_headers(self._headers),
             "sent": self.sent and self.sent.described(),
@@ -239,7 +236,7 @@ class Exchange:
             self.recorder, self._calls, body, self._call, self._opened,
             error=error, status=self._status, first=first,
             last={name: value for name, value in last.items() if value},
-            frames=caller_frames, raw=keep if self._stream else None,
+            names_caller=True, stream=self.arrived.stream(self._opened.began) if self._stream else None,
             given_up=first["ended"] == CLOSED, fresh=True,
         )  # fmt: skip
         failed = error is not None or (self._status or 0) >= 400

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import re
-import zlib
 from array import array
 from binascii import Error, a2b_base64
 from collections.abc import Callable, Sequence
@@ -14,8 +13,7 @@ from time import monotonic
 from typing import Any
 
 from .. import guard
-from ..import_lock import import_lock
-from ..recorder.encode import Texts
+from ..recorder.long_strings import RawStream
 from ..redact.redactor import Redactor
 
 MAX_HELD = 32 << 20
@@ -103,21 +101,13 @@ class Arrived:
                 return round((at - began) * 1000, 3)
         return None
 
-    def store(
-        self, texts: Texts, data: bytes, body: Any, began: float, *, suspect: bool
-    ) -> dict[str, Any] | None:
-        """Keep the stream as it came, and ``body`` came of it; returns what stands for it in the line."""
-        if not data:
+    def stream(self, began: float) -> RawStream | None:
+        """Return the response as it came, with the times of its pieces; None if nothing came."""
+        if not self._data:
             return None
-        with import_lock:
-            pass
-
         pieces = zip(self._sizes, self._times, strict=True)
         chunks = ",".join([f"[{size},{(at - began) * 1000:.3f}]" for size, at in pieces])
-        raw = store(texts, data, body if suspect else None, chunks, decoded=self.decoded)
-        if raw is not None and self.missing:
-            raw["lossy"] = True
-        return raw
+        return RawStream(self.data(), chunks, is_decoded=self.decoded, is_lossy=bool(self.missing))
 
 
 def as_json(data: bytes | None) -> Any:
@@ -129,47 +119,6 @@ def as_json(data: bytes | None) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError):
         return None
-
-
-# A stream as it came, kept beside the trace: its bytes, and when each piece of them arrived.
-#
-# The blob is zlib of a JSON line ``{"chunks": [[bytes, ms], …]}`` followed by the bytes. ``form`` says what
-# they are: ``exact``, ``decoded`` (a content encoding was taken off) or ``rebuilt`` (secrets were replaced;
-# the pieces are then not listed). A stream whose response holds a secret is not kept: it arrives a few
-# letters at a time, which no rule can see in the bytes.
-
-
-def store(texts: Texts, data: bytes, body: Any, chunks: str, *, decoded: bool) -> dict[str, Any] | None:
-    """Write the blob; returns what stands for it in the line, None where content is not kept.
-
-    ``body`` is the answer that was put together from it, if that may hold a secret; ``chunks`` are the pieces
-    it came in, as JSON.
-    """
-    if texts.blob_folder is None or texts.content() != "full":
-        return None
-    if texts.redactor is not None and texts.redactor.finds(body):
-        return {"withheld": "secret"}
-
-    form = "decoded" if decoded else "exact"
-    cleaned = data if texts.redactor is None else cleaned_bytes(data, texts.redactor)
-    if cleaned is not data:
-        data, form, chunks = cleaned, "rebuilt", ""
-    packed = zlib.compress(f'{{"chunks":[{chunks}]}}\n'.encode("ascii") + data, 1)
-    try:
-        digest = texts.blobs().put(packed)
-    except OSError as exc:
-        guard.tell(f"blob:{exc.errno}", f"could not keep a stream as it came ({guard.explain(exc)}).")
-        return None
-    return {"$blob": f"sha256:{digest}", "bytes": len(packed), "form": form}
-
-
-def cleaned_bytes(data: bytes, redactor: Redactor) -> bytes:
-    """Return bytes of text without their secrets: the same object if there are none."""
-    if not redactor.may_hold(data):
-        return data
-    text = data.decode("utf-8", "surrogateescape")
-    cleaned = redactor.text(text)
-    return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")
 
 
 # The text of a stream, joined from its events: detects secrets that arrive split across stream chunks.
@@ -210,7 +159,10 @@ class StreamText:
             pieces += [piece for packed in _PACKED.findall(block) for piece in _unpacked(packed)]
         spoken = b"".join(pieces).translate(_PLAIN)
         if not spoken:
-            return self._keep(block) if self._waiting else cleaned_bytes(block, self._redactor)
+            if self._waiting:
+                return self._keep(block)
+            clean: bytes = self._redactor.clean(block)
+            return clean
         text = self._text + spoken
         over = max(spoken.rfind(b" "), spoken.rfind(b"\\")) + 1
         if not over and self._word + len(spoken) < _LONGEST_WORD:
@@ -224,11 +176,12 @@ class StreamText:
         before, self._waiting = bytes(self._waiting) + block[:begins], bytearray(block[begins:])
         if not self._redactor.may_hold(b'%b" "%b' % (before, text)):  # one look for both, nearly always
             return before
-        if self._redactor.may_hold(text) and self._redactor.finds(text.decode("ascii")):
+        if self._redactor.witness.clean(text) is not text:
             self.holds_secret = True
             self._waiting.clear()
             return b""
-        return cleaned_bytes(before, self._redactor)
+        cleaned: bytes = self._redactor.clean(before)
+        return cleaned
 
     def _keep(self, block: bytes) -> bytes:
         self._waiting += block

@@ -450,7 +450,7 @@ class _Request:
         keep: list[str] = []
         parts: list[str] = []
         for name, value in self.body.items():
-            quoted = quote(name if len(name) < 20 else self.texts.name(name))
+            quoted = quote(self.texts.name(name))
             if name == self.key:
                 if self.kept:
                     keep.append(f"{quoted}:{self.kept}")
@@ -547,7 +547,7 @@ class _Request:
             text = dumps(plain)
         redactor = self.texts.redactor
         cleaned = plain
-        if redactor is not None and redactor.suspicious(text if name is None else f"{quote(name)}:{text}"):
+        if redactor is not None and redactor.may_hold(text if name is None else f"{quote(name)}:{text}"):
             cleaned = redactor.clean(plain, name)
             if cleaned is not plain:
                 text = dumps(cleaned)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..redact.redactor import Redactor
-    from .long_strings import Blobs
+    from .long_strings import Blobs, RawStream
 
 int_text, float_text = int.__repr__, float.__repr__
 _EXACT = 2**63
@@ -47,9 +47,9 @@ class Texts:
         self.always_full = not over and self.asked_content == "full"
         self.withheld = "none" if over else self.asked_content
 
-    def of(self, fields: dict[str, Any], cap: int, twice: bool) -> tuple[str, str, bool]:
-        """Return the fields as text for the file, as text for listeners if ``twice``, and whether
-        the text differs from what was given."""
+    def of(self, fields: dict[str, Any], cap: int, twice: bool) -> tuple[str, str, list[str] | None]:
+        """Return the fields as text for the file, as text for listeners if ``twice``, and the names of fields
+        without their secrets; None in place of the names if nothing was changed."""
         content = "full" if self.always_full and content_policy.private_block is None else self.content()
         if content == "full":
             # The hot path of every event: most fields are short texts under names seen before.
@@ -67,10 +67,17 @@ class Texts:
                     text += float_text(value)
                 else:
                     text += to_json(value)
-            if self.redactor is None or not self.redactor.suspicious(text):
+            if self.redactor is None or not self.redactor.may_hold(text):
                 if len(text) <= cap or not has_long_text(list(fields.values()), cap, MAX_DEPTH):
-                    return text, text, False
-        plain = {self.name(name): self.clean(name, value, content) for name, value in fields.items()}
+                    return text, text, None
+        plain, redacted = {}, []
+        for name, value in fields.items():
+            clean = copy = self.withhold(name, jsonable(value), content)
+            if self.redactor is not None:
+                clean = self.redactor.clean(copy, name)
+            if clean is not copy:
+                redacted.append(name)
+            plain[self.name(name)] = clean
         full = text = self.join(plain)
         if len(text) > cap:
             text = self.join(self.shorten(plain, cap))
@@ -79,7 +86,7 @@ class Texts:
                     from .long_strings import INLINE_MAX
 
                 full = self.join(self.shorten(plain, INLINE_MAX, inline=True))
-        return text, full, True
+        return text, full, redacted
 
     def of_ours(self, fields: dict[str, Any]) -> tuple[str, str]:
         """Like ``of`` for a bookkeeping line: only the agent's input and messages are content."""
@@ -100,8 +107,8 @@ class Texts:
         return value if self.redactor is None else self.redactor.clean(value, name)
 
     def name(self, name: str) -> str:
-        """Return a field's name without its secrets."""
-        return name if self.redactor is None else self.redactor.name(name)
+        """Return the name of a field or a kind without its secrets; a short one holds none."""
+        return name if self.redactor is None or len(name) < 12 else self.redactor.clean(name)
 
     def withhold(self, name: str, plain: Any, content: str) -> Any:
         return plain if content == "full" else content_policy.withhold(name, plain, content)
@@ -123,6 +130,19 @@ class Texts:
             assert self.blob_folder is not None
             self._blobs = Blobs(self.blob_folder, self.fsync)
         return self._blobs
+
+    def keep_stream(self, stream: RawStream, *, secret: bool) -> dict[str, Any] | None:
+        """Store a stream; returns what stands for it in the line, None where content is not kept.
+
+        One that holds a ``secret`` is not kept: it arrives a few letters at a time, which no rule can see in
+        the bytes.
+        """
+        if self.blob_folder is None or self.content() != "full":
+            return None
+        if secret:
+            return {"withheld": "secret"}
+        data = stream.data if self.redactor is None else self.redactor.clean(stream.data)
+        return stream.store(self.blobs(), data)
 
     def forget_blobs(self) -> None:
         """Store every long string again, whether or not it was stored before."""

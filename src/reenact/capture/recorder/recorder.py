@@ -27,11 +27,11 @@ from .quota import over_quota
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from ..front.options import Options
     from .deltas import History, RequestDraft
+    from .long_strings import RawStream
 
 
 CHECK_EVERY_BYTES = 4 << 20
@@ -118,9 +118,31 @@ class Recorder:
         """The file written to right now."""
         return self.sink.path if self.sink is not None else None
 
-    def emit(self, kind: str, fields: dict[str, Any], cap: int = CAP) -> bool:
-        """Record one event; True if it is on its way to disk."""
-        return self._guarded(kind, self._emit, kind, fields, cap)
+    def emit(
+        self, kind: str, fields: dict[str, Any], cap: int = CAP, more: tuple[Any, ...] | None = None
+    ) -> bool:
+        """Record one event; True if it is on its way to disk.
+
+        The one way in: nothing raised here reaches the agent, losses and time are counted. ``more`` is what
+        ``emit_request`` and ``emit_answer`` know beside the fields.
+        """
+        begun = perf_counter()
+        try:
+            if self.closed:
+                return self._too_late(kind)
+            if exit_and_fork.exiting and self._is_stuck():
+                return False
+            if more is not None:
+                record = self._request if kind == schema.MODEL_REQUEST else self._answer
+                return record(fields, *more)
+            text, full, _ = self.texts.of(fields, cap, bool(self.listeners))
+            return self._write(kind, fields, text, full)
+        except Exception as exc:
+            self.lost += 1
+            guard.swallow(f"record a {kind}", exc)
+            return False
+        finally:
+            self.overhead += perf_counter() - begun
 
     def emit_request(
         self,
@@ -135,20 +157,17 @@ class Recorder:
 
         ``is_held``: the caller holds ``requesting()`` and tells the listeners once it has let go.
         """
-        return self._guarded(schema.MODEL_REQUEST, self._emit_request, fields, body, lane, draft, is_held)
+        return self.emit(schema.MODEL_REQUEST, fields, CAP, (body, lane, draft, is_held))
 
     def emit_answer(
         self,
         fields: dict[str, Any],
         parts: list[tuple[str, dict[str, Any]]],
-        raw: Callable[[bool], dict[str, Any] | None] | None = None,
+        stream: RawStream | None = None,
     ) -> bool:
-        """Record a model.response; ``parts`` of its body may come back in a later request.
-
-        ``raw`` keeps its stream and returns the reference to it; it is told whether something in the answer
-        had to be changed, a secret for instance.
-        """
-        return self._guarded(schema.MODEL_RESPONSE, self._emit_answer, fields, parts, raw)
+        """Record a model.response; ``parts`` of its body may come back in a later request, ``stream`` is
+        the response as it came."""
+        return self.emit(schema.MODEL_RESPONSE, fields, CAP, (parts, stream))
 
     def requesting(self) -> Any:
         """Return what to hold from ``draft`` to ``emit_request``, so that no other request comes between."""
@@ -172,27 +191,7 @@ class Recorder:
             guard.swallow("look at a model.request", exc)
             return None
 
-    def _guarded(self, kind: str, record: Callable[..., bool], *given: Any) -> bool:
-        """The one way in for events: nothing raised here reaches the agent; losses and time are counted."""
-        begun = perf_counter()
-        try:
-            if self.closed:
-                return self._too_late(kind)
-            if exit_and_fork.exiting and self._is_stuck():
-                return False
-            return record(*given)
-        except Exception as exc:
-            self.lost += 1
-            guard.swallow(f"record a {kind}", exc)
-            return False
-        finally:
-            self.overhead += perf_counter() - begun
-
-    def _emit(self, kind: str, fields: dict[str, Any], cap: int) -> bool:
-        text, full, _ = self.texts.of(fields, cap, bool(self.listeners))
-        return self._write(kind, fields, text, full)
-
-    def _emit_request(
+    def _request(
         self, fields: dict[str, Any], body: Any, lane: str, draft: RequestDraft | None, is_held: bool
     ) -> bool:
         try:
@@ -220,21 +219,19 @@ class Recorder:
             self._tell_listeners(told)
         return written
 
-    def _emit_answer(
-        self,
-        fields: dict[str, Any],
-        parts: list[tuple[str, dict[str, Any]]],
-        raw: Callable[[bool], dict[str, Any] | None] | None,
+    def _answer(
+        self, fields: dict[str, Any], parts: list[tuple[str, dict[str, Any]]], stream: RawStream | None
     ) -> bool:
-        text, full, touched = self.texts.of(fields, CAP, bool(self.listeners))
-        kept = raw(touched) if raw is not None else None
-        if kept is not None:  # not one of the agent's values: its ``$`` is ours
-            stream = self.texts.join({"raw": kept})
-            text, full = text + stream, full + stream
+        text, full, redacted = self.texts.of(fields, CAP, bool(self.listeners))
+        if stream is not None:
+            raw = self.texts.keep_stream(stream, secret=redacted is not None and "body" in redacted)
+            if raw is not None:  # not one of the agent's values: its ``$`` is ours
+                reference = self.texts.join({"raw": raw})
+                text, full = text + reference, full + reference
         history = self._bodies()
         resets = history.resets
         written = self._write(schema.MODEL_RESPONSE, fields, text, full)
-        if written and not touched:
+        if written and redacted is None:
             with self.lock:
                 if resets == history.resets:  # else it stands in a segment that is over
                     history.answers.add(fields["call"], parts)

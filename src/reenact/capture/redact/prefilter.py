@@ -1,6 +1,6 @@
 """The prefilter of redaction: does this encoded text hold anything the rules might replace?
 
-Called by the redactor for every event. A superset of the rules of redact_rules: False is certain.
+Called by the redactor for every event. A superset of the rules: False is certain.
 A few passes over the bytes decide for ordinary text; no ``re``.
 """
 

@@ -1,15 +1,16 @@
 """Secrets leave before bytes exist: the one place where values of an event are redacted.
 
-One Redactor per writer, used by everything that writes. Equal secrets get equal placeholders
-``<redacted:kind:n>``; the secrets themselves are not kept, ids of providers and signed blocks not touched.
+One Redactor per writer, used by everything that writes; ``clean`` is the one way in. Equal secrets get equal
+placeholders ``<redacted:kind:n>``; the secrets themselves are not kept, ids of providers and signed blocks
+not touched.
 """
 
 from __future__ import annotations
 
 import os
 
-from ...lines import dumps, quote
-from .. import guard, replay_hook
+from ...lines import quote
+from .. import replay_hook
 from ..import_lock import import_lock
 from .environment import MIN_LENGTH, secrets_of
 from .names import secret_name
@@ -68,33 +69,43 @@ class Redactor:
             self._env = secrets_of(self._environ)
         return self._env
 
-    def suspicious(self, encoded: str) -> bool:
-        """False if there is certainly nothing to redact in this compact ASCII JSON. Cheap."""
-        return scan(encoded.encode("ascii", "replace"), self.looks_for())
+    def may_hold(self, text: str | bytes) -> bool:
+        """False if there is certainly nothing to redact in compact ASCII JSON, or in the bytes of any text.
 
-    def may_hold(self, data: bytes) -> bool:
-        """False if there is certainly nothing to redact in these bytes of text. Cheap for ASCII."""
-        if not data.isascii() or b"\t" in data:  # the prefilter knows both by their escapes alone
+        Cheap: for a caller that has a whole line or a piece of a stream, before its values are looked at.
+        """
+        if isinstance(text, str):
+            data = text.encode("ascii", "replace")
+        elif not text.isascii() or b"\t" in text:  # the prefilter knows both by their escapes alone
             return True
-        return scan(b'"%b"' % data, self.looks_for())
+        else:
+            data = b'"%b"' % text
+        return scan(data, self.looks_for())
 
-    def clean(self, value: Any, key: str | None = None) -> Any:
-        """Return the plain value without its secrets: the same object if there are none."""
+    def clean(self, value: Any, name: str | None = None) -> Any:
+        """Return a plain JSON value, a text or the bytes of a text without secrets: itself if it has none.
+
+        ``name`` is the key it stands under, which may announce a secret.
+        """
+        self.looks_for()
         try:
-            if key is not None:
-                kind = secret_name(key)
-                if kind is not None:
-                    return self._under_secret_key(kind, value)
-                if key in _SEALED_KEYS:
-                    return self._sealed(value)
-                if key in _ID_KEYS:
-                    return self._id(value)
-            return self._walk(value, schema=key in _SCHEMA_KEYS and _is_schema(value))
+            if type(value) is bytes:
+                return self._bytes(value)
+            if name is None:
+                return self._walk(value, schema=False)
+            return self._member(name, value, secret_name(name), schema=False)
         except RecursionError:  # what cannot be looked at is not written
             return {"$cut": "redact"}
 
-    def text(self, text: str) -> str:
-        """Return the text without its secrets."""
+    @property
+    def witness(self) -> Redactor:
+        """A second redactor of the same secrets that only looks: what it replaces is counted nowhere."""
+        if self._witness is None:
+            self._witness = Redactor({})
+        self._witness._env = self.looks_for()
+        return self._witness
+
+    def _text(self, text: str) -> str:
         if not scan(quote(text).encode("ascii"), self._env):
             return text
         new = text
@@ -108,15 +119,18 @@ class Redactor:
         new = clean_text(new, self._replace)
         return text if new == text else new
 
-    def name(self, name: str) -> str:
-        """Return a key or a kind without its secrets; short ones hold none."""
-        return self.text(name) if len(name) >= 12 else name
+    def _bytes(self, data: bytes) -> bytes:
+        if not self.may_hold(data):
+            return data
+        text = data.decode("utf-8", "surrogateescape")
+        new = self._text(text)
+        return data if new is text else new.encode("utf-8", "surrogateescape")
 
     def _replace(self, kind: str, secret: str, times: int = 1) -> str:
         with import_lock:
             from itertools import count
 
-            from .shapes import shape_of
+            from .rules import shape_of
 
             try:
                 from _blake2 import blake2b
@@ -139,7 +153,7 @@ class Redactor:
 
     def _walk(self, value: Any, *, schema: bool) -> Any:
         if type(value) is str:
-            return self.text(value) if len(value) >= 8 else value
+            return self._text(value) if len(value) >= 8 else value
         if type(value) is dict:
             return self._dict(value, schema)
         if type(value) is list:
@@ -148,29 +162,36 @@ class Redactor:
             return _same(value, [self._walk(item, schema=schema) for item in value])
         return value
 
-    def _dict(self, given: dict[str, Any], schema: bool) -> Any:
-        if "$bytes" in given:
-            return self._bytes(given)
-        sealed = _sealed_text(given)
-        named = None if schema else _named_value(given)
+    def _dict(self, holder: dict[str, Any], schema: bool) -> Any:
+        if "$bytes" in holder:
+            return self._encoded_bytes(holder)
+        sealed = _sealed_text(holder)
+        named = None if schema else _named_value(holder)
         out, changed = {}, False
-        for key, value in given.items():
-            if key in _SEALED_KEYS or key == sealed:
+        for key, value in holder.items():
+            if key == sealed:
                 new = self._sealed(value)
-            elif key in _ID_KEYS:
-                new = self._id(value)
             else:
                 kind = None
                 if not schema:
                     kind = secret_name(key) if named is None or key != "value" else named
-                if kind is not None and not (kind == "token" and _is_text_token(given)):
-                    new = self._under_secret_key(kind, value)
-                else:
-                    new = self._walk(value, schema=schema or (key in _SCHEMA_KEYS and _is_schema(value)))
-            new_key = self.name(key)
+                    if kind == "token" and _is_text_token(holder):
+                        kind = None
+                new = self._member(key, value, kind, schema)
+            new_key = self._text(key) if len(key) >= MIN_LENGTH else key
             changed = changed or new is not value or new_key is not key
             out[new_key] = new
-        return out if changed else given
+        return out if changed else holder
+
+    def _member(self, key: str, value: Any, kind: str | None, schema: bool) -> Any:
+        """Clean what stands under a key, which announces a secret of a ``kind`` or none."""
+        if key in _SEALED_KEYS:
+            return self._sealed(value)
+        if key in _ID_KEYS:
+            return self._id(value)
+        if kind is not None:
+            return self._under_secret_key(kind, value)
+        return self._walk(value, schema=schema or (key in _SCHEMA_KEYS and _is_schema(value)))
 
     def _under_secret_key(self, kind: str, value: Any) -> Any:
         if type(value) is str:
@@ -183,27 +204,27 @@ class Redactor:
                     return {**value, mark: self._leaf(kind, value[mark])}
         return self._walk(value, schema=False)
 
-    def _bytes(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _encoded_bytes(self, mark: dict[str, Any]) -> dict[str, Any]:
         """Bytes that are text may hold what any text may: headers of ASGI for instance."""
         with import_lock:
             from binascii import a2b_base64, b2a_base64
 
         try:
-            text = a2b_base64(given["$bytes"]).decode("utf-8")
+            text = a2b_base64(mark["$bytes"]).decode("utf-8")
         except ValueError:
-            return given
-        new = self.text(text)
+            return mark
+        new = self._text(text)
         if new is text:
-            return given
+            return mark
         data = new.encode("utf-8", "surrogatepass")
-        return {**given, "$bytes": b2a_base64(data, newline=False).decode("ascii"), "bytes": len(data)}
+        return {**mark, "$bytes": b2a_base64(data, newline=False).decode("ascii"), "bytes": len(data)}
 
     def _leaf(self, kind: str, value: str) -> str:
         with import_lock:
             from .rules import already_redacted, plausible_leaf
 
         if not plausible_leaf(kind, value):
-            return self.text(value)
+            return self._text(value)
         scheme, _, rest = value.partition(" ")
         if kind == "authorization" and rest and scheme.isalpha():
             return value if already_redacted(rest) else f"{scheme} {self._replace(kind, rest)}"
@@ -211,17 +232,17 @@ class Redactor:
 
     def _pair(self, pair: list[str]) -> Any:
         kind = secret_name(pair[0])
-        second = self._leaf(kind, pair[1]) if kind is not None else self.text(pair[1])
-        return _same(pair, [self.text(pair[0]), second])
+        second = self._leaf(kind, pair[1]) if kind is not None else self._text(pair[1])
+        return _same(pair, [self._text(pair[0]), second])
 
     def _id(self, value: Any) -> Any:
         """An id stays as it is, unless it is an API key, a URL or made of a secret of the environment."""
         if type(value) is not str:
             return self._walk(value, schema=False)
-        if len(value) < MIN_LENGTH or not self.suspicious(quote(value)):
+        if len(value) < MIN_LENGTH or not self.may_hold(quote(value)):
             return value
         with import_lock:
-            from .shapes import shape_of
+            from .rules import shape_of
 
         kind = shape_of(value)
         if kind is not None and kind != "jwt":
@@ -229,41 +250,25 @@ class Redactor:
         if "://" in value or (
             self._env is not None and any(each in value for each, _ in self._env.spellings)
         ):
-            return self.text(value)
+            return self._text(value)
         return value
 
     def _sealed(self, value: Any) -> Any:
         """A signed text would be refused by its provider if it changed: keep it and count what is in it."""
-        if type(value) is str and self.suspicious(quote(value)):
-            witness = self._own_witness()
+        if type(value) is str and self.may_hold(quote(value)):
+            witness = self.witness
             before = witness.total
-            witness.text(value)
+            witness.clean(value)
             self.unredacted_signed += witness.total - before
         return value
 
-    def finds(self, value: Any) -> bool:
-        """True if a plain value holds a secret; nothing is replaced or counted."""
-        try:
-            if not self.suspicious(dumps(value)):
-                return False
-        except (ValueError, TypeError, RecursionError) as exc:  # NaN, a huge int: looked at piece by piece
-            guard.pass_on(exc)
-        return self._own_witness().clean(value) is not value
 
-    def _own_witness(self) -> Redactor:
-        """Return a second one that only looks."""
-        if self._witness is None:
-            self._witness = Redactor({})
-        self._witness._env = self._env
-        return self._witness
-
-
-def _same(given: list[Any], new: list[Any]) -> list[Any]:
-    """Return the given list if no element was replaced."""
-    for old, item in zip(given, new, strict=True):
+def _same(before: list[Any], new: list[Any]) -> list[Any]:
+    """Return the list from before if no element was replaced."""
+    for old, item in zip(before, new, strict=True):
         if old is not item:
             return new
-    return given
+    return before
 
 
 def _is_schema(value: object) -> bool:

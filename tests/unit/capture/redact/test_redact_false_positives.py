@@ -51,7 +51,7 @@ def test_samples_are_left_as_they_are() -> None:
     for value in documents():
         documents_seen += 1
         seen += strings(value)
-        announced = redactor.suspicious(dumps(value))
+        announced = redactor.may_hold(dumps(value))
         suspicious += announced
         assert redactor.clean(value) is value or announced
     rate = redactor.total / seen
