@@ -45,6 +45,9 @@ Lane = tuple[str, str]
 _NEAR = 400
 """Events before another among which its begin or model call is looked for before all calls are joined."""
 
+_QUESTIONS = 1_000
+"""So many answers from nearby events, and more in a longer run, take as long as joining all calls."""
+
 _DEEPEST = 20
 """Calls within calls that are followed."""
 
@@ -73,6 +76,7 @@ class Index:
         self._turns = turns
         self._root = recording.first_writer
         self._near = _Near(recording) if calls is None and not recording.is_small else None
+        self._questions = 0
 
     # calls and turns ------------------------------------------------------------------------------
 
@@ -116,9 +120,9 @@ class Index:
         """Return the request that led to an event; None if there is none, or it is not recorded."""
         if base_kind(event) == schema.MODEL_REQUEST:
             return event
-        if self._near is not None and not self._is_read and event.index is not None:
+        if event.index is not None and (near := self._ask_near()) is not None:
             try:
-                begin = self._near.model_begin(event.index)
+                begin = near.model_begin(event.index)
                 found = None if begin is None else self._events[begin]
                 return found if found is not None and base_kind(found) == schema.MODEL_REQUEST else None
             except _TooFar:
@@ -252,13 +256,15 @@ class Index:
     @property
     def has_turns(self) -> bool:
         """False for a run without a model call."""
-        return bool(self.turns) if self._near is None or self._is_read else self._near.has_turns
+        if self._near is not None and not self._recording.has_joined:
+            return self._near.has_turns
+        return bool(self.turns)
 
     def lane_at(self, index: int) -> str:
         """Return the lane of the event with this index."""
-        if self._near is not None and not self._is_read:
+        if (near := self._ask_near()) is not None:
             try:
-                return self._near.lane(index)
+                return near.lane(index)
             except _TooFar:
                 pass
         event = self._events[index]
@@ -273,20 +279,26 @@ class Index:
 
     def turn_at(self, index: int) -> int:
         """Return the number of the turn that the event with this index belongs to; 0 before the first."""
-        if self._near is not None and not self._is_read:
+        return self.turn_number(self._events[index])
+
+    def turn_number(self, event: Event) -> int:
+        """Return the number of the turn an event belongs to; 0 before the first."""
+        if not self.has_turns:
+            return 0
+        if event.index is not None and (near := self._ask_near()) is not None:
             try:
-                return self._near.turn(index)
+                return near.turn(event.index)
             except _TooFar:
                 pass
-        turn = self.turn_of(self._events[index])
+        turn = self.turn_of(event)
         return 0 if turn is None else turn.number
 
     def cause_at(self, index: int) -> int | None:
         """Return the event one follows from: an end from its begin, a tool from its model call,
         the request of an agent inside a tool from that tool."""
-        if self._near is not None and not self._is_read:
+        if (near := self._ask_near()) is not None:
             try:
-                return self._near.cause(index)
+                return near.cause(index)
             except _TooFar:
                 pass
         event = self._events[index]
@@ -300,9 +312,12 @@ class Index:
         found = cause.event.index if cause is not None else None
         return found if found is not None and found < index else None
 
-    @property
-    def _is_read(self) -> bool:
-        return self._near is None or self._recording.has_joined
+    def _ask_near(self) -> _Near | None:
+        """Return what answers from the events nearby; None once all calls are joined, or that is cheaper."""
+        if self._near is None or self._recording.has_joined:
+            return None
+        self._questions += 1
+        return self._near if self._questions < _QUESTIONS + len(self._events) // 50 else None
 
     # lines of work --------------------------------------------------------------------------------
 
@@ -420,7 +435,7 @@ class _Near:
         return named is not None or not is_tool_begin(event) or event.writer == cause.writer
 
     def turn(self, index: int) -> int:
-        begin = self.model_begin(index) if self.has_turns else None
+        begin = self.model_begin(index)
         return 0 if begin is None else self._turns_through(self._first_attempt(begin))
 
     def model_begin(self, index: int) -> int | None:

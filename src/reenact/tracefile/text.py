@@ -11,10 +11,7 @@ import math
 import re
 import time
 import unicodedata
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 WIDTH = 160
 
@@ -33,7 +30,8 @@ def one_line(text: str, width: int = WIDTH) -> str:
     'ab c'
     """
     text = " ".join(_ESCAPES.sub("", text[: width * 8]).split())
-    text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return text if len(text) <= width else text[: width - 1] + "…"
 
 

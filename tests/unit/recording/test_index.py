@@ -172,3 +172,12 @@ def test_a_large_run_says_the_same(tmp_path):
         assert (recording.index.turn_at(at), recording.index.lane_at(at)) == (2599, "A")
     assert recording.context_at(recording.events[result]) == ONE
     assert not recording.has_joined
+
+
+def test_very_many_questions_about_a_large_run_join_its_calls_once(tmp_path):
+    path = tmp_path / "large.jsonl"
+    write_trace(path, TWO_LANES * 1300)
+    recording = Recording.load(path)
+    numbers = [recording.index.turn_number(event) for event in recording.events]
+    assert recording.has_joined
+    assert numbers == [recording.index.turn_of(event).number for event in recording.events]

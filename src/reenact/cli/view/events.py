@@ -45,7 +45,7 @@ def with_turns(events: Iterable[Event], recording: Recording) -> Iterator[tuple[
     """Yield events, each with the number of its turn; bookkeeping has the latest turn so far."""
     latest = 0
     for event in events:
-        number = latest if event.index is None else recording.index.turn_at(event.index)
+        number = latest if event.index is None else recording.index.turn_number(event)
         latest = max(latest, number)
         yield event, number
 
