@@ -1,7 +1,8 @@
-"""Breakpoints: where ``continue`` stops, in either direction.
+"""Breakpoints and watches: where ``continue`` stops, in either direction.
 
-A place is written ``error``, ``tool:NAME``, ``agent:NAME`` or ``lane:NAME``, ``loop>3``, ``text~"regex"``,
-an address, or an expression. Whether an event matches depends on the run alone, not on where one comes from.
+A breakpoint is written ``error``, ``tool:NAME``, ``agent:NAME`` or ``lane:NAME``, ``loop>3``,
+``text~"regex"``, an address, or an expression. Whether an event matches depends on the run alone, not on
+where the cursor comes from.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import NoSuchEvent, UsageError
@@ -140,7 +141,7 @@ class Repeats:
         self._upto = 0
 
     def of(self, event: Event, stepper: Stepper) -> int:
-        """Return the how manieth such call an event is: 1 for the first, 0 where no tool begins."""
+        """Return the number of such calls up to an event: 1 at the first, 0 where no tool begins."""
         index = event.index or 0
         while self._upto <= index:
             one = stepper.events[self._upto]
@@ -159,7 +160,7 @@ class Repeats:
 # one comes from, and going back over one and forward again ends at the same event.
 
 Progress = Callable[[int, int], None]
-"""Told how many of how many events were looked at."""
+"""Called with how many of how many events were searched."""
 
 
 class Change(NamedTuple):
@@ -181,16 +182,8 @@ class Watch:
         self.enabled = True
         self.hits = 0
 
-    def after(self, events: Sequence[Event], index: int, progress: Progress) -> Change | None:
-        """Return the first change after an event."""
-        return change_after(events, self.expr, index, progress)
 
-    def before(self, events: Sequence[Event], index: int, progress: Progress) -> Change | None:
-        """Return the last change before an event."""
-        return change_before(events, self.expr, index, progress)
-
-
-def change_after(events: Sequence[Event], expr: Expr, index: int, progress: Progress) -> Change | None:
+def _change_after(events: Sequence[Event], expr: Expr, index: int, progress: Progress) -> Change | None:
     """Return the first event after ``index`` at which the value changes."""
     old, known = None, False
     for at in range(index + 1, len(events)):
@@ -227,3 +220,116 @@ def _value_at(events: Sequence[Event], expr: Expr, index: int, progress: Progres
         if value is not None:
             return value
     return None
+
+
+# All of a session, and the search for the next stop.
+
+
+class Reason(NamedTuple):
+    """Why a move ended where it did."""
+
+    point: Breakpoint | Watch
+    change: Change | None = None
+    """What happened to a watched value."""
+
+
+class Stops:
+    """Breakpoints and watches, numbered together from 1."""
+
+    def __init__(self, stepper: Stepper) -> None:
+        self._stepper = stepper
+        self._points: dict[int, Breakpoint | Watch] = {}
+        self._next = 1
+
+    def __iter__(self) -> Iterator[Breakpoint | Watch]:
+        return iter(self._points.values())
+
+    def add(self, text: str, *, temporary: bool = False) -> Breakpoint:
+        """Set a breakpoint."""
+        test = test_of(text, self._stepper)
+        point = Breakpoint(self._number(), text.strip(), test, temporary=temporary)
+        self._points[point.number] = point
+        return point
+
+    def watch(self, text: str) -> Watch:
+        """Watch an expression."""
+        Expr(text)  # a wrong one takes no number
+        watch = Watch(self._number(), text)
+        self._points[watch.number] = watch
+        return watch
+
+    def _number(self) -> int:
+        number, self._next = self._next, self._next + 1
+        return number
+
+    def get(self, number: int) -> Breakpoint | Watch:
+        """Return one by its number."""
+        point = self._points.get(number)
+        if point is None:
+            there = ", ".join(map(str, self._points)) or "none"
+            raise UsageError(f"there is no breakpoint or watch {number}", hint=f"the numbers are: {there}")
+        return point
+
+    def breakpoint(self, number: int) -> Breakpoint:
+        """Return a breakpoint by its number."""
+        point = self.get(number)
+        if not isinstance(point, Breakpoint):
+            raise UsageError(f"{number} is a watch, not a breakpoint")
+        return point
+
+    def remove(self, number: int) -> None:
+        self.get(number)
+        del self._points[number]
+
+    def clear(self, sort: type[Breakpoint | Watch] | None = None) -> int:
+        """Remove all, or all breakpoints, or all watches; returns how many."""
+        gone = [number for number, point in self._points.items() if sort is None or isinstance(point, sort)]
+        for number in gone:
+            del self._points[number]
+        return len(gone)
+
+    def next(self, start: int, direction: int, limit: int | None = None) -> tuple[int, list[Reason]] | None:
+        """Return the nearest event to stop at beyond ``start``, and why; not beyond ``limit``."""
+        changed = self._nearest_change(start, direction)
+        if changed is not None and (limit is None or (changed - limit) * direction <= 0):
+            limit = changed
+        end = limit if limit is not None else (len(self._stepper.events) - 1 if direction > 0 else 0)
+        points = [one for one in self._points.values() if isinstance(one, Breakpoint) and one.enabled]
+        if points:
+            for index in range(start + direction, end + direction, direction):
+                self._stepper.progress(abs(index - start), abs(end - start))
+                reasons = self._hits(points, index)
+                if reasons or index == changed:
+                    return index, reasons + self._changes(index)
+            return None
+        return None if changed is None or changed != limit else (changed, self._changes(changed))
+
+    def _hits(self, points: list[Breakpoint], index: int) -> list[Reason]:
+        event = self._stepper.events[index]
+        hits = [point for point in points if point.matches(event) and point.hit()]
+        for point in hits:
+            if point.temporary:
+                self._points.pop(point.number, None)
+        return [Reason(point) for point in hits]
+
+    def _watches(self) -> list[Watch]:
+        return [one for one in self._points.values() if isinstance(one, Watch) and one.enabled]
+
+    def _nearest_change(self, start: int, direction: int) -> int | None:
+        events, progress = self._stepper.events, self._stepper.progress
+        found: list[int] = []
+        for watch in self._watches():
+            look = _change_after if direction > 0 else change_before
+            change = look(events, watch.expr, start, progress)
+            if change is not None:
+                found.append(change.at)
+        return None if not found else min(found) if direction > 0 else max(found)
+
+    def _changes(self, index: int) -> list[Reason]:
+        reasons = []
+        for watch in self._watches():
+            change = change_before(self._stepper.events, watch.expr, index + 1, self._stepper.progress)
+            if change is not None and change.at == index:
+                watch.hits += 1
+                reasons.append(Reason(watch, change))
+        return reasons

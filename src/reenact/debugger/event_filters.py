@@ -1,4 +1,4 @@
-"""Which events are meant: by type, by equal fields, by a function or an expression."""
+"""Which events match: by type, by equal fields, by a function or an expression."""
 
 from __future__ import annotations
 

@@ -56,12 +56,12 @@ def field(value: Any, name: str) -> Any:
     return None
 
 
-def regex(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern the user typed, or say what is wrong with it."""
+def regex(pattern: str, flags: int = 0, typed: str | None = None) -> re.Pattern[str]:
+    """Compile a pattern, or say what is wrong with it; ``typed`` is what the user typed, if not all of it."""
     try:
-        return re.compile(pattern)
+        return re.compile(pattern, flags)
     except (re.error, RecursionError, OverflowError) as why:
-        raise UsageError(f"{pattern!r} is not a regular expression ({why})") from None
+        raise UsageError(f"{typed or pattern!r} is not a regular expression ({why})") from None
 
 
 def as_text(value: Any) -> str:

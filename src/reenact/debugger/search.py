@@ -1,73 +1,172 @@
-"""Looking for text in events: in every text a line holds, long ones kept elsewhere included.
+"""Text sought in events: in every text that a line holds, long ones kept in files of their own included.
 
-A request is searched as it is stored, that is in what was new in it; else every later one would match.
+Used by ``grep``, by ``text~`` breakpoints and by ``/``. A request is searched as it is stored, that is in
+what was new in it; else every later one would match too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
+from .. import lines, schema
+from ..tracefile import run_files
+from ..tracefile.dialects import OURS
 from ..tracefile.event import Event
+from ..tracefile.event_source import Shelf
+from ..tracefile.findings import Findings, Note
+from ..tracefile.raw_lines import RawLine, raw_lines
+from ..tracefile.reader import check_version, refuse_if_foreign
+from ..tracefile.records import LineReader
 from ..tracefile.requests import DELTA_FIELDS, PROOF_FIELDS
 from .expressions import regex
 
 _SKIPPED = frozenset(("ts", "run", "w", "step", "v", "tot", *DELTA_FIELDS, *PROOF_FIELDS))
 """Fields about storage, in which nobody looks for words."""
 
-_MAX_VALUES = 200_000
-"""Values of one event that are looked at."""
+_HEAD = re.compile(rb',"head":"(?:[^"\\]|\\.)*"')
+"""The beginning of a long text, which was searched whole already."""
 
 
 class TextSearch:
-    """A regular expression sought in events."""
+    """A pattern sought in events."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(
+        self, pattern: str, *, is_fixed: bool = False, is_word: bool = False, flags: int = 0
+    ) -> None:
         self.pattern = pattern
-        self._regex = regex(pattern)
-        self._literal = _literal(pattern)
+        text = re.escape(pattern) if is_fixed else pattern
+        self._regex = regex(rf"\b(?:{text})\b" if is_word else text, flags, pattern)
+        self._is_any_case = bool(flags & re.IGNORECASE)
+        self._literal = _literal(pattern, is_fixed, self._is_any_case)
 
     def __call__(self, event: Event) -> bool:
-        return not self._cannot_match(event) and self.match(event) is not None
+        if self._literal is not None and event.is_ours:
+            source, offset = event.stored_in.at(event.stored_at)
+            if self.is_ruled_out(source.line(offset)):
+                return False
+        values = [value for key, value in event.whole_fields.items() if key not in _SKIPPED]
+        return self.match(_texts(values, event.stored_in, with_names=True)) is not None
 
-    def match(self, event: Event) -> re.Match[str] | None:
-        """Return the first match in an event."""
-        return next((found for text in texts_of(event) if (found := self._regex.search(text))), None)
+    def match(self, texts: Iterable[str]) -> re.Match[str] | None:
+        """Return the first match in some texts."""
+        return next((found for text in texts if (found := self._regex.search(text))), None)
 
-    def _cannot_match(self, event: Event) -> bool:
-        """True if a line of ours can be passed over unread."""
-        if self._literal is None or not event.is_ours:
+    def is_ruled_out(self, line: bytes) -> bool:
+        """True if a line of ours cannot match, so that nobody needs to parse it."""
+        if self._literal is None or b'"$blob"' in line:
             return False
-        source, offset = event.stored_in.at(event.stored_at)
-        line = source.line(offset)
-        return self._literal not in line and b'"$blob"' not in line
+        return self._literal not in (line.lower() if self._is_any_case else line)
 
 
-def _literal(pattern: str) -> bytes | None:
-    """Return bytes that a matching line must hold; None if the pattern does not tell."""
-    simple = pattern.isascii() and pattern.isprintable() and not set(pattern) & set('\\".^$*+?{}[]|()')
-    return pattern.encode("ascii") if simple else None
+def _literal(pattern: str, is_fixed: bool, is_any_case: bool) -> bytes | None:
+    """Return bytes that every matching line must hold; None if the pattern does not tell."""
+    special = set('"\\') if is_fixed else set('"\\.^$*+?{}[]|()')
+    if not pattern.isascii() or not pattern.isprintable() or set(pattern) & special:
+        return None
+    return (pattern.lower() if is_any_case else pattern).encode("ascii")
 
 
-def texts_of(event: Event) -> Iterator[str]:
-    """Yield the texts and numbers of an event in the order they stand."""
-    fields = event.whole_fields
-    waiting: list[Any] = [value for key, value in reversed(fields.items()) if key not in _SKIPPED]
-    for _ in range(_MAX_VALUES):
-        if not waiting:
-            return
+def _texts(
+    values: Iterable[Any], shelf: Shelf, *, with_names: bool = False, seen: set[str] | None = None
+) -> Iterator[str]:
+    """Yield the texts in some values in their order; a long one that is in ``seen`` only the first time.
+
+    ``with_names`` yields the names of fields and numbers too.
+    """
+    waiting: list[Any] = [*values][::-1]
+    while waiting:
         value = waiting.pop()
         if type(value) is str:
             yield value
         elif type(value) is list:
             waiting.extend(reversed(value))
         elif type(value) is dict:
-            is_text = "$blob" in value and "form" not in value
-            whole = event.stored_in.blobs.text(value["$blob"]) if is_text else None
-            if whole is not None:
-                yield whole
-            else:
-                waiting.extend(part for pair in reversed(value.items()) for part in reversed(pair))
-        elif type(value) in (int, float):
+            reference = value.get("$blob")
+            if type(reference) is str:
+                if seen is not None and reference in seen:
+                    continue
+                if seen is not None:
+                    seen.add(reference)
+                whole = shelf.blobs.text(reference) if "form" not in value else None
+                if whole is not None:
+                    yield whole
+                    continue
+            pairs = reversed(value.items())
+            waiting.extend(part for name, item in pairs for part in ((item, name) if with_names else (item,)))
+        elif with_names and type(value) in (int, float):
             yield str(value)
+
+
+class Hit(NamedTuple):
+    """An event and where in its text the match stands."""
+
+    event: Event
+    text: str
+    begin: int
+    end: int
+
+
+class FileSearch(NamedTuple):
+    """A pattern sought in the events of trace files, if they are of some kinds or of a tool.
+
+    Each text is found where it was new: a conversation is stored once, so no hit is repeated per turn.
+    """
+
+    search: TextSearch
+    kinds: list[str]
+    tool: str | None
+
+    def hits(self, path: str, blobs: str | None, findings: Findings) -> Iterator[Hit]:
+        """Yield the matching events of a file with its segments and processes."""
+        shelf = Shelf(path, findings.add, blobs)
+        seen: set[str] = set()
+        is_empty = True
+        for file in (file for chain in run_files.streams(path) for file in chain):
+            base = shelf.add(file)
+            note = Note(file, findings.add)
+            reader = LineReader(note)
+            steps: dict[str | None, int] = {}
+            for line in raw_lines(file):
+                if self._is_ruled_out(line[3]):
+                    is_empty = False
+                    continue
+                for envelope, fields, offset, _, _ in reader.feed(line):
+                    is_empty = False
+                    if envelope.kind in schema.HEADS and fields is not None and envelope.dialect == OURS:
+                        check_version(fields.get("v"), note, line[0])
+                    if envelope.step is None:
+                        steps[envelope.run] = steps.get(envelope.run, 0) + 1
+                        envelope = envelope._replace(step=steps[envelope.run])
+                    event = Event(envelope, fields, base | offset, shelf, None)
+                    hit = self._hit(event, fields, line, seen) if self._is_wanted(event) else None
+                    if hit is not None:
+                        yield hit
+            reader.close()
+        if is_empty:
+            refuse_if_foreign(path, findings.add)
+
+    def _is_ruled_out(self, data: bytes) -> bool:
+        """True if a whole line of ours cannot match; the first line of a file is read for its version."""
+        if data[-1:] != b"}" or not self.search.is_ruled_out(data):
+            return False
+        head = lines.peek(data)
+        return head is not None and head[4] not in schema.HEADS
+
+    def _is_wanted(self, event: Event) -> bool:
+        if self.kinds and event.kind not in self.kinds and event.event_type not in self.kinds:
+            return False
+        return self.tool is None or event.tool_name == self.tool
+
+    def _hit(self, event: Event, fields: dict[str, Any] | None, line: RawLine, seen: set[str]) -> Hit | None:
+        found = None
+        if fields is not None:
+            values = [value for key, value in fields.items() if key not in schema.ENVELOPE]
+            found = self.search.match(_texts(values, event.stored_in, seen=seen))
+            raw = _HEAD.sub(b"", line[3]) if b'"$blob"' in line[3] else line[3]
+        else:  # too long to be parsed for a search
+            source, offset = event.stored_in.at(event.stored_at)
+            raw = source.line(offset)
+        found = found or self.search.match([raw.decode("utf-8", "replace")])
+        return None if found is None else Hit(event, found.string, found.start(), found.end())

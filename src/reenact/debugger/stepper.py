@@ -25,10 +25,9 @@ from ..tracefile import run_files
 from ..tracefile import status as states
 from ..tracefile.event import Event
 from ..tracefile.line_heads import base_kind, is_tool_begin, is_turn_begin
-from .breakpoints import Progress, Repeats, change_before
+from .breakpoints import Progress, Reason, Repeats, Stops, change_before
 from .expressions import Expr
 from .search import TextSearch
-from .stops import Reason, Stops
 
 # Where to go, as it is typed: an address, ``#index``, ``-1``, ``%50``, ``first``, ``last`` or ``@mark``.
 

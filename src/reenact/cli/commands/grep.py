@@ -1,25 +1,14 @@
-"""``reenact grep``: where a text stands in runs, inside long texts kept beside the file too.
-
-Each text is found where it was new: a conversation is stored once, so no hit is repeated per turn.
-"""
+"""``reenact grep``: where a text stands in runs, inside long texts kept beside the file too."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from ... import lines, schema
+from ...debugger.search import FileSearch, Hit, TextSearch
 from ...errors import TraceFileError, UsageError
-from ...tracefile import run_files
-from ...tracefile.dialects import OURS
-from ...tracefile.event import Event
-from ...tracefile.event_source import Shelf
-from ...tracefile.findings import Findings, Note
-from ...tracefile.raw_lines import RawLine, raw_lines
-from ...tracefile.reader import check_version, refuse_if_foreign
-from ...tracefile.records import LineReader
+from ...tracefile.findings import Findings
 from ...tracefile.text import clean, cut, plain, width_of
 from .. import run_argument
 from ..main import complain, sentence
@@ -36,10 +25,6 @@ EXAMPLES = """\
   reenact grep -il overloaded runs/ --kind model.response
   reenact grep Lisbon --tool search --json
 """
-
-
-_HEAD = re.compile(rb',"head":"(?:[^"\\]|\\.)*"')
-"""The beginning of a long text, which was searched whole already."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,17 +47,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object per matching event")
 
 
-class Hit(NamedTuple):
-    """An event and where in its text the match stands."""
-
-    event: Event
-    text: str
-    begin: int
-    end: int
-
-
 def run(args: argparse.Namespace, out: Output) -> int:
-    search = _Search(args)
+    search = _search(args)
     explicit: list[str] = args.where
     code, found = 0, 0
     for path in run_argument.files_of(explicit):
@@ -92,7 +68,18 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return code or (0 if found else 1)
 
 
-def _one_file(path: str, search: _Search, args: argparse.Namespace, out: Output, findings: Findings) -> int:
+def _search(args: argparse.Namespace) -> FileSearch:
+    flags = re.MULTILINE | (re.IGNORECASE if args.ignore_case else 0)
+    try:
+        search = TextSearch(args.pattern, is_fixed=args.fixed, is_word=args.word, flags=flags)
+    except UsageError as why:
+        raise UsageError(f"the pattern {why}", hint="-F searches for the text as it is") from None
+    return FileSearch(search, args.kind, args.tool)
+
+
+def _one_file(
+    path: str, search: FileSearch, args: argparse.Namespace, out: Output, findings: Findings
+) -> int:
     number = 0
     run_argument.require_plain(path)
     for hit in search.hits(path, args.blobs, findings):
@@ -110,113 +97,6 @@ def _one_file(path: str, search: _Search, args: argparse.Namespace, out: Output,
                 out.line(out.paint(clean(path), "bold"))
             out.line(_line(path, hit, out))
     return number
-
-
-class _Search:
-    """The pattern and the filters."""
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        flags = re.MULTILINE | (re.IGNORECASE if args.ignore_case else 0)
-        text = re.escape(args.pattern) if args.fixed else args.pattern
-        text = rf"\b(?:{text})\b" if args.word else text
-        try:
-            self.regex = re.compile(text, flags)
-        except (re.error, RecursionError, OverflowError) as why:
-            raise UsageError(
-                f"the pattern {args.pattern!r} is not a regular expression: {why}",
-                hint="-F searches for the text as it is",
-            ) from None
-        self.kinds, self.tool = args.kind, args.tool
-        self._literal = _literal(args.pattern, args.fixed, args.ignore_case)
-
-    def hits(self, path: str, blobs: str | None, findings: Findings) -> Iterator[Hit]:
-        """Yield the matching events of a file with its segments and processes."""
-        shelf = Shelf(path, findings.add, blobs)
-        seen: set[str] = set()
-        empty = True
-        for file in (file for chain in run_files.streams(path) for file in chain):
-            base = shelf.add(file)
-            note = Note(file, findings.add)
-            reader = LineReader(note)
-            steps: dict[str | None, int] = {}
-            for line in raw_lines(file):
-                if self._cannot_match(line[3]):
-                    empty = False
-                    continue
-                for envelope, fields, offset, _, _ in reader.feed(line):
-                    empty = False
-                    if envelope.kind in schema.HEADS and fields is not None and envelope.dialect == OURS:
-                        check_version(fields.get("v"), note, line[0])
-                    if envelope.step is None:
-                        steps[envelope.run] = steps.get(envelope.run, 0) + 1
-                        envelope = envelope._replace(step=steps[envelope.run])
-                    event = Event(envelope, fields, base | offset, shelf, None)
-                    hit = self._match(event, fields, line, seen)
-                    if hit is not None:
-                        yield hit
-            reader.close()
-        if empty:
-            refuse_if_foreign(path, findings.add)
-
-    def _cannot_match(self, data: bytes) -> bool:
-        """True if a whole line of ours without references can be passed over unread."""
-        if self._literal is None or data[-1:] != b"}" or b'"$blob"' in data:
-            return False
-        head = lines.peek(data)
-        if head is None or head[4] in schema.HEADS:
-            return False
-        return self._literal not in (data.lower() if self.regex.flags & re.IGNORECASE else data)
-
-    def _match(
-        self, event: Event, fields: dict[str, Any] | None, line: RawLine, seen: set[str]
-    ) -> Hit | None:
-        if self.kinds and event.kind not in self.kinds and event.event_type not in self.kinds:
-            return None
-        if self.tool is not None and event.tool_name != self.tool:
-            return None
-        if fields is not None:
-            for text in _texts(fields, event.stored_in, seen):
-                found = self.regex.search(text)
-                if found is not None:
-                    return Hit(event, text, found.start(), found.end())
-            raw = _HEAD.sub(b"", line[3]) if b'"$blob"' in line[3] else line[3]
-        else:  # too long to be parsed for a search
-            source, offset = event.stored_in.at(event.stored_at)
-            raw = source.line(offset)
-        text = raw.decode("utf-8", "replace")
-        found = self.regex.search(text)
-        return None if found is None else Hit(event, text, found.start(), found.end())
-
-
-def _literal(pattern: str, fixed: bool, ignore_case: bool) -> bytes | None:
-    """Return bytes that every matching line must hold; None if the pattern does not tell."""
-    if not pattern.isascii() or not pattern.isprintable() or '"' in pattern or "\\" in pattern:
-        return None
-    if not fixed and re.escape(pattern).replace("\\ ", " ").replace("\\-", "-") != pattern:
-        return None
-    return (pattern.lower() if ignore_case else pattern).encode("ascii")
-
-
-def _texts(fields: dict[str, Any], shelf: Shelf, seen: set[str]) -> Iterator[str]:
-    """Yield every text of an event; a long one kept elsewhere where it is met first."""
-    waiting: list[Any] = [value for key, value in reversed(fields.items()) if key not in schema.ENVELOPE]
-    while waiting:
-        value = waiting.pop()
-        if type(value) is str:
-            yield value
-        elif type(value) is list:
-            waiting.extend(reversed(value))
-        elif type(value) is dict:
-            reference = value.get("$blob")
-            if type(reference) is str:
-                if reference in seen:
-                    continue
-                seen.add(reference)
-                text = shelf.blobs.text(reference) if "form" not in value else None
-                if text is not None:
-                    yield text
-                    continue
-            waiting.extend(reversed(value.values()))
 
 
 def _as_dict(path: str, hit: Hit) -> dict[str, Any]:

@@ -10,9 +10,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...debugger.breakpoints import Breakpoint
+from ...debugger.breakpoints import Breakpoint, Reason
 from ...debugger.stepper import Move, Stepper
-from ...debugger.stops import Reason
 from ...recording.index import MAIN
 from ...tracefile.event import Event
 from ...tracefile.text import clean, cut, pad, pretty_json, short_json, width_of
