@@ -176,7 +176,8 @@ def test_a_large_run_says_the_same(tmp_path):
 
 def test_very_many_questions_about_a_large_run_join_its_calls_once(tmp_path):
     path = tmp_path / "large.jsonl"
-    write_trace(path, TWO_LANES * 1300)
+    names = [f"c{number}" for number in range(2600)]
+    write_trace(path, [event for name in names for event in (request(name, "one"), response(name, "yes"))])
     recording = Recording.load(path)
     numbers = [recording.index.turn_number(event) for event in recording.events]
     assert recording.has_joined
