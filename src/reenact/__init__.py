@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .playback.rerun import rerun as rerun
     from .recording.recording import Recording as Recording
     from .stats.many_runs import runs as runs
+    from .testgen.generate import generate_test as generate_test
     from .tracefile.reader import read_events as read_events
 
 _HOME = {
@@ -60,6 +61,7 @@ _HOME = {
     "experiment": "playback.experiment",
     "flush": "capture.runs.exit_and_fork",
     "fork": "playback.forks",
+    "generate_test": "testgen.generate",
     "install": "capture.seams.install",
     "now": "capture.ambient.values",
     "private": "capture.redact.content_policy",
@@ -80,8 +82,8 @@ _NOTEBOOK = {
 
 __all__ = [
     "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
-    "carry", "experiment", "flush", "fork", "install", "now", "private", "random", "read_events", "replay",
-    "rerun", "run", "runs", "uninstall", "uuid",
+    "carry", "experiment", "flush", "fork", "generate_test", "install", "now", "private", "random",
+    "read_events", "replay", "rerun", "run", "runs", "uninstall", "uuid",
 ]  # fmt: skip
 
 

@@ -9,12 +9,11 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from ..errors import NoSuchRun, NotATrace, TraceFileError
+from ..errors import NotATrace
 from ..recording.recording import Recording
-from ..recording.run_addresses import default_folder, find_run
+from ..recording.run_addresses import default_folder, locate
 from ..tracefile.findings import Finding
-from ..tracefile.reader import require_file
-from ..tracefile.run_files import is_special, trace_files
+from ..tracefile.run_files import trace_files
 from ..tracefile.text import clean, count
 from .output import Output
 
@@ -49,33 +48,6 @@ def add_live_tools(parser: argparse._ActionsContainer, what: str) -> None:
 
 def _tool_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def locate(text: str | None) -> tuple[str, str | None]:
-    """Return the path of a run, and its id if the address says which one of the file is meant."""
-    if text and not text.startswith("@"):
-        require_plain(text)
-        if os.path.isfile(text):
-            return text, None
-        if not os.path.isdir(text) and os.sep in text:
-            require_file(text)
-    try:
-        row = find_run(text)
-    except NoSuchRun:
-        if text and text.endswith(".jsonl"):
-            require_file(text)
-        raise
-    return row.path, row.id
-
-
-def require_plain(path: str) -> None:
-    """Raise for a pipe or device, such as ``/dev/stdin`` or ``<(…)``; reading it twice is not possible."""
-    if is_special(path):
-        raise TraceFileError(
-            f"{path} is not a plain file, and a trace is read at several places",
-            path=path,
-            hint="put it into a file first",
-        )
 
 
 def load(text: str | None, *, run: str | None = None, blobs: str | None = None) -> Recording:

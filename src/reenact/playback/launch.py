@@ -23,7 +23,7 @@ from ..capture.seams.coverage import says_to_ignore_us
 from ..capture.seams.install import HOSTS_VARIABLE, HTTP_VARIABLE
 from ..errors import UsageError
 from ..recording.recording import Recording
-from ..recording.run_addresses import find_run
+from ..recording.run_addresses import locate
 from ..recording.runs_inside import with_inside
 from ..schema import MODEL_RESPONSE
 from ..supervise.command import command_line
@@ -57,8 +57,8 @@ def recording_of(
     text = os.fspath(run)
     if os.path.isfile(text) or not isinstance(run, str):
         return Recording.load(text, run_id, blobs=blobs)
-    row = find_run(text)
-    return Recording.load(row.path, run_id or row.id, blobs=blobs)
+    path, found = locate(text)
+    return Recording.load(path, run_id or found, blobs=blobs)
 
 
 # How a recorded agent is started: by the recorded command or entry, or by the caller's own command.

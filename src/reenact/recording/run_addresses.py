@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 
-from ..errors import NoSuchRun
+from ..errors import NoSuchRun, TraceFileError
+from ..tracefile.reader import require_file
+from ..tracefile.run_files import is_special
 from .listing import RunRow, head_and_tail, list_runs
 
 
@@ -37,6 +39,33 @@ def find_run(text: str | None = None, folder: str | None = None) -> RunRow:
     if found is None:
         raise NoSuchRun(f"no run in {folder} is {address}", asked=address, hint=_near(address, rows))
     return found
+
+
+def locate(text: str | None) -> tuple[str, str | None]:
+    """Return the path of a run, and its id if the address says which one of the file is meant."""
+    if text and not text.startswith("@"):
+        require_plain(text)
+        if os.path.isfile(text):
+            return text, None
+        if not os.path.isdir(text) and os.sep in text:
+            require_file(text)
+    try:
+        row = find_run(text)
+    except NoSuchRun:
+        if text and text.endswith(".jsonl"):
+            require_file(text)
+        raise
+    return row.path, row.id
+
+
+def require_plain(path: str) -> None:
+    """Raise for a pipe or device, such as ``/dev/stdin`` or ``<(…)``; reading it twice is not possible."""
+    if is_special(path):
+        raise TraceFileError(
+            f"{path} is not a plain file, and a trace is read at several places",
+            path=path,
+            hint="put it into a file first",
+        )
 
 
 def _by_alias(address: str, rows: list[RunRow]) -> RunRow | None:

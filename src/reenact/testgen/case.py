@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..capture.runs.entry_point import ASGI, MAIN
-from ..errors import ReenactError, UsageError
+from ..errors import UsageError
 from ..messages.whole import read_request
 from ..playback.matching.recorded_answers import CUT, EXCEPTION, STATUS, outcome_of
 from ..playback.matching.tape import Tape
@@ -18,10 +18,8 @@ from ..playback.replay import preflight
 from ..playback.replay.entry import Entry
 from ..recording.calls import MODEL, TOOL, Call
 from ..recording.recording import Recording
-from ..recording.runs_inside import with_inside
 from ..tracefile import status as states
-from ..tracefile.text import count
-from ..wire.reading import text, tool_uses
+from ..wire.reading import text, tool_names, tool_uses
 from .fixture import portable, provenance
 
 # The cause of a failed run, as far as its recording shows: it decides what a test can prove.
@@ -91,29 +89,14 @@ def _of_model(last: Call) -> Blame | None:
     ended = _ENDS.get(str(last.end.stop_reason))
     if ended is not None:
         return Blame(MODEL_FAULT, ended)
-    offered = _offered(read_request(last).tools) if last.begin is not None else []
-    called = [use.name for use in tool_uses(last.end.body, _text(last.end.provider))]
+    offered = tool_names(read_request(last).tools) if last.begin is not None else []
+    called = [use.name for use in tool_uses(last.end.body, last.end.provider)]
     unknown = [name for name in called if offered and name not in offered]
     return (
         Blame(MODEL_FAULT, f"the model called a tool {unknown[0]!r}, which does not exist")
         if unknown
         else None
     )
-
-
-def _text(value: Any) -> str | None:
-    return value if type(value) is str else None
-
-
-def _offered(tools: list[Any]) -> list[str]:
-    """Return the names of the tools in a request, in any provider's shape."""
-    found = []
-    for tool in tools:
-        if type(tool) is not dict:
-            continue
-        inner = [tool, tool.get("function"), tool.get("toolSpec"), *(tool.get("functionDeclarations") or ())]
-        found += [each["name"] for each in inner if type(each) is dict and type(each.get("name")) is str]
-    return found
 
 
 CODE, TOOL_KIND, PROMPT = "code", "tool", "prompt"
@@ -195,8 +178,16 @@ class Case:
         called = {name for name, _ in self.tools} if self.kind == TOOL_KIND else set()
         return sorted({*self.live, *(called & preflight.known_tools(self.recording))})
 
-    def named(self, name: str) -> Case:
-        return replace(self, name=name)
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "name": self.name,
+            "run": self.recording.run_id,
+            "kind": self.kind,
+            "xfail": self.is_failed and self.kind == CODE,
+            "blame": self.blame._asdict() if self.blame is not None else None,
+            "live_tools": self.live,
+        }
 
 
 def case_of(recording: Recording, *, kind: str | None = None, entry: str | None = None) -> Case:
@@ -229,7 +220,7 @@ def case_of(recording: Recording, *, kind: str | None = None, entry: str | None 
         final=_final(recording),
         failed=failure_text(recording),
     )
-    return case.named(f"test_{slug(_plain_name(case))}")
+    return replace(case, name=f"test_{slug(_plain_name(case))}")
 
 
 def from_fixture(fixture: Recording, case: Case) -> Case:
@@ -329,67 +320,3 @@ def _plain_name(case: Case) -> str:
 def entry_text(case: Case) -> str:
     """Return the entry of a function or an application in the form of ``run.start``."""
     return f"{ASGI if case.sort == APP else ''}{case.target}"
-
-
-# Which of several runs make tests.
-
-
-def cases_of(
-    addresses: Sequence[tuple[str, str | None]],
-    *,
-    kind: str | None = None,
-    entry: str | None = None,
-    blobs: str | None = None,
-) -> tuple[list[Case], list[str]]:
-    """Return the runs (file and id) that make tests, and why others do not; UsageError if none does."""
-    found: list[Case] = []
-    skipped: list[str] = []
-    for path, run in addresses:
-        try:
-            alone = Recording.load(path, run, blobs=blobs)
-            recording = with_inside(alone)
-            if recording.inside and not alone.calls() and len(addresses) > 1:
-                raise UsageError(
-                    f"{alone.name} did everything in runs inside it, which get tests of their own"
-                )
-            case = case_of(recording, kind=kind, entry=entry)
-        except ReenactError as why:
-            if len(addresses) == 1:
-                raise
-            skipped.append(str(why))
-            continue
-        same = next((each for each in found if each.signature == case.signature), None)
-        if same is None:
-            found.append(case)
-        else:
-            id_, first = str(case.recording.run_id)[:8], str(same.recording.run_id)[:8]
-            skipped.append(f"{case.recording.name} {id_} would make the same test as {first}")
-    if not found:
-        raise UsageError(f"none of {count(len(addresses), 'run')} makes a test: {'; '.join(skipped)}")
-    return found, skipped
-
-
-def allowed_cases(cases: list[Case], names: Sequence[str], skipped: list[str]) -> list[Case]:
-    """Return the runs whose tools are all answered or may run. Others are added to ``skipped``, with the
-    reason; UsageError if none is left."""
-    known = {name for case in cases for name in preflight.known_tools(case.recording)}
-    where = cases[0].recording.name if len(cases) == 1 else count(len(cases), "run")
-    preflight.check_names(names, known, where)
-    if len(cases) == 1 and not skipped:
-        return [cases[0].allowing(names)]
-    found: list[Case] = []
-    refused: set[str] = set()
-    for case in cases:
-        known = preflight.known_tools(case.recording)
-        try:
-            found.append(case.allowing([name for name in names if name in known or name == preflight.ALL]))
-        except UsageError as why:
-            would_run = sorted(preflight.unanswered(case.recording))
-            skipped.append(f"{case.recording.name}: {why}; --live-tools {','.join(would_run)} allows it")
-            refused |= set(would_run)
-    if not found:
-        raise UsageError(
-            f"none of these runs makes a test: {'; '.join(skipped)}",
-            hint=f"let these tools run: --live-tools {','.join(sorted(refused))}",
-        )
-    return found

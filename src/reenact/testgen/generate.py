@@ -1,278 +1,306 @@
-"""Generate a test file from runs: write fixtures, run each case again, write the test and run it."""
+"""``reenact.generate_test``: write fixtures of runs, run each again, write a test of them and run it."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import tempfile
-from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from ..capture.redact.redactor import Redactor
-from ..errors import Diverged, UsageError
+from ..errors import NotATrace, ReenactError, UsageError
+from ..playback.replay import preflight
+from ..playback.rerun import checked_words
+from ..recording.listing import list_runs
 from ..recording.recording import Recording
-from ..testing.drive import replay_command
+from ..recording.run_addresses import default_folder, locate
+from ..recording.runs_inside import with_inside
 from ..testing.traces import replace_trace
 from ..tracefile.text import count
 from . import files
-from .case import CODE, COMMAND, PROMPT, TOOL_KIND, Case, entry_text, from_fixture, lossy, slug
+from .case import CODE, KINDS, PROMPT, TOOL_KIND, Case, case_of, from_fixture, lossy, slug
 from .fixture import Fixture
 from .test_source import module_text
-
-# Try a test first: run the case again from its fixture, then run the test.
-
-LOOK = "reenact.testgen.observe"
-_TIMEOUT = 600
-_OUTPUT = 4_000
-_FAILED = 1
-
-
-def look(case: Case, fixture: str) -> dict[str, Any]:
-    """Run a case again and return the result.
-
-    ``unusable`` says why it cannot run, ``problems`` where it diverges from its recording.
-    """
-    return _look_at_command(case, fixture) if case.sort == COMMAND else _look_at_call(case, fixture)
-
-
-def _look_at_call(case: Case, fixture: str) -> dict[str, Any]:
-    options = {
-        "trace": fixture,
-        "entry": entry_text(case),
-        "folder": case.folder,
-        "live": case.tools_to_run,
-        "rebase": case.kind == TOOL_KIND,
-    }
-    done = _python(["-P", "-m", LOOK], json.dumps(options))
-    try:
-        report = json.loads(done.stdout)
-    except ValueError:
-        return {"unusable": _last_line(done.stderr) or f"it ended with exit code {done.returncode}"}
-    return report if type(report) is dict else {}
-
-
-def _look_at_command(case: Case, fixture: str) -> dict[str, Any]:
-    words = [case.target, *case.input]
-    if case.target.endswith(".py") and not os.path.exists(os.path.join(case.folder, case.target)):
-        return {"unusable": f"{case.target} is not in {case.folder} any more"}
-    try:
-        done = replay_command(
-            fixture, words, cwd=case.folder, live_tools=case.tools_to_run, rebase=case.kind == TOOL_KIND
-        )
-    except Diverged as exc:
-        return {"problems": [str(exc)]}
-    except UsageError as exc:
-        return {"unusable": str(exc)}
-    return {"exit": done.returncode, "stdout": done.stdout[-_OUTPUT:]}
-
-
-def require_pytest() -> None:
-    """Raise UsageError without pytest."""
-    if find_spec("pytest") is None:
-        raise UsageError(
-            "pytest is not installed here, so the test cannot be run",
-            hint="pip install 'reenact[pytest]'; --no-check writes it without running it",
-        )
-
-
-def run_pytest(path: str) -> tuple[bool, str]:
-    """Return whether a test file passes, and pytest's last line, or its whole output if it fails."""
-    words = ["-P", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", os.path.abspath(path)]
-    done = _python(words, "")
-    lines = done.stdout.strip().splitlines()
-    if done.returncode == 0 and lines:
-        return True, f"passes as written: {lines[-1].strip('= ')}"
-    return False, (done.stdout + done.stderr).strip()[-_OUTPUT:]
-
-
-def _python(words: list[str], stdin: str) -> subprocess.CompletedProcess[str]:
-    env = {
-        name: value for name, value in os.environ.items() if not name.startswith(("REENACT", "PYTEST_XDIST"))
-    }
-    try:
-        return subprocess.run(  # noqa: S603
-            [sys.executable, *words],
-            input=stdin,
-            env=env,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(words, _FAILED, "", f"it did not end within {_TIMEOUT} seconds")
-
-
-def _last_line(text: str) -> str:
-    return text.strip().rpartition("\n")[2].strip()
-
+from .trial import require_pytest, run_again, run_pytest
 
 _NOT_HERE = (
     "start it where the code is, with the Python that has its packages; --entry module:function if it was"
     " renamed; --no-check writes the test without running it"
 )
-_OTHER = (
+_DIVERGES = (
     "reenact replay shows where; record it again with the current code; --no-check writes the test without"
     " running it"
 )
 
+A = TypeVar("A")
+B = TypeVar("B")
 
-@dataclass
-class Generated:
-    """The written files, and the result of running the test."""
+Run = Recording | str | os.PathLike[str]
+Source = Recording | tuple[str, str | None]
+"""A run, or its file and its id."""
 
-    cases: list[Case]
-    paths: list[str]
-    verdict: str = "not run: whether it passes is unknown"
-    is_passed: bool | None = None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedTest:
+    """The files of a generated test, and the result of running it."""
+
+    paths: tuple[str, ...]
+    """The test file, then the recording of each test."""
+    cases: tuple[Case, ...]
+    """The tests in it."""
+    passes: bool | None
     """None if it was not run; a test that fails is not written."""
-    notes: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    verdict: str
+    """What pytest reports, in one line."""
+    notes: tuple[str, ...]
+    skipped: tuple[str, ...]
     """Runs without a test, and why."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        tests = [
-            {
-                "name": case.name,
-                "run": case.recording.run_id,
-                "kind": case.kind,
-                "xfail": case.is_failed and case.kind == CODE,
-                "blame": case.blame._asdict() if case.blame is not None else None,
-                "live_tools": case.live,
-            }
-            for case in self.cases
-        ]
+        """Return it as plain data, the ``--json`` of ``reenact test``."""
         return {
-            "paths": self.paths,
-            "tests": tests,
-            "passes": self.is_passed,
+            "paths": list(self.paths),
+            "tests": [case.as_dict() for case in self.cases],
+            "passes": self.passes,
             "verdict": self.verdict,
-            "notes": self.notes,
-            "left_out": self.left_out,
+            "notes": list(self.notes),
+            "left_out": list(self.skipped),
         }
 
 
-@dataclass
-class Generator:
-    """Generates one test file from some runs."""
+def generate_test(
+    runs: Run | Iterable[Run] = (),
+    *,
+    output: str | os.PathLike[str] = "tests",
+    kind: str | None = None,
+    entry: str | None = None,
+    samples: int = 5,
+    failed: bool = False,
+    live_tools: Sequence[str] = (),
+    allow_lossy: bool = False,
+    force: bool = False,
+    check: bool = True,
+    run_id: str | None = None,
+    blobs: str | None = None,
+) -> GeneratedTest:
+    """Write a pytest test from a run, and a recording that answers it: the Python form of ``reenact test``.
 
-    output: str
-    samples: int
-    is_checked: bool
-    is_forced: bool
-    allows_lossy: bool
+    ``runs`` is a path, an address such as ``@last`` (the default), a Recording, a folder, or several of
+    these; with ``failed=True`` only failed runs of the folders (by default of the usual one) make tests.
+    Several runs make one file. ``output`` is a folder or a test file. ``kind`` is ``code``, ``tool`` or
+    ``prompt``; ``samples`` counts the runs of a prompt. ``entry`` names the function if the recording does
+    not, as ``module:function``. Tools that the recording cannot answer are refused unless ``live_tools``
+    names them (or ``all``); ``allow_lossy`` allows answers that are redacted or shortened; ``force``
+    overwrites an edited test; ``check=False`` runs neither the agent nor the test. ``run_id`` selects one
+    run of a shared file, ``blobs`` is another folder of long texts.
 
-    def make(self, cases: list[Case]) -> Generated:
-        """Write a test that passes; UsageError, with nothing written, if there is none."""
-        path = self._path(cases)
-        stem, folder = os.path.basename(path).removesuffix(".py"), os.path.dirname(os.path.abspath(path))
-        cases = _unique(cases)
-        if self.is_checked:
-            require_pytest()
-        generated = Generated([], [])
-        with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
-            fixtures = self._fixtures(cases, generated, scratch)
-            places = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in generated.cases]
-            generated.paths = [path, *(_beside(path, place) for place in places)]
+    Raises UsageError, with a hint and with nothing written, if no run makes a test that passes.
+    """
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"kind={kind!r}", hint=f"kind is one of: {', '.join(KINDS)}")
+    if samples < 1:
+        raise UsageError(f"samples={samples}", hint="at least 1")
+    names = checked_words("live_tools", live_tools)
+    sources = _sources(runs, failed, run_id)
+    generator = _Generator(sources, samples, is_checked=check, allows_lossy=allow_lossy, is_forced=force)
+    cases = generator.cases_of(kind, entry, blobs)
+    return generator.write(generator.allowed(cases, names), os.fspath(output))
+
+
+def _sources(runs: Run | Iterable[Run], failed: bool, run_id: str | None) -> list[Source]:
+    """Return each run that is meant: itself, or its file and its id."""
+    named = [runs] if isinstance(runs, Recording | str | os.PathLike) else list(runs)
+    found: list[Source] = []
+    folders = [default_folder()] if failed and not named else []
+    for each in named:
+        if isinstance(each, Recording):
+            found.append(each)
+        elif os.path.isdir(each):
+            folders.append(os.fspath(each))
+        else:
+            found.append(locate(os.fspath(each)))
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise NotATrace(f"there is no folder {folder}, so nothing was recorded yet", path=folder)
+        rows = [row for row in list_runs(folder) if row.id is not None and (row.failed or not failed)]
+        found += [(row.path, row.id) for row in rows]
+    if failed and not found:
+        raise UsageError("no run failed", hint="reenact ls shows what there is")
+    if folders and not found:
+        raise UsageError(f"there is no run in {', '.join(folders)}", hint="nothing was recorded there yet")
+    found = found or [locate(None)]
+    return [each if isinstance(each, Recording) else (each[0], run_id or each[1]) for each in found]
+
+
+class _Generator:
+    """Generates one test file from some runs. Of several, those that make no test are skipped."""
+
+    def __init__(
+        self, sources: list[Source], samples: int, *, is_checked: bool, allows_lossy: bool, is_forced: bool
+    ) -> None:
+        self._sources = sources
+        self._samples = samples
+        self._is_checked = is_checked
+        self._allows_lossy = allows_lossy
+        self._is_forced = is_forced
+        self._is_single = len(sources) == 1
+        self._notes: list[str] = []
+        self._skipped: list[str] = []
+
+    def _each(self, items: Iterable[A], step: Callable[[A], B], hint: str = _NOT_HERE) -> list[B]:
+        """Return what a step returns for each; UsageError if it fails for all, or for the only one."""
+        found = []
+        for item in items:
             try:
-                if not self.is_forced:
-                    files.check_free(path, _ids(generated.cases))
-                with files.restored_on_failure(path, places, scratch):
-                    for fixture, place in zip(fixtures, places, strict=True):
-                        replace_trace(fixture, place)
-                    self._write(generated, path, stem, folder)
-                    if self.is_checked:
-                        self._check(generated, path, stem, folder)
+                found.append(step(item))
+            except ReenactError as why:
+                if self._is_single:
+                    raise
+                self._skipped.append(str(why))
+        if not found:
+            runs = count(len(self._sources), "run")
+            raise UsageError(f"none of {runs} makes a test: {'; '.join(self._skipped)}", hint=hint)
+        return found
+
+    def cases_of(self, kind: str | None, entry: str | None, blobs: str | None) -> list[Case]:
+        """Return the runs that can be tests, each test once."""
+        first: dict[tuple[Any, ...], Case] = {}
+
+        def case_from(source: Source) -> Case:
+            alone = source if isinstance(source, Recording) else Recording.load(*source, blobs=blobs)
+            recording = with_inside(alone)
+            if recording.inside and not alone.calls() and not self._is_single:
+                raise UsageError(
+                    f"{alone.name} did everything in runs inside it, which get tests of their own"
+                )
+            case = case_of(recording, kind=kind, entry=entry)
+            same = first.setdefault(case.signature, case)
+            if same is not case:
+                id_, id_of_same = str(recording.run_id)[:8], str(same.recording.run_id)[:8]
+                raise UsageError(f"{recording.name} {id_} would make the same test as {id_of_same}")
+            return case
+
+        return self._each(self._sources, case_from)
+
+    def allowed(self, cases: list[Case], names: Sequence[str]) -> list[Case]:
+        """Return the cases whose tools are all answered or may run."""
+        known = {name for case in cases for name in preflight.known_tools(case.recording)}
+        where = cases[0].recording.name if len(cases) == 1 else count(len(cases), "run")
+        preflight.check_names(names, known, where)
+
+        def allow(case: Case) -> Case:
+            own = {preflight.ALL, *preflight.known_tools(case.recording)}
+            try:
+                return case.allowing([name for name in names if name in own])
+            except UsageError as why:
+                if self._is_single:
+                    raise
+                flag = f"--live-tools {_would_run([case])}"
+                raise UsageError(f"{case.recording.name}: {why}; {flag} allows it") from why
+
+        return self._each(cases, allow, hint=f"let these tools run: --live-tools {_would_run(cases)}")
+
+    def write(self, cases: list[Case], output: str) -> GeneratedTest:
+        """Write a test that passes; UsageError, with nothing written, if there is none."""
+        path = _test_path(output, cases)
+        stem, folder = os.path.basename(path).removesuffix(".py"), os.path.dirname(os.path.abspath(path))
+        if self._is_checked:
+            require_pytest()
+        with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+            cases = self._each(_unique(cases), lambda case: self._try(case, scratch))
+            traces = [os.path.join(folder, "traces", stem, f"{case.name}.jsonl") for case in cases]
+            try:
+                if not self._is_forced:
+                    files.check_free(path, _ids(cases))
+                with files.restored_on_failure(path, traces, scratch):
+                    for case, trace in zip(cases, traces, strict=True):
+                        replace_trace(_fixture_path(case, scratch), trace)
+                    cases, passes, verdict = self._write_and_check(cases, path, stem, folder)
             except OSError as exc:
                 raise UsageError(
                     f"{path} cannot be written: {exc.strerror or exc}", hint="-o names another folder or file"
                 ) from exc
-        return generated
+        return GeneratedTest(
+            paths=(path, *(trace if os.path.isabs(path) else os.path.relpath(trace) for trace in traces)),
+            cases=tuple(cases),
+            passes=passes,
+            verdict=verdict,
+            notes=tuple(self._notes),
+            skipped=tuple(self._skipped),
+        )
 
-    def _fixtures(self, cases: list[Case], generated: Generated, scratch: str) -> list[str]:
-        """Return the fixtures of the usable runs; add their cases, and why others fail, to ``generated``."""
-        fixtures = []
-        for case in cases:
-            notes: list[str] = []
-            try:
-                _refuse_unfit(case)
-                fixture = self._fixture(case, scratch, notes)
-                case = from_fixture(Recording.load(fixture), case)
-                case = _run_again(case, fixture, notes) if self.is_checked else case
-            except UsageError as why:
-                if len(cases) == 1:
-                    raise
-                generated.left_out.append(str(why))
-                continue
-            fixtures.append(fixture)
-            generated.cases.append(case)
-            generated.notes += notes
-        if not fixtures:
-            raise UsageError(
-                f"no test can be generated from these runs: {'; '.join(generated.left_out)}", hint=_NOT_HERE
-            )
-        return fixtures
-
-    def _path(self, cases: list[Case]) -> str:
-        if self.output.endswith(".py"):
-            return self.output
-        names = {case.name for case in cases}
-        targets = {case.target for case in cases}
-        name = names.pop() if len(names) == 1 else "test_recorded_runs"
-        if name == "test_recorded_runs" and len(targets) == 1:
-            name = f"test_{slug(targets.pop())}"
-        return os.path.join(self.output, f"{name}.py")
-
-    def _fixture(self, case: Case, scratch: str, notes: list[str]) -> str:
-        place = os.path.join(scratch, f"{case.name}.jsonl")
+    def _try(self, case: Case, scratch: str) -> Case:
+        """Write the fixture of a case, run it again and return it as it is then."""
+        name = case.recording.name
+        if case.kind == TOOL_KIND and not case.tools:
+            raise UsageError(f"no tool was called in {name}", hint="--kind code")
         fixture = Fixture(case.recording)
-        fixture.write(place)
-        if fixture.secrets:
-            notes.append(
-                f"{count(fixture.secrets, 'secret')} in {case.recording.name} redacted that had not been"
-            )
-        serious, headers = lossy(Recording.load(place))
-        if serious and not self.allows_lossy:
+        path = _fixture_path(case, scratch)
+        fixture.write(path)
+        redacted = Recording.load(path)
+        serious, headers = lossy(redacted)
+        if serious and not self._allows_lossy:
             raise UsageError(
-                f"not all of {case.recording.name} is recorded exactly: {'; '.join(serious[:5])}",
+                f"not all of {name} is recorded exactly: {'; '.join(serious[:5])}",
                 hint="the code would get placeholders; --allow-lossy writes the test anyway",
             )
+        notes = [f"{count(fixture.secrets, 'secret')} in {name} redacted that had not been"]
+        notes = notes if fixture.secrets else []
         notes += [f"not recorded, so a placeholder is sent: {each}" for each in headers]
-        return place
+        case = from_fixture(redacted, case)
+        if self._is_checked:
+            case = _observed(case, path, notes)
+        self._notes += notes
+        return case
 
-    def _write(self, generated: Generated, path: str, stem: str, folder: str) -> None:
-        text = module_text(generated.cases, stem, folder, samples=self.samples)
-        files.write(path, files.stamped(text, _ids(generated.cases)))
+    def _write_and_check(
+        self, cases: list[Case], path: str, stem: str, folder: str
+    ) -> tuple[list[Case], bool | None, str]:
+        """Write the test and run it; if its output differs each time, write it without asserting that."""
 
-    def _check(self, generated: Generated, path: str, stem: str, folder: str) -> None:
-        """Run the test; if its output differs each time, write it again without asserting that."""
-        generated.is_passed, generated.verdict = run_pytest(path)
-        if not generated.is_passed and "\nE       assert" in generated.verdict + "\n":
-            generated.cases = [
-                case.with_observed({**case.observed, "volatile": True}) for case in generated.cases
-            ]
-            generated.notes.append("its result differs each time, so it is not asserted")
-            self._write(generated, path, stem, folder)
-            generated.is_passed, generated.verdict = run_pytest(path)
-        if not generated.is_passed:
+        def write() -> None:
+            text = module_text(cases, stem, folder, samples=self._samples)
+            files.write(path, files.stamped(text, _ids(cases)))
+
+        write()
+        if not self._is_checked:
+            return cases, None, "not run: whether it passes is unknown"
+        passes, verdict = run_pytest(path)
+        if not passes and "\nE       assert" in verdict + "\n":
+            cases = [case.with_observed({**case.observed, "volatile": True}) for case in cases]
+            self._notes.append("its result differs each time, so it is not asserted")
+            write()
+            passes, verdict = run_pytest(path)
+        if not passes:
             raise UsageError(
-                f"the test does not pass as written, so it is not kept; pytest says:\n{generated.verdict}",
+                f"the test does not pass as written, so it is not kept; pytest says:\n{verdict}",
                 hint="--no-check writes it anyway, to be fixed by hand",
             )
+        return cases, passes, verdict
 
 
 def _ids(cases: list[Case]) -> list[str]:
     return [str(case.recording.run_id) for case in cases]
 
 
-def _beside(path: str, place: str) -> str:
-    """Return a place in the form of the user's path: relative or absolute."""
-    return place if os.path.isabs(path) else os.path.relpath(place)
+def _would_run(cases: list[Case]) -> str:
+    return ",".join(sorted({name for case in cases for name in preflight.unanswered(case.recording)}))
+
+
+def _fixture_path(case: Case, scratch: str) -> str:
+    return os.path.join(scratch, f"{case.name}.jsonl")
+
+
+def _test_path(output: str, cases: list[Case]) -> str:
+    if output.endswith(".py"):
+        return output
+    names = {case.name for case in cases}
+    targets = {case.target for case in cases}
+    name = names.pop() if len(names) == 1 else "test_recorded_runs"
+    if name == "test_recorded_runs" and len(targets) == 1:
+        name = f"test_{slug(targets.pop())}"
+    return os.path.join(output, f"{name}.py")
 
 
 def _unique(cases: list[Case]) -> list[Case]:
@@ -285,20 +313,15 @@ def _unique(cases: list[Case]) -> list[Case]:
     return found
 
 
-def _refuse_unfit(case: Case) -> None:
-    if case.kind == TOOL_KIND and not case.tools:
-        raise UsageError(f"no tool was called in {case.recording.name}", hint="--kind code")
-
-
-def _run_again(case: Case, fixture: str, notes: list[str]) -> Case:
+def _observed(case: Case, fixture: str, notes: list[str]) -> Case:
     """Run a case again from its fixture, return it with the result; UsageError if no test can pass."""
-    name, observed = case.recording.name, look(case, fixture)
+    name, observed = case.recording.name, run_again(case, fixture)
     if "unusable" in observed:
         raise UsageError(f"{name} cannot be run again here: {observed['unusable']}", hint=_NOT_HERE)
     if observed.get("problems"):
         why = _short_reason(observed["problems"][0])
         if case.kind != PROMPT:
-            raise UsageError(f"{name} diverges from its recording when it runs: {why}", hint=_OTHER)
+            raise UsageError(f"{name} diverges from its recording when it runs: {why}", hint=_DIVERGES)
         notes.append(f"run again, it diverges from its recording: {why}")
         return case
     clean = Redactor().clean(observed)

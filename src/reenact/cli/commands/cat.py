@@ -11,6 +11,7 @@ from typing import Any
 from ... import lines, schema
 from ...recording.listing import head_and_tail
 from ...recording.recording import Recording
+from ...recording.run_addresses import locate
 from ...tracefile import run_files
 from ...tracefile.event import Event
 from ...tracefile.file_ends import read_ends
@@ -144,7 +145,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         findings = recording.findings  # type: ignore[assignment]
         events: Iterable[Event] = _addressed(recording, wanted)
     else:
-        path, found = run_argument.locate(address)
+        path, found = locate(address)
         chosen = args.run or found
         plain = not (args.full or args.stable or args.json or args.kind)
         if plain and _is_one_run(path, chosen):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from ...debugger.stepper import Stepper
 from ...recording.failure import failure_of
 from ...recording.recording import Recording
+from ...recording.run_addresses import locate
 from ...tracefile.event_text import error_text
 from ...tracefile.text import clean, count, cut, plain, width_of
 from .. import run_argument
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _opened(args: argparse.Namespace) -> tuple[Stepper, str]:
-    path, found = run_argument.locate(args.run_address)
+    path, found = locate(args.run_address)
     wanted: list[str | None] = [args.run or found]
 
     def load() -> Recording:

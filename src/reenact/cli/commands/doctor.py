@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import schema
 from ...errors import ReenactError, TraceFileError, UsageError
+from ...recording.run_addresses import require_plain
 from ...totals import Totals
 from ...tracefile.event import Event
 from ...tracefile.findings import Finding, Findings
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     code = 0
     for path in paths:
         try:
-            run_argument.require_plain(path)
+            require_plain(path)
             checked = Checkup(path, args.blobs)
         except (ReenactError, OSError) as why:
             code = complain(out, why)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...debugger.search import FileSearch, Hit, TextSearch
 from ...errors import TraceFileError, UsageError
+from ...recording.run_addresses import require_plain
 from ...tracefile.findings import Findings
 from ...tracefile.text import clean, cut, plain, width_of
 from .. import run_argument
@@ -81,7 +82,7 @@ def _one_file(
     path: str, search: FileSearch, args: argparse.Namespace, out: Output, findings: Findings
 ) -> int:
     number = 0
-    run_argument.require_plain(path)
+    require_plain(path)
     for hit in search.hits(path, args.blobs, findings):
         number += 1
         if args.files:

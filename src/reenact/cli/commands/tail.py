@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import schema
 from ...recording.recording import Recording
+from ...recording.run_addresses import locate
 from ...tracefile import status as states
 from ...tracefile.event import Event
 from ...tracefile.findings import Findings
@@ -50,7 +51,7 @@ def _count(text: str) -> int:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    path, found = run_argument.locate(args.run_address)
+    path, found = locate(args.run_address)
     recording = Recording.load(path, found)
     going = recording.status in (states.RUNNING, states.UNKNOWN)
     if args.follow and (going or args.keep_going):

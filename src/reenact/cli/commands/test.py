@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 
-from ...errors import NotATrace, UsageError
-from ...recording.listing import list_runs
-from ...recording.run_addresses import default_folder
-from ...testgen.case import CODE, KINDS, PROMPT, TOOL_KIND, allowed_cases, cases_of
-from ...testgen.generate import Generated, Generator
+from ...testgen.case import CODE, KINDS, PROMPT, TOOL_KIND
+from ...testgen.generate import GeneratedTest, generate_test
 from ...tracefile.text import clean
 from .. import run_argument
 from ..output import Output
@@ -41,7 +37,7 @@ EXAMPLES = """\
   reenact test trip --live-tools search        allow a tool that is not recorded to run
 """
 
-_SAYS = {
+_PROOF = {
     CODE: (
         "proves that your code still drives this run: parsing, errors, loop, prompts",
         "cannot prove that a model or a tool would answer like this today",
@@ -98,59 +94,41 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    if args.samples < 1:
-        raise UsageError(f"--samples {args.samples}", hint="at least 1")
-    found, left_out = cases_of(_addresses(args), kind=args.kind, entry=args.entry, blobs=args.blobs)
-    cases = allowed_cases(found, args.live_tools, left_out)
-    maker = Generator(
+    generated = generate_test(
+        args.run_addresses,
         output=args.output,
+        kind=args.kind,
+        entry=args.entry,
         samples=args.samples,
-        is_checked=args.check,
-        is_forced=args.force,
-        allows_lossy=args.allow_lossy,
+        failed=args.failed,
+        live_tools=args.live_tools,
+        allow_lossy=args.allow_lossy,
+        force=args.force,
+        check=args.check,
+        run_id=args.run,
+        blobs=args.blobs,
     )
-    made = maker.make(cases)
-    made.left_out[:0] = left_out
     if args.json:
-        out.json_line(made.as_dict())
+        out.json_line(generated.as_dict())
     else:
-        _tell(made, out)
+        _print(generated, out)
     return 0
 
 
-def _addresses(args: argparse.Namespace) -> list[tuple[str, str | None]]:
-    """Return file and id of each run that is meant."""
-    folders = [each for each in args.run_addresses if os.path.isdir(each)]
-    found = [run_argument.locate(each) for each in args.run_addresses if each not in folders]
-    if args.failed and not args.run_addresses:
-        folders = [default_folder()]
-    for folder in folders:
-        if not os.path.isdir(folder):
-            raise NotATrace(f"there is no folder {folder}, so nothing was recorded yet", path=folder)
-        rows = [row for row in list_runs(folder) if row.id is not None and (row.failed or not args.failed)]
-        found += [(row.path, row.id) for row in rows]
-    if args.failed and not found:
-        raise UsageError("no run failed", hint="reenact ls shows what there is")
-    if folders and not found:
-        raise UsageError(f"there is no run in {', '.join(folders)}", hint="nothing was recorded there yet")
-    found = found or [run_argument.locate(None)]
-    return [(path, args.run or id_) for path, id_ in found]
-
-
-def _tell(made: Generated, out: Output) -> None:
-    for case in made.cases:
+def _print(generated: GeneratedTest, out: Output) -> None:
+    for case in generated.cases:
         if case.blame is not None:
             who, why = case.blame
             out.say(clean(f"reenact: {case.recording.name} failed; the {who} caused it: {why}"))
         if case.live:
             names = ", ".join(case.live)
             out.say(clean(f"reenact: these tools really run each time {case.name} does: {names}"))
-    for kind in dict.fromkeys(case.kind for case in made.cases):
-        can, cannot = _SAYS[kind]
+    for kind in dict.fromkeys(case.kind for case in generated.cases):
+        can, cannot = _PROOF[kind]
         out.say(f"reenact: a {kind} test {can};")
         out.say(f"reenact: it {cannot}")
-    for text in [*made.notes, *(f"skipped: {each}" for each in made.left_out)]:
+    for text in [*generated.notes, *(f"skipped: {each}" for each in generated.skipped)]:
         out.say(clean(f"reenact: {text}"))
-    out.say(clean(f"reenact: {made.verdict}"))
-    for path in made.paths:
+    out.say(clean(f"reenact: {generated.verdict}"))
+    for path in generated.paths:
         out.line(clean(path))

@@ -1,6 +1,7 @@
-"""``python -m reenact.testgen.observe``: run a case again from its fixture and report the result.
+"""Try a test before it is kept: run its case again from the fixture, then the test itself.
 
-Reads the case as JSON from stdin and writes one line of JSON to stdout; the agent's output goes to stderr.
+A function or an application is called in a process of its own, ``python -m reenact.testgen.trial``: it reads
+the case as JSON from stdin and writes one line of JSON to stdout; the agent's output goes to stderr.
 """
 
 from __future__ import annotations
@@ -9,19 +10,108 @@ import importlib.util
 import inspect
 import json
 import os
+import subprocess
 import sys
 from typing import Any
 
 from ..capture.calls.error_fields import is_agents
 from ..capture.recorder.jsonable import jsonable
 from ..capture.runs.entry_point import ASGI
-from ..errors import Diverged, ReenactError
+from ..errors import Diverged, ReenactError, UsageError
 from ..playback.replay.entry import Entry, arguments, call_of, resolve
 from ..playback.replay.web_app import Response
+from ..testing.drive import replay_command
 from ..testing.reenactment import Reenactment
+from .case import COMMAND, TOOL_KIND, Case, entry_text
 from .literals import is_plain
 
+_TIMEOUT = 600
 _LONGEST = 4_000
+_FAILED = 1
+
+
+def run_again(case: Case, fixture: str) -> dict[str, Any]:
+    """Run a case again and return the result.
+
+    ``unusable`` says why it cannot run, ``problems`` where it diverges from its recording.
+    """
+    return _command_again(case, fixture) if case.sort == COMMAND else _call_again(case, fixture)
+
+
+def _call_again(case: Case, fixture: str) -> dict[str, Any]:
+    options = {
+        "trace": fixture,
+        "entry": entry_text(case),
+        "folder": case.folder,
+        "live": case.tools_to_run,
+        "rebase": case.kind == TOOL_KIND,
+    }
+    done = _python(["-P", "-m", __spec__.name], json.dumps(options))
+    try:
+        report = json.loads(done.stdout)
+    except ValueError:
+        return {"unusable": _last_line(done.stderr) or f"it ended with exit code {done.returncode}"}
+    return report if type(report) is dict else {}
+
+
+def _command_again(case: Case, fixture: str) -> dict[str, Any]:
+    words = [case.target, *case.input]
+    if case.target.endswith(".py") and not os.path.exists(os.path.join(case.folder, case.target)):
+        return {"unusable": f"{case.target} is not in {case.folder} any more"}
+    try:
+        done = replay_command(
+            fixture, words, cwd=case.folder, live_tools=case.tools_to_run, rebase=case.kind == TOOL_KIND
+        )
+    except Diverged as exc:
+        return {"problems": [str(exc)]}
+    except UsageError as exc:
+        return {"unusable": str(exc)}
+    return {"exit": done.returncode, "stdout": done.stdout[-_LONGEST:]}
+
+
+def require_pytest() -> None:
+    """Raise UsageError without pytest."""
+    if importlib.util.find_spec("pytest") is None:
+        raise UsageError(
+            "pytest is not installed here, so the test cannot be run",
+            hint="pip install 'reenact[pytest]'; --no-check writes it without running it",
+        )
+
+
+def run_pytest(path: str) -> tuple[bool, str]:
+    """Return whether a test file passes, and pytest's last line, or its whole output if it fails."""
+    words = ["-P", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", os.path.abspath(path)]
+    done = _python(words, "")
+    lines = done.stdout.strip().splitlines()
+    if done.returncode == 0 and lines:
+        return True, f"passes as written: {lines[-1].strip('= ')}"
+    return False, (done.stdout + done.stderr).strip()[-_LONGEST:]
+
+
+def _python(words: list[str], stdin: str) -> subprocess.CompletedProcess[str]:
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith(("REENACT", "PYTEST_XDIST"))
+    }
+    try:
+        return subprocess.run(  # noqa: S603
+            [sys.executable, *words],
+            input=stdin,
+            env=env,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(words, _FAILED, "", f"it did not end within {_TIMEOUT} seconds")
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2].strip()
+
+
+# In the process of its own.
 
 
 def main() -> None:
