@@ -57,6 +57,22 @@ def swallow(doing: str, exc: BaseException) -> None:
     tell(f"{doing}:{type(exc).__name__}", f"could not {doing} ({explain(exc)}). Your agent is unaffected.")
 
 
+class Swallowing:
+    """Around work of ours: what fails in there is reported, and the agent goes on after it."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> bool:
+        if not isinstance(exc, Exception):
+            return False
+        swallow(self._doing, exc)
+        return True
+
+
 def pass_on(exc: BaseException) -> None:
     """Raise again what is not ours: an exception from a signal handler, a time-out by alarm for instance.
 

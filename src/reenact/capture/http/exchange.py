@@ -48,20 +48,10 @@ def how_raised(exc: BaseException) -> str:
 def carry(library: str, exchange: Exchange | None, send: Callable[[T], Any], request: T, *more: Any) -> Any:
     """Have a library send a request; or answer it, where a recording stands in for the network.
 
-    ``more`` is what the library's adapter needs to make a response.
+    ``more`` is what the library's adapter needs to make a response. Where ``send`` is awaited, so is this.
     """
     adapter = replay_hook.adapter(library)
     return send(request) if adapter is None else adapter.carry(exchange, send, request, *more)
-
-
-async def carry_async(
-    library: str, exchange: Exchange | None, send: Callable[[T], Any], request: T, *more: Any
-) -> Any:
-    """Do what ``carry`` does for a library that is awaited."""
-    adapter = replay_hook.adapter(library)
-    if adapter is None:
-        return await send(request)
-    return await adapter.carry_async(exchange, send, request, *more)
 
 
 class Exchange:

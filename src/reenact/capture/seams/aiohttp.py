@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import guard
-from ..http.exchange import CLOSED, Exchange, carry_async, how_raised
+from ..http.exchange import CLOSED, Exchange, carry, how_raised
 from ..http.request_body import Sent
 from ..http.watch import AgentsOwn, HandedOn, Watch, current
-from .patching import LibraryChanged, need, need_called, need_held, override, replace, restore
+from .patching import LibraryChanged, listen, need, need_called, need_held, override, restore, undo_all
 
 # A body of aiohttp that is made while it is sent: a form, a file, a generator; reported by its writer.
 #
@@ -26,20 +26,14 @@ from .patching import LibraryChanged, need, need_called, need_held, override, re
 _tapped: dict[type, type] = {}
 
 
-def patch_bodies(module: Any) -> Callable[[], None]:
-    """Record the bodies of all requests as they are sent; returns what undoes it."""
-    owner = module.ClientRequest
-    return replace(owner, {"write_bytes": _reading_along(owner.write_bytes)})
-
-
 def tap_bodies(session: Any) -> None:
     """Record the bodies of one session's requests as they are sent."""
     kind = session._request_class
     if kind not in _tapped.values():
         tapped_kind = _tapped.get(kind)
         if tapped_kind is None:
-            tapped_kind = type(kind.__name__, (kind,), {"write_bytes": _reading_along(kind.write_bytes)})
-            _tapped[kind] = tapped_kind
+            tapped_kind = _tapped[kind] = type(kind.__name__, (kind,), {})
+            listen(tapped_kind, {"write_bytes": _write_bytes})
         session._request_class = tapped_kind
 
 
@@ -50,36 +44,31 @@ def untap_bodies(session: Any) -> None:
             session._request_class = kind
 
 
-def _reading_along(original: Any) -> Any:
-    async def write_bytes(self: Any, writer: Any, *args: Any, **kwargs: Any) -> Any:
-        handed_on = current()
-        exchange = handed_on.exchange if handed_on is not None and handed_on.reads_body else None
-        sent = exchange.sent if exchange is not None else None
-        if sent is None:
-            return await original(self, writer, *args, **kwargs)
-        with AgentsOwn():
-            _listen_to_body(writer, sent, self)
-            done = await original(self, writer, *args, **kwargs)
-            if getattr(writer, "_eof", False):
-                sent.all()
-            return done
-
-    return write_bytes
+async def _write_bytes(request: Any, original: Any, writer: Any, *args: Any, **kwargs: Any) -> Any:
+    handed_on = current()
+    exchange = handed_on.exchange if handed_on is not None and handed_on.reads_body else None
+    sent = exchange.sent if exchange is not None else None
+    if sent is None:
+        return await original(request, writer, *args, **kwargs)
+    with AgentsOwn():
+        with guard.Swallowing("record a request body"):
+            _listen_to_body(writer, sent, request)
+        done = await original(request, writer, *args, **kwargs)
+        if getattr(writer, "_eof", False):
+            sent.all()
+        return done
 
 
 def _listen_to_body(writer: Any, sent: Sent, request: Any) -> None:
-    try:
-        sent.restart(request.headers.get("Content-Type"))
-        before = writer._on_chunk_sent
+    sent.restart(request.headers.get("Content-Type"))
+    before = writer._on_chunk_sent
 
-        async def on_chunk(chunk: Any) -> None:
-            sent.add(chunk)
-            if before is not None:
-                await before(chunk)
+    async def on_chunk(chunk: Any) -> None:
+        sent.add(chunk)
+        if before is not None:
+            await before(chunk)
 
-        writer._on_chunk_sent = on_chunk
-    except Exception as exc:
-        guard.swallow("record a request body", exc)
+    writer._on_chunk_sent = on_chunk
 
 
 _GENAI = "google.genai._api_client"
@@ -102,19 +91,10 @@ def holders() -> tuple[type, ...]:
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every session; returns what undoes it."""
     _check(module)
-    owner = module.ClientSession
-    original = owner._request
-
-    async def _request(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return await _watched(watch, self, original, args, kwargs)
-
-    calls, bodies = replace(owner, {"_request": _request}), patch_bodies(module)
-
-    def undo() -> None:
-        calls()
-        bodies()
-
-    return undo
+    return undo_all(
+        listen(module.ClientRequest, {"write_bytes": _write_bytes}),
+        listen(module.ClientSession, {"_request": _requesting(watch)}),
+    )
 
 
 def tap(held: Any, watch: Watch) -> None:
@@ -122,13 +102,9 @@ def tap(held: Any, watch: Watch) -> None:
     _check(sys.modules["aiohttp"])
     if not isinstance(held, sys.modules["aiohttp"].ClientSession):
         override(held, "_get_aiohttp_session", _tapping(watch))
-        return
-
-    async def _request(owner: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
-        return await _watched(watch, owner, original, args, kwargs)
-
-    override(held, "_request", _request)
-    tap_bodies(held)
+    else:
+        override(held, "_request", _requesting(watch))
+        tap_bodies(held)
 
 
 def untap(held: Any) -> None:
@@ -168,20 +144,25 @@ def shortfall(module: Any) -> str:
     return ""
 
 
+def _requesting(watch: Watch) -> Any:
+    async def _request(session: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
+        return await _watched(watch, session, original, args, kwargs)
+
+    return _request
+
+
 async def _watched(watch: Watch, session: Any, original: Any, args: Any, kwargs: Any) -> Any:
     exchange = _begin(watch, session, args, kwargs)
     if exchange is None:
         return await original(session, *args, **kwargs)
+
+    def send(request: Any) -> Any:
+        return original(session, *request[0], **request[1])
+
     with HandedOn(exchange) as handed_on:
         handed_on.reads_body = True
         try:
-            response = await carry_async(
-                "aiohttp",
-                exchange,
-                lambda each: original(session, *each[0], **each[1]),
-                (args, kwargs),
-                session,
-            )
+            response = await carry("aiohttp", exchange, send, (args, kwargs), session)
         except BaseException as exc:
             _refused(exchange, exc)
             raise

@@ -18,7 +18,7 @@ from ..http.exchange import CLOSED, Exchange, carry, how_raised
 from ..http.watch import Watch
 from . import http_client_bodies
 from .http_client_bodies import Outgoing, ReadAlong, Transfer, as_bytes, outgoing, put
-from .patching import genuine, need, need_called, override, replace, restore
+from .patching import genuine, listen, need, need_called, override, restore, undo_all
 
 _checked: set[type] = set()
 
@@ -27,25 +27,10 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every connection of ``http.client`` or ``urllib3.connection``; returns what undoes it."""
     owner = genuine(module.HTTPConnection)
     _check(owner)
-    taps = {name: tap for name, tap in _taps(watch).items() if name in vars(owner)}
-    undo = replace(owner, {name: _as_method(tap, vars(owner)[name]) for name, tap in taps.items()})
+    undo = listen(owner, {name: tap for name, tap in _taps(watch).items() if name in vars(owner)})
     if not _is_of_urllib3(owner):
         return undo
-    secure = genuine(module.HTTPSConnection)
-    undo_connecting = replace(secure, {"connect": _as_method(_connecting(watch), secure.connect)})
-
-    def undo_both() -> None:
-        undo_connecting()
-        undo()
-
-    return undo_both
-
-
-def _as_method(tap: Any, original: Any) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return tap(self, original, *args, **kwargs)
-
-    return method
+    return undo_all(undo, listen(genuine(module.HTTPSConnection), {"connect": _connecting(watch)}))
 
 
 def _taps(watch: Watch) -> dict[str, Any]:

@@ -1,38 +1,38 @@
 """httpx and httpx2, which are alike: a transport around the client's own.
 
 ``tap`` changes one client (``tap.wrap``), ``patch`` all of a module's (``install``). In a version whose
-transports are not as expected, ``send`` is wrapped.
+transports are not as expected, ``send`` is wrapped. Classes are made per module, because each insists on its
+own base classes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from .. import guard
-from ..http.exchange import CLOSED, Exchange, carry, carry_async
+from ..http.exchange import CLOSED, Exchange, carry
 from ..http.request_body import Sent
 from ..http.watch import AgentsOwn, HandedOn, Watch
-from .patching import LibraryChanged, need, need_arguments, need_called, override, replace, restore
+from .patching import LibraryChanged, listen, need, need_arguments, need_called, override, restore, undo_all
 
-# The fields of a request of httpx or httpx2, and the bytes of its response passed on as they arrive.
-#
-# The classes are made per module, because each insists on its own base classes.
+MODULES = ("httpx", "httpx2")
+_MARK = "_reenact_inner"
 
 
 def begin(watch: Watch, request: Any) -> Exchange | None:
     """Return the exchange of a request, None if it is not to be recorded."""
-    try:
+    with guard.Swallowing("look at a request"):
         try:
             body = request.content
         except Exception as exc:  # a body that is made while it is sent: a file, a generator
             guard.pass_on(exc)
             body = None
         return watch.begin(request.method, str(request.url), _items(request.headers), body)
-    except Exception as exc:
-        guard.swallow("look at a request", exc)
-        return None
+    return None
 
 
 def _items(headers: Any) -> list[tuple[str, str]]:
@@ -41,18 +41,17 @@ def _items(headers: Any) -> list[tuple[str, str]]:
     return [(name.decode(encoding), value.decode(encoding)) for name, value in headers.raw]
 
 
-def answered(exchange: Exchange, response: Any, tee: type) -> None:
-    """Listen to what comes back."""
-    try:
+def answered(module: Any, exchange: Exchange, response: Any) -> Any:
+    """Listen to a response, and return it."""
+    with guard.Swallowing("listen to an answer"):
         whole = _content(response)
         exchange.answered(response.status_code, _items(response.headers), decoded=whole is not None)
         if whole is None:
-            response.stream = tee(response.stream, exchange)
+            response.stream = _listened(module, response.stream, _ResponseBody(exchange))
         else:
             exchange.chunk(whole)
             exchange.end()
-    except Exception as exc:
-        guard.swallow("listen to an answer", exc)
+    return response
 
 
 def _content(response: Any) -> bytes | None:
@@ -66,265 +65,212 @@ def _content(response: Any) -> bytes | None:
         return None
 
 
-def make_tee(module: Any) -> type:
-    class Tee(module.SyncByteStream):  # type: ignore[misc]
-        """The answer's bytes, passed on as they come."""
+@contextmanager
+def _reported_body(module: Any, request: Any, sent: Sent | None) -> Iterator[None]:
+    """Record a body that is made while it is sent, as the transport reads it inside.
 
-        def __init__(self, stream: Any, exchange: Exchange) -> None:
-            self._stream = stream
-            self._exchange = exchange
-
-        def __iter__(self) -> Any:
-            return _Pieces(iter(self._stream), self._exchange)
-
-        def close(self) -> None:
-            try:
-                self._stream.close()
-            finally:
-                self._exchange.end(CLOSED)
-
-    return Tee
+    Only inside, so that a redirect or a retry finds the agent's own.
+    """
+    own = None
+    with guard.Swallowing("record a request body"):
+        if sent is not None:
+            own = request.stream
+            request.stream = _listened(module, own, _RequestBody(sent))
+    try:
+        yield
+    finally:
+        if own is not None and isinstance(request.stream, _Stream):  # else somebody has put another there
+            request.stream = own
 
 
-def make_async_tee(module: Any) -> type:
-    class AsyncTee(module.AsyncByteStream):  # type: ignore[misc]
-        """The answer's bytes, passed on as they come."""
+# The bytes of a body, passed on as they come and reported to a listener: around each piece it is entered,
+# and it gets the piece afterwards.
 
-        def __init__(self, stream: Any, exchange: Exchange) -> None:
-            self._stream = stream
-            self._exchange = exchange
 
-        def __aiter__(self) -> Any:
-            return _Pieces(self._stream.__aiter__(), self._exchange)
+class _ResponseBody:
+    """Reports a response to its exchange."""
 
-        async def aclose(self) -> None:
-            try:
-                await self._stream.aclose()
-            finally:
-                self._exchange.end(CLOSED)
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self.add = exchange.chunk
 
-    return AsyncTee
+    def restart(self) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
+        if exc is not None:
+            self._exchange.raised(exc)
+
+    def closed(self) -> None:
+        self._exchange.end(CLOSED)
+
+
+class _RequestBody:
+    """Reports a request body; the code that makes its pieces is the agent's."""
+
+    def __init__(self, sent: Sent) -> None:
+        self._sent = sent
+        self.add, self.restart = sent.add, sent.restart
+
+    def __enter__(self) -> None:
+        self._agents_own = AgentsOwn()
+        self._agents_own.__enter__()
+
+    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
+        self._agents_own.__exit__()
+        if isinstance(exc, StopIteration | StopAsyncIteration):
+            self._sent.all()
+
+    def closed(self) -> None:
+        pass
 
 
 class _Pieces:
-    """Passes each piece on at once and reports it to the exchange; for either kind of stream."""
+    """Iterates over a stream of either kind."""
 
-    def __init__(self, pieces: Any, exchange: Exchange) -> None:
+    def __init__(self, pieces: Any, listener: _ResponseBody | _RequestBody) -> None:
         self._pieces = pieces
-        self._exchange = exchange
+        self._listener = listener
+        listener.restart()
 
     def __iter__(self) -> _Pieces:
         return self
 
     def __next__(self) -> bytes:
-        try:
+        with self._listener:
             piece: bytes = next(self._pieces)
-        except BaseException as exc:
-            self._exchange.raised(exc)
-            raise
-        self._exchange.chunk(piece)
+        self._listener.add(piece)
         return piece
 
     def __aiter__(self) -> _Pieces:
         return self
 
     async def __anext__(self) -> bytes:
-        try:
+        with self._listener:
             piece: bytes = await self._pieces.__anext__()
-        except BaseException as exc:
-            self._exchange.raised(exc)
-            raise
-        self._exchange.chunk(piece)
+        self._listener.add(piece)
         return piece
 
 
-# A body of httpx that is made while it is sent: recorded piece by piece, as the transport reads it.
-#
-# In the request only while the transport works on it, so that a redirect or a retry finds the agent's own.
-
-_body_classes: dict[tuple[str, bool, bool], type] = {}
-
-
-def listen(module: Any, request: Any, sent: Sent | None) -> Any:
-    """Record a request's body as it is sent; returns what ``let_go`` takes."""
-    try:
-        stream = request.stream
-        kinds = [isinstance(stream, kind) for kind in (module.SyncByteStream, module.AsyncByteStream)]
-        if sent is None or not any(kinds):
-            return None
-        along_kind = _body_classes.get((module.__name__, *kinds)) or _make(module, *kinds)
-        request.stream = along_kind(stream, sent)
-        return stream
-    except Exception as exc:
-        guard.swallow("record a request body", exc)
-        return None
-
-
-def let_go(request: Any, stream: Any) -> None:
-    """Give a request its own body back, unless somebody else has put another there."""
-    if stream is not None and isinstance(request.stream, _Along):
-        request.stream = stream
-
-
-def _make(module: Any, sync: bool, asynchronous: bool) -> type:
-    bases: list[type] = [_Along]
-    if sync:
-        bases += [_SyncAlong, module.SyncByteStream]
-    if asynchronous:
-        bases += [_AsyncAlong, module.AsyncByteStream]
-    along_kind = type("Along", tuple(bases), {})
-    _body_classes[module.__name__, sync, asynchronous] = along_kind
-    return along_kind
-
-
-class _Along:
-    def __init__(self, stream: Any, sent: Sent) -> None:
+class _Stream:
+    def __init__(self, stream: Any, listener: _ResponseBody | _RequestBody) -> None:
         self._reenact_stream = stream
-        self._reenact_sent = sent
+        self._reenact_listener = listener
 
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_reenact_stream"), name)
 
 
-class _SyncAlong:
-    _reenact_stream: Any
-    _reenact_sent: Sent
-
-    def __iter__(self) -> Any:
-        return _BodyPieces(iter(self._reenact_stream), self._reenact_sent)
+class _SyncStream(_Stream):
+    def __iter__(self) -> _Pieces:
+        return _Pieces(iter(self._reenact_stream), self._reenact_listener)
 
     def close(self) -> None:
-        self._reenact_stream.close()
+        try:
+            self._reenact_stream.close()
+        finally:
+            self._reenact_listener.closed()
 
 
-class _AsyncAlong:
-    _reenact_stream: Any
-    _reenact_sent: Sent
-
-    def __aiter__(self) -> Any:
-        return _BodyPieces(self._reenact_stream.__aiter__(), self._reenact_sent)
+class _AsyncStream(_Stream):
+    def __aiter__(self) -> _Pieces:
+        return _Pieces(self._reenact_stream.__aiter__(), self._reenact_listener)
 
     async def aclose(self) -> None:
-        await self._reenact_stream.aclose()
+        try:
+            await self._reenact_stream.aclose()
+        finally:
+            self._reenact_listener.closed()
 
 
-class _BodyPieces:
-    def __init__(self, pieces: Any, sent: Sent) -> None:
-        self._pieces = pieces
-        self._sent = sent
-        sent.restart()
+_stream_classes: dict[tuple[type, ...], type] = {}
 
-    def __iter__(self) -> _BodyPieces:
+
+def _listened(module: Any, stream: Any, listener: _ResponseBody | _RequestBody) -> Any:
+    """Return a stream of the same kinds that reports what passes; one of no known kind as it is."""
+    halves = ((_SyncStream, module.SyncByteStream), (_AsyncStream, module.AsyncByteStream))
+    bases = tuple(base for half in halves if isinstance(stream, half[1]) for base in half)
+    if not bases:
+        return stream
+    kind = _stream_classes.get(bases)
+    if kind is None:
+        kind = _stream_classes[bases] = type("Listened", bases, {})
+    return kind(stream, listener)
+
+
+# Transports.
+
+
+class _Tap:
+    _reenact_module: Any
+
+    def __init__(self, transport: Any, watch: Watch) -> None:
+        setattr(self, _MARK, transport)
+        self._watch = watch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, _MARK), name)
+
+
+class _SyncTap(_Tap):
+    def handle_request(self, request: Any) -> Any:
+        module, send = self._reenact_module, getattr(self, _MARK).handle_request
+        exchange = begin(self._watch, request)
+        if exchange is None:
+            return send(request)
+        with HandedOn(exchange), _reported_body(module, request, exchange.sent):
+            response = carry("httpx", exchange, send, request, module)
+        return answered(module, exchange, response)
+
+    def close(self) -> None:
+        getattr(self, _MARK).close()
+
+    def __enter__(self) -> Any:
+        getattr(self, _MARK).__enter__()
         return self
 
-    def __next__(self) -> bytes:
-        try:
-            with AgentsOwn():
-                piece: bytes = next(self._pieces)
-        except StopIteration:
-            self._sent.all()
-            raise
-        self._sent.add(piece)
-        return piece
+    def __exit__(self, *args: Any) -> None:
+        getattr(self, _MARK).__exit__(*args)
 
-    def __aiter__(self) -> _BodyPieces:
+
+class _AsyncTap(_Tap):
+    async def handle_async_request(self, request: Any) -> Any:
+        module, send = self._reenact_module, getattr(self, _MARK).handle_async_request
+        exchange = begin(self._watch, request)
+        if exchange is None:
+            return await send(request)
+        with HandedOn(exchange), _reported_body(module, request, exchange.sent):
+            response = await carry("httpx", exchange, send, request, module, True)
+        return answered(module, exchange, response)
+
+    async def aclose(self) -> None:
+        await getattr(self, _MARK).aclose()
+
+    async def __aenter__(self) -> Any:
+        await getattr(self, _MARK).__aenter__()
         return self
 
-    async def __anext__(self) -> bytes:
-        try:
-            with AgentsOwn():
-                piece: bytes = await self._pieces.__anext__()
-        except StopAsyncIteration:
-            self._sent.all()
-            raise
-        self._sent.add(piece)
-        return piece
+    async def __aexit__(self, *args: Any) -> None:
+        await getattr(self, _MARK).__aexit__(*args)
 
 
-# httpx and httpx2 at their public method ``send``: for a version whose transports are not as expected.
-#
-# A redirect and the request that follows it are one call then, as they are for the caller of ``send``.
+_transport_classes: dict[str, tuple[type, type]] = {}
 
 
-def patch_send(module: Any, watch: Watch) -> Callable[[], None]:
-    """Listen to every client of a module; returns what undoes it."""
-    need(module.Client, "send")
-    need(module.AsyncClient, "send")
-    sync, asynchronous = _tapped(module, watch), _async_tapped(module, watch)
-    send, async_send = module.Client.send, module.AsyncClient.send
-
-    def tapped_send(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return sync(self, send, *args, **kwargs)
-
-    async def tapped_async_send(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return await asynchronous(self, async_send, *args, **kwargs)
-
-    undo = replace(module.Client, {"send": tapped_send})
-    undo_async = replace(module.AsyncClient, {"send": tapped_async_send})
-
-    def undo_both() -> None:
-        undo()
-        undo_async()
-
-    return undo_both
-
-
-def tap_send(module: Any, client: Any, watch: Watch) -> None:
-    """Listen to one client."""
-    make = _async_tapped if isinstance(client, module.AsyncClient) else _tapped
-    override(client, "send", make(module, watch))
-
-
-def _tapped(module: Any, watch: Watch) -> Any:
-    tee = make_tee(module)
-
-    def send(client: Any, original: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
-        exchange = begin(watch, request)
-        if exchange is None:
-            return original(client, request, stream=stream, **kwargs)
-        with HandedOn(exchange):
-            response = carry(
-                "httpx", exchange, lambda each: original(client, each, stream=True, **kwargs), request, module
-            )
-        answered(exchange, response, tee)
-        if not stream:
-            try:
-                response.read()
-            except BaseException:
-                response.close()
-                raise
-        return response
-
-    return send
-
-
-def _async_tapped(module: Any, watch: Watch) -> Any:
-    tee = make_async_tee(module)
-
-    async def send(client: Any, original: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
-        exchange = begin(watch, request)
-        if exchange is None:
-            return await original(client, request, stream=stream, **kwargs)
-        with HandedOn(exchange):
-            response = await carry_async(
-                "httpx", exchange, lambda each: original(client, each, stream=True, **kwargs), request, module
-            )
-        answered(exchange, response, tee)
-        if not stream:
-            try:
-                await response.aread()
-            except BaseException:
-                await response.aclose()
-                raise
-        return response
-
-    return send
-
-
-MODULES = ("httpx", "httpx2")
-_MARK = "_reenact_inner"
-
-_classes: dict[str, tuple[type, type]] = {}
+def tapped(module: Any, transport: Any, watch: Watch) -> Any:
+    """Return a transport of the module's own kind that reports to ``watch`` and passes everything on."""
+    known = _transport_classes.get(module.__name__)
+    if known is None:
+        own = {"_reenact_module": module}
+        known = _transport_classes[module.__name__] = (
+            type("TapTransport", (_SyncTap, module.BaseTransport), own),
+            type("AsyncTapTransport", (_AsyncTap, module.AsyncBaseTransport), own),
+        )
+    is_async = not hasattr(transport, "handle_request")
+    return known[is_async](transport, watch)
 
 
 def is_tapped(transport: object) -> bool:
@@ -342,7 +288,8 @@ def tap(client: Any, watch: Watch) -> None:
     module = next(each for each in map(sys.modules.get, MODULES) if each is not None and _is_of(each, client))
     places = _places(client)
     if not places or not is_known(module):
-        tap_send(module, client, watch)
+        sends = _sends(module, watch)
+        override(client, "send", sends[isinstance(client, module.AsyncClient)])
         return
     for owner, key in places:
         transport = owner[key]
@@ -387,120 +334,67 @@ def is_known(module: Any) -> bool:
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every client of a module, also those that exist already; returns what undoes it."""
-    if not is_known(module):
-        return patch_send(module, watch)
-    undo = [
-        replace(owner, {"_transport_for_url": _tapping(owner._transport_for_url, module, watch)})
-        for owner in (module.Client, module.AsyncClient)
-    ]
-
-    def undo_both() -> None:
-        for each in undo:
-            each()
-
-    return undo_both
+    owners = (module.Client, module.AsyncClient)
+    if is_known(module):
+        tap_transport = _tapping(module, watch)
+        return undo_all(*[listen(owner, {"_transport_for_url": tap_transport}) for owner in owners])
+    for owner in owners:
+        need(owner, "send")
+    sends = _sends(module, watch)
+    return undo_all(*[listen(owner, {"send": send}) for owner, send in zip(owners, sends, strict=True)])
 
 
-def _tapping(original: Any, module: Any, watch: Watch) -> Any:
-    def _transport_for_url(self: Any, url: Any) -> Any:
-        transport = original(self, url)
-        try:
-            if watch.is_off or is_tapped(transport):
-                return transport
-            return tapped(module, transport, watch)
-        except Exception as exc:
-            guard.swallow("listen to a client", exc)
-            return transport
+def _tapping(module: Any, watch: Watch) -> Any:
+    def _transport_for_url(client: Any, original: Any, url: Any) -> Any:
+        transport = original(client, url)
+        with guard.Swallowing("listen to a client"):
+            if not watch.is_off and not is_tapped(transport):
+                return tapped(module, transport, watch)
+        return transport
 
     return _transport_for_url
 
 
-def tapped(module: Any, transport: Any, watch: Watch) -> Any:
-    """Return a transport of the module's own kind that reports to ``watch`` and passes everything on."""
-    known = _classes.get(module.__name__)
-    if known is None:
-        known = _classes[module.__name__] = _make_sync(module), _make_async(module)
-    is_async = not hasattr(transport, "handle_request")
-    return known[is_async](transport, watch)
+# The public method ``send``: for a version whose transports are not as expected.
+#
+# A redirect and the request that follows it are one call then, as they are for the caller of ``send``.
 
 
-def _make_sync(module: Any) -> type:
-    tee = make_tee(module)
+def _sends(module: Any, watch: Watch) -> tuple[Any, Any]:
+    """Return what is called in place of ``send``, for both kinds of clients."""
 
-    class TapTransport(module.BaseTransport):  # type: ignore[misc]
-        """A transport that is listened to."""
-
-        def __init__(self, transport: Any, watch: Watch) -> None:
-            setattr(self, _MARK, transport)
-            self._watch = watch
-
-        def handle_request(self, request: Any) -> Any:
-            transport = getattr(self, _MARK)
-            exchange = begin(self._watch, request)
-            if exchange is None:
-                return transport.handle_request(request)
-            body = listen(module, request, exchange.sent)
+    def send(client: Any, original: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
+        exchange = begin(watch, request)
+        if exchange is None:
+            return original(client, request, stream=stream, **kwargs)
+        send_streamed = partial(original, client, stream=True, **kwargs)
+        with HandedOn(exchange):
+            response = carry("httpx", exchange, send_streamed, request, module)
+        answered(module, exchange, response)
+        if not stream:
             try:
-                with HandedOn(exchange):
-                    response = carry("httpx", exchange, transport.handle_request, request, module)
-            finally:
-                let_go(request, body)
-            answered(exchange, response, tee)
-            return response
+                response.read()
+            except BaseException:
+                response.close()
+                raise
+        return response
 
-        def close(self) -> None:
-            getattr(self, _MARK).close()
-
-        def __enter__(self) -> Any:
-            getattr(self, _MARK).__enter__()
-            return self
-
-        def __exit__(self, *args: Any) -> None:
-            getattr(self, _MARK).__exit__(*args)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(object.__getattribute__(self, _MARK), name)
-
-    return TapTransport
-
-
-def _make_async(module: Any) -> type:
-    tee = make_async_tee(module)
-
-    class AsyncTapTransport(module.AsyncBaseTransport):  # type: ignore[misc]
-        """A transport that is listened to."""
-
-        def __init__(self, transport: Any, watch: Watch) -> None:
-            setattr(self, _MARK, transport)
-            self._watch = watch
-
-        async def handle_async_request(self, request: Any) -> Any:
-            transport = getattr(self, _MARK)
-            exchange = begin(self._watch, request)
-            if exchange is None:
-                return await transport.handle_async_request(request)
-            body = listen(module, request, exchange.sent)
+    async def async_send(
+        client: Any, original: Any, request: Any, *, stream: bool = False, **kwargs: Any
+    ) -> Any:
+        exchange = begin(watch, request)
+        if exchange is None:
+            return await original(client, request, stream=stream, **kwargs)
+        send_streamed = partial(original, client, stream=True, **kwargs)
+        with HandedOn(exchange):
+            response = await carry("httpx", exchange, send_streamed, request, module, True)
+        answered(module, exchange, response)
+        if not stream:
             try:
-                with HandedOn(exchange):
-                    response = await carry_async(
-                        "httpx", exchange, transport.handle_async_request, request, module
-                    )
-            finally:
-                let_go(request, body)
-            answered(exchange, response, tee)
-            return response
+                await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
+        return response
 
-        async def aclose(self) -> None:
-            await getattr(self, _MARK).aclose()
-
-        async def __aenter__(self) -> Any:
-            await getattr(self, _MARK).__aenter__()
-            return self
-
-        async def __aexit__(self, *args: Any) -> None:
-            await getattr(self, _MARK).__aexit__(*args)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(object.__getattribute__(self, _MARK), name)
-
-    return AsyncTapTransport
+    return send, async_send

@@ -11,7 +11,7 @@ import sys
 
 from .. import guard
 from ..import_lock import import_lock
-from .patching import AfterImport, LibraryChanged
+from .patching import AfterImport, LibraryChanged, undo_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Installed:
             self.undo[name] = seam.patch(module, self.watch)
             undo_answers = replay_hook.prepare(SEAMS[name], module, self.watch)
             if undo_answers is not None:
-                self.undo[name] = _both(undo_answers, self.undo[name])
+                self.undo[name] = undo_all(self.undo[name], undo_answers)
             why = seam.shortfall(module) if hasattr(seam, "shortfall") else ""
         except Exception as exc:
             guard.pass_on(exc)
@@ -142,14 +142,6 @@ class Installed:
         self.undo.clear()
         if self.watch is not None:
             self.watch.is_off = True
-
-
-def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
-    def undo() -> None:
-        first()
-        second()
-
-    return undo
 
 
 def wanted_modules() -> list[str]:

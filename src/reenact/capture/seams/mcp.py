@@ -22,7 +22,7 @@ from ..calls.open_calls import calls_of
 from ..front.tap import Tap
 from ..http.watch import Carried, Watch, carriers, is_carried
 from ..recorder.recorder import Recorder
-from .patching import LibraryChanged, need, need_called, replace
+from .patching import LibraryChanged, need, need_called, replace, undo_all
 
 
 class StandIn(Protocol):
@@ -361,15 +361,9 @@ def line_of(session: Any) -> Line | None:
 def _patch_transports(module: Any, watch: Watch) -> Callable[[], None]:
     """Hear of every connection; returns what undoes it."""
     makers = [maker for name in _TRANSPORTS if (maker := vars(module).get(name)) is not None]
-    undo = [_exchange(maker, module, watch) for maker in makers]
-    if not undo:
+    if not makers:
         raise LibraryChanged(f"{module.__name__} has no transport")
-
-    def undo_all() -> None:
-        for each in undo:
-            each()
-
-    return undo_all
+    return undo_all(*[_exchange(maker, module, watch) for maker in makers])
 
 
 def _exchange(maker: Any, module: Any, watch: Watch) -> Callable[[], None]:

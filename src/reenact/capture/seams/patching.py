@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+_IS_COROUTINE = 0x80
+"""``inspect.CO_COROUTINE``, without ``inspect``."""
+
 
 def replace(owner: Any, methods: dict[str, Any]) -> Callable[[], None]:
     """Put methods into a class; returns what undoes it.
@@ -39,6 +42,33 @@ def replace(owner: Any, methods: dict[str, Any]) -> Callable[[], None]:
                 delattr(owner, name)
 
     return undo
+
+
+def listen(owner: Any, taps: dict[str, Callable[..., Any]]) -> Callable[[], None]:
+    """Call ``tap(self, original, …)`` in place of methods of a class; returns what undoes it."""
+    return replace(owner, {name: _as_method(tap, getattr(owner, name)) for name, tap in taps.items()})
+
+
+def _as_method(tap: Any, original: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return tap(self, original, *args, **kwargs)
+
+    async def coroutine(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await tap(self, original, *args, **kwargs)
+
+    found: Any = coroutine if tap.__code__.co_flags & _IS_COROUTINE else method
+    found.__wrapped__ = original
+    return found
+
+
+def undo_all(*undo: Callable[[], None]) -> Callable[[], None]:
+    """Return what undoes several replacements, the last one first."""
+
+    def all_of_them() -> None:
+        for each in reversed(undo):
+            each()
+
+    return all_of_them
 
 
 # One object's method listened to: an attribute of the object in front of its class's function.

@@ -15,7 +15,7 @@ from typing import Any
 from .. import guard
 from ..http.watch import Watch
 from .http_client import PoolRequest, open_in_pool, tap_connection, untap_connection
-from .patching import genuine, need_called, override, real, replace, restore
+from .patching import genuine, listen, need_called, override, real, restore
 
 _CONNECTIONS = "_get_conn"
 MAKERS = (
@@ -34,12 +34,7 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every pool of ``urllib3.connectionpool``; returns what undoes it."""
     owner = genuine(module.HTTPConnectionPool)
     need_called(owner, "urlopen")
-    original = owner.urlopen
-
-    def tapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return _urlopen(self, original, *args, **kwargs)
-
-    return replace(owner, {"urlopen": tapped})
+    return listen(owner, {"urlopen": _urlopen})
 
 
 def _urlopen(pool: Any, original: Any, method: Any, url: Any, *args: Any, **kwargs: Any) -> Any:

@@ -46,7 +46,7 @@ def _pairs(headers: Any) -> list[tuple[str, str]]:
     return [(str(name), str(value)) for name, value in held]
 
 
-async def carry_async(exchange: Exchange, send: Callable[[Any], Any], request: Any, session: Any) -> Any:
+async def carry(exchange: Exchange, send: Callable[[Any], Any], request: Any, session: Any) -> Any:
     """Make a request ``(args, kwargs)`` that the recording answers; or send it, where it is live."""
     if exchange.live is not None:
         return await send(changed(exchange.live, *request))

@@ -19,7 +19,7 @@ from weakref import ref
 
 from ...capture import replay_hook
 from ...capture.http.watch import current
-from ...capture.seams.patching import genuine, replace
+from ...capture.seams.patching import genuine, listen, undo_all
 from ...errors import Diverged
 from .raw_http import THE_END, Raw, named, os_error, text_of
 from .replies import BREAKS, ENDS, RAISES, STAYS_OPEN, responder
@@ -102,27 +102,14 @@ class Nowhere:
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Keep connections of a module closed until it is known who answers; returns what undoes it."""
     owners = [genuine(getattr(module, name)) for name in ("HTTPConnection", "HTTPSConnection")]
-    undo = [
-        replace(owner, {"connect": _connecting(vars(owner)["connect"])})
-        for owner in owners
-        if "connect" in vars(owner)
-    ]
-
-    def undo_all() -> None:
-        for each in undo:
-            each()
-
-    return undo_all
+    return undo_all(*[listen(owner, {"connect": _connect}) for owner in owners if "connect" in vars(owner)])
 
 
-def _connecting(original: Any) -> Any:
-    def connect(self: Any) -> None:
-        if replay_hook.responder is None or current() is not None or _LIVE in vars(self):
-            original(self)
-        else:
-            _sink(self)
-
-    return connect
+def _connect(connection: Any, original: Any) -> None:
+    if replay_hook.responder is None or current() is not None or _LIVE in vars(connection):
+        original(connection)
+    else:
+        _sink(connection)
 
 
 def _sink(connection: Any) -> None:

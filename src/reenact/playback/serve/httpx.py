@@ -37,20 +37,22 @@ def changed(module: Any, live: Live, request: Any) -> Any:
     )
 
 
-def carry(exchange: Exchange, send: Callable[[Any], Any], request: Any, module: Any) -> Any:
+def carry(
+    exchange: Exchange, send: Callable[[Any], Any], request: Any, module: Any, is_async: bool = False
+) -> Any:
     """Return the response to a request, whose body is made first if it is made while it is sent."""
     if exchange.live is not None:
         return send(changed(module, exchange.live, request))
+    if is_async:
+        return _answer(exchange, request, module)
     if exchange.sent is not None:
         for _ in request.stream:
             pass
     return _response(module, responder().reply(exchange), request)
 
 
-async def carry_async(exchange: Exchange, send: Callable[[Any], Any], request: Any, module: Any) -> Any:
+async def _answer(exchange: Exchange, request: Any, module: Any) -> Any:
     """Return the response to a request of an ``AsyncClient``."""
-    if exchange.live is not None:
-        return await send(changed(module, exchange.live, request))
     if exchange.sent is not None:
         async for _ in request.stream:
             pass

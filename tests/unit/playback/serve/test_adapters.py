@@ -15,7 +15,7 @@ from reenact.playback.serve import CONNECTING, adapter
 
 LIBRARIES = ("aiohttp", "http_client", "httpx", "mcp", "tools", "websockets")
 CAPTURE = Path(reenact.__file__).parent / "capture"
-ASKED = re.compile(r"\b(adapter|carry|carry_async)\(\s*\"(\w+)\"")
+ASKED = re.compile(r"\b(adapter|carry)\(\s*\"(\w+)\"")
 
 
 def asked_by_capture() -> set[tuple[str, str]]:
