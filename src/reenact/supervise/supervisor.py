@@ -144,10 +144,8 @@ class Supervised:
         if alone:
             known["unseen"] = [{"what": "process", "command": alone}]
         if self.is_recorded:
-            try:
+            with guard.Swallowing("write how the agent ended"):
                 self.status, self.totals, self.unseen = complete_end(self.path, self.run_id, self.w, known)
-            except Exception as exc:
-                guard.swallow("write how the agent ended", exc)
 
     def _start_keeper(self) -> Keeper | None:
         """Begin to keep the workspace; without one the agent runs all the same."""
@@ -155,14 +153,12 @@ class Supervised:
             return None
         from .workspace.keeper import Keeper  # loads subprocess and sockets
 
-        try:
+        with guard.Swallowing("keep the workspace"):
             shadow = Shadow(repository_of(self.path), self.workspace, [os.path.dirname(self.path)])
             keeper = Keeper(shadow, self.restored_from)
             self.variables = {**self.variables, **keeper.start()}
             return keeper
-        except Exception as exc:
-            guard.swallow("keep the workspace", exc)
-            return None
+        return None
 
     @property
     def is_recorded(self) -> bool:
@@ -190,13 +186,11 @@ class Supervised:
 
     def _joining(self) -> dict[str, str]:
         """Return the variables by which the agent goes on with the run, or by which it is left alone."""
-        try:
+        with guard.Swallowing("begin a run"):
             folder = os.path.dirname(self.path)
             if os.path.isdir(folder):
                 return self._begin()
             guard.tell(f"folder:{folder}", f"{folder} is not a folder; nothing is recorded.")
-        except Exception as exc:
-            guard.swallow("begin a run", exc)
         return {OFF_VARIABLE: "1"}
 
     def _begin(self) -> dict[str, str]:

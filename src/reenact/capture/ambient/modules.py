@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import builtins
 import sys
-from _thread import get_ident
-from collections.abc import Mapping, Sequence
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import Any
 
 from .. import guard
 from ..import_lock import import_lock
+from ..seams.patching import AroundImport
 
 AMBIENT_VARIABLE = "REENACT_AMBIENT"
 MAIN = "__main__"
@@ -56,47 +53,17 @@ def _import(
     return _loaded_stand_ins.get(name, found)
 
 
-class _Finder:
-    """Finds nothing by itself: it sees a module of the user's come in, and gives it its import."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = tuple(names)
-        self._searched: set[tuple[str, int]] = set()
-
-    def is_meant(self, module: str) -> bool:
-        return any(module == name or module.startswith(f"{name}.") for name in self._names)
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if not self.is_meant(name) or (name, get_ident()) in self._searched:
-            return None
-        self._searched.add((name, get_ident()))
-        try:
-            spec = find_spec(name)
-            if spec is not None and hasattr(spec.loader, "exec_module"):
-                _prepare(spec)
-            return spec
-        finally:
-            self._searched.discard((name, get_ident()))
-
-
-def _prepare(spec: ModuleSpec) -> None:
-    loader: Any = spec.loader
-    execute = loader.exec_module
-
-    def exec_module(module: ModuleType) -> None:
-        try:
-            del loader.exec_module  # the loader is as it was before anything of the module runs
-        except AttributeError:
-            pass
-        if module.__name__ == spec.name:
-            vars(module)["__builtins__"] = _Builtins()
-        execute(module)
-
-    loader.exec_module = exec_module
-
-
 def watch(names: Sequence[str]) -> None:
     """Record the clock and chance of these modules and all below them, from their first line on."""
+
+    def is_meant(module: str) -> bool:
+        return any(module == name or module.startswith(f"{name}.") for name in names)
+
     if MAIN in names:
         vars(sys.modules[MAIN])["__builtins__"] = _Builtins()
-    sys.meta_path.insert(0, _Finder(names))
+    sys.meta_path.insert(0, AroundImport(is_meant, _load))
+
+
+def _load(module: ModuleType, execute: Callable[[ModuleType], None]) -> None:
+    vars(module)["__builtins__"] = _Builtins()
+    execute(module)

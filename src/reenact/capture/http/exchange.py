@@ -138,7 +138,7 @@ class Exchange:
         ``decoded`` if the library has taken the content encoding off; ``stream`` is the kind of stream where
         no header names it.
         """
-        try:
+        with guard.Swallowing("record the beginning of an answer"):
             self._status = status
             self._headers = list(headers)
             self._by_name = {name.lower(): value for name, value in reversed(self._headers)}
@@ -156,8 +156,6 @@ class Exchange:
             texts, is_read = self.recorder.texts, not self.arrived.is_sealed
             if is_read and texts.blob_folder and texts.content() == "full":
                 self.arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
-        except Exception as exc:
-            guard.swallow("record the beginning of an answer", exc)
 
     def chunk(self, data: bytes) -> None:
         """Take in bytes of the answer as they pass."""
@@ -187,11 +185,9 @@ class Exchange:
         except Exception as fault:
             self.recorder.lost += 1
             guard.swallow("record an answer", fault)
-        try:
+        with guard.Swallowing("let go of an answer"):
             self.forget()
             self.arrived.forget_spill()
-        except Exception as fault:
-            guard.swallow("let go of an answer", fault)
 
     def _end(self, how: str, exc: BaseException | None) -> None:
         data = self.arrived.data()
@@ -338,7 +334,7 @@ def record_whole_streams() -> None:
     if not streams:
         return
     _here.streams = []
-    try:
+    with guard.Swallowing("record a stream that nobody closed"):
         for each in streams:
             exchange = each()
             if exchange is None or exchange.is_over:
@@ -347,8 +343,6 @@ def record_whole_streams() -> None:
                 exchange.end()
             else:
                 _note_stream(exchange)
-    except Exception as exc:
-        guard.swallow("record a stream that nobody closed", exc)
 
 
 def is_whole(tail: bytes) -> bool:

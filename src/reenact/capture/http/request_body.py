@@ -32,7 +32,7 @@ class Sent:
 
     def add(self, data: Any) -> None:
         """Take in the next bytes. Never raises."""
-        try:
+        with guard.Swallowing("record a request body"):
             data = data if type(data) is bytes else data.encode() if isinstance(data, str) else bytes(data)
             self._whole.add(data)
             if self._parts is not None:
@@ -40,8 +40,6 @@ class Sent:
                     self._parts.add(data)
                 except ValueError:
                     self._parts = None
-        except Exception as exc:
-            guard.swallow("record a request body", exc)
 
     def all(self) -> None:
         """Note that the last byte was sent."""

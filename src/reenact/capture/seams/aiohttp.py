@@ -119,10 +119,8 @@ def untap(held: Any) -> None:
 def _tapping(watch: Watch) -> Any:
     async def _get_aiohttp_session(owner: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
         session = await original(owner, *args, **kwargs)
-        try:
+        with guard.Swallowing("listen to a session"):
             tap(session, watch)
-        except Exception as exc:
-            guard.swallow("listen to a session", exc)
         return session
 
     return _get_aiohttp_session
@@ -166,7 +164,7 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, kwargs:
         except BaseException as exc:
             _refused(exchange, exc)
             raise
-    try:
+    with guard.Swallowing("listen to an answer"):
         unpacks = kwargs.get("auto_decompress")
         exchange.answered(
             response.status,
@@ -180,31 +178,25 @@ async def _watched(watch: Watch, session: Any, original: Any, args: Any, kwargs:
             override(response, "read", _read_whole(exchange))
         else:
             _listen(response.content, exchange)
-    except Exception as exc:
-        guard.swallow("listen to an answer", exc)
     return response
 
 
 def _refused(exchange: Exchange, exc: BaseException) -> None:
     """Take in status and headers where the session raises for them: ``raise_for_status=True``."""
-    try:
+    with guard.Swallowing("look at a refusal"):
         if isinstance(exc, sys.modules["aiohttp"].ClientResponseError) and exc.status >= 400:
             exchange.answered(exc.status, list((exc.headers or {}).items()))
-    except Exception as fault:
-        guard.swallow("look at a refusal", fault)
 
 
 def _begin(watch: Watch, session: Any, args: Any, kwargs: Any) -> Exchange | None:
-    try:
+    with guard.Swallowing("look at a request"):
         method, url = args
         whole = session._build_url(url)
         if kwargs.get("params"):
             whole = whole.update_query(kwargs["params"])
         headers = list(session._prepare_headers(kwargs.get("headers")).items())
         return watch.begin(method, str(whole), headers, _body(kwargs))
-    except Exception as exc:
-        guard.swallow("look at a request", exc)
-        return None
+    return None
 
 
 def _body(kwargs: Any) -> bytes | None:

@@ -180,7 +180,7 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, kwargs:
     """Send the head of a request: one of ``request``, or one that is put together by hand."""
     out = outgoing(connection)
     by_hand = out is None or out.has_head  # what is left of a request that was given up
-    try:
+    with guard.Swallowing("look at a request"):
         out = _by_hand(watch, connection) if out is None or by_hand else out
         out.take_head(connection._buffer)
         if by_hand:
@@ -188,8 +188,6 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, kwargs:
             body = args[0] if args else kwargs.get("message_body")
             if body is not None or not out.expects_body:
                 out.begin(_bytes(body))
-    except Exception as exc:
-        guard.swallow("look at a request", exc)
 
     def send(_: Any) -> Any:
         return original(connection, *args, **kwargs)
@@ -224,14 +222,12 @@ def _is_of_urllib3(kind: type) -> bool:
 
 
 def _begin(watch: Watch, connection: Any, method: Any, url: Any, args: Any, kwargs: Any) -> Exchange | None:
-    try:
+    with guard.Swallowing("look at a request"):
         body = args[0] if args else kwargs.get("body")
         headers = (args[1] if len(args) > 1 else kwargs.get("headers")) or {}
         header_list = [(_text(name), _text(value)) for name, value in headers.items()]
         return watch.begin(_text(method), _address(connection, _text(url)), header_list, _bytes(body))
-    except Exception as exc:
-        guard.swallow("look at a request", exc)
-        return None
+    return None
 
 
 def _text(value: Any) -> str:
@@ -256,14 +252,12 @@ def _address(connection: Any, url: str) -> str:
 
 def _await_answer(connection: Any, exchange: Exchange) -> None:
     """Listen to the next response that the connection makes, and to no other."""
-    try:
+    with guard.Swallowing("wait for an answer"):
         before = connection.response_class
         if isinstance(before, _NextResponse):  # the response before this one was never read
             before.exchange.end(CLOSED)
             before = before.make
         connection.response_class = _NextResponse(connection, before, exchange)
-    except Exception as exc:
-        guard.swallow("wait for an answer", exc)
 
 
 class _NextResponse:
@@ -277,11 +271,9 @@ class _NextResponse:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         response = self.make(*args, **kwargs)
-        try:
+        with guard.Swallowing("listen to an answer"):
             self._step_back()
             override(response, "begin", self._begin)
-        except Exception as exc:
-            guard.swallow("listen to an answer", exc)
         return response
 
     def _step_back(self) -> None:
@@ -302,13 +294,11 @@ class _NextResponse:
         except BaseException as exc:
             self.exchange.end(how_raised(exc), exc)
             raise
-        try:
+        with guard.Swallowing("listen to an answer"):
             self.exchange.answered(response.status, response.getheaders())
             if response.fp is None:
                 self.exchange.end()
             else:
                 body = Transfer(response.chunked, response.length)
                 response.fp = ReadAlong(response.fp, self.exchange, body)
-        except Exception as exc:
-            guard.swallow("listen to an answer", exc)
         return done

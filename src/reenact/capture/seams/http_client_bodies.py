@@ -151,15 +151,13 @@ class Outgoing:
 
     def add(self, data: Any) -> None:
         """Report bytes of the body, framing and all."""
-        try:
+        with guard.Swallowing("record a request body"):
             sent = self.exchange.sent if self.exchange is not None else None
             if sent is not None and self._body is not None:
                 data = data.encode("latin-1") if isinstance(data, str) else bytes(data)
                 sent.add(self._body.add(data))
                 if self._body.is_over:
                     sent.all()
-        except Exception as exc:
-            guard.swallow("record a request body", exc)
 
 
 def as_bytes(data: Any) -> bytes | None:

@@ -131,7 +131,7 @@ def _hear_of_an_early_death() -> None:
     before = sys.excepthook
 
     def died(kind: Any, exc: Any, tb: Any) -> None:
-        try:
+        with guard.Swallowing("record an uncaught exception"):
             with import_lock:
                 from ..runs.crashes import died_of
                 from ..runs.current import known_process_recorder, process_recorder
@@ -139,8 +139,6 @@ def _hear_of_an_early_death() -> None:
 
             if known_process_recorder() is None and is_main_process():
                 died_of(exc, tb, [process_recorder()])
-        except Exception as own:
-            guard.swallow("record an uncaught exception", own)
         before(kind, exc, tb)
 
     sys.excepthook = died
@@ -150,16 +148,14 @@ def _unseen() -> list[dict[str, object]]:
     with import_lock:
         from . import coverage
 
-    try:
+    with guard.Swallowing("tell what was not seen"):
         return coverage.unseen(seams) if seams is not None else []
-    except Exception as exc:
-        guard.swallow("tell what was not seen", exc)
-        return []
+    return []
 
 
 def _report_what_was_unseen() -> None:
     """Report from a process that recorded nothing although it should have."""
-    try:
+    with guard.Swallowing("tell what was not seen"):
         if not _unseen():
             return
         with import_lock:
@@ -169,5 +165,3 @@ def _report_what_was_unseen() -> None:
             recorder = process_recorder()
             recorder.start()
             recorder.exit("unclosed", {})
-    except Exception as exc:
-        guard.swallow("tell what was not seen", exc)

@@ -11,7 +11,7 @@ import sys
 
 from .. import guard
 from ..import_lock import import_lock
-from .patching import AfterImport, LibraryChanged, undo_all
+from .patching import AroundImport, LibraryChanged, after_import, undo_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,38 +44,25 @@ raises if the module is not as expected; its ``shortfall(module)``, if any, retu
 
 def _seam(name: str) -> Any:
     """Return the file of this folder that listens to a library; loaded once the library is."""
+    seam: Any
     with import_lock:
-        match name:
-            case "httpx":
-                from . import httpx
-
-                return httpx
-            case "http_client":
-                from . import http_client
-
-                return http_client
-            case "urllib3":
-                from . import urllib3
-
-                return urllib3
-            case "aiohttp":
-                from . import aiohttp
-
-                return aiohttp
-            case "websockets":
-                from . import websockets
-
-                return websockets
-            case "mcp":
-                from . import mcp
-
-                return mcp
-            case "starlette":
-                from . import starlette
-
-                return starlette
-            case _:
-                raise ValueError(f"no seam is called {name}")
+        if name == "httpx":
+            from . import httpx as seam
+        elif name == "http_client":
+            from . import http_client as seam
+        elif name == "urllib3":
+            from . import urllib3 as seam
+        elif name == "aiohttp":
+            from . import aiohttp as seam
+        elif name == "websockets":
+            from . import websockets as seam
+        elif name == "mcp":
+            from . import mcp as seam
+        elif name == "starlette":
+            from . import starlette as seam
+        else:
+            raise ValueError(f"no seam is called {name}")
+    return seam
 
 
 class Installed:
@@ -86,7 +73,7 @@ class Installed:
         self.undo: dict[str, Callable[[], None]] = {}
         self.failed: dict[str, str] = {}
         """Modules that are not recorded, or not completely, and the reason."""
-        self._waiting: AfterImport | None = None
+        self._waiting: AroundImport | None = None
 
     def install(self) -> None:
         """Listen to every module of the table, now or once it is imported. Never raises."""
@@ -97,7 +84,7 @@ class Installed:
             if name in sys.modules and name not in self.undo:
                 self.patch(name, sys.modules[name])
         if self._waiting is None:
-            self._waiting = AfterImport(modules, self.patch)
+            self._waiting = after_import(modules, self.patch)
             sys.meta_path.insert(0, self._waiting)
 
     def patch(self, name: str, module: ModuleType) -> None:
@@ -135,10 +122,8 @@ class Installed:
             sys.meta_path.remove(self._waiting)
         self._waiting = None
         for undo in reversed(self.undo.values()):  # urllib3 builds upon http.client
-            try:
+            with guard.Swallowing("stop listening"):
                 undo()
-            except Exception as exc:
-                guard.swallow("stop listening", exc)
         self.undo.clear()
         if self.watch is not None:
             self.watch.is_off = True

@@ -110,21 +110,17 @@ async def recorded_request(
 
 
 def _server_request(watch: Watch, session: Any, method: str | None, params: Any) -> ServerRequest | None:
-    try:
+    with guard.Swallowing("look at a request of an MCP session"):
         line = None if watch.is_off or method is None else line_of(session)
         if line is None or method is None:
             return None
         return ServerRequest(watch, line, method, None if method in GREETINGS else parameters(params))
-    except Exception as exc:
-        guard.swallow("look at a request of an MCP session", exc)
-        return None
+    return None
 
 
 def _carefully(record: Callable[[Any], None], reply: Any) -> None:
-    try:
+    with guard.Swallowing("record the reply of an MCP server"):
         record(reply)
-    except Exception as exc:
-        guard.swallow("record the reply of an MCP server", exc)
 
 
 def let_through(session: Any, method: str, params: Any) -> None:
@@ -244,13 +240,11 @@ def _request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _remember(session: Any, result: Any) -> None:
     """Keep the effects that a list of tools declares."""
-    try:
+    with guard.Swallowing("look at a list of tools"):
         for tool in getattr(result, "tools", None) or ():
             effect = _effect(getattr(tool, "annotations", None))
             if effect is not None:
                 _effects.setdefault(session, {})[tool.name] = effect
-    except Exception as exc:
-        guard.swallow("look at a list of tools", exc)
 
 
 def _effect(annotations: Any) -> str | None:
@@ -264,7 +258,7 @@ def _effect(annotations: Any) -> str | None:
 
 
 def _begin(watch: Watch, tool_of: Callable[..., Any], session: Any, args: Any, kwargs: Any) -> _Call | None:
-    try:
+    with guard.Swallowing("look at a tool call"):
         tool = tool_of(*args, **kwargs)
         if tool is None or watch.is_off:
             return None
@@ -275,9 +269,7 @@ def _begin(watch: Watch, tool_of: Callable[..., Any], session: Any, args: Any, k
         if outer is not None and outer.name == name:
             return None  # a tool of that name is being recorded already, and this is how it does its work
         return _Call(Tap(recorder), name, arguments, _effects.get(session, {}).get(name))
-    except Exception as exc:
-        guard.swallow("look at a tool call", exc)
-        return None
+    return None
 
 
 class _Call:
@@ -312,15 +304,13 @@ class _Call:
 
     def ended(self, result: Any) -> None:
         """Record a result; ``isError`` makes it an error."""
-        try:
+        with guard.Swallowing("record a tool result"):
             plain = result.model_dump(by_alias=True, mode="json", exclude_none=True)
             error = None
             if plain.get("isError"):
                 texts = [each["text"] for each in plain.get("content", ()) if "text" in each]
                 error = {"type": "tool_error", "message": "\n".join(texts), "frames": []}
             self._tap.record_tool_result(self._name, plain, error, call=self._call)
-        except Exception as exc:
-            guard.swallow("record a tool result", exc)
 
 
 # Transports: which server a session talks to.

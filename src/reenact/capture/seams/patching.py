@@ -186,48 +186,64 @@ def real(held: Any) -> Any:
     return getattr(held, "__dict__", {}).get("real_connection", held)
 
 
-# Modules that are not imported yet: patched right after their import. Nothing is imported for our sake.
+# Modules that are not imported yet: changed when they are. Nothing is imported for our sake.
 
 
-class AfterImport:
-    """An import finder that finds nothing by itself: it patches a module once it is loaded."""
+class AroundImport:
+    """An import finder that finds nothing by itself: it is there while a module that is meant is loaded.
 
-    def __init__(self, names: Sequence[str], patch: Callable[[str, ModuleType], None]) -> None:
-        self._names = frozenset(names)
-        self._patch = patch
+    ``load(module, execute)`` is called in place of the loader's ``execute(module)``.
+    """
+
+    def __init__(
+        self,
+        is_meant: Callable[[str], bool],
+        load: Callable[[ModuleType, Callable[[ModuleType], None]], None],
+    ) -> None:
+        self._is_meant = is_meant
+        self._load = load
         self._searched: set[tuple[str, int]] = set()
         """Names that the finders after this one are searching for now, with the thread."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in self._names or (name, get_ident()) in self._searched:
+        if not self._is_meant(name) or (name, get_ident()) in self._searched:
             return None
         self._searched.add((name, get_ident()))
         try:
-            with import_lock:
-                from importlib.util import find_spec
+            with guard.Swallowing(f"wait for {name}"):
+                with import_lock:
+                    from importlib.util import find_spec
 
-            spec = find_spec(name)
-            if spec is not None and spec.loader is not None:
-                _call_when_loaded(spec, lambda module: self._patch(name, module))
-            return spec
-        except Exception as exc:
-            guard.swallow(f"wait for {name}", exc)
+                spec = find_spec(name)
+                if spec is not None and hasattr(spec.loader, "exec_module"):
+                    self._prepare(spec)
+                return spec
             return None
         finally:
             self._searched.discard((name, get_ident()))
 
+    def _prepare(self, spec: ModuleSpec) -> None:
+        loader: Any = spec.loader
+        execute = loader.exec_module
 
-def _call_when_loaded(spec: ModuleSpec, then: Callable[[ModuleType], None]) -> None:
-    loader: Any = spec.loader
-    execute = loader.exec_module
+        def exec_module(module: ModuleType) -> None:
+            try:
+                del loader.exec_module  # the loader is as it was before anything of the module runs
+            except AttributeError:
+                pass
+            if module.__name__ == spec.name:
+                self._load(module, execute)
+            else:  # a zip file has one loader for all of its modules
+                execute(module)
 
-    def exec_module(module: ModuleType) -> None:
-        try:
-            del loader.exec_module  # the loader is as it was before anything of the module runs
-        except AttributeError:
-            pass
+        loader.exec_module = exec_module
+
+
+def after_import(names: Sequence[str], patch: Callable[[str, ModuleType], None]) -> AroundImport:
+    """Return a finder that patches each of these modules right after its import."""
+
+    def load(module: ModuleType, execute: Callable[[ModuleType], None]) -> None:
         execute(module)
-        if module.__name__ == spec.name:  # a zip file has one loader for all of its modules
-            then(module)
+        patch(module.__name__, module)
 
-    loader.exec_module = exec_module
+    return AroundImport(frozenset(names).__contains__, load)

@@ -57,20 +57,16 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
 
 
 def _begin(app: Any, scope: Any) -> HandledRun | None:
-    try:
+    with guard.Swallowing("look at a request"):
         around = current_run.get()
         if scope["type"] != "http" or not (
             around is None or (isinstance(around, HandledRun) and around.is_over)
         ):
             return None
         return HandledRun(app, scope)
-    except Exception as exc:
-        guard.swallow("look at a request", exc)
-        return None
+    return None
 
 
 def _look(do: Callable[[Any], None], what: Any) -> None:
-    try:
+    with guard.Swallowing("look at a request"):
         do(what)
-    except Exception as exc:
-        guard.swallow("look at a request", exc)

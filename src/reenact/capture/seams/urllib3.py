@@ -86,10 +86,8 @@ def _makers() -> list[tuple[type, str]]:
 def _tap_maker(maker: Any, method: str, watch: Watch) -> None:
     def hand_out(owner: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
         handed_out = original(owner, *args, **kwargs)
-        try:
+        with guard.Swallowing("listen to a connection"):
             tap(real(handed_out), watch)
-        except Exception as exc:
-            guard.swallow("listen to a connection", exc)
         return handed_out
 
     override(maker, method, hand_out)

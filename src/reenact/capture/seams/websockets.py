@@ -20,7 +20,7 @@ from ...wire.routes import route_of
 from .. import guard
 from ..http.exchange import CLOSED, Exchange
 from ..http.watch import Watch
-from .patching import AfterImport, need, override, replace
+from .patching import after_import, need, override, replace
 
 
 class OtherEnd(Protocol):
@@ -225,7 +225,7 @@ def _receiving(connection: Any) -> Iterator[None]:
 
 
 def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
-    try:
+    with guard.Swallowing("look at a message"):
         body = _request_body(connection, message)
         note_sent(connection, message, is_request=body is not None)
         if body is None:
@@ -238,9 +238,7 @@ def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
             exchange.answered(response.status_code, response.headers.raw_items(), decoded=True, stream="sse")
             vars(connection).setdefault(_OPEN, []).append(exchange)
         return exchange
-    except Exception as exc:
-        guard.swallow("look at a message", exc)
-        return None
+    return None
 
 
 def _request_body(connection: Any, message: Any) -> bytes | None:
@@ -274,7 +272,7 @@ def _url(connection: Any) -> str:
 
 def _received(watch: Watch, connection: Any, message: Any) -> None:
     waiting = vars(connection).get(_OPEN)
-    try:
+    with guard.Swallowing("look at a message"):
         if not waiting:
             record(watch, connection, _url(connection), message)
             return
@@ -283,8 +281,6 @@ def _received(watch: Watch, connection: Any, message: Any) -> None:
         if any(each.encode() in data for each in LAST):
             if json.loads(data).get("type") in LAST:
                 waiting.pop(0).end()
-    except Exception as exc:
-        guard.swallow("look at a message", exc)
 
 
 def _failed(connection: Any, exchange: Exchange | None, exc: BaseException) -> None:
@@ -379,7 +375,7 @@ def expect_openai() -> None:
     _waits_for_openai = True
 
     missing = [name for name in _OPENAI_MODULES if name not in sys.modules]
-    sys.meta_path.insert(0, AfterImport(missing, lambda _, module: _prepare(module)))
+    sys.meta_path.insert(0, after_import(missing, lambda _, module: _prepare(module)))
     for name in _OPENAI_MODULES:
         if name not in missing:
             _prepare(sys.modules[name])
@@ -409,12 +405,10 @@ def _async_opening(original: Any) -> Any:
 
 
 def _tap_opened(opener: Any, socket: Any) -> Any:
-    try:
+    with guard.Swallowing("listen to a socket"):
         watch = _watch_of(opener)
         if watch is not None:
             tap(socket, watch)
-    except Exception as exc:
-        guard.swallow("listen to a socket", exc)
     return socket
 
 

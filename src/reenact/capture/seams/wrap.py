@@ -89,21 +89,17 @@ def wrap(tap: Tap, client: Any) -> None:
     """Tap what carries a client's calls. Never raises; reports a client in which nothing is found."""
     if os.environ.get("REENACT_OFF") == "1":
         return
-    try:
+    with guard.Swallowing(f"wrap a {type(client).__name__}"):
         watch = Watch(tap.recorder)
         websockets.expect_openai()
         if not _each_carrier(client, lambda seam, held: seam.tap(held, watch)):
             _report_nothing_found(client)
-    except Exception as exc:
-        guard.swallow(f"wrap a {type(client).__name__}", exc)
 
 
 def unwrap(client: Any) -> None:
     """Undo ``wrap``. Never raises."""
-    try:
+    with guard.Swallowing(f"unwrap a {type(client).__name__}"):
         _each_carrier(client, lambda seam, held: seam.untap(held))
-    except Exception as exc:
-        guard.swallow(f"unwrap a {type(client).__name__}", exc)
 
 
 def _each_carrier(client: Any, do: Callable[[Any, Any], object]) -> int:

@@ -17,34 +17,23 @@ CONNECTING = ("http_client", "websockets")
 
 def adapter(library: str) -> Any:
     """Return the module that answers for a library, loaded on first use: many processes never ask."""
+    module: Any
     with import_lock:
-        match library:
-            case "httpx":
-                from . import httpx
-
-                return httpx
-            case "http_client":
-                from . import http_client
-
-                return http_client
-            case "aiohttp":
-                from . import aiohttp
-
-                return aiohttp
-            case "websockets":
-                from . import websockets
-
-                return websockets
-            case "mcp":
-                from . import mcp
-
-                return mcp
-            case "tools":
-                from . import tools
-
-                return tools
-            case _:
-                raise ValueError(f"no adapter is called {library}")
+        if library == "httpx":
+            from . import httpx as module
+        elif library == "http_client":
+            from . import http_client as module
+        elif library == "aiohttp":
+            from . import aiohttp as module
+        elif library == "websockets":
+            from . import websockets as module
+        elif library == "mcp":
+            from . import mcp as module
+        elif library == "tools":
+            from . import tools as module
+        else:
+            raise ValueError(f"no adapter is called {library}")
+    return module
 
 
 def prepare(library: str, module: Any, watch: Any) -> Callable[[], None] | None:
