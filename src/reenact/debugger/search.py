@@ -16,9 +16,8 @@ from ..tracefile.dialects import OURS
 from ..tracefile.event import Event
 from ..tracefile.event_source import Shelf
 from ..tracefile.findings import Findings, Note
-from ..tracefile.raw_lines import RawLine, raw_lines
 from ..tracefile.reader import check_version, refuse_if_foreign
-from ..tracefile.records import LineReader
+from ..tracefile.records import LineReader, RawLine, raw_lines
 from ..tracefile.requests import DELTA_FIELDS, PROOF_FIELDS
 from .expressions import regex
 

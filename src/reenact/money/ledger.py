@@ -8,8 +8,7 @@ from typing import Any
 
 from ..recording.calls import MODEL, Call
 from ..tracefile.event import Event
-from ..tracefile.event_source import Shelf
-from ..tracefile.models import MAX_LINKS, is_large, requested_model
+from ..tracefile.event_source import MAX_LINKS, Shelf
 from ..tracefile.requests import is_delta
 from ..wire import reading
 from ..wire.json_values import string
@@ -35,7 +34,7 @@ class Ledger:
 
     def request_facts(self, fields: dict[str, Any], shelf: Shelf, links: int = MAX_LINKS) -> dict[str, Any]:
         """Return what of a request decides the price of its call: its provider, address and model."""
-        model = requested_model(fields, shelf, self._models, links=links)
+        model = shelf.requested_model(fields, self._models, links=links)
         call, models = fields.get("call"), self._models
         if type(call) is str and (links or model is not None):
             models[call] = model
@@ -85,5 +84,5 @@ class Ledger:
         fields, shelf = request.stored_fields, request.stored_in
         if is_thorough:
             return self.request_facts({**fields, "body": request.stored_body}, shelf)
-        is_near = not is_delta(fields) or not is_large(shelf, request.stored_at)
+        is_near = not is_delta(fields) or not shelf.is_large(request.stored_at)
         return self.request_facts(fields, shelf, MAX_LINKS if is_near else 0)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import NoSuchEvent
-from ..tracefile.event import Event
+from ..tracefile import status as states
+from ..tracefile.event import ErrorText, Event, is_error
 
 if TYPE_CHECKING:
     from .recording import Recording
@@ -64,3 +65,42 @@ def errors(recording: Recording) -> Iterator[Event]:
 def first_error(recording: Recording) -> Event | None:
     """Return the first event that is an error and was not made good by a retry."""
     return next(errors(recording), None)
+
+
+# Where a run failed: the event a debugger opens at.
+
+_LOOK_BACK = 300
+"""Events at the end among which the failure is sought; a large run must open at once."""
+
+_NOT_RECORDED = (states.UNKNOWN, states.UNCLOSED)
+
+
+def failure_of(recording: Recording) -> Event | None:
+    """Return the event a failed run failed at, None for a run that did not, as far as its end tells.
+
+    Of an exception the first event that reports it; of a killed run the last event there is.
+    """
+    status, events = recording.status, recording.events
+    if not events or (status not in states.FAILED and status not in _NOT_RECORDED):
+        return None
+    if status in _NOT_RECORDED:
+        return events[-1] if is_error(events[-1]) else None
+    if status == states.KILLED:
+        return events[-1]
+    run_error = recording.error
+    found: Event | None = None
+    for index in range(len(events) - 1, max(-1, len(events) - 1 - _LOOK_BACK), -1):
+        event = events[index]
+        if is_error(event) and (found is None or _is_same(event.error, run_error)):
+            found = event
+    return found or events[-1]
+
+
+def _is_same(error: ErrorText | None, run_error: ErrorText | None) -> bool:
+    if error is None or run_error is None or str(error) != str(run_error):
+        return False
+    return (
+        error.type is None
+        or run_error.type is None
+        or error.type.split(".")[-1] == run_error.type.split(".")[-1]
+    )

@@ -22,8 +22,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
-from ..tracefile.event import Event
-from ..tracefile.line_heads import (
+from ..tracefile.event import (
+    Event,
     base_kind,
     is_model_begin,
     is_tool_begin,

@@ -18,9 +18,8 @@ from ..tracefile.columns import executions
 from ..tracefile.event_source import Shelf
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
-from ..tracefile.raw_lines import raw_lines
 from ..tracefile.reader import check_version, refuse_if_foreign
-from ..tracefile.records import LineReader
+from ..tracefile.records import LineReader, raw_lines
 from .run_lines import RunLines
 
 

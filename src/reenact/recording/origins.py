@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import schema
-from ..tracefile.event import Event
-from ..tracefile.line_heads import base_kind, is_turn_begin, links_of
+from ..tracefile.event import Event, base_kind, is_turn_begin, links_of
 from ..tracefile.requests import answer_named, base_of, kept, repeated
 from ..wire import reading
 from ..wire.messages import tool_results

@@ -20,13 +20,12 @@ from ..tracefile.findings import Findings
 from ..tracefile.reader import require_file
 from ..tracefile.run_files import member
 from ..wire.streams import Assembled, assemble
-from . import full_pass
 from .calls import Call, Turn, join_calls, join_known
 from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
 from .event_addresses import find_event
 from .index import Index
 from .run_addresses import find_run
-from .run_lines import RunLines
+from .run_lines import RunLines, event_types, events_of_calls, nothing_to_collect
 
 _OFF = 16
 """Lines around its place among which a step is sought."""
@@ -109,9 +108,9 @@ class Recording(RunLines):
     def calls(self, *, derived: bool = False) -> list[Call]:
         """Return the calls in the order they began; ``derived``: also tools that only the wire tells of."""
         if self._calls is None:
-            with full_pass.nothing_to_collect():
+            with nothing_to_collect():
                 if self.execution.is_gapless:
-                    self._calls = join_known(full_pass.events_of_calls(self))
+                    self._calls = join_known(events_of_calls(self))
                 else:
                     self._calls = join_calls(self.events)
         return with_derived(self._calls, self._derived) if derived else self._calls
@@ -128,7 +127,7 @@ class Recording(RunLines):
         """Return the type of every event by its index; not to be changed."""
         if self._event_types is None:
             if self.execution.is_gapless:
-                self._event_types = full_pass.event_types(self)
+                self._event_types = event_types(self)
             else:
                 self._event_types = [event.event_type for event in self.lines]
         if system:

@@ -1,12 +1,16 @@
-"""The lines of one run: its events fetched by number, its first and last line, its sums.
+"""The lines of one run: its events fetched by number or all in one pass, its first and last line, its sums.
 
 The lower half of ``Recording``, and all of it that listing runs needs.
 """
 
 from __future__ import annotations
 
+import gc
+import re
 from collections.abc import Iterator, Sequence
-from typing import overload
+from contextlib import contextmanager
+from sys import intern
+from typing import Any, overload
 
 from .. import lines, schema
 from ..totals import Totals
@@ -17,8 +21,9 @@ from ..tracefile.event import Event
 from ..tracefile.event_source import PLACE_BITS, Shelf
 from ..tracefile.file_ends import tail_totals
 from ..tracefile.findings import Finding, Findings
+from ..tracefile.light_lines import links_and_sums
+from ..tracefile.records import MAX_LINE
 from ..tracefile.status import status_of
-from . import full_pass
 
 _OFFSET = (1 << PLACE_BITS) - 1
 
@@ -105,7 +110,7 @@ class RunLines:
     def totals(self) -> Totals:
         """Exact sums over all events; for a large file this reads all of it once."""
         if self.execution.totals is None:
-            self.execution.totals = full_pass.totals(self) if self.execution.is_gapless else Totals()
+            self.execution.totals = _totals(self) if self.execution.is_gapless else Totals()
         return self.execution.totals
 
     @property
@@ -159,3 +164,102 @@ class Events(Sequence[Event]):
     def __iter__(self) -> Iterator[Event]:
         for number in range(len(self)):
             yield self[number]
+
+
+# Going once through all lines of a large recording. Only what links and sums need is parsed, found by the
+# spelling of our lines; any other line is parsed whole.
+
+_BLOCK = 1 << 20
+_FINISHED = (b'"output"', b'"error"', b'"duration_ms"', b"\\u00")
+
+Seen = tuple[int, "re.Match[bytes] | None", bytes]
+"""An event's position, its head (ts, step, kind) if it is as the recorder writes it, and its line."""
+
+
+def each_line(recording: RunLines) -> Iterator[Seen]:
+    """Yield every line of a recording in order, read in blocks."""
+    run, writer = recording.run_id or "", recording.writers[0]
+    head = lines.heads(rb'([^"\\]*)', run, writer)
+    block, at, number = b"", 0, -1
+    for position, place in enumerate(recording.execution.places):
+        begin = (place & _OFFSET) - at
+        if place >> PLACE_BITS != number:
+            number, block = place >> PLACE_BITS, b""
+        end = block.find(b"\n", begin) if 0 <= begin < len(block) else -1
+        if end < 0:
+            at, begin = place & _OFFSET, 0
+            block = recording.shelf.sources[number].block(at, _BLOCK)
+            end = block.find(b"\n")
+        line = block[begin:end] if end >= 0 else block
+        yield position, head.match(line) if len(line) <= MAX_LINE else None, line
+
+
+def event_types(recording: RunLines) -> list[str]:
+    """Return the normalised type of every line."""
+    known: dict[bytes, str] = {}
+    found = []
+    for position, head, line in each_line(recording):
+        if head is None:
+            found.append(intern(recording.event_at(position).event_type))
+            continue
+        kind = known.get(head[3])
+        if kind is None:
+            kind = schema.event_type(dialects.event_type(head[3].decode()), {})
+            if head[3] != schema.TOOL_CALL.encode():
+                known[head[3]] = kind = intern(kind)
+            elif any(needle in line for needle in _FINISHED):
+                kind = intern(recording.event_at(position).event_type)
+        found.append(kind)
+    return found
+
+
+def _totals(recording: RunLines) -> Totals:
+    """Return the exact sums over all lines."""
+    sums = Totals()
+    for position, head, line in each_line(recording):
+        fields = _light_fields(head, line)
+        if head is not None and fields is not None:
+            sums.add(dialects.event_type(head[3].decode()), fields)
+        else:
+            event = recording.event_at(position)
+            sums.add(dialects.event_type(event.kind), event.stored_fields)
+    return sums
+
+
+def events_of_calls(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any]]]:
+    """Yield the events, each with those of its fields that tell which call it is of."""
+    run, writer, shelf = recording.run_id, recording.writers[0], recording.shelf
+    places, book = recording.execution.places, set(recording.execution.book)
+    number = -1
+    for position, head, line in each_line(recording):
+        if position in book:
+            continue
+        number += 1
+        fields = _light_fields(head, line)
+        if head is not None and fields is not None:
+            kind = intern(head[3].decode())
+            envelope = Envelope(float(head[1]), run, writer, int(head[2]), kind, OURS)
+            yield Event(envelope, None, places[position], shelf, number), fields
+        else:
+            event = recording.event_at(position)
+            yield event, event.stored_fields
+
+
+def _light_fields(head: re.Match[bytes] | None, line: bytes) -> dict[str, Any] | None:
+    """Return what is needed of a line's fields; None if the event has to be asked itself."""
+    try:
+        return links_and_sums(line, head[3].decode(), head.end()) if head is not None else None
+    except (ValueError, RecursionError):  # damaged
+        return None
+
+
+@contextmanager
+def nothing_to_collect() -> Iterator[None]:
+    """While very many objects are made that all stay, looking for garbage takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -23,8 +23,8 @@ from . import dialects, run_files
 from .dialects import OURS, Envelope
 from .event_source import Shelf
 from .findings import Finding, Findings, OnFinding
-from .raw_lines import blocks
 from .reader import check_version, is_bookkeeping, placed, resolve_run
+from .records import blocks
 
 # Where each line of a file begins: 8 bytes a line, found at about the speed of ``wc -l``.
 #

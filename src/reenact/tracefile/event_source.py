@@ -9,14 +9,13 @@ import os
 from typing import Any, NamedTuple
 
 from .. import lines, schema
-from . import dialects, run_files
-from . import raw_lines as rawlines
-from .blobs import Blobs
+from ..wire import reading
+from ..wire.json_values import string
+from . import dialects, records, run_files
 from .dialects import Envelope
 from .findings import Note, OnFinding
-from .raw_lines import raw_lines
-from .records import LineReader, head_fields, parse, records
-from .requests import History
+from .requests import History, base_of
+from .stored_values import Blobs
 
 PLACE_BITS = 48
 """A place is the file's number above, the byte offset below: one integer an event."""
@@ -24,6 +23,9 @@ _OFFSET = (1 << PLACE_BITS) - 1
 
 _HEAD, _SMALL, _WINDOW = 4 << 10, 8 << 10, 256 << 10
 _HELD_BYTES = 4 << 20
+_LARGE = 8 << 20
+MAX_LINKS = 10_000
+"""Requests followed from base to base for a model; a hostile file must not hold us up."""
 _MODEL_LINE = lines.heads(rb"model\.(request|response)", call=rb'([^"\\]*)"')
 _OTHER_LINE = lines.heads(rb'(?!model\.re)[^"\\]*')
 
@@ -103,7 +105,7 @@ class Source:
     def block(self, offset: int, size: int) -> bytes:
         """Return the bytes from ``offset`` on, more than ``size`` if its line is longer, up to the bound."""
         data = self._pread(size, offset)
-        while b"\n" not in data and len(data) == size and size <= rawlines.MAX_LINE:
+        while b"\n" not in data and len(data) == size and size <= records.MAX_LINE:
             size *= 4
             data = self._pread(size, offset)
         return data
@@ -113,11 +115,11 @@ class Source:
         if len(self.head(offset)) < _HEAD or self._window.find(b"\n", offset - self._at) >= 0:
             return False
         size, step = len(self._window) - (offset - self._at), 2 * _SMALL
-        while size <= rawlines.MAX_LINE:
+        while size <= records.MAX_LINE:
             piece = self._pread(step, offset + size)
             end = piece.find(b"\n")
             if end >= 0 or not piece:
-                return size + max(end, 0) > rawlines.MAX_LINE
+                return size + max(end, 0) > records.MAX_LINE
             size += len(piece)
             step = min(step * 4, 4 << 20)
         return True
@@ -125,7 +127,7 @@ class Source:
     def beginning(self, offset: int) -> dict[str, Any]:
         """Return the fields that stand in the head of a long line."""
         self.head(offset)
-        return head_fields(os.pread(self._fd, rawlines.HEAD, offset))
+        return records.head_fields(os.pread(self._fd, records.HEAD, offset))
 
     def fields(self, offset: int) -> tuple[dict[str, Any], int] | None:
         """Return the event that begins at ``offset`` and the size of its line; None if it is gone."""
@@ -133,10 +135,10 @@ class Source:
             line = self.line(offset)
             if line.startswith(lines.START):
                 try:
-                    return parse(line), len(line)
+                    return records.parse(line), len(line)
                 except ValueError:
                     pass
-            for record in records(self.path, Note(self.path, None), start=offset):
+            for record in records.records(self.path, Note(self.path, None), start=offset):
                 if record.offset == offset and record.fields is not None:
                     return record.fields, record.size
                 break  # the line itself is gone, this is a later one
@@ -215,7 +217,7 @@ class Shelf:
     def _parse(self, place: int) -> Parsed | None:
         first = self.beginning(place)
         if first is not None:
-            return Parsed(first, rawlines.HEAD, True)
+            return Parsed(first, records.HEAD, True)
         got = self.fields(place)
         return None if got is None else Parsed(*got, False)
 
@@ -231,6 +233,39 @@ class Shelf:
     def request_place(self, call: str) -> int | None:
         """Return where the request of a call stands."""
         return self._place(call, False)
+
+    def requested_model(
+        self, fields: dict[str, Any], known: dict[str, str | None], *, links: int = MAX_LINKS
+    ) -> str | None:
+        """Return the model a request asks for, also where the request keeps it from an earlier one.
+
+        It follows at most so many ``links`` from base to base. ``known`` are the models of other requests by
+        call id; those found on the way are added.
+        """
+        model = _named_model(fields)
+        if model is not None:
+            return model
+        base, passed = base_of(fields), dict[str, None]()
+        while model is None and base is not None and base not in passed:
+            if base in known:
+                model = known[base]
+                break
+            if len(passed) >= links:
+                break
+            passed[base] = None
+            found = self._request(base)
+            if found is None:
+                break
+            model, base = _named_model(found[0]), base_of(found[0])
+        known.update(dict.fromkeys(passed, model))
+        return model
+
+    def is_large(self, place: int) -> bool:
+        """True if it takes a while to look for a base in the file of a place."""
+        try:
+            return os.path.getsize(self.at(place)[0].path) > _LARGE
+        except OSError:
+            return True
 
     def _request(self, call: str) -> tuple[dict[str, Any], int] | None:
         return self._line(call, False)
@@ -268,8 +303,8 @@ class Shelf:
     def _scan_file(self, number: int, path: str) -> None:
         base, start = number << PLACE_BITS, self._scanned.get(number, 0)
         place = self._calls.setdefault
-        reader = LineReader(Note(path, None))
-        for _, offset, size, data, ended in raw_lines(path, start=start):
+        reader = records.LineReader(Note(path, None))
+        for _, offset, size, data, ended in records.raw_lines(path, start=start):
             if not ended:
                 break
             self._scanned[number] = offset + size + 1
@@ -288,3 +323,7 @@ class Shelf:
             answer = dialects.event_type(envelope.kind) == schema.MODEL_RESPONSE
             self._calls.setdefault((fields["call"], answer), place)
         self._scanned[place >> PLACE_BITS] = place & _OFFSET
+
+
+def _named_model(fields: dict[str, Any]) -> str | None:
+    return reading.model_of(fields.get("body"), fields.get("url")) or string(fields.get("model")) or None

@@ -12,7 +12,6 @@ from .. import schema
 from ..totals import used
 from ..wire import reading
 from .dialects import ARGS_KEYS, RESULT_KEYS
-from .models import is_large, requested_model
 from .requests import is_delta
 from .text import arguments, call_text, compact, milliseconds, one_line, plain, short_json
 
@@ -83,8 +82,9 @@ def _request(event: Event, fields: dict[str, Any]) -> EventText:
 
 def _model(event: Event, fields: dict[str, Any]) -> str | None:
     """Return the model a request asks for; kept from an earlier one, it is looked up where that is cheap."""
-    is_cheap = not is_delta(fields) or not is_large(event.stored_in, event.stored_at)
-    return requested_model(fields, event.stored_in, {}, links=_CHEAP_LINKS if is_cheap else 0)
+    shelf = event.stored_in
+    is_cheap = not is_delta(fields) or not shelf.is_large(event.stored_at)
+    return shelf.requested_model(fields, {}, links=_CHEAP_LINKS if is_cheap else 0)
 
 
 def _response(event: Event, fields: dict[str, Any]) -> EventText:

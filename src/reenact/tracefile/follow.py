@@ -16,9 +16,8 @@ from . import dialects, run_files
 from .event import Event
 from .event_source import Shelf
 from .findings import Note, OnFinding
-from .raw_lines import blocks, raw_lines
 from .reader import Placed, check_version, is_bookkeeping, placed_time
-from .records import LineReader
+from .records import LineReader, blocks, raw_lines
 
 _HEAD = 256
 """Bytes by which a file is known to be still the same."""

@@ -1,23 +1,58 @@
 """The fields of a line without its largest one, for whoever only counts: most bytes are never parsed.
 
-The recorder writes the largest field of a call last
-(a user's own event of that kind has no call id), so a long line is read up to there. Damage further on
-goes unseen; ``doctor`` sees it.
+The recorder writes the largest field of a call last (a user's own event of that kind has no call id), so a
+long line is read up to there. Damage further on goes unseen; ``doctor`` sees it.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from .. import extras, lines
+from .. import extras, lines, schema
 from .records import Read, parse
 
 _LONG = 4096
 """A shorter line is parsed as fast as it is looked through."""
 
-_HEAD = lines.heads(rb"(?:(model\.request)|tool\.(?:called|result))", call=rb'[^"\\]*"')
-_LARGE = lines.fields_named("body", "args", "result")
+LARGEST = {
+    schema.MODEL_REQUEST: lines.field_start("body"),
+    schema.MODEL_RESPONSE: lines.field_start("body"),
+    schema.TOOL_CALLED: lines.field_start("args"),
+    schema.TOOL_RESULT: lines.field_start("result"),
+}
+"""The field that the recorder writes last in such a line, but for its sums."""
+_SUMS, _FIELD = lines.field_start("tot"), lines.field_start("")[:3]
+
+WHOLE = frozenset((schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL_RESULT, schema.ERROR))
+_ERROR = (b'"err', b"\\u006", b"\\u007")
+"""Without these no key of a line is ``error`` or ``err``, however it is spelled."""
+
+_HEAD = lines.heads(rb"(model\.request|tool\.(?:called|result))", call=rb'[^"\\]*"')
 _KEEPS_MODEL = lines.fields_named("keep", value=rb'\{[^{}]*"model":true')
+_decode = json.JSONDecoder().raw_decode
+
+
+def _large_field(line: bytes, kind: str, at: int) -> int:
+    """Return where the largest field of a call begins, if it is the last one but for the sums; else -1."""
+    name = LARGEST[kind]
+    large = line.find(name, at)
+    after = line.find(_FIELD, large + len(name))
+    is_last = after < 0 or (line.startswith(_SUMS, after) and line.find(_FIELD, after + 1) < 0)
+    return large if is_last else -1
+
+
+def links_and_sums(line: bytes, kind: str, at: int) -> dict[str, Any]:
+    """Return the fields after ``at``, where the envelope ends; those that neither link nor count may miss."""
+    if kind in LARGEST:
+        large = _large_field(line, kind, at)
+        if large > 0:
+            fields: dict[str, Any] = _decode(f"{{{line[at + 2 : large].decode()}}}")[0]
+            if kind != schema.MODEL_RESPONSE or "usage" in fields:
+                return fields  # else the tokens may stand in the body
+    elif kind not in WHOLE and not any(needle in line for needle in _ERROR):
+        return {}
+    return parse(line)
 
 
 def skimmer() -> Read:
@@ -32,7 +67,7 @@ def skimmer() -> Read:
 
     def skim(line: bytes) -> dict[str, Any]:
         try:
-            fields = fast(_light(line) if len(line) >= _LONG else line)
+            fields = fast(_skimmed(line) if len(line) >= _LONG else line)
         except ValueError:
             return parse(line)
         return fields if type(fields) is dict else parse(line)
@@ -40,12 +75,12 @@ def skimmer() -> Read:
     return skim
 
 
-def _light(line: bytes) -> bytes:
+def _skimmed(line: bytes) -> bytes:
     """Return the line without its last field where that is a large one nobody counts."""
     head = _HEAD.match(line)
-    large = _LARGE.search(line, head.end()) if head is not None else None
-    if head is None or large is None or line.rfind(lines.START) != 0:
+    large = -1 if head is None else _large_field(line, head[1].decode(), head.end())
+    if head is None or large < 0 or line.rfind(lines.START) != 0:
         return line
-    if head[1] is not None and _KEEPS_MODEL.search(line, head.end(), large.start()) is None:
+    if head[1] == b"model.request" and _KEEPS_MODEL.search(line, head.end(), large) is None:
         return line
-    return line[: large.start()] + b"}"
+    return line[:large] + b"}"

@@ -1,12 +1,15 @@
-"""Lines -> records: every whole event of a file with its place, damage noted, nothing raised.
+"""Bytes -> lines -> records: every whole event of a file with its place, damage noted, nothing raised.
 
-Between the raw lines and the reader; ``repair`` and ``Recording`` stand on it too.
-What counts as an event: a JSON object that parses and that a dialect recognises.
+``raw_lines`` splits on LF only, knows nothing of JSON and holds no more than one line; of one beyond
+``MAX_LINE`` it passes on the head. No file stays open between two lines, so a reader may be abandoned and
+thousands of files merged. What counts as an event: a JSON object that parses and that a dialect recognises.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -14,7 +17,80 @@ from .. import lines
 from . import dialects
 from .dialects import Envelope, Unwrapper
 from .findings import Note
-from .raw_lines import RawLine, raw_lines
+
+MAX_LINE = 64 << 20
+"""Longer lines are not parsed unless their payload is asked for."""
+
+HEAD = 64 << 10
+"""What is kept of such a line: enough for its envelope."""
+
+_BLOCK = 1 << 20
+
+RawLine = tuple[int, int, int, bytes, bool]
+"""(line number from 1, byte offset, size without the newline, its bytes or its head, ended by a newline)"""
+
+
+def blocks(path: str, start: int = 0, size: int = _BLOCK) -> Iterator[bytes]:
+    """Yield the bytes of a file from ``start`` on in blocks, up to the end it has when it gets there."""
+    if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe cannot be opened twice
+        with open(path, "rb", buffering=0) as pipe:
+            while block := pipe.read(size):
+                yield block
+        return
+    while True:
+        with open(path, "rb", buffering=0) as file:
+            file.seek(start)
+            block = file.read(size)
+        if not block:
+            return
+        yield block
+        start += len(block)
+
+
+def raw_lines(path: str, *, start: int = 0, number: int = 1) -> Iterator[RawLine]:
+    """Yield every line from byte ``start`` on, which counts as line ``number``."""
+    open_line = _OpenLine()
+    offset = start
+    for block in blocks(path, start):
+        *ended, rest = block.split(b"\n")
+        for data in ended:
+            size = len(data)
+            if open_line.size:
+                open_line.add(data)
+                size, data = open_line.take()
+            yield number, offset, size, data, True
+            offset += size + 1
+            number += 1
+        open_line.add(rest)
+    if open_line.size:
+        size, data = open_line.take()
+        yield number, offset, size, data, False
+
+
+class _OpenLine:
+    """A line still growing over block ends; keeps only its head and last bytes once too long."""
+
+    __slots__ = ("_parts", "size")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        if not data:
+            return
+        self.size += len(data)
+        if self.size <= MAX_LINE:
+            self._parts.append(data)
+        else:
+            # The last byte rides along so that the reader can see whether the object was closed.
+            self._parts = [b"".join([*self._parts[:2], data])[:HEAD], data[-1:]]
+
+    def take(self) -> tuple[int, bytes]:
+        size, data = self.size, b"".join(self._parts)
+        self._parts, self.size = [], 0
+        return size, data
+
 
 _RESTART = lines.restarts()
 _BOM = b"\xef\xbb\xbf"

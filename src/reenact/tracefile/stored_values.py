@@ -1,14 +1,19 @@
-"""Stored values <-> what the agent had: blobs put back, ``$float`` restored, ``$$`` keys unescaped.
+"""Stored values -> what the agent had: long texts put back, ``$float`` restored, ``$$`` keys unescaped.
 
-Pure apart from the blob lookup it is given. Returns fresh objects, never parts of its argument.
+Returns fresh objects, never parts of its argument. Long texts stand beside the file as blobs, found by digest
+and checked. A digest from a trace is untrusted: only 64 hex digits ever become part of a path.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 from collections.abc import Callable
 from typing import Any
 
 from .. import lines
+from .findings import Note
 
 _FLOATS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 _MAX_DEPTH = 200
@@ -107,3 +112,70 @@ def _index(value: Any, key: str) -> Any:
     if type(value) is list and key.isascii() and key.isdigit() and len(key) < 10:
         return int(key)
     raise LookupError(key)
+
+
+# Blobs: the files that hold long texts.
+
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})\Z")
+
+MAX_BLOB = 256 << 20
+"""Larger ones stay references; who wants them reads the file."""
+
+
+class Blobs:
+    """The blob folders of one run."""
+
+    __slots__ = ("_note", "folders")
+
+    def __init__(self, folders: list[str], note: Note) -> None:
+        self.folders = folders
+        self._note = note
+
+    def path(self, reference: object) -> str | None:
+        """Return where the blob of a ``sha256:…`` reference lies, None if nowhere."""
+        found = _DIGEST.match(reference) if type(reference) is str else None
+        if found is None:
+            return None
+        for folder in self.folders:
+            path = os.path.join(folder, found[1])
+            if os.path.isfile(path):
+                return path
+        return None
+
+    def text(self, reference: object) -> str | None:
+        """Return the whole text, or None after noting why it cannot be had."""
+        path = self.path(reference)
+        if path is None:
+            self._note(
+                "blob-missing", f"the blob {_short(reference)} is not beside the file; its head is shown"
+            )
+            return None
+        try:
+            if os.path.getsize(path) > MAX_BLOB:
+                self._note(
+                    "blob-large", f"the blob {_short(reference)} is too large to be put in; see {path}"
+                )
+                return None
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as why:
+            self._note("blob-missing", f"the blob {_short(reference)} cannot be read ({why.strerror})")
+            return None
+        if hashlib.sha256(data).hexdigest() != os.path.basename(path):
+            self._note(
+                "blob-damaged", f"the blob {_short(reference)} has other content than when it was written"
+            )
+            return None
+        return data.decode("utf-8", "surrogatepass" if _is_decodable(data) else "replace")
+
+
+def _is_decodable(data: bytes) -> bool:
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _short(reference: object) -> str:
+    return str(reference)[:19] + "…" if type(reference) is str else "without a digest"

@@ -9,7 +9,7 @@ import pytest
 import reenact
 from reenact.debugger.expressions import Expr
 from reenact.errors import NoSuchEvent, UsageError
-from reenact.recording.failure import failure_of
+from reenact.recording.event_addresses import failure_of
 from reenact.recording.prompt import context_of, delta_of
 from reenact.recording.recording import Recording
 from support.stepped import Writer, record_team, stepper_of

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from reenact import Recording
 from reenact.errors import ReenactError
-from reenact.recording import full_pass
-from reenact.tracefile import columns
+from reenact.tracefile import columns, light_lines
 from reenact.tracefile.records import parse
 from support.written import Pen
 
@@ -127,8 +126,8 @@ json_values = st.recursive(
 def test_light_fields_are_those_of_the_line(kind, fields):
     line = Pen()(kind, **fields).rstrip(b"\n")
     head = line.index(b'"kind": "') + len(kind) + 10
-    whole, got = parse(line), full_pass.light(line, kind, head)
-    wanted = NEEDED if kind in full_pass._LARGEST or kind in full_pass._WHOLE else ("error", "err")
+    whole, got = parse(line), light_lines.links_and_sums(line, kind, head)
+    wanted = NEEDED if kind in light_lines.LARGEST or kind in light_lines.WHOLE else ("error", "err")
     assert {name: got[name] for name in wanted if name in got} == {
         name: whole[name] for name in wanted if name in whole
     }

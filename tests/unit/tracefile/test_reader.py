@@ -4,7 +4,7 @@ import pytest
 
 from reenact import read_events
 from reenact.errors import NewerSchema, NoSuchRun, NotATrace
-from reenact.tracefile import raw_lines
+from reenact.tracefile import records
 from support.written import HOTELS, RUN, TS, Pen, W, worked_example
 
 
@@ -217,7 +217,7 @@ def test_a_folder_gives_every_run_and_names_what_is_foreign(tmp_path):
 def test_a_line_beyond_the_limit_is_known_by_its_envelope_and_parsed_only_when_asked_for(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(raw_lines, "MAX_LINE", 3 << 20)
+    monkeypatch.setattr(records, "MAX_LINE", 3 << 20)
     pen = Pen()
     lines = [
         pen("run.start", v="1.0"),

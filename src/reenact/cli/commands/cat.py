@@ -16,8 +16,8 @@ from ...tracefile import run_files
 from ...tracefile.event import Event
 from ...tracefile.file_ends import read_ends
 from ...tracefile.findings import Finding, Findings, Note
-from ...tracefile.raw_lines import MAX_LINE, raw_lines
 from ...tracefile.reader import check_version, read_events
+from ...tracefile.records import MAX_LINE, raw_lines
 from ...tracefile.text import count, dump
 from .. import run_argument
 from ..output import Output

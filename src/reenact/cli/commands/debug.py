@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 
 from ...debugger.stepper import Stepper
-from ...recording.failure import failure_of
+from ...recording.event_addresses import failure_of
 from ...recording.recording import Recording
 from ...recording.run_addresses import locate
 from ...tracefile.event_text import error_text

@@ -13,7 +13,7 @@ from typing import Any
 from ... import schema
 from ...recording.calls import MODEL, TOOL, Call, join_calls
 from ...recording.derived_tools import DerivedCall, derived_tools
-from ...recording.failure import failure_of
+from ...recording.event_addresses import failure_of
 from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.event import ErrorText, Event

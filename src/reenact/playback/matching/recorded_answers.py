@@ -12,8 +12,8 @@ from typing import Any
 
 from ...messages.whole import Whole, placeholders
 from ...recording.calls import Call
-from ...tracefile.blobs import Blobs
 from ...tracefile.event import ErrorText, Event
+from ...tracefile.stored_values import Blobs
 from ...wire.streams import assemble, stream_of
 from .request import MODEL, TOOL
 
