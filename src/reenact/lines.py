@@ -171,14 +171,9 @@ def kind_part(kind: str) -> str:
     return f', "kind": {quote(kind)}'
 
 
-def opening(ts: float, writer: str, step: int, kind: str) -> str:
-    """Return an envelope of ``writer_part`` and ``kind_part``, without the comma before the first field."""
-    return f'{{"ts": {ts:.6f}{writer}{step}{kind}'
-
-
-def envelope(ts: float, run: str, w: str, step: int, kind: str) -> str:
-    """Return the opening of a line, up to and without the comma before the first field."""
-    return opening(ts, writer_part(run, w), step, kind_part(kind))
+def line(ts: float, writer: str, step: int, kind: str, text: str) -> str:
+    """Return a whole line of ``writer_part``, ``kind_part`` and the text of its fields, with its newline."""
+    return f'{{"ts": {ts:.6f}{writer}{step}{kind}{text}}}\n'
 
 
 def field(name: str, text: str) -> str:
@@ -191,15 +186,10 @@ def totals_field(turns: int, tokens_in: int, tokens_out: int, errors: int) -> st
     return f', "tot": {{"turns":{turns},"in":{tokens_in},"out":{tokens_out},"err":{errors}}}'
 
 
-def closed(opening: str, text: str) -> str:
-    """Return a whole line without its newline: an envelope and the text of its fields."""
-    return f"{opening}{text}}}"
-
-
 def whole(ts: float, run: str, w: str, step: int, kind: str, fields: Mapping[str, Any]) -> str:
     """Return the line of an event whose fields are in stored form, with its newline."""
-    head = envelope(ts, run, w, step, kind)
-    return closed(head, "".join(field(name, dumps(value)) for name, value in fields.items())) + "\n"
+    text = "".join(field(name, dumps(value)) for name, value in fields.items())
+    return line(ts, writer_part(run, w), step, kind_part(kind), text)
 
 
 def rewritten(ts: float | None, items: Iterable[tuple[str, str]]) -> str:

@@ -12,8 +12,8 @@ from ... import schema
 from ...lines import is_plain
 from ...wire.neutral import ToolUse
 from ...wire.reading import Reading, model_of
+from ..recorder.encode import RawStream
 from ..recorder.jsonable import frozen, jsonable
-from ..recorder.long_strings import RawStream
 from ..recorder.recorder import Recorder
 from .error_fields import MAX_FRAMES, caller_frames, failure
 from .open_calls import Calls, OpenCall

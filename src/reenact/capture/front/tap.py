@@ -14,11 +14,10 @@ from ..calls.error_fields import failure
 from ..calls.model_response import write_answer
 from ..calls.open_calls import calls_of
 from ..http.exchange import record_whole_streams
+from ..import_lock import import_lock
 from ..recorder.jsonable import snapshot, text_if_utf8
-from ..seams.wrap import unwrap, wrap
 from ..workspace import tree_now
 from .base import FrontEnd
-from .decorators import watch_tool
 from .step_log import rounded
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -155,16 +154,24 @@ class Tap(FrontEnd):
         """Decorate a tool: every call is recorded around its work, whatever it returns or raises."""
         if function is None:
             return lambda each: self.tool(each, name=name, effect=effect)
+        with import_lock:
+            from .decorators import watch_tool  # it needs inspect, which costs more than all else here
 
         return watch_tool(self, function, name, effect)
 
     def wrap(self, client: T) -> T:
         """Record every call an SDK's client makes from now on; returns the same client."""
+        with import_lock:
+            from ..seams.wrap import wrap  # the seams: nothing for a Tap whose calls are reported by hand
+
         wrap(self, client)
         return client
 
     def unwrap(self, client: T) -> T:
         """Give a client back as it was."""
+        with import_lock:
+            from ..seams.wrap import unwrap
+
         unwrap(client)
         return client
 

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from .. import guard
-from ..recorder.long_strings import RawStream
+from ..recorder.encode import RawStream
 from ..redact.redactor import Redactor
 
 MAX_HELD = 32 << 20

@@ -15,12 +15,27 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..redact.redactor import Redactor
-    from .long_strings import Blobs, RawStream
+    from .long_strings import Blobs
 
 int_text, float_text = int.__repr__, float.__repr__
 _EXACT = 2**63
 CAP = 64 << 10
 """Bytes of a string that stay in the line; longer ones become blobs."""
+
+
+class RawStream:
+    """A response as it came: its bytes, and when each piece of them arrived."""
+
+    __slots__ = ("chunks", "data", "is_decoded", "is_lossy")
+
+    def __init__(self, data: bytes, chunks: str, *, is_decoded: bool, is_lossy: bool) -> None:
+        self.data = data
+        self.chunks = chunks
+        """``[bytes, ms]`` of every piece, as JSON."""
+        self.is_decoded = is_decoded
+        """True if a content encoding was taken off."""
+        self.is_lossy = is_lossy
+        """True if more arrived than was kept."""
 
 
 class Texts:
@@ -142,7 +157,7 @@ class Texts:
         if secret:
             return {"withheld": "secret"}
         data = stream.data if self.redactor is None else self.redactor.clean(stream.data)
-        return stream.store(self.blobs(), data)
+        return self.blobs().put_stream(stream, data)
 
     def forget_blobs(self) -> None:
         """Store every long string again, whether or not it was stored before."""

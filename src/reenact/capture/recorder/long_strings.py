@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import zlib
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import guard
+
+if TYPE_CHECKING:
+    from .encode import RawStream
 
 HEAD_BYTES = 2_048
 """What stays readable in the line itself."""
@@ -41,6 +44,26 @@ class Blobs:
         self.known.add(digest)
         return digest
 
+    def put_stream(self, stream: RawStream, clean: bytes) -> dict[str, Any] | None:
+        """Store a stream with ``clean`` bytes; returns what stands for it in the line, None if that fails.
+
+        The blob is zlib of a JSON line ``{"chunks": [[bytes, ms], …]}`` followed by the bytes. ``form`` says
+        what they are: ``exact``, ``decoded`` (a content encoding was taken off) or ``rebuilt`` (secrets were
+        replaced; the pieces are then not listed).
+        """
+        form, chunks = "decoded" if stream.is_decoded else "exact", stream.chunks
+        if clean is not stream.data:
+            form, chunks = "rebuilt", ""
+        packed = zlib.compress(f'{{"chunks":[{chunks}]}}\n'.encode("ascii") + clean, 1)
+        try:
+            digest = self.put(packed)
+        except OSError as exc:
+            guard.pass_on(exc)
+            guard.tell(f"blob:{exc.errno}", f"could not keep a stream as it came ({guard.explain(exc)}).")
+            return None
+        reference = {"$blob": f"sha256:{digest}", "bytes": len(packed), "form": form}
+        return {**reference, "lossy": True} if stream.is_lossy else reference
+
     def _write(self, path: str, data: bytes) -> None:
         # Under another name first: a blob that exists is whole, also after SIGKILL.
         partial = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
@@ -66,40 +89,6 @@ class Blobs:
             if os.path.exists(partial):
                 os.unlink(partial)
             raise
-
-
-class RawStream:
-    """A response as it came: its bytes, and when each piece of them arrived.
-
-    The blob is zlib of a JSON line ``{"chunks": [[bytes, ms], …]}`` followed by the bytes. ``form`` says what
-    they are: ``exact``, ``decoded`` (a content encoding was taken off) or ``rebuilt`` (secrets were replaced;
-    the pieces are then not listed).
-    """
-
-    __slots__ = ("chunks", "data", "is_decoded", "is_lossy")
-
-    def __init__(self, data: bytes, chunks: str, *, is_decoded: bool, is_lossy: bool) -> None:
-        self.data = data
-        self.chunks = chunks
-        """The pieces as JSON, without the brackets around them all."""
-        self.is_decoded = is_decoded
-        self.is_lossy = is_lossy
-        """True if more arrived than was kept."""
-
-    def store(self, blobs: Blobs, clean: bytes) -> dict[str, Any] | None:
-        """Write the blob with ``clean`` bytes; returns what stands for it in the line, None if that fails."""
-        form, chunks = "decoded" if self.is_decoded else "exact", self.chunks
-        if clean is not self.data:
-            form, chunks = "rebuilt", ""
-        packed = zlib.compress(f'{{"chunks":[{chunks}]}}\n'.encode("ascii") + clean, 1)
-        try:
-            digest = blobs.put(packed)
-        except OSError as exc:
-            guard.pass_on(exc)
-            guard.tell(f"blob:{exc.errno}", f"could not keep a stream as it came ({guard.explain(exc)}).")
-            return None
-        reference = {"$blob": f"sha256:{digest}", "bytes": len(packed), "form": form}
-        return {**reference, "lossy": True} if self.is_lossy else reference
 
 
 def fsync_folder(folder: str) -> None:

@@ -15,13 +15,13 @@ from time import perf_counter
 from time import time as now
 
 from ... import schema
-from ...lines import closed, kind_part, new_id, opening, totals_field, writer_part
+from ...lines import kind_part, line, new_id, totals_field, writer_part
 from ...totals import Totals
 from .. import guard
 from ..import_lock import import_lock
 from ..runs import crashes, exit_and_fork
 from ..runs.location import how_started
-from .encode import CAP, Texts
+from .encode import CAP, RawStream, Texts
 from .file import FileSink
 from .quota import over_quota
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from ..front.options import Options
     from .deltas import History, RequestDraft
-    from .long_strings import RawStream
 
 
 CHECK_EVERY_BYTES = 4 << 20
@@ -391,14 +390,9 @@ class Recorder:
                 self._write_head()
             self.step = step = self.step + 1
             self.totals.add(kind, fields)
-            tot = self._tot() if kind in ENDS else ""
-            head = opening(now(), self._writer_part, step, _kinds.get(kind) or self._kind_text(kind))
-            line = closed(head, text + tot)
-            written = self._put(line + "\n")
-            if self.listeners:
-                self.untold.append((closed(head, full + tot), line))
-                if not held:
-                    told = self._take_untold()
+            written = self._put(kind, step, text, full)
+            if self.listeners and not held:
+                told = self._take_untold()
         if told is not None:
             self._tell_listeners(told)
         return written
@@ -416,13 +410,21 @@ class Recorder:
             _kinds[kind] = text
         return text
 
-    def _put(self, line: str) -> bool:
-        """Give a line to the file; a failure is counted and told once."""
+    def _put(self, kind: str, step: int, text: str, full: str) -> bool:
+        """Stamp a line and give it to the file; a failure is counted and told once."""
+        if kind in ENDS:
+            t = self.totals
+            sums = totals_field(t.turns, t.tokens_in, t.tokens_out, t.errors)
+            text, full = text + sums, full + sums
+        stamp = (now(), self._writer_part, step, _kinds.get(kind) or self._kind_text(kind))
+        written = line(*stamp, text)
+        if self.listeners:
+            self.untold.append((line(*stamp, full), written))
         sink = self.sink
         if sink is None:
             return True
         try:
-            lost = sink.write(line.encode("ascii"))
+            lost = sink.write(written.encode("ascii"))
         except OSError as exc:
             return self._failed(sink, exc)
         if lost or sink.renewed:
@@ -520,16 +522,7 @@ class Recorder:
         if not step:
             self.step = step = self.step + 1
         text, full = self.texts.of_ours(fields)
-        tot = self._tot() if kind in ENDS else ""
-        head = opening(now(), self._writer_part, step, kind_part(kind))
-        line = closed(head, text + tot)
-        self._put(line + "\n")
-        if self.listeners:
-            self.untold.append((closed(head, full + tot), line))
-
-    def _tot(self) -> str:
-        t = self.totals
-        return totals_field(t.turns, t.tokens_in, t.tokens_out, t.errors)
+        self._put(kind, step, text, full)
 
     def _bodies(self) -> History:
         if self.history is None:
