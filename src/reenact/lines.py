@@ -38,19 +38,18 @@ def dumps(value: Any) -> str:
     """
     if type(value) is str:
         return quote(value)
-    if _accelerated is not None and 0 <= nodes(value, MAX_DEPTH) < ODD:
-        text = _accelerated(value)
-        if text is not None:
-            return text
-    return "".join(_encoder(value, 0))
+    return _encoded(value, -1 if _accelerated is None else nodes(value, MAX_DEPTH))
 
 
 def dumps_if_plain(value: Any) -> str | None:
     """Return dumps(value), None if the value is not plain as it stands; one walk tells both that and how."""
     count = nodes(value, MAX_DEPTH)
-    if count < 0:
-        return None
-    if _accelerated is not None and count < ODD:
+    return None if count < 0 else _encoded(value, count)
+
+
+def _encoded(value: Any, count: int) -> str:
+    """Return the JSON of a value with so many ``nodes``."""
+    if _accelerated is not None and 0 <= count < ODD:
         text = _accelerated(value)
         if text is not None:
             return text
@@ -150,12 +149,6 @@ def accelerate() -> bool:
 
     _accelerated = encode
     return True
-
-
-def decelerate() -> None:
-    """Go back to the stdlib encoder."""
-    global _accelerated
-    _accelerated = None
 
 
 # Writing. A recorder keeps the parts that stay the same from line to line.

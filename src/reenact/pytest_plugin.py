@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MODE_VARIABLE = "REENACT_MODE"
 MODES = ("replay", "record-missing", "rerecord", "live")
-"""As in ``playback.fixtures.inprocess``."""
+"""As in ``testing.reenactment``."""
 _FIXTURE = "reenact_run"
 _MARKER = (
     "reenact(path=None, *, guard='connections', hosts=(), record_http='models', live_tools=(),"

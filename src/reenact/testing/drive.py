@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import os
 import tempfile
 import weakref
@@ -20,7 +19,6 @@ from ..playback.matching.equality_rules import REBASE, STRICT
 from ..playback.replay.entry import call_with
 from ..playback.replay.web_app import Response, call_asgi
 from ..playback.rerun import RerunReport, rerun
-from ..recording.calls import TOOL
 from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
 from .reenactment import LIVE, NONE, Reenactment, final_text
@@ -158,46 +156,6 @@ def _refused(report: RerunReport) -> list[str]:
     return [f"refused to {each.what}" for each in report.refused if each.by == "agent"]
 
 
-def assert_tools_alike(now: Any, recorded: Any = None) -> None:
-    """Fail unless the tools returned the recorded results, or results of the same shape.
-
-    Additional keys are fine. ``now`` is a ``reenact_run``, or a run with its recording as second argument.
-    """
-    if recorded is None:
-        now, recorded = now.run, now.recorded
-    then = [each for each in _debugger(recorded).calls(TOOL) if each.end is not None]
-    wrong = []
-    for ran in _debugger(now).calls(TOOL):
-        pair = next((each for each in then if (each.tool, each.args) == (ran.tool, ran.args)), None)
-        if pair is None:
-            continue
-        then.remove(pair)
-        name = f"{ran.tool}({json_module.dumps(ran.args)[:200]})"
-        if (ran.error is None) != (pair.error is None):
-            wrong.append(f"{name}: then {_outcome(pair)}, now {_outcome(ran)}")
-        else:
-            wrong += [f"{name}{each}" for each in unlike(pair.result, ran.result)]
-    wrong += [f"{each.tool}({json_module.dumps(each.args)[:200]}): was not called" for each in then]
-    if wrong:
-        raise AssertionError("tools returned something else than recorded:\n  " + "\n  ".join(wrong))
-
-
-def unlike(then: Any, now: Any, path: str = "") -> list[str]:
-    """Return where a value's shape differs from the recorded one: types, missing keys, an empty list."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        gone = [f"{path}.{key}: is missing" for key in then if key not in now]
-        return gone + [
-            each for key in then if key in now for each in unlike(then[key], now[key], f"{path}.{key}")
-        ]
-    if isinstance(then, list) and isinstance(now, list):
-        if then and now:
-            return unlike(then[0], now[0], f"{path}[0]")
-        return [f"{path}: was a list of {len(then)}, is empty"] if then else []
-    numbers = (int, float)
-    alike = type(then) is type(now) or (type(then) in numbers and type(now) in numbers)
-    return [] if alike else [f"{path}: was {type(then).__name__}, is {type(now).__name__}"]
-
-
 def passes(
     trace: str | os.PathLike[str], once: Callable[[Reenactment], object], *, samples: int, at_least: int
 ) -> None:
@@ -226,16 +184,6 @@ def passes(
     if passed < at_least:
         listed = "\n  ".join(failures)
         raise AssertionError(f"{passed} of {samples} runs passed, {at_least} required:\n  {listed}")
-
-
-def _debugger(run: Any) -> Debugger:
-    if isinstance(run, Debugger):
-        return run
-    return run.run if isinstance(run, Rerun | Reenactment) else Debugger.load(run)
-
-
-def _outcome(call: Any) -> str:
-    return "it returned a result" if call.error is None else f"it raised {call.error}"
 
 
 def _printed(text: str) -> str:

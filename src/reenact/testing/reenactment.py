@@ -10,7 +10,9 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
 from ..capture import replay_hook
@@ -20,11 +22,12 @@ from ..capture.front.tap import Tap
 from ..capture.recorder.recorder import Recorder
 from ..capture.runs import current, location
 from ..capture.runs.location import start_fields
+from ..capture.runs.run import run
 from ..capture.seams import install
 from ..capture.seams.install import ALL as ALL_HTTP
 from ..capture.seams.install import MODELS
 from ..debugger.debugger import Debugger
-from ..errors import Diverged, ReenactError, UsageError
+from ..errors import Diverged, UsageError
 from ..playback.matching.divergence import Divergence, missing_calls
 from ..playback.matching.equality_rules import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
 from ..playback.matching.player import Player
@@ -34,11 +37,9 @@ from ..playback.replay.modes import RecordMissing, Strict, ToolsOnly
 from ..playback.replay.report import Note, Refused, Unknown, WentLive
 from ..playback.replay.side_effect_guard import Guard
 from ..recording.calls import MODEL, TOOL
-from ..recording.recording import Recording
-from ..recording.runs_inside import has_recorders_name, with_inside
 from ..wire.reading import text
 from .children import Children, Undo, set_environment
-from .traces import replace_trace
+from .traces import is_there, load, replace_trace
 
 # Check the options of a test before it begins.
 
@@ -55,30 +56,6 @@ def names(option: str, value: Collection[str]) -> tuple[str, ...]:
     if isinstance(value, str) or not all(isinstance(each, str) and each for each in value):
         raise UsageError(f"{option}={value!r}", hint=f'{option} is a list of names: {option}=["…"]')
     return tuple(value)
-
-
-def is_there(path: str) -> bool:
-    """True if a path is a folder or a file that is not empty."""
-    return os.path.isdir(path) or (os.path.exists(path) and os.path.getsize(path) > 0)
-
-
-def load(path: str, advice: str) -> Tape:
-    """Return a recording; UsageError, with advice, if there is none that can answer."""
-    record = f"record it: {advice}"
-    if not os.path.exists(path):
-        raise UsageError(f"there is no recording {path}", hint=record)
-    if os.path.isdir(path):
-        raise UsageError(f"{path} is a folder", hint="name the file of the recording")
-    try:
-        recording = Recording.load(path)
-        # A test's trace contains its inner runs; beside it may be hundreds of others.
-        tape = Tape(with_inside(recording) if has_recorders_name(path) else recording)
-    except ReenactError as exc:
-        first = f"{exc.hint}; " if exc.hint else ""
-        raise UsageError(str(exc), hint=f"{first}remove it to record it again: {advice}") from exc
-    if not tape.recording.lines:
-        raise UsageError(f"{path} is empty: nothing was recorded in it", hint=record)
-    return tape
 
 
 def live_tools(tape: Tape, allowed: Collection[str]) -> tuple[str, ...]:
@@ -150,6 +127,36 @@ def unused(player: Player, advice: str) -> list[str]:
     return [f"missing-call: {count}:\n{calls}\n  next: {advice}"]
 
 
+class Recorded:
+    """The result of a ``recorded()`` block: its file, and the run as a Debugger."""
+
+    def __init__(self, path: str | None = None) -> None:
+        if path is None:
+            folder = tempfile.mkdtemp(prefix="reenact-test-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # events are read until then
+        self.path = path or os.path.join(folder, "run.jsonl")
+        self._debugger: Debugger | None = None
+
+    @property
+    def debugger(self) -> Debugger:
+        """The run as recorded so far; reloaded while it grows."""
+        if self._debugger is None:
+            self._debugger = Debugger.load(self.path)
+        elif self._debugger.recording.end is None:
+            self._debugger.reload()
+        return self._debugger
+
+
+@contextmanager
+def recorded(
+    name: str = "test", *, path: str | os.PathLike[str] | None = None, **options: Any
+) -> Iterator[Recorded]:
+    """Record the block as one run, in a temporary file unless ``path`` names one."""
+    found = Recorded(None if path is None else os.fspath(path))
+    with run(name, path=found.path, **options):
+        yield found
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 REPLAY, RERECORD, LIVE = "replay", "rerecord", "live"
@@ -192,37 +199,27 @@ class Reenactment:
         self._name = name
         self._raised = raised
         self._advice = advice or f'replaying(…, mode="{RERECORD}")'
-        if folder is None:
-            folder = tempfile.mkdtemp(prefix="reenact-test-")
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # events are read until then
-        self._folder = folder
-        self.run_path = os.path.join(folder, "run.jsonl")
-        self._recorded: Debugger | None = None
-        self._run: Debugger | None = None
+        self._new = Recorded(None if folder is None else os.path.join(folder, "run.jsonl"))
+        self.run_path = self._new.path
+        self._folder = os.path.dirname(self.run_path)
         self._responder: Strict | RecordMissing | ToolsOnly | None = None
         self._undo: list[Callable[[], None]] = []
-        self._children = Children(folder)
+        self._children = Children(self._folder)
         self._missed_elsewhere: list[str] = []  # in processes that the test has started
         self._refused: list[Refused] = []
         self._notes: list[Note] = []
 
     # -- for the test
 
-    @property
+    @cached_property
     def recorded(self) -> Debugger:
         """The recorded run."""
-        if self._recorded is None:
-            self._recorded = Debugger.load(self.path)
-        return self._recorded
+        return Debugger.load(self.path)
 
     @property
     def run(self) -> Debugger:
         """The new run so far; reloaded while it grows."""
-        if self._run is None:
-            self._run = Debugger.load(self.run_path)
-        elif self._run.recording.end is None:
-            self._run.reload()
-        return self._run
+        return self._new.debugger
 
     @property
     def tools(self) -> list[str]:
@@ -409,3 +406,30 @@ def wrap(function: F, name: str | None = None) -> F:
     Plain, async, generator or async generator: results, exceptions, ``None`` and repeats are as recorded.
     """
     return Tap().tool(name=name)(function)
+
+
+@contextmanager
+def replaying(path: str | os.PathLike[str], *, mode: str = REPLAY, **options: Any) -> Iterator[Reenactment]:
+    """Answer the calls of the block from a recording; AssertionError if recorded calls are missing.
+
+    A call that is not recorded raises ``Diverged``, and AssertionError in the end if the code caught that.
+    ``mode`` and options are those of the pytest plugin: ``guard``, ``hosts``, ``live_tools``,
+    ``allow_unused``.
+    """
+    found = Reenactment(path, mode=mode, **options)
+    found.begin()
+    try:
+        try:
+            yield found
+        except BaseException as exc:
+            found.finish(exc)
+            if isinstance(exc, Diverged | KeyboardInterrupt | SystemExit) or not found.missed():
+                raise
+            raise AssertionError("\n\n".join(found.missed())) from exc
+        found.finish()
+        problems = found.problems()
+    finally:
+        found.end()
+    if problems:
+        raise AssertionError("\n\n".join(problems))
+    found.keep()

@@ -1,14 +1,66 @@
-"""Replace one run by another on disk: a reader sees the whole old run or the whole new one."""
+"""Traces of tests: loaded, written by hand, replaced by a new run in one step."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
+from .. import lines, schema
+from ..errors import ReenactError, UsageError
+from ..playback.matching.tape import Tape
+from ..recording.recording import Recording
+from ..recording.runs_inside import has_recorders_name, with_inside
 from ..tracefile.run_files import blob_folders, member, streams
+
+
+def is_there(path: str) -> bool:
+    """True if a path is a folder or a file that is not empty."""
+    return os.path.isdir(path) or (os.path.exists(path) and os.path.getsize(path) > 0)
+
+
+def load(path: str, advice: str) -> Tape:
+    """Return a recording; UsageError, with advice, if there is none that can answer."""
+    record = f"record it: {advice}"
+    if not os.path.exists(path):
+        raise UsageError(f"there is no recording {path}", hint=record)
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a folder", hint="name the file of the recording")
+    try:
+        recording = Recording.load(path)
+        # A test's trace contains its inner runs; beside it may be hundreds of others.
+        tape = Tape(with_inside(recording) if has_recorders_name(path) else recording)
+    except ReenactError as exc:
+        first = f"{exc.hint}; " if exc.hint else ""
+        raise UsageError(str(exc), hint=f"{first}remove it to record it again: {advice}") from exc
+    if not tape.recording.lines:
+        raise UsageError(f"{path} is empty: nothing was recorded in it", hint=record)
+    return tape
+
+
+def write_trace(
+    path: str | os.PathLike[str],
+    events: Iterable[tuple[str, Mapping[str, Any]]],
+    *,
+    run: str = "0" * 32,
+    status: str | None = "ok",
+) -> str:
+    """Write a trace file of (kind, fields) pairs, one second apart, the same bytes every time.
+
+    The run's first and last line are added; with ``status=None`` it has no end, as if killed.
+    """
+    rows: list[tuple[str, Mapping[str, Any]]] = [(schema.RUN_START, {"v": schema.VERSION, "name": "test"})]
+    rows += [(schema.user_kind(kind), fields) for kind, fields in events]
+    if status is not None:
+        rows.append((schema.RUN_END, {"status": status}))
+    place = os.fspath(path)
+    with open(place, "w", encoding="ascii", newline="\n") as file:
+        for step, (kind, fields) in enumerate(rows, 1):
+            file.write(lines.whole(float(step), run, "0" * 8, step, kind, fields))
+    return place
 
 
 def replace_trace(new: str, old: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reenact import UsageError
 from reenact.testing import assert_trajectory, write_trace
-from reenact.testing.trajectory import Expected, difference, parse_expected
+from reenact.testing.assertions import Expected, difference, parse_expected
 
 MADE = [
     ("search", {"q": "Rome", "max": 3}),

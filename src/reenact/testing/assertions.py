@@ -1,15 +1,21 @@
-"""Compare the tools that a run called with the expected ones.
-
-An expected call is a tool's name, or a name and arguments that the call must have among its own.
-"""
+"""Assertions on what a run did: its tools, errors, costs. A failure shows the run."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..debugger.debugger import Debugger
 from ..errors import UsageError
+from ..recording.calls import TOOL, Call
 from ..wire.json_values import call_text
+from .drive import Rerun
+from .reenactment import Recorded, Reenactment
+
+Run = Recorded | Reenactment | Rerun | Debugger | str | os.PathLike[str]
+_SHOWN = 20
 
 ORDERED, ANY_ORDER, SUBSET, SUBSEQUENCE = "ordered", "any-order", "subset", "subsequence"
 HOWS = {
@@ -18,6 +24,125 @@ HOWS = {
     SUBSET: "at least these calls, in any order",
     SUBSEQUENCE: "at least these calls, in this order",
 }
+
+
+def tools_of(run: Run) -> list[tuple[str, Any]]:
+    """Return (name, arguments) of the tools a run called, in the order it called them."""
+    return [(call.tool or "", call.args) for call in _debugger(run).calls("tool")]
+
+
+def assert_trajectory(run: Run, expected: Sequence[Any], how: str = ORDERED) -> None:
+    """Fail unless a run called these tools: each a name, or a name and required arguments.
+
+    ``how``: ``ordered`` exactly these in this order, ``any-order`` exactly these, ``subset`` at least these,
+    ``subsequence`` at least these, in this order.
+    """
+    wanted = parse_expected(expected)
+    wrong = difference(tools_of(run), wanted, how)
+    if wrong is not None:
+        raise AssertionError(wrong + _see(run))
+
+
+def assert_no_errors(run: Run) -> None:
+    """Fail if anything in a run failed, except a call that was retried with success."""
+    debugger = _debugger(run)
+    errors = [event.summary() for event in debugger.errors()]
+    if debugger.recording.error is not None and not errors:
+        errors = [f"the run itself: {debugger.recording.error}"]
+    if errors:
+        listed = "\n  ".join(errors[:_SHOWN])
+        raise AssertionError(f"{len(errors)} errors:\n  {listed}{_see(run)}")
+
+
+def assert_within(
+    run: Run,
+    *,
+    turns: int | None = None,
+    tool_calls: int | None = None,
+    tokens: int | None = None,
+    usd: float | None = None,
+) -> None:
+    """Fail if a run exceeds a limit; an unknown cost exceeds any."""
+    summary = _debugger(run).summary()
+    totals, cost = summary.totals, summary.cost
+    over = [
+        f"{used:,} {what}, {allowed:,} allowed"
+        for what, used, allowed in (
+            ("turns", totals.turns, turns),
+            ("tool calls", totals.tool_calls, tool_calls),
+            ("tokens", totals.total_tokens, tokens),
+        )
+        if allowed is not None and used > allowed
+    ]
+    if usd is not None and (cost.unknown_calls or float(cost.usd) > usd):
+        over.append(f"cost {cost.text()}, ${usd:g} allowed")
+    if over:
+        raise AssertionError("; ".join(over) + _see(run))
+
+
+def assert_tools_alike(now: Run, recorded: Run | None = None) -> None:
+    """Fail unless the tools returned the recorded results, or results of the same shape.
+
+    Additional keys are fine. ``now`` is a ``reenact_run``, or a run with its recording as second argument.
+    """
+    if recorded is None:
+        if not isinstance(now, Reenactment):
+            raise UsageError("a run without its recording", hint="assert_tools_alike(run, recording)")
+        recorded = now.recorded
+    then = [each for each in _debugger(recorded).calls(TOOL) if each.end is not None]
+    wrong = []
+    for ran in _debugger(now).calls(TOOL):
+        pair = next((each for each in then if (each.tool, each.args) == (ran.tool, ran.args)), None)
+        if pair is None:
+            continue
+        then.remove(pair)
+        name = f"{ran.tool}({json.dumps(ran.args)[:200]})"
+        if (ran.error is None) != (pair.error is None):
+            wrong.append(f"{name}: then {_outcome(pair)}, now {_outcome(ran)}")
+        else:
+            wrong += [f"{name}{each}" for each in unlike(pair.result, ran.result)]
+    wrong += [f"{each.tool}({json.dumps(each.args)[:200]}): was not called" for each in then]
+    if wrong:
+        raise AssertionError("tools returned something else than recorded:\n  " + "\n  ".join(wrong))
+
+
+def unlike(then: Any, now: Any, path: str = "") -> list[str]:
+    """Return where a value's shape differs from the recorded one: types, missing keys, an empty list."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        gone = [f"{path}.{key}: is missing" for key in then if key not in now]
+        return gone + [
+            each for key in then if key in now for each in unlike(then[key], now[key], f"{path}.{key}")
+        ]
+    if isinstance(then, list) and isinstance(now, list):
+        if then and now:
+            return unlike(then[0], now[0], f"{path}[0]")
+        return [f"{path}: was a list of {len(then)}, is empty"] if then else []
+    numbers = (int, float)
+    alike = type(then) is type(now) or (type(then) in numbers and type(now) in numbers)
+    return [] if alike else [f"{path}: was {type(then).__name__}, is {type(now).__name__}"]
+
+
+def _outcome(call: Call) -> str:
+    return "it returned a result" if call.error is None else f"it raised {call.error}"
+
+
+def _debugger(run: Run) -> Debugger:
+    if isinstance(run, Recorded):
+        return run.debugger
+    if isinstance(run, Reenactment | Rerun):
+        return run.run
+    return run if isinstance(run, Debugger) else Debugger.load(run)
+
+
+def _see(run: Run) -> str:
+    debugger = _debugger(run)
+    shown = [event.summary() for event in debugger.all()[:_SHOWN]]
+    more = debugger.count() - len(shown)
+    return "\nthe run:\n  " + "\n  ".join([*shown, *([f"… {more} more events"] if more else [])])
+
+
+# Which of the expected calls were made: a comparison of lists.
+
 _LONGEST = 120
 
 
