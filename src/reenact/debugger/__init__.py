@@ -1,4 +1,4 @@
-"""Questions to a recording, and the engine that steps through it in both directions.
+"""Questions to a recording, the engine that steps through it in both directions, and the story `show` draws.
 
-Imports `recording` and `stats`.
+Imports `recording`, `stats` and `money`.
 """

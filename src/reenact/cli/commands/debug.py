@@ -21,7 +21,7 @@ from ..repl.verbs_break_watch import BREAK, MARK, WATCH
 from ..repl.verbs_move import MOVE, REVERSE, WHERE
 from ..repl.verbs_print import INSPECT
 from ..repl.verbs_where import HELP
-from ..view.ending import status_mark
+from ..view.summary import status_mark
 
 DESCRIPTION = """\
 Step through a recorded run, forwards and backwards. It opens at the failure, or at the first event of a run

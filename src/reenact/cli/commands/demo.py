@@ -14,6 +14,7 @@ import threading
 import time
 from typing import Any
 
+from ...debugger.ending import ending
 from ...demo.model_server import scripted_model, variables
 from ...errors import TraceFileError, UsageError
 from ...recording.recording import Recording
@@ -22,7 +23,6 @@ from ...tracefile.event_text import error_text
 from ...tracefile.text import clean, cut, plain, seconds
 from ...wire import reading
 from ..output import Output
-from ..view.ending import ending
 from . import ls, show
 
 DESCRIPTION = """\

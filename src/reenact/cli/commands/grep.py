@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from ...debugger.search import FileSearch, Hit, TextSearch
+from ...debugger.story import address
 from ...errors import TraceFileError, UsageError
 from ...recording.run_addresses import require_plain
 from ...tracefile.findings import Findings
@@ -14,7 +15,6 @@ from ...tracefile.text import clean, cut, plain, width_of
 from .. import run_argument
 from ..main import complain, sentence
 from ..output import Output
-from ..view.event_line import address
 
 DESCRIPTION = """\
 Search runs, files and folders (default: all runs in the default folder) for a regular expression. Searches

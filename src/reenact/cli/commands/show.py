@@ -7,6 +7,20 @@ import os
 import time
 from collections.abc import Sequence
 
+from ...debugger.ending import ending, failed_at, open_calls
+from ...debugger.story import (
+    Block,
+    Story,
+    abridged,
+    bill_of,
+    event_dict,
+    events_of,
+    only,
+    story_of,
+    totals_dict,
+    turn_dict,
+    with_turns,
+)
 from ...money.ledger import Ledger
 from ...recording.listing import RunRow
 from ...recording.recording import Recording
@@ -16,13 +30,9 @@ from ...tracefile.text import age, arguments, count, moment, plain, short_json
 from ...wire.json_values import mapping, mappings
 from .. import run_argument
 from ..output import Output
-from ..view.ending import ending, failed_at, open_calls, show_ending, show_pointers
-from ..view.event_line import event_dict, event_lines
-from ..view.events import events_of, print_events, show_events, with_turns
-from ..view.run_totals import bill_of, show_totals, totals_dict
-from ..view.selection import Block, Story, abridged, only, story_of
+from ..view.events import event_lines, print_events, show_events
+from ..view.summary import show_ending, show_pointers, show_totals
 from ..view.turns import Turns
-from ..view.turns_json import turn_dict
 
 DESCRIPTION = """\
 Show how a run ended, with its exception or what it was doing when it died. Then show it turn by turn: what

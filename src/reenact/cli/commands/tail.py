@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from ... import schema
+from ...debugger.story import event_dict
 from ...recording.recording import Recording
 from ...recording.run_addresses import locate
 from ...tracefile import status as states
@@ -16,7 +17,7 @@ from ...tracefile.follow import follow
 from ...tracefile.text import plain
 from .. import run_argument
 from ..output import Output
-from ..view.event_line import event_dict, event_lines
+from ..view.events import event_lines
 
 DESCRIPTION = """\
 Print the last events of a run, then each new one as it is written, across rotated files and child processes.

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...tracefile.event import Event
 from ...tracefile.text import arguments, clean, count, moment, seconds, short_json
-from ..view.event_line import offset_text
+from ..view.events import offset_text
 from .session import Group, Session
 from .verbs_move import WHERE
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from ...debugger.breakpoints import Breakpoint, Reason
 from ...debugger.stepper import Move, Stepper
+from ...debugger.story import address, event_dict
 from ...recording.index import MAIN
 from ...tracefile.event import Event
 from ...tracefile.text import clean, cut, pad, pretty_json, short_json, width_of
 from ..output import Output
-from ..view.event_line import address, event_dict, event_lines
+from ..view.events import event_lines
 
 _NARROW = 60
 """Below so many columns times and durations give way to what happened."""

@@ -1,15 +1,67 @@
-"""The flat listing: one line per event, a heading before each turn; of a long run the two ends only."""
+"""Events as lines: address, time, what happened, tokens, duration; and the flat listing of a run.
+
+Shared by ``show``, ``tail``, ``demo`` and the prompt of ``debug``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterable
 
 from ... import schema
+from ...debugger.story import address, with_turns
 from ...recording.recording import Recording
 from ...tracefile.event import Event
-from ..output import Output
-from .event_line import event_lines
-from .selection import Block
+from ...tracefile.event_text import describe
+from ...tracefile.text import cut, seconds, width_of
+from ..output import Cell, Output
+
+_LEAST = 20
+"""Columns an error gets in any case."""
+
+_STYLES = {"→": "cyan", "←": "cyan", "▸": "blue", "◂": "blue", "✗": "red", "✓": "green", "·": "dim"}
+
+
+def offset_text(ts: float | None, started: float | None) -> str:
+    """Return when an event happened, counted from the beginning of its run."""
+    if ts is None or started is None or not abs(ts - started) < 1e9:
+        return ""
+    passed = ts - started
+    return f"+{passed:.2f}s" if 0 <= passed < 60 else f"+{seconds(passed)}" if passed >= 0 else "before"
+
+
+def event_lines(
+    event: Event,
+    out: Output,
+    *,
+    root: str | None,
+    started: float | None,
+    mark: str = "",
+    address_width: int = 7,
+    is_narrow: bool = False,
+) -> list[str]:
+    """Return the line of an event as columns; an error may take two more.
+
+    ``mark`` stands before the line and makes its text bold unless it is blank; a narrow line has neither
+    time nor figures.
+    """
+    found = describe(event)
+    left = f"{address(event, root):>{address_width}} "
+    right = "" if is_narrow else "  ".join(part for part in (found.tokens, found.duration) if part)
+    left += "" if is_narrow else f"{offset_text(event.timestamp, started):>8}  "
+    indent = width_of(mark + left) + 2
+    room = out.width - indent - (width_of(right) + 2 if right else 0)
+    if found.error and room < _LEAST:  # the error is worth more than how long it took
+        room, right = max(_LEAST, out.width - indent), ""
+    text = f"{found.text}  {found.error}".strip() if found.error else found.text
+    wrapped = textwrap.wrap(text, room, max_lines=3, placeholder=" …") if found.error else []
+    first = wrapped[0] if wrapped else cut(text, room)
+    style = "red" if found.error else "bold" if mark.strip() else "dim" if found.sign == "·" else ""
+    space = " " * (room - width_of(first) + 2) if right else ""
+    cells: list[Cell] = [(mark, "bold"), (left, "dim"), (found.sign + " ", _STYLES[found.sign])]
+    line = out.cells([*cells, (first, style), (space + right, "dim")]).rstrip()
+    return [line, *(out.paint(" " * indent + more, "red") for more in wrapped[1:])]
+
 
 FIRST, LAST = 20, 40
 """Of a long run: how it set out, and what led to its end."""
@@ -39,21 +91,3 @@ def print_events(events: Iterable[Event], recording: Recording, out: Output) -> 
             out.line(out.paint(f"turn {number}", "bold"))
         for line in event_lines(event, out, root=root, started=started):
             out.line(line)
-
-
-def with_turns(events: Iterable[Event], recording: Recording) -> Iterator[tuple[Event, int]]:
-    """Yield events, each with the number of its turn; bookkeeping has the latest turn so far."""
-    latest = 0
-    for event in events:
-        number = latest if event.index is None else recording.index.turn_number(event)
-        latest = max(latest, number)
-        yield event, number
-
-
-def events_of(block: Block, recording: Recording) -> list[Event]:
-    """Return the events of one turn in order."""
-    assert block.turn is not None
-    calls = [*block.turn.attempts, *(item for item in block.items if not isinstance(item, int))]
-    found = {event.index: event for call in calls for event in (call.begin, call.end) if event is not None}
-    found |= {item: recording.events[item] for item in block.items if isinstance(item, int)}
-    return [event for _, event in sorted(found.items(), key=lambda pair: pair[0] or 0)]

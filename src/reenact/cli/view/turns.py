@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
+from ...debugger.story import Block, address, interval, spent_ms
 from ...money.ledger import Ledger
 from ...recording.calls import Call, Turn, tokens_of
 from ...recording.prompt import Delta, Piece, answer_pieces, opened, prompt_of
@@ -13,15 +14,126 @@ from ...tracefile import status as states
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import Event
 from ...tracefile.event_text import describe, error_text
-from ...tracefile.text import call_text, compact, count, cut, milliseconds, plain, seconds, width_of
+from ...tracefile.text import call_text, clean, compact, count, cut, milliseconds, plain, seconds, width_of
 from ...wire import reading
 from ...wire.json_values import as_json, canonical, plain_text, string
 from ...wire.neutral import REASONING, RESULT, TOOL
-from ..output import Output
-from .event_line import address, offset_text
-from .page import Entry, Page
-from .run_totals import interval, spent_ms
-from .selection import Block
+from ..output import Cell, Output
+from .events import offset_text
+
+# Texts in lines of a width, indented, cut with a note on how much was left out.
+
+_INDENT = 8
+"""Leading blanks of a line that are kept: code stays readable, a hostile text does not wander off."""
+
+
+class Entry(NamedTuple):
+    """One thing of a turn: where it stands, what it is, its text, and a number at the right edge."""
+
+    address: str
+    sign: str
+    text: str
+    label: str = ""
+    right: str = ""
+    style: str = ""
+    sign_style: str = "dim"
+    lines: int | None = None
+    """At most so many; None: as many as the page allows."""
+
+
+class Page:
+    """Writes entries in columns: address, sign, text, right edge."""
+
+    def __init__(self, out: Output, *, lines: int, address_width: int) -> None:
+        self.out = out
+        self.lines = lines
+        self.address_width = address_width
+
+    @property
+    def margin(self) -> int:
+        return self.address_width + 3
+
+    def entry(self, entry: Entry) -> None:
+        """Write one entry, its text broken into a few lines; the number stands beside the last one."""
+        out, room = self.out, self.out.width - self.margin
+        label = entry.label + "  " if entry.label and entry.text else entry.label
+        body, hidden = wrap(entry.text, room - width_of(label), room, entry.lines or self.lines)
+        if hidden and entry.lines == 1:
+            space = room - width_of(label + entry.right) - (2 if entry.right else 0)
+            body, hidden = [cut(clean(entry.text[: 4 * room]), space)], 0
+        more = f" … {size(hidden)} more" if hidden else ""
+        if more:
+            space = room - len(more) - (width_of(label) if len(body) == 1 else 0)
+            body[-1] = _break(body[-1], max(space, 1))[0]
+        left = f"{entry.address:>{self.address_width}} "
+        lines: list[list[Cell]] = [[(left, "dim"), (entry.sign + " ", entry.sign_style)]]
+        lines[0] += [(label, entry.style or "bold"), (body[0], entry.style)]
+        lines += [[(" " * self.margin, ""), (text, entry.style)] for text in body[1:]]
+        lines[-1].append((more, "dim"))
+        if entry.right:
+            used = sum(width_of(text) for text, _ in lines[-1])
+            if used + 2 + width_of(entry.right) > out.width:
+                lines.append([])
+                used = 0
+            lines[-1].append((" " * (out.width - used - width_of(entry.right)) + entry.right, "dim"))
+        for cells in lines:
+            out.line(out.cells(cells).rstrip())
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """Write a line of our own between entries."""
+        self.out.line(self.out.paint(cut(" " * self.margin + text, self.out.width), style))
+
+
+def wrap(text: str, first: int, room: int, lines: int) -> tuple[list[str], int]:
+    """Return at most so many lines that fit, and how many characters did not.
+
+    >>> wrap("one two three four", 8, 8, 1)
+    (['one two'], 10)
+    """
+    bound = 4 * room * lines + 200
+    rest = clean(text[:bound]).expandtabs(4)
+    beyond = max(0, len(text) - bound)
+    found: list[str] = []
+    paragraphs = [line.rstrip() for line in rest.split("\n") if line.strip()]
+    while paragraphs and (len(found) < lines or _is_last(paragraphs, room, beyond)):
+        line = paragraphs.pop(0)
+        blanks = min(len(line) - len(line.lstrip()), _INDENT)
+        piece, left = _break(" " * blanks + line.lstrip(), max(8, room if found else first))
+        found.append(piece)
+        if left:
+            paragraphs.insert(0, left)
+    return found or [""], sum(map(len, paragraphs)) + beyond
+
+
+def _is_last(paragraphs: list[str], room: int, beyond: int) -> bool:
+    """True if what is left takes no more space than saying that it was left out."""
+    return not beyond and len(paragraphs) == 1 and width_of(paragraphs[0]) <= room
+
+
+def _break(line: str, room: int) -> tuple[str, str]:
+    """Return what of a line fits, broken between words where that does not waste half of it."""
+    if width_of(line) <= room:
+        return line, ""
+    used, at = 0, room
+    for at, char in enumerate("" if line.isascii() else line):  # noqa: B007
+        used += width_of(char)
+        if used > room:
+            break
+    blank = line.rfind(" ", at // 2, at + 1)
+    at = blank if blank > 0 else max(at, 1)
+    return line[:at].rstrip(), line[at:].lstrip()
+
+
+def size(count: int) -> str:
+    """Return an amount of text.
+
+    >>> size(812), size(3174), size(5_200_000)
+    ('812 B', '3.1 KB', '5.0 MB')
+    """
+    if count < 1024:
+        return f"{count} B"
+    return f"{count / 1024:.1f} KB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MB"
+
 
 # The line a turn begins with: number, lane, when, model; tokens, money and time at the right edge.
 
@@ -57,25 +169,18 @@ def _numbers(turn: Turn, ledger: Ledger) -> list[str]:
     spent = totals.tokens_in or totals.tokens_out
     used = f"{compact(totals.tokens_in)}+{compact(totals.tokens_out)}" if spent else ""
     is_replayed = all(call.end is not None and call.end.replayed is not None for call in turn.attempts)
-    money = (
-        "replayed"
-        if is_replayed
-        else bill.text()
-        if bill.priced
-        else "$?"
-        if bill.unknown and ledger.has_prices
-        else ""
-    )
+    unknown = "$?" if bill.unknown and ledger.has_prices else ""
+    money = "replayed" if is_replayed else bill.text() if bill.priced else unknown
     return [f"{cached:>12}", f"{used:>11}", f"{money:>8}", f"{milliseconds(spent_ms(turn)):>7}"]
 
 
-# Tools as text: the call, what it gave, and results that compare equal.
+# Tools as text: the call, its result, and results that compare equal.
 
 _WIDE = 2000
 
 
 def comparable(text: str) -> str:
-    """Return a result so that what a tool gave and what the model was told are equal if they say the same."""
+    """Return what a tool's result and the model's copy of it have in common if they mean the same."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -84,7 +189,7 @@ def comparable(text: str) -> str:
 
 
 def result_text(value: Any) -> str:
-    """Return what a tool gave as the model was told it: the words of its parts, else JSON."""
+    """Return a tool's result as the model got it: the words of its parts, else JSON."""
     parts = value if type(value) is list else None
     if parts and all(type(part) is dict and plain_text(part.get("text")) for part in parts):
         return "\n".join(plain_text(part.get("text")) for part in parts)
@@ -130,14 +235,14 @@ class Turns:
         self.page = Page(out, lines=_MANY_LINES if detail else _FEW_LINES, address_width=width)
         self.is_alive = recording.status == states.RUNNING
         self._until: float | None = None
-        """The time up to which the run was told."""
+        """The time up to which the run is shown."""
         self._results: set[str] = set()
-        """Results that were shown."""
+        """Results that are shown already."""
         self._texts_shown: set[str] = set()
         """Remarks that need no repetition."""
         self._last_error = ""
-        self._untold = ""
-        """The address of an answer that says nothing but which tools to use."""
+        self._pending_address = ""
+        """The address of an answer that holds nothing but tool uses; its first tool shows it."""
 
     def block(self, block: Block) -> None:
         """Draw one turn with its tools and other events."""
@@ -155,7 +260,7 @@ class Turns:
         self._items(items[end:])
 
     def left_out(self, turns: int) -> None:
-        """Say how many turns are not shown."""
+        """Note how many turns are not shown."""
         text = f"… {count(turns, 'more turn')}; --all shows them, --turn N one"
         self.out.line(self.out.paint(text, "yellow"))
         self._until = None
@@ -176,7 +281,7 @@ class Turns:
             return
         found = prompt_of(turn, block.before, is_far=block.is_far)
         if not found.recorded:
-            self._say_once("the prompt was not recorded")
+            self._note_once("the prompt was not recorded")
             return
         for what, how in found.changes:
             self._asks(where, how, what, "yellow" if what == "history" else "dim")
@@ -191,7 +296,7 @@ class Turns:
             self._asks(where, "", "the results above" if found.new else "nothing new", "dim")
 
     def _unseen(self, found: Delta) -> list[Piece]:
-        """Return the new pieces without the results that were told where their tools were."""
+        """Return the new pieces without the results that are shown with their tools."""
         if self.detail:
             return found.new
         return [
@@ -239,9 +344,9 @@ class Turns:
             if "body" in fields or "content" in fields or "text" in fields:
                 self._answers(where, "", "an empty answer", "dim")
             else:
-                self._say_once("the answer's text was not recorded")
+                self._note_once("the answer's text was not recorded")
             where = ""
-        self._untold = where
+        self._pending_address = where
 
     def _unanswered(self, call: Call, attempt: str) -> None:
         """Draw a call without an end, and what had come of its answer when the process died."""
@@ -249,9 +354,8 @@ class Turns:
         self._open(call, "no answer was recorded" if found is None else "the answer had not ended", attempt)
         if found is not None:
             assembled, size = found
-            self._answers(
-                "", reading.text(assembled.body) if assembled.body else "", f"{size:,} bytes had come", "dim"
-            )
+            text = reading.text(assembled.body) if assembled.body else ""
+            self._answers("", text, f"{size:,} bytes had come", "dim")
 
     def _items(self, items: list[Call | int]) -> None:
         for item in items:
@@ -259,17 +363,11 @@ class Turns:
                 self._event(self.recording.events[item])
             else:
                 self._gap(item.event.timestamp)
-                self._tool(item)
+                (self._derived if item.derived else self._recorded)(item)
                 self._reach(item)
 
-    def _tool(self, call: Call) -> None:
+    def _recorded(self, call: Call) -> None:
         event, end = call.event, call.end
-        if call.derived:
-            self._derived(call)
-        else:
-            self._recorded(call, event, end)
-
-    def _recorded(self, call: Call, event: Event, end: Event | None) -> None:
         fields = {} if event.is_partial else event.stored_fields
         args = opened(event, next((fields[key] for key in ARGS_KEYS if fields.get(key) is not None), None))
         text = call_text(call.tool, args, _WIDE) if fields else describe(event).text
@@ -288,10 +386,12 @@ class Turns:
             self._result_line("" if end is event else address(end, self.root), result_words)
 
     def _derived(self, call: Call) -> None:
-        """Draw a tool that nobody recorded, with what the next prompt says it gave."""
+        """Draw a tool that nobody recorded, with its result from the next prompt."""
         took = milliseconds(call.duration_ms)
-        self._tool_line(self._untold, call_text(call.tool, call.args, _WIDE), f"≤ {took}" if took else "")
-        self._untold = ""
+        self._tool_line(
+            self._pending_address, call_text(call.tool, call.args, _WIDE), f"≤ {took}" if took else ""
+        )
+        self._pending_address = ""
         if call.end is None:
             text = "asked for; no result yet" if self.is_alive else "asked for, never answered"
             self.page.entry(Entry("", "·", text, style="yellow"))
@@ -317,11 +417,8 @@ class Turns:
         self._gap(event.timestamp)
         described = describe(event)
         style = "red" if described.error else "dim" if described.sign == "·" else ""
-        error = (
-            "the same error again"
-            if described.error and described.error == self._last_error
-            else described.error
-        )
+        is_repeated = described.error and described.error == self._last_error
+        error = "the same error again" if is_repeated else described.error
         text = "  ".join(part for part in (described.text, error) if part)
         lines = None if self.detail or described.error else 1
         where = address(event, self.root)
@@ -343,7 +440,7 @@ class Turns:
             text, style = "an empty text", "dim"
         self.page.entry(Entry(where, "◂", text, "", "", style, "blue"))
 
-    def _say_once(self, text: str) -> None:
+    def _note_once(self, text: str) -> None:
         if text not in self._texts_shown:
             self._texts_shown.add(text)
             self.page.note(f"{text}, here and wherever none is shown")

@@ -1,4 +1,4 @@
-"""The parts of the turn view: pieces of messages, texts in lines, time that calls took."""
+"""The parts of the turn view: pieces of messages, texts in lines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.cli.view import page
-from reenact.cli.view.page import wrap
-from reenact.cli.view.run_totals import time_spent
-from reenact.cli.view.turns import comparable
+from reenact.cli.view import turns
+from reenact.cli.view.turns import comparable, wrap
 from reenact.recording.prompt import pieces_of, system_text, tool_names
-from reenact.recording.recording import Recording
 from reenact.tracefile.text import width_of
 
 JSON = st.recursive(
@@ -110,23 +107,9 @@ def test_wrapped_lines_fit_and_nothing_is_lost_unsaid(text, first, room, lines):
 
 
 def test_the_examples_of_the_layout_hold():
-    assert doctest.testmod(page).failed == 0
+    assert doctest.testmod(turns).failed == 0
 
 
 def test_results_compare_by_what_they_say():
     assert comparable('{"b": 1, "a": [2]}') == comparable('{"a":[2],"b":1}')
     assert comparable('"text"') == comparable(" text\n") != comparable("other")
-
-
-def test_calls_at_the_same_time_are_counted_once(tmp_path):
-    lines = [
-        '{"ts": 100.0, "run": "r", "kind": "note"}',
-        '{"ts": 104.0, "run": "r", "kind": "tool_call", "name": "a", "args": {}, "output": "x", "duration_ms": 3000}',
-        '{"ts": 105.0, "run": "r", "kind": "tool_call", "name": "b", "args": {}, "output": "x", "duration_ms": 3000}',
-        '{"ts": 109.0, "run": "r", "kind": "llm_call", "content": "x", "duration_ms": 2000}',
-        '{"ts": 110.0, "run": "r", "kind": "final", "text": "x"}',
-    ]
-    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
-    calls = Recording.load(tmp_path / "a.jsonl").calls()
-    assert time_spent(calls, 100.0, 110.0) == {"model": 2.0, "tools": 4.0, "elsewhere": 4.0}
-    assert time_spent(calls, None, 110.0) is None

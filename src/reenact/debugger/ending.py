@@ -1,40 +1,26 @@
-"""How a run ended, said first: status, exception with frames, exit code, or what it was inside of.
+"""How a run ended: its error, what a process was doing when it died, and the event to look at.
 
-Used by ``show`` and ``demo``. For a killed run the calls without an end tell where it died.
+For a killed run the calls without an end tell where it died.
 """
 
 from __future__ import annotations
 
-import shlex
-import signal
 from collections.abc import Sequence
 from typing import Any
 
-from ... import schema
-from ...recording.calls import MODEL, TOOL, Call, join_calls
-from ...recording.derived_tools import DerivedCall, derived_tools
-from ...recording.event_addresses import failure_of
-from ...recording.recording import Recording
-from ...tracefile import status as states
-from ...tracefile.event import ErrorText, Event
-from ...tracefile.event_text import describe, error_text, tool_text
-from ...tracefile.text import call_text, clean, plain, seconds
-from ..output import Output
-from .event_line import address, error_dict
+from .. import schema
+from ..recording.calls import MODEL, TOOL, Call, join_calls
+from ..recording.derived_tools import DerivedCall, derived_tools
+from ..recording.event_addresses import failure_of
+from ..recording.recording import Recording
+from ..tracefile import status as states
+from ..tracefile.event import ErrorText, Event
+from ..tracefile.event_text import describe, tool_text
+from ..tracefile.text import call_text
+from .story import address, error_dict
 
 _LOOK_BACK = 2000
 """Events at the end of a long run among which open calls are sought."""
-
-_STYLES = {"ok": "bold green", "running": "bold cyan", "unclosed": "bold yellow", "unknown": "bold yellow"}
-_SIGNS = {"ok": "✓", "running": "●", "unclosed": "·", "unknown": "·", "cancelled": "·"}
-
-_SAYS = {
-    states.KILLED: "the process was killed without leaving an end record",
-    states.RUNNING: "the process is alive",
-    states.UNCLOSED: "the recorder was never closed; the program may have succeeded",
-    states.UNKNOWN: "how it ended is not recorded",
-    states.CANCELLED: "it was cancelled",
-}
 
 
 def open_calls(recording: Recording, near_end: Sequence[Call] | None = None) -> list[Call]:
@@ -125,67 +111,3 @@ def failed_at(recording: Recording, calls: Sequence[Call]) -> Event | None:
     if calls and died_without_a_word(recording) and recording.status != states.RUNNING:
         return calls[-1].event
     return failure_of(recording)
-
-
-def status_mark(status: str) -> tuple[str, str]:
-    """Return the sign and the style of a status."""
-    return _SIGNS.get(status, "✗"), _STYLES.get(status, "bold red")
-
-
-def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> None:
-    """Write how the run ended, in one line and the frames below it; ``calls`` are the open ones."""
-    status = recording.status
-    sign, style = status_mark(status)
-    error = ending_error(recording)
-    words: list[str] = []
-    cut_short = died_without_a_word(recording)
-    if error is not None and not cut_short:
-        words.append(error_text(error))
-    elif status in _SAYS and (not cut_short or not calls):
-        words.append(_SAYS[status])
-    words += [inside(call, status, recording.first_writer) for call in calls[-4:]]
-    code = _exit_text(recording.end)
-    if code:
-        words.append(code)
-    took = _took(recording)
-    if took:
-        words.append(took)
-    head = f"{sign} {plain(status, 20)}"
-    out.paragraph([(head + "  " if words else head, style), (", ".join(words), "")])
-    if calls and error is not None and cut_short:
-        out.line(f"  its last error was {error_text(error)}")
-    for frame in (error.frames if error is not None else [])[:3]:
-        out.line(out.paint(f"    at {plain(clean(frame), out.width - 8)}", "dim"))
-
-
-def show_pointers(event: Event, turn: int, run: Sequence[str], root: str | None, out: Output) -> None:
-    """Write where the failure is and the commands that look closer; ``run`` is the run as it was typed."""
-    at = address(event, root)
-    is_cause = event.error is not None or event.event_type in (schema.MODEL_REQUEST, schema.TOOL_CALLED)
-    where = f"{'at' if is_cause else 'after'} event {at}" + (f" in turn {turn}" if turn else "")
-    out.line(f"  {where}; look closer with")
-    looks = [["show", *run, "--event", at], ["debug", *run]]
-    if turn:
-        looks.insert(1, ["messages", *run, "--turn", str(turn)])
-    for words in looks:
-        out.line(out.paint("    " + clean(shlex.join(["reenact", *words])), "cyan"))
-
-
-def _exit_text(end: Event | None) -> str:
-    code = end.exit if end is not None else None
-    if type(code) is not int:
-        return ""
-    if code < 0:
-        memory = ", the kernel killed for memory" if end is not None and end.oom_kills else ""
-        try:
-            return f"signal {signal.Signals(-code).name}{memory}"
-        except ValueError:
-            return f"signal {-code}{memory}"
-    return f"exit {code}" if code else ""
-
-
-def _took(recording: Recording) -> str:
-    begin, end = recording.started, recording.ended
-    if begin is None or end is None or not 0 <= end - begin < 1e9:
-        return ""
-    return f"{'so far' if recording.status == states.RUNNING else 'after'} {seconds(end - begin)}"
