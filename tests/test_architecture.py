@@ -22,7 +22,7 @@ READING = {"recording", "tracefile", "wire", *ROOT_MODULES}
 MAY_IMPORT = {
     "wire": {"wire", *ROOT_MODULES},
     "capture": {"capture", "wire", *ROOT_MODULES},
-    "supervise": {"supervise", "capture", "playback", *ROOT_MODULES},
+    "supervise": {"supervise", "capture", "playback", "tracefile", "wire", *ROOT_MODULES},
     "tracefile": {"tracefile", "wire", *ROOT_MODULES},
     "money": {"money", "settings", *READING},
     "prices": {"money"},  # the public door of money

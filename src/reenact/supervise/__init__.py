@@ -1,4 +1,4 @@
 """The parent process of `reenact run`: starts the agent, passes signals on, records how it ended.
 
-Imports `capture`.
+Imports `capture` and `tracefile`.
 """

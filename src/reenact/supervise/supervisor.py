@@ -30,7 +30,6 @@ from ..capture.seams.coverage import begins_without_us
 from ..capture.workspace import RESTORE_PATIENCE_S, SNAPSHOT, TREE, VARIABLE, WAITS, ask, tell
 from ..lines import new_id
 from ..totals import Totals
-from .run_end import complete_end
 from .signals import WAITED_FOR, Relay
 from .workspace.snapshots import Shadow, repository_of
 
@@ -144,6 +143,8 @@ class Supervised:
         if alone:
             known["unseen"] = [{"what": "process", "command": alone}]
         if self.is_recorded:
+            from .run_end import complete_end  # reads traces, which is not needed to start an agent
+
             with guard.Swallowing("write how the agent ended"):
                 self.status, self.totals, self.unseen = complete_end(self.path, self.run_id, self.w, known)
 

@@ -6,6 +6,7 @@ Reads a few kilobytes of a file of any size. Says None where that is not enough.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .. import lines, schema
@@ -15,6 +16,7 @@ from .records import parse
 _SMALL, _END = 8 << 10, 64 << 10
 _FAR = 8 << 20
 """How far back a ``tot`` is sought before the file is scanned instead."""
+_ENDS = (schema.RUN_END, schema.PROC_END)
 
 
 class Ends(NamedTuple):
@@ -80,34 +82,38 @@ def _ends(
     last = lines.peek(tail[last_begin:stop])
     if last is None or last[1] != envelope[1] or last[2] != envelope[2] or last[3] < envelope[3]:
         return None
-    summed = _summed(tail, stop, whole)
-    if summed is None:
-        return None
-    totals, end = summed
-    book = sum(tail.count(needle, 0, stop) for needle in lines.BOOKKEEPING)
-    book += 0 if whole else 1
-    totals.steps = max(last[3] - envelope[3] + 1 - book, 0)
-    return Ends(first, last, end, totals, size, stop + 1 < len(tail), tail.find(lines.TOTALS, 0, stop) >= 0)
-
-
-def _summed(tail: bytes, stop: int, whole: bool) -> tuple[Totals, dict[str, Any] | None] | None:
-    """Return the last ``tot`` plus the lines after it, and the end line if it is among them."""
     at = tail.rfind(lines.TOTALS, 0, stop)
     if at < 0 and not whole:
         return None
     begin = tail.rfind(b"\n", 0, max(at, 0)) + 1
-    totals, end = Totals(), None
     try:
-        for line in tail[begin:stop].split(b"\n"):
-            fields = parse(line)
-            kind = str(fields.get("kind"))
-            tot = fields.get("tot")
-            if type(tot) is dict:
-                totals.resume(kind, fields, tot)
-            else:
-                totals.add(kind, fields)
-            if kind in (schema.RUN_END, schema.PROC_END):
-                end = fields
+        totals, end = summed(map(parse, tail[begin:stop].split(b"\n")))
+        if end is None:  # a response that nobody had read may come after it
+            end = _earlier_end(tail[:begin])
     except ValueError:  # damage after the last sum: the scan will name it
         return None
+    book = sum(tail.count(needle, 0, stop) for needle in lines.BOOKKEEPING)
+    book += 0 if whole else 1
+    totals.steps = max(last[3] - envelope[3] + 1 - book, 0)
+    return Ends(first, last, end, totals, size, stop + 1 < len(tail), at >= 0)
+
+
+def summed(events: Iterable[dict[str, Any]]) -> tuple[Totals, dict[str, Any] | None]:
+    """Return the sums after the last of one writer's events, and the end line if it is among them."""
+    totals, end = Totals(), None
+    for fields in events:
+        kind, tot = str(fields.get("kind")), fields.get("tot")
+        if type(tot) is dict:
+            totals.resume(kind, fields, tot)
+        else:
+            totals.add(kind, fields)
+        if kind in _ENDS:
+            end = fields
     return totals, end
+
+
+def _earlier_end(before: bytes) -> dict[str, Any] | None:
+    at = max(before.rfind(lines.kind_part(kind).encode()) for kind in _ENDS)
+    line = before[before.rfind(b"\n", 0, at) + 1 : before.find(b"\n", at)] if at >= 0 else b""
+    envelope = lines.peek(line)
+    return parse(line) if envelope is not None and envelope[4] in _ENDS else None
