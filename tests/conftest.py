@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from reenact.capture.recorder import file
-from reenact.capture.runs import child_processes, crashes
+from reenact.capture.runs import crashes
+from reenact.capture.runs import run as capture_run
 from support.examples import LONG
 from support.provider import Provider
 
@@ -75,7 +76,7 @@ def a_young_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     Hooks that a test set are taken out before its patches are undone, or they would never be set again.
     """
-    monkeypatch.setattr(child_processes, "_count_of_runs", 0)
+    monkeypatch.setattr(capture_run, "_count_of_runs", 0)
     crashes.remove()  # a fixture of a whole module may have set them before this test
     crashes._previous.clear()
     yield

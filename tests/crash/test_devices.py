@@ -373,7 +373,7 @@ def slow_write(fd, data):
     return real_write(fd, data)
 os.write = slow_write
 from reenact import Trace
-import reenact.capture.recorder.stall as stall
+import reenact.capture.recorder.file as stall
 stall.PATIENCE_S = 0.0
 trace = Trace("run.jsonl", redact=False)
 stalled = True
@@ -414,7 +414,7 @@ def written():
     while not trace._own.sink.queue.idle:
         time.sleep(0.01)
 from reenact import Trace
-import reenact.capture.recorder.stall as stall
+import reenact.capture.recorder.file as stall
 stall.PATIENCE_S, stall.MAX_QUEUED_EVENTS = 0.0, 10
 trace = Trace("run.jsonl", redact=False)
 mode = "slow"

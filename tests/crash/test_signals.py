@@ -51,7 +51,7 @@ def test_a_signal_handler_may_record_while_the_first_file_is_opened(tmp_path: Pa
         """
 import os, random, signal
 from reenact import Trace
-import reenact.capture.recorder.quota
+import reenact.capture.recorder.disk_space
 trace = None
 def handler(number, frame):
     if trace is not None:

@@ -122,7 +122,7 @@ class Exchange:
             first = {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
             named = {name: value for name, value in first.items() if value}
             self.recorder.emit_request({**named, **fields}, body, lane, draft, is_held=True)
-        self.recorder.tell_listeners()
+        self.recorder.notify_listeners()
 
     def forget(self) -> None:
         """Record nothing further: the call keeps no lane busy."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from _thread import RLock
+from _thread import RLock, start_new_thread
 from os import write as os_write
 from time import monotonic
 
@@ -17,7 +17,7 @@ from ..import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 MAX_OPEN_FILES = 64
 """Descriptors all recorders of the process share; a thousand runs must not eat the agent's limit."""
@@ -27,6 +27,11 @@ STALL_S = 0.05
 """A write slower than this turns on the queue, so that only one call waits for a stalled device."""
 FAR = 512
 """Our descriptors begin here, if the process may have that many."""
+MAX_QUEUED_BYTES = 16 << 20
+MAX_QUEUED_EVENTS = 10_000
+PATIENCE_S = 1.0
+"""How long callers wait, all together, before events are left to the queue. One slow write is mostly a
+busy machine, not a dead device, and an event that was waited for cannot be lost."""
 _REGULAR, _KIND_MASK = 0o100000, 0o170000
 _EBADF = 9  # the same number everywhere; the errno module would be one more import
 
@@ -57,13 +62,13 @@ class FileSink:
         """Device and inode of the file that was opened."""
         self.renewed = False
         """True once another file had to be begun; what stands in the old one cannot be referred to."""
-        self.queue: Any = None
+        self.queue: StallQueue | None = None
 
     def write(self, line: bytes) -> int:
         """Put the line into the file; returns how many earlier events turned out to be lost."""
         if self.queue is not None:
             if not self.queue.is_over():
-                return int(self.queue.put(line))
+                return self.queue.put(line)
             self.queue = None
         lost = 0
         begun = monotonic()
@@ -230,12 +235,9 @@ class FileSink:
             self.release()
 
     def flush(self, timeout: float) -> bool:
-        return self.queue is None or bool(self.queue.flush(timeout))
+        return self.queue is None or self.queue.flush(timeout)
 
     def _start_queue(self) -> None:
-        with import_lock:
-            from .stall import StallQueue
-
         self.queue = StallQueue(self, STALL_S)
 
     def after_fork(self) -> None:
@@ -244,6 +246,110 @@ class FileSink:
         self.queue = None
         self.busy = 0
         self.release()
+
+
+class StallQueue:
+    """A bounded queue for the time a device stalls: the agent goes on, the loss bound is known.
+
+    Lines wait for the device, one thread writes them. Begun after one slow write and left as soon as writes
+    are fast again.
+    """
+
+    def __init__(self, sink: FileSink, slow_s: float) -> None:
+        self.sink = sink
+        self.slow_s = slow_s
+        self.lines: list[bytes] = []
+        self.bytes = 0
+        self.lost = 0
+        self.lock = RLock()  # re-entrant: a signal handler may record too
+        self.idle = True
+        self.fast = False
+        self.patience = PATIENCE_S
+
+    def put(self, line: bytes) -> int:
+        """Queue a line; returns how many earlier ones turned out to be lost, raises if there is no room."""
+        with self.lock:
+            if self.bytes + len(line) > MAX_QUEUED_BYTES or len(self.lines) >= MAX_QUEUED_EVENTS:
+                with import_lock:
+                    from errno import EAGAIN
+
+                raise BlockingIOError(EAGAIN, "the device stalls and the queue is full")
+            self.lines.append(line)
+            self.bytes += len(line)
+            if self.idle:
+                self.idle = self.fast = False
+                try:
+                    start_new_thread(self._drain, ())
+                except RuntimeError:  # no more threads, or the interpreter is shutting down
+                    self._drain()
+        self._wait()
+        return self.take_lost()
+
+    def _wait(self) -> None:
+        begun = monotonic()
+        while not self.idle and self.patience > 0:
+            time.sleep(0.001)
+            ended = monotonic()
+            self.patience -= ended - begun
+            begun = ended
+
+    def is_over(self) -> bool:
+        """True if all is written and the device is fast again; asked by the owner of the sink's lock."""
+        return self.idle and self.fast
+
+    def take_lost(self) -> int:
+        """Return how many events were lost since the last time it was asked."""
+        with self.lock:
+            lost, self.lost = self.lost, 0
+        return lost
+
+    def _drain(self) -> None:
+        """Write until the queue is empty. Never takes the sink's lock: its owner may be waiting for us."""
+        while True:
+            with self.lock:
+                batch, self.lines, self.bytes = self.lines, [], 0
+            begun = monotonic()
+            if batch:
+                self._write(batch)
+            with self.lock:
+                if not self.lines:
+                    self.fast = monotonic() - begun < self.slow_s
+                    self.idle = True
+                    return
+
+    def _write(self, batch: list[bytes]) -> None:
+        # Not under the sink's lock: a caller must be able to queue while this waits. ``busy`` keeps
+        # the descriptor from being closed meanwhile.
+        sink = self.sink
+        sink.busy += 1
+        # Whole lines in one call, so that another process' lines never stand inside them.
+        data = b"".join(batch)
+        begun = sink.size
+        try:
+            if sink.fd < 0:
+                sink.open()
+                begun = sink.size
+            sink.put(data)
+        except Exception as exc:
+            lost = len(batch) - data[: max(0, sink.size - begun)].count(b"\n")
+            with self.lock:
+                self.lost += lost
+            guard.tell(
+                f"stall:{type(exc).__name__}",
+                f"could not write to {sink.path} ({guard.explain(exc)}); {lost} queued events are lost.",
+            )
+        finally:
+            sink.busy -= 1
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until all is written; False if the time ran out."""
+        until = monotonic() + timeout
+        while monotonic() < until:
+            with self.lock:
+                if self.idle and not self.lines:
+                    return True
+            time.sleep(0.005)
+        return False
 
 
 _open_sinks: dict[int, FileSink] = {}

@@ -1,31 +1,66 @@
-"""Events on their way to callbacks and buses.
+"""Where events go besides a file: to a function, into memory, to a bus, to several at once.
 
-Used by writers that have listeners. What a callback raises stays here; a garbage collection calls none,
-because it may have come in the middle of the agent's code, with a lock in its hands that the callback needs.
+A listener's ``receive`` gets one plain dict per event, in the recording thread. What it raises stays here. A
+garbage collection calls none, because it may have come in the middle of the agent's code, with a lock in its
+hands that the listener needs.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...lines import parse
 from .. import guard
 
-Told = list[tuple[str, str]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
 
-"""Lines: whole, and as in the file."""
-
-_left: list[tuple[tuple[Any, ...], Told]] = []
-"""What recorders said in their finalisers, for listeners to hear with the next event of any recorder."""
+    Lines: TypeAlias = list[tuple[str, str]]
+    """Lines: whole, and as in the file."""
 
 
-def tell(listeners: tuple[Any, ...], told: Told) -> int:
+class CallbackSink:
+    """Hand every event to a function as a plain dict, in the recording thread."""
+
+    def __init__(self, function: Callable[[dict[str, Any]], object], *, deltas: bool = False) -> None:
+        self.function = function
+        self.wants_full = not deltas
+
+    def receive(self, event: dict[str, Any]) -> None:
+        self.function(event)
+
+
+class MemorySink:
+    """Keep the newest events in a list, as plain dicts; for tests and notebooks."""
+
+    def __init__(self, limit: int = 10_000, *, deltas: bool = False) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.limit = limit
+        self.wants_full = not deltas
+
+    def receive(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
+        del self.events[: -self.limit]
+
+
+class TeeSink:
+    """Several sinks at once: at most one file, and any number of others."""
+
+    def __init__(self, *sinks: Any) -> None:
+        self.sinks = sinks
+
+
+_kept: list[tuple[tuple[Any, ...], Lines]] = []
+"""What recorders wrote in their finalisers, for listeners to receive with the next event of any recorder."""
+
+
+def notify(listeners: tuple[Any, ...], lines: Lines) -> int:
     """Hand every event to every listener; returns how many could not be handed over."""
     failed = 0
-    for full, as_written in told:
+    for whole, as_written in lines:
         for listener in listeners:
             try:
-                text = full if listener.wants_full else as_written
+                text = whole if listener.wants_full else as_written
                 listener.receive(parse(text.encode("ascii")))
             except KeyboardInterrupt:
                 raise  # the user's own Ctrl-C
@@ -35,18 +70,18 @@ def tell(listeners: tuple[Any, ...], told: Told) -> int:
     return failed
 
 
-def later(listeners: tuple[Any, ...], told: Told) -> None:
+def keep(listeners: tuple[Any, ...], lines: Lines) -> None:
     """Keep events until somebody records again, flushes or exits."""
-    _left.append((listeners, told))
+    _kept.append((listeners, lines))
 
 
 def catch_up(*, forget: bool = False) -> None:
-    """Tell what was kept, or forget it."""
+    """Hand over what was kept, or forget it."""
     if forget:
-        _left.clear()
-    while _left:
+        _kept.clear()
+    while _kept:
         try:
-            listeners, told = _left.pop(0)
+            listeners, lines = _kept.pop(0)
         except IndexError:  # another thread was quicker
             return
-        tell(listeners, told)
+        notify(listeners, lines)

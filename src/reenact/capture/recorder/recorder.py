@@ -21,9 +21,10 @@ from .. import guard
 from ..import_lock import import_lock
 from ..runs import crashes, exit_and_fork
 from ..runs.location import how_started
+from . import listeners as listening
+from .disk_space import drop_unwanted, over_quota
 from .encode import CAP, RawStream, Texts
-from .file import FileSink
-from .quota import over_quota
+from .file import MAX_QUEUED_BYTES, MAX_QUEUED_EVENTS, FileSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,11 +96,11 @@ class Recorder:
         self.totals = Totals()
         self.history = None
         self.checked_bytes = self.check_at = 0
-        self.untold: list[tuple[str, str]] = []
-        """Lines written under the lock that listeners have not heard of: whole, and as in the file."""
-        self.telling: set[int] = set()
-        """Threads inside a listener; what a listener itself records is not told, or it would never end."""
-        self.said_queue = self.over_quota = False
+        self.pending: listening.Lines = []
+        """Lines written under the lock that listeners have not received: whole, and as in the file."""
+        self.notifying: set[int] = set()
+        """Threads inside a listener; what a listener records is not handed on, or it would never end."""
+        self.is_queue_noted = self.over_quota = False
         self.calls: Any = None
         """Open calls and what answers asked for; made by the Tap that needs it."""
         self._writer_part = writer_part(self.run_id, self.w)
@@ -154,7 +155,7 @@ class Recorder:
     ) -> bool:
         """Record a model.request, writing of the body only what is new.
 
-        ``is_held``: the caller holds ``requesting()`` and tells the listeners once it has let go.
+        ``is_held``: the caller holds ``requesting()`` and calls ``notify_listeners`` once it has let go.
         """
         return self.emit(schema.MODEL_REQUEST, fields, CAP, (body, lane, draft, is_held))
 
@@ -172,13 +173,13 @@ class Recorder:
         """Return what to hold from ``draft`` to ``emit_request``, so that no other request comes between."""
         return _NO_LOCK if exit_and_fork.exiting and self._is_stuck() else self.lock
 
-    def tell_listeners(self) -> None:
-        """Tell of what was written while the caller held ``requesting()``."""
+    def notify_listeners(self) -> None:
+        """Hand on what was written while the caller held ``requesting()``."""
         try:
             if self.listeners and not (exit_and_fork.exiting and self._is_stuck()):
                 with self.lock:
-                    told = self._take_untold()
-                self._tell_listeners(told)
+                    pending = self._take_pending()
+                self._notify(pending)
         except Exception as exc:
             guard.swallow("tell listeners of a request", exc)
 
@@ -210,12 +211,11 @@ class Recorder:
                     history.reset()
                 elif resets == history.resets:  # else its segment is over, and nothing may refer to it
                     history.remember(encoded)
-                told = None if is_held else self._take_untold()
+                pending = None if is_held else self._take_pending()
         except BaseException:
             self.history = None  # the next request is written in full
             raise
-        if told:
-            self._tell_listeners(told)
+        self._notify(pending)
         return written
 
     def _answer(
@@ -242,9 +242,8 @@ class Recorder:
             with self.lock:
                 if self.step == 0 and not self.closed:
                     self._write_head()
-                told = self._take_untold()
-            if told:
-                self._tell_listeners(told)
+                pending = self._take_pending()
+            self._notify(pending)
         except Exception as exc:
             guard.pass_on(exc)  # the first event tries again, and reports what fails then
 
@@ -257,9 +256,8 @@ class Recorder:
                 if self.step == 0:
                     self._write_head()
                 self._note(what, **detail)
-                told = self._take_untold()
-            if told:
-                self._tell_listeners(told)
+                pending = self._take_pending()
+            self._notify(pending)
         except Exception as exc:
             guard.swallow("write a note", exc)
 
@@ -270,9 +268,8 @@ class Recorder:
                 return
             with self.lock:
                 self._close(status, end)
-                told = self._take_untold()
-            if told:
-                self._tell_listeners(told)
+                pending = self._take_pending()
+            self._notify(pending)
         except Exception as exc:
             guard.swallow("end a trace", exc)
 
@@ -288,9 +285,6 @@ class Recorder:
         if self.sink is not None:
             self.sink.close()
             if self.parent_w is None and self.options.retain != "all":
-                with import_lock:
-                    from .retain import drop_unwanted
-
                 drop_unwanted(self, status)
 
     def _write_end(self, status: str, end: dict[str, Any]) -> None:
@@ -333,11 +327,10 @@ class Recorder:
                 if not self.closed and not self.exited and (self.step or self.parent_w is None):
                     self._write_end(status, end)
                     self.exited = True
-                told = self._take_untold()
+                pending = self._take_pending()
                 if self.sink is not None and flush:
                     self.sink.flush(flush)
-            if told:
-                self._tell_listeners(told)
+            self._notify(pending)
         except Exception as exc:
             guard.swallow("end a trace at exit", exc)
 
@@ -377,11 +370,11 @@ class Recorder:
             self.close("unclosed")
 
     def _write(self, kind: str, fields: dict[str, Any], text: str, full: str, *, held: bool = False) -> bool:
-        """Number, stamp and write one event under the lock; tell listeners after it.
+        """Number, stamp and write one event under the lock; notify listeners after it.
 
-        ``held``: the caller has the lock and tells the listeners once it has given it back.
+        ``held``: the caller has the lock and notifies the listeners once it has given it back.
         """
-        told = None
+        pending = None
         # "with", not acquire(): an exception from a signal handler must not come between lock and release.
         with self.lock:
             if self.closed:  # by another thread, while this one waited
@@ -392,9 +385,8 @@ class Recorder:
             self.totals.add(kind, fields)
             written = self._put(kind, step, text, full)
             if self.listeners and not held:
-                told = self._take_untold()
-        if told is not None:
-            self._tell_listeners(told)
+                pending = self._take_pending()
+        self._notify(pending)
         return written
 
     def _too_late(self, kind: str) -> bool:
@@ -419,7 +411,7 @@ class Recorder:
         stamp = (now(), self._writer_part, step, _kinds.get(kind) or self._kind_text(kind))
         written = line(*stamp, text)
         if self.listeners:
-            self.untold.append((line(*stamp, full), written))
+            self.pending.append((line(*stamp, full), written))
         sink = self.sink
         if sink is None:
             return True
@@ -463,7 +455,7 @@ class Recorder:
     def _look_around(self, sink: FileSink) -> None:
         """Now and then: whether the device stalls, the quota, and the segment's size."""
         if sink.queue is not None:
-            self._say_queueing()
+            self._note_queueing()
             return
         wrote, self.checked_bytes = sink.size - self.checked_bytes, sink.size
         limit = self.options.segment_bytes or sys.maxsize
@@ -479,12 +471,9 @@ class Recorder:
             self._line(schema.RUN_MORE, {"v": schema.VERSION, "segment": self.segment})
             self.checked_bytes = self.check_at = 0
 
-    def _say_queueing(self) -> None:
-        if not self.said_queue:
-            self.said_queue = True
-            with import_lock:
-                from .stall import MAX_QUEUED_BYTES, MAX_QUEUED_EVENTS
-
+    def _note_queueing(self) -> None:
+        if not self.is_queue_noted:
+            self.is_queue_noted = True
             self._note("queueing", at_risk_events=MAX_QUEUED_EVENTS, at_risk_bytes=MAX_QUEUED_BYTES)
 
     def _check_quota(self, wrote: int) -> None:
@@ -545,27 +534,26 @@ class Recorder:
         self.lost += 1
         return True
 
-    def _tell_listeners(self, told: list[tuple[str, str]]) -> None:
+    def _notify(self, lines: listening.Lines | None) -> None:
         """Hand events to callbacks and buses; outside the lock, and never inside a garbage collection."""
-        with import_lock:
-            from . import listeners as telling
-
+        if not lines:
+            return
         if self.dropped:
-            telling.later(self.listeners, told)
+            listening.keep(self.listeners, lines)
             return
         thread = get_ident()
-        if thread in self.telling:
+        if thread in self.notifying:
             return
-        self.telling.add(thread)
+        self.notifying.add(thread)
         try:
-            telling.catch_up()
-            self.lost += telling.tell(self.listeners, told)
+            listening.catch_up()
+            self.lost += listening.notify(self.listeners, lines)
         finally:
-            self.telling.discard(thread)
+            self.notifying.discard(thread)
 
-    def _take_untold(self) -> list[tuple[str, str]]:
-        told, self.untold = self.untold, []
-        return told
+    def _take_pending(self) -> listening.Lines:
+        lines, self.pending = self.pending, []
+        return lines
 
 
 _kinds: dict[str, str] = {}

@@ -13,7 +13,7 @@ from _weakref import ref
 
 from ... import lines
 from .. import guard
-from ..recorder import file
+from ..recorder import file, listeners
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,19 +59,13 @@ def _at_exit() -> None:
     for recorder in open_recorders():
         status, end = how_it_ended(recorder) if how_it_ended is not None else ("unclosed", {})
         recorder.exit(status, end)
-    _catch_up()
-
-
-def _catch_up(*, forget: bool = False) -> None:
-    listeners = sys.modules.get("reenact.capture.recorder.listeners")
-    if listeners is not None:
-        listeners.catch_up(forget=forget)
+    listeners.catch_up()
 
 
 def _after_fork() -> None:
     guard.forget()
     file.after_fork_in_child()
-    _catch_up(forget=True)  # the parent passes on what its own recorders wrote
+    listeners.catch_up(forget=True)  # the parent passes on what its own recorders wrote
     for recorder in open_recorders():
         try:
             recorder.after_fork()
@@ -81,7 +75,7 @@ def _after_fork() -> None:
 
 def flush(timeout: float = 5.0) -> bool:
     """Wait until all that was recorded is with the kernel and every bus is empty; False if time ran out."""
-    _catch_up()
+    listeners.catch_up()
     until = time.monotonic() + timeout
     done = True
     for recorder in open_recorders():

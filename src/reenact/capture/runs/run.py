@@ -10,6 +10,7 @@ import inspect
 import os
 import sys
 from _contextvars import copy_context
+from _thread import RLock, _count
 from collections.abc import Callable, Mapping
 from contextvars import Token
 from types import TracebackType
@@ -23,7 +24,6 @@ from ..front.decorators import Watch, watched
 from ..front.options import Options, check_path
 from ..recorder.recorder import Recorder
 from . import crashes
-from .child_processes import announce, withdraw
 from .current import current_run, making, new_recorder
 from .entry_point import entry_of
 from .location import (
@@ -34,6 +34,7 @@ from .location import (
     elsewhere,
     git_commit,
     in_folder,
+    shown,
     start_fields,
 )
 
@@ -173,7 +174,7 @@ class _Run:
         try:
             context.recorder().start()
             crashes.install()
-            announce(context)
+            _announce(context)
         except Exception as exc:
             guard.swallow("begin a run", exc)
         return context
@@ -204,7 +205,7 @@ class _Run:
             mine = self.leave()
             self._entered.remove(mine)  # in one step: other threads enter and leave this very object
             try:
-                withdraw(mine[0])
+                _withdraw(mine[0])
             finally:
                 end(mine[0], exc)
         except Exception as own:
@@ -321,3 +322,54 @@ def _carry_coroutine(function: F) -> F:
             current_run.reset(token)
 
     return carried  # type: ignore[return-value]
+
+
+# Child processes find the run they belong to in the environment. That is the whole process's, so it names a
+# run only while exactly one is open.
+
+MAX_RUNS = 64
+"""A process that begins more is a server: setting a variable costs memory that C never gives back.
+Its children join by ``env=run.env()``."""
+
+_count_of_runs = 0
+_announced: list[RunContext] = []
+_environment_locks: dict[int, RLock] = {}
+
+
+def _announce(context: RunContext) -> None:
+    """Tell child processes which run they belong to, as long as there is only one it can be."""
+    global _count_of_runs
+    _count_of_runs += 1
+    if _count_of_runs <= MAX_RUNS:
+        _announced.append(context)
+        _set_environment()
+
+
+def _withdraw(context: RunContext) -> None:
+    if context in _announced:
+        _announced.remove(context)
+        _set_environment()
+
+
+def _set_environment() -> None:
+    with _environment_locks.setdefault(os.getpid(), RLock()):
+        runs = tuple(_announced)
+        wanted = runs[0].variables() if len(runs) == 1 else {}
+        for name in (RUN_VARIABLE, "TRACEPARENT"):
+            ours, before = shown.pop(name, (None, None))
+            now = os.environ.get(name)
+            if now != ours:  # the agent's own, from the beginning or by now
+                ours, before = None, now
+            value = wanted.get(name)
+            if value is not None and not (before and name == "TRACEPARENT"):
+                shown[name] = (value, before)
+                os.environ[name] = value
+            elif ours is not None:
+                _put_back(name, before)
+
+
+def _put_back(name: str, value: str | None) -> None:
+    if value is None and _count() == 0:
+        os.environ.pop(name, None)
+    else:  # in another thread os.environ.copy() would fail with a KeyError if a name vanished
+        os.environ[name] = value or ""

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from ...capture.recorder.quota import SNAPSHOTS
+from ...capture.recorder.disk_space import SNAPSHOTS
 from ...errors import UsageError
 from ...lines import new_id
 from ...recording.calls import TOOL, Call

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from ...capture import guard
 from ...capture.front.options import Options
-from ...capture.recorder.quota import over_quota_by_now
+from ...capture.recorder.disk_space import over_quota_by_now
 from ...capture.workspace import FAILED, FAILED_BEFORE, RESTORE, RESTORED, SNAPSHOT, TREE, VARIABLE, WAITS
 from ...capture.workspace import RESTORE_PATIENCE_S as LONG_S
 from .git import TIMEOUT_S, SnapshotError

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from shlex import quote
 
-from ...capture.recorder.quota import SNAPSHOTS
+from ...capture.recorder.disk_space import SNAPSHOTS
 from ...errors import UsageError
 from ...lines import new_id
 from .git import Git, SnapshotError, first_line

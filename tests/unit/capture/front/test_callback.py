@@ -8,8 +8,8 @@ from typing import Any
 
 from reenact import Tap, Trace
 from reenact.capture import guard
-from reenact.capture.front.base import CallbackSink, MemorySink, TeeSink
 from reenact.capture.http.watch import Watch
+from reenact.capture.recorder.listeners import CallbackSink, MemorySink, TeeSink
 from support.capture_files import events, one
 
 

@@ -18,7 +18,7 @@ import pytest
 from reenact import StepLog, Tap, Trace, flush
 from reenact.capture import guard
 from reenact.capture.front.options import Options
-from reenact.capture.recorder import quota
+from reenact.capture.recorder import disk_space
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_a_quota_holds_although_files_vanish_while_it_is_measured(tmp_path: Path
 
     thread = threading.Thread(target=churn)
     thread.start()
-    found = [quota.over_quota(str(tmp_path), Options(max_bytes=100, min_free=0), 0) for _ in range(200)]
+    found = [disk_space.over_quota(str(tmp_path), Options(max_bytes=100, min_free=0), 0) for _ in range(200)]
     over.set()
     thread.join()
     assert None not in found

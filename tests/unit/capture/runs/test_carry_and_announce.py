@@ -12,7 +12,7 @@ import pytest
 
 import reenact
 from reenact import Recording, Tap, Trace
-from reenact.capture.front.base import MemorySink
+from reenact.capture.recorder.listeners import MemorySink
 
 
 def test_a_carried_coroutine_records_into_the_run_it_was_carried_from(tmp_path: Path) -> None:

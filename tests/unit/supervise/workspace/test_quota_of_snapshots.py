@@ -9,7 +9,7 @@ import pytest
 
 from reenact.capture import workspace
 from reenact.capture.front.options import Options
-from reenact.capture.recorder import quota
+from reenact.capture.recorder import disk_space
 from reenact.supervise.workspace.keeper import Keeper
 from reenact.supervise.workspace.snapshots import Shadow, repository_of
 
@@ -28,8 +28,8 @@ def test_they_are_counted(shadow: Shadow, tmp_path: Path) -> None:
     shadow.begin()
     shadow.commit(shadow.snapshot())
     files = [path for path in traces.rglob("*") if path.is_file()]
-    assert quota.folder_bytes(str(traces)) == sum(path.stat().st_size for path in files) > 50_000
-    assert "bytes" in (quota.over_quota(str(traces), Options(max_bytes=40_000, min_free=0), 0) or "")
+    assert disk_space.folder_bytes(str(traces)) == sum(path.stat().st_size for path in files) > 50_000
+    assert "bytes" in (disk_space.over_quota(str(traces), Options(max_bytes=40_000, min_free=0), 0) or "")
 
 
 @pytest.mark.parametrize("is_full", [True, False])
