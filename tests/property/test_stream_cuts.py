@@ -55,7 +55,6 @@ def sound(found: Assembled, data: bytes) -> None:
     assert isinstance(found.complete, bool)
     assert found.error is None or (isinstance(found.error[0], str | None) and isinstance(found.error[1], str))
     assert found.first_content is None or 0 < found.first_content <= len(data)
-    assert 0 <= found.events <= len(data)
     assert all(isinstance(half, dict) for half in found.aborted)
     assert len(found.problems) <= 21 and all(isinstance(problem, str) for problem in found.problems)
     for read in (reading.usage, reading.stop_reason, reading.error_of, reading.text, reading.tool_uses):

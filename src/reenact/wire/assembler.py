@@ -90,8 +90,6 @@ class Assembler(ABC):
         self.error: tuple[str | None, str] | None = None
         self.failure: dict[str, Any] | None = None
         self.aborted: list[dict[str, Any]] = []
-        self.only_added: tuple[str, list[str]] | None = None
-        """Name and pieces of the text to which the latest event has added one, if that is all it did."""
 
     @abstractmethod
     def add(self, event: dict[str, Any]) -> bool:

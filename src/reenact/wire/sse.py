@@ -8,53 +8,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .assembler import Problems
 
 _FIELDS = (b"event", b"id", b"retry")
 _DONE = b"[DONE]"
 _SPACE = b" \t\r\n"
-_PADDING = b'"obfuscation":"'
-"""OpenAI's, of another length in every event; it means nothing."""
-_FAR = 4_096
-"""Bytes in which an event's letters have an end; one that has more of them is parsed."""
 
 
-class Event:
-    """One event: its object (None for ``[DONE]``), where it ends, and its bytes if they look as usual."""
+class Event(NamedTuple):
+    """One event."""
 
-    __slots__ = ("block", "data", "end")
-
-    def __init__(self, data: dict[str, Any] | None, end: int, block: bytes = b"") -> None:
-        self.data = data
-        self.end = end
-        self.block = block
+    data: dict[str, Any] | None
+    """None for ``[DONE]``."""
+    end: int
+    """Where it ends in the stream."""
 
 
-def events(data: bytes, problems: Problems, repeated: RepeatedDeltas | None = None) -> Iterator[Event]:
-    """Yield the events of a text stream, without those that ``repeated`` takes; note what is not an event."""
+def events(data: bytes, problems: Problems) -> Iterator[Event]:
+    """Yield the events of a text stream; note what is not an event."""
     start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     head = data[start : start + 64].lstrip(_SPACE)[:1]
     if head == b"[" or (head == b"{" and _spans_lines(data, start)):
         return _values(data, start, problems)
     if b"\r" in data:
         return _lines(data, start, len(data), problems)
-    return _blocks(data, start, problems, repeated)
+    return _blocks(data, start, problems)
 
 
-def _blocks(data: bytes, at: int, problems: Problems, repeated: RepeatedDeltas | None) -> Iterator[Event]:
+def _blocks(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
     """Yield the events between blank lines: those that look as most do at once, others line by line."""
     # json.loads() does more around it than it does itself.
     decode = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
     while at < len(data):
-        if repeated is not None and repeated.head:
-            at = repeated.take(data, at)
         end = data.find(b"\n\n", at)
         begin, block, at = at, data[at : end if end >= 0 else len(data)], end + 2 if end >= 0 else len(data)
         found = _usual(block, decode) if end >= 0 else None
         if found is not None:
-            yield Event(found, at, block)
+            yield Event(found, at)
         elif block:
             yield from _lines(data, begin, at, problems)
 
@@ -178,61 +170,6 @@ def _values(data: bytes, at: int, problems: Problems) -> Iterator[Event]:
             return
         yield from _event([data[at:end]], None, end, problems)
         at = end
-
-
-class RepeatedDeltas:
-    """Events that differ from the one before in the text they add alone: nearly all of a long answer's.
-
-    For speed: such an event is not parsed, its text is cut out between what stands before and after it.
-    """
-
-    __slots__ = ("_ends", "_letters", "_padding", "head", "taken")
-
-    def __init__(self) -> None:
-        self.head = b""
-        """Empty if nothing is known."""
-        self.taken = 0
-        """How many events were taken."""
-
-    def learn(self, block: bytes, name: str, letters: list[str]) -> None:
-        """Learn from an event that only adds text under this name, the last of ``letters``."""
-        self.head = b""
-        quoted, piece = b'"%b"' % name.encode(), letters[-1].encode("utf-8", "replace")
-        at = block.find(quoted + b":")
-        begin = at + len(quoted) + (3 if block[at + len(quoted) + 1 : at + len(quoted) + 2] == b" " else 2)
-        tail = block[begin + len(piece) :]
-        if at < 0 or block[begin - 1 :] != b'"%b%b' % (piece, tail) or tail[:1] != b'"':
-            return  # letters that are escaped
-        if quoted in block[:at] or quoted in tail:  # which of them was it?
-            return
-        before, padded, padding = tail.partition(_PADDING)
-        self._padding = before + padded if padded else b""
-        self._ends = (padding[padding.find(b'"') :] if padded else tail) + b"\n\n"
-        self.head, self._letters = block[:begin], letters
-
-    def take(self, data: bytes, at: int) -> int:
-        """Put the letters of such events where they belong; returns where the first other one begins."""
-        head, ends, padding = self.head, self._ends, self._padding
-        while data.startswith(head, at):
-            begin = at + len(head)
-            end = stop = data.find(padding or ends, begin, begin + _FAR)
-            if padding and end >= 0:
-                stop = data.find(ends, end + len(padding), end + _FAR)
-                if b'"' in data[end + len(padding) : stop]:
-                    break
-            piece = data[begin:end]
-            if stop < 0 or b'"' in piece or b"\\" in piece:
-                break
-            try:
-                letters = piece.decode("utf-8")
-            except UnicodeDecodeError:
-                break
-            if not letters.isprintable():  # not to be found in JSON as it is, a line feed for instance
-                break
-            self._letters.append(letters)
-            self.taken += 1
-            at = stop + len(ends)
-        return at
 
 
 def json_bytes(value: Any) -> bytes:

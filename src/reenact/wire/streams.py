@@ -26,9 +26,9 @@ _BINARY_PATHS = ("/converse-stream", "/invoke-with-response-stream")
 class Assembled:
     """What a stream came to."""
 
-    __slots__ = ("aborted", "body", "complete", "error", "events", "first_content", "problems")
+    __slots__ = ("aborted", "body", "complete", "error", "first_content", "problems")
 
-    def __init__(self, events: int, first_content: int | None, found: Assembler) -> None:
+    def __init__(self, first_content: int | None, found: Assembler) -> None:
         body = found.body()
         self.body = found.failure if body is None else body
         """The answer in the shape it has without streaming; None if nothing of one came."""
@@ -38,8 +38,6 @@ class Assembled:
         """(type, message) of an error that came in the stream, after the status 200."""
         self.first_content = first_content
         """Where in the data the first event with content ends."""
-        self.events = events
-        """How many events came."""
         self.aborted = found.aborted
         """Answers that broke off and were begun anew in the same stream."""
         self.problems = list(found.problems)
@@ -50,29 +48,20 @@ def assemble(data: bytes, provider: str | None, content_type: str | None = None)
     """Put the answer together from a stream, cut or whole; its events tell the dialect better than a name."""
     problems = Problems()
     found = _assembler(data, provider, content_type, problems)
-    count, first_content, repeated = 0, None, sse.RepeatedDeltas()
-    for event in _events(data, content_type, problems, repeated):
-        count += 1
-        content = event.data
+    first_content = None
+    for content, end in _events(data, content_type, problems):
         if content is None:
             found.done()
         elif (len(content) == 1 or "__type" in content) and (error := eventstream.exception(content)):
             found.fail(error, {"__type": error[0], "message": error[1]})
         elif found.add(content) and first_content is None:
-            first_content = event.end
-        if found.only_added is not None and first_content is not None:
-            repeated.learn(event.block, *found.only_added)
-        else:
-            repeated.head = b""
-        found.only_added = None
-    return Assembled(count + repeated.taken, first_content, found)
+            first_content = end
+    return Assembled(first_content, found)
 
 
-def _events(
-    data: bytes, content_type: str | None, problems: Problems, repeated: sse.RepeatedDeltas | None = None
-) -> Iterator[sse.Event]:
+def _events(data: bytes, content_type: str | None, problems: Problems) -> Iterator[sse.Event]:
     binary = eventstream.CONTENT_TYPE in (content_type or "").lower() or eventstream.is_frame(data)
-    return eventstream.events(data, problems) if binary else sse.events(data, problems, repeated)
+    return eventstream.events(data, problems) if binary else sse.events(data, problems)
 
 
 def _assembler(data: bytes, provider: str | None, content_type: str | None, problems: Problems) -> Assembler:

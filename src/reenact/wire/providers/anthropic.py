@@ -268,7 +268,7 @@ class StreamAssembler(Assembler):
     def _delta(self, event: dict[str, Any]) -> bool:
         delta, at = event.get("delta"), event.get("index")
         if type(delta) is dict and type(at) is int and delta.get("type") == "text_delta" and at in self._at:
-            return self._add_text("text", self._at[at], delta.get("text"))  # nearly all are such
+            return self.texts.add(self._at[at], "text", delta.get("text"))  # nearly all are such
         delta = mapping(delta)
         kind = string(delta.get("type")) or ""
         index = index_of(event.get("index"))
@@ -278,7 +278,7 @@ class StreamAssembler(Assembler):
             block = dict(_IMPLIED.get(kind, {"type": "text", "text": ""}))
             self._place(event, block)
         if kind in _PIECES:
-            return self._add_text(_PIECES[kind], block, delta.get(_PIECES[kind]))
+            return self.texts.add(block, _PIECES[kind], delta.get(_PIECES[kind]))
         if kind == "input_json_delta":
             pieces = self._inputs.setdefault(id(block), {})
             return self.texts.add(pieces, "json", delta.get("partial_json"))
@@ -286,12 +286,6 @@ class StreamAssembler(Assembler):
             grow(block, "citations", [delta.get("citation")])
         else:  # a signature, a compaction, and what is still to be invented, come whole
             fill(block, delta, "type")
-        return True
-
-    def _add_text(self, name: str, block: dict[str, Any], piece: object) -> bool:
-        if not self.texts.add(block, name, piece):
-            return False
-        self.only_added = name, self.texts.of(block, name)
         return True
 
     def _message_delta(self, event: dict[str, Any]) -> None:

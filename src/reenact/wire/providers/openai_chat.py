@@ -366,9 +366,7 @@ class StreamAssembler(Assembler):
         """Take in one chunk; True if the model adds content in it."""
         message = self._message_of_text_delta(event)
         if message is not None:
-            has_content = self.texts.add(message, "content", event["choices"][0]["delta"]["content"])
-            self.only_added = "content", self.texts.of(message, "content")
-            return has_content
+            return self.texts.add(message, "content", event["choices"][0]["delta"]["content"])
         self._about = {key: value for key, value in event.items() if key not in _EACH}
         self.fail(error_of(event), event)
         if not isinstance(event.get("choices"), list) and event is self.failure:

@@ -1,6 +1,6 @@
-"""Events that differ in their letters alone are not parsed: what comes of them is what parsing gives.
+"""Events between blank lines are parsed at once: what comes of them is what reading line by line gives.
 
-The same stream with other line ends is read line by line and parsed event by event.
+The same stream with other line ends is read line by line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from reenact.wire import streams
 from reenact.wire.streams import assemble
 
 LETTERS = [
@@ -73,7 +72,7 @@ STREAMS = {
 
 def told(data: bytes) -> tuple[Any, ...]:
     found = assemble(data, None, "text/event-stream")
-    return found.body, found.complete, found.error, found.events, found.problems, found.aborted
+    return found.body, found.complete, found.error, found.problems, found.aborted
 
 
 def line_by_line(data: bytes) -> tuple[Any, ...]:
@@ -81,30 +80,11 @@ def line_by_line(data: bytes) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_the_answer_is_the_one_that_parsing_gives(name: str) -> None:
+def test_the_answer_is_the_one_that_reading_line_by_line_gives(name: str) -> None:
     body, complete, *_ = told(STREAMS[name])
     said = body["content"][0]["text"] if "content" in body else body["choices"][0]["message"]["content"]
     assert complete and said == "".join(LETTERS)
     assert told(STREAMS[name]) == line_by_line(STREAMS[name])
-
-
-@pytest.mark.parametrize("name", ["anthropic", "openai", "openai, padded"])
-def test_most_events_are_not_parsed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[object] = []
-    dialect = "anthropic" if name == "anthropic" else "openai"
-    make = streams._assembler
-
-    def counting(*args: Any) -> Any:
-        found = make(*args)
-        add = found.add
-        monkeypatch.setattr(found, "add", lambda event: parsed.append(event) or add(event))
-        return found
-
-    monkeypatch.setattr(streams, "_assembler", counting)
-    made = anthropic if dialect == "anthropic" else openai
-    given: dict[str, Any] = {"padded": True} if "padded" in name else {}
-    found = assemble(made(["ab ", "cd "] * 200, **given, **RAW), dialect)
-    assert found.events >= 400 and len(parsed) < 20
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -133,7 +113,7 @@ def test_cut_anywhere(name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("name", STREAMS)
-def test_an_odd_one_among_them_is_parsed(name: str, old: bytes, new: bytes) -> None:
+def test_an_odd_one_among_them_is_read_the_same_way(name: str, old: bytes, new: bytes) -> None:
     before, found, after = STREAMS[name].rpartition(old)
     data = before + (new if found else b"") + after
     assert told(data) == line_by_line(data)
