@@ -9,6 +9,8 @@ from pathlib import Path
 
 import anthropic  # noqa: F401  (a session forgets what it has imported: what is there before it, it need not)
 import anyio.pytest_plugin  # noqa: F401
+import httpcore  # noqa: F401  (httpx loads it late and keeps its errors: a second copy would raise others)
+import httpcore2  # noqa: F401
 import openai  # noqa: F401
 import pytest
 import requests  # noqa: F401

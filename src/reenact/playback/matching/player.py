@@ -8,7 +8,6 @@ recorded pause: changed code may never make them. So no answer waits forever.
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import threading
 import time
@@ -135,6 +134,8 @@ class Release:
 
     async def wait_async(self, call: RecordedCall) -> None:
         """Await until a call's answer is due."""
+        import asyncio  # an agent without it is not to pay for it
+
         loop, event = asyncio.get_running_loop(), asyncio.Event()
 
         here = threading.get_ident()
@@ -188,9 +189,11 @@ class Release:
             return False
         if self._acted:
             return True
+        from asyncio import sleep
+
         before = self._activity
         for _ in range(self._ticks):
-            await asyncio.sleep(0)
+            await sleep(0)
             if self._activity != before:
                 return False
         return True
@@ -327,16 +330,18 @@ class Player:
 
     async def ask_async(self, request: Request) -> Served | Miss:
         """Return the same as ``ask``; await until the answer is due."""
+        from asyncio import sleep
+
         until = time.monotonic() + self._patience
         while isinstance(found := self._find(request, until), Early):
-            await asyncio.sleep(_LOOK)
+            await sleep(_LOOK)
         if isinstance(found, Served):
             if found.call.has_response:
                 await self.release.wait_async(found.call)
             if pause := self._until_killed(found.call):
-                await asyncio.sleep(pause)
+                await sleep(pause)
             while self._others_are_busy(found.call):
-                await asyncio.sleep(_LOOK)
+                await sleep(_LOOK)
         return found
 
     def _find(self, request: Request, until: float) -> Served | Miss | Early:
