@@ -36,7 +36,7 @@ from .matching.tape import Tape
 from .replay import preflight
 from .replay.entry import Entry
 from .replay.mcp_servers import server_processes
-from .replay.report import Diverged, Halted, Note, Unknown, Unusable, read
+from .replay.report import Diverged, Growing, Halted, Note, Unknown, Unusable, read
 from .replay.side_effect_guard import is_python
 from .replay.start import VARIABLE, Plan
 
@@ -212,23 +212,28 @@ class Overseer:
     """
 
     def __init__(self, report: str, others: Sequence[str] = ()) -> None:
-        self._report = report
+        self._report = Growing(report)
         self._others = others
+        self._went_on = self._went_wrong = 0
+        """Notes of progress, and of what ends a run: repeated, that is no progress."""
         self._progress: list[int] = []
         self._since = time.monotonic()
         self._sent = 0
 
     def __call__(self) -> int | None:
         """Return the signal to send now: as Ctrl-C does, so that pools are taken down; then for good."""
-        notes = read(self._report)
-        over = sum(isinstance(note, Diverged | Unknown | Halted) for note in notes)  # repeated, no progress
-        progress = [len(notes) - over, *map(_size, self._others)]
+        for note in self._report.new():
+            if isinstance(note, Diverged | Unknown | Halted):
+                self._went_wrong += 1
+            else:
+                self._went_on += 1
+        progress = [self._went_on, *map(_size, self._others)]
         if progress != self._progress:
             self._progress, self._since = progress, time.monotonic()
         if self._sent == len(_SIGNALS) or time.monotonic() - self._since < _QUIET:
             return None
         self._since = time.monotonic()
-        if not over:
+        if not self._went_wrong:
             return None
         self._sent += 1
         return _SIGNALS[self._sent - 1]

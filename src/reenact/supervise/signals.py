@@ -2,6 +2,10 @@
 
 The agent is in our process group, so that terminal and job control work as without us. Ctrl-C, or a kill of
 the group, reaches both; passed on as well it would count twice, and many programs take a second one as "now".
+
+``sigwaitinfo`` does not tell the two apart: it knows what the terminal sent (``si_code`` 128), but a kill of
+the group, as ``timeout`` and process managers send it, looks like one of this process alone (0). Hence a
+process that only listens.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from ..capture.runs.location import RUN_VARIABLE, announcement
 from ..capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ..playback.matching.processes import Claims, Shared
 from ..playback.replay import preflight
-from ..playback.replay.report import Began, Diverged, Note, Refused, Report, read
+from ..playback.replay.report import Began, Diverged, Growing, Note, Refused, Report
 from ..playback.replay.side_effect_guard import Guard
 from ..playback.replay.start import VARIABLE, Plan, prepare_later_answers
 from ..supervise.supervisor import BOOTSTRAP
@@ -96,7 +96,7 @@ class Children:
 
     def reported(self) -> tuple[list[Diverged], list[Refused], list[Note]]:
         """Return their reports so far: divergences, refusals, other notes."""
-        notes = read(self._report, is_growing=True)
+        notes = Growing(self._report).new()
         diverged = [note for note in notes if isinstance(note, Diverged)]
         refused = [note for note in notes if isinstance(note, Refused)]
         others = [note for note in notes if not isinstance(note, Diverged | Refused | Began)]

@@ -191,14 +191,32 @@ def decode(line: str | bytes) -> Note:
         return _INCOMPLETE
 
 
-def read(path: str, *, is_growing: bool = False) -> list[Note]:
-    """Return what was reported so far; nothing if no process has begun. A line that is being written is no
-    damage in a file that is still growing."""
+def read(path: str) -> list[Note]:
+    """Return all that was reported, once the processes have ended; nothing if none has begun."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return [decode(line) for line in file if not is_growing or line.endswith("\n")]
+        with open(path, "rb") as file:
+            return [decode(line) for line in file]
     except FileNotFoundError:
         return []
+
+
+class Growing:
+    """A report that processes still write to: each look returns what is new; an unfinished line waits."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._size = 0
+
+    def new(self) -> list[Note]:
+        """Return the notes that were added since the last look."""
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._size)
+                lines = [line for line in file if line.endswith(b"\n")]
+        except FileNotFoundError:
+            return []
+        self._size += sum(map(len, lines))
+        return [decode(line) for line in lines]
 
 
 class Report:
