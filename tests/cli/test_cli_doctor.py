@@ -88,7 +88,7 @@ def test_repair_writes_a_clean_copy_and_leaves_the_input_alone(trip):
     trip.write_bytes(lines[0] + lines[1].rstrip() + lines[2] + b"\0\0\0\n" + b"".join(lines[3:])[:-9])
     before = snapshot(trip.parent)
     code, _, err = typed("doctor", trip, "--repair", trip.parent / "out" / "clean.jsonl")
-    assert code == 1 and "is as it was" in err
+    assert code == 1 and "is unchanged" in err
     clean = trip.parent / "out" / "clean.jsonl"
     assert {path: state for path, state in snapshot(trip.parent).items() if "/out/" not in path} == before
     assert clean.read_bytes() == b"".join(lines[:-1])

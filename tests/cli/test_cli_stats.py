@@ -160,7 +160,7 @@ def test_what_was_left_out_and_what_is_damaged_is_said(folder):
     code, out, err = typed("stats", folder)
     assert code == 0 and out.startswith("3 runs")
     assert err.count("left out: ") == 6 and "left out: 2 more files" in err
-    assert "damage was met in 1 file" in err and "notes.jsonl" in err
+    assert "damage was found in 1 file" in err and "notes.jsonl" in err
 
 
 def test_hostile_texts_reach_no_terminal(tmp_path):

@@ -21,9 +21,7 @@ class Pen:
     def __call__(self, kind: str, **fields: object) -> bytes:
         self.step += 1
         self.ts += 0.001
-        head = lines.envelope(self.ts, self.run, self.w, self.step, kind)
-        rest = "".join(f', "{name}": {lines.dumps(value)}' for name, value in fields.items())
-        return (head + rest + "}\n").encode("ascii")
+        return lines.whole(self.ts, self.run, self.w, self.step, kind, fields).encode("ascii")
 
 
 def chain_link(value: bytes, element: object) -> bytes:

@@ -11,6 +11,7 @@ import errno
 import importlib
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -57,15 +58,28 @@ examples:
 """
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Wraps paragraphs to the terminal; those with indented lines (examples, tables) stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.strip("\n").split("\n\n")
+        return "\n\n".join(
+            paragraph
+            if "\n  " in f"\n{paragraph}"
+            else textwrap.fill(paragraph, width, break_on_hyphens=False)
+            for paragraph in paragraphs
+        )
+
+
 class Parser(argparse.ArgumentParser):
-    """argparse with our way of saying what is wrong."""
+    """argparse with our layout of help and of errors."""
 
     def __init__(self, prog: str, description: str, examples: str) -> None:
         super().__init__(
             prog=prog,
             description=description,
             epilog="examples:\n" + examples,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
             allow_abbrev=False,
         )
 

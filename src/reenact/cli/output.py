@@ -44,7 +44,7 @@ class Output:
                 reconfigure(errors="backslashreplace")
         self.is_terminal = _is_terminal(self.stdout)
         self.color = _wants_color(self.stdout)
-        self.talk_color = _wants_color(self.stderr)
+        self.message_color = _wants_color(self.stderr)
         self.width = _width(self.is_terminal)
         self._to_ascii = _replacements(self.stdout)
 
@@ -79,12 +79,12 @@ class Output:
         return lambda data: self.stdout.write(_for_terminal(data))
 
     def say(self, text: str = "", style: str = "") -> None:
-        """Write a line of talk; it goes around the data, which may be piped."""
+        """Write a message to stderr, past the data, which may be piped."""
         self.stdout.flush()
         try:
-            self.stderr.write(_styled(text, style if self.talk_color else "") + "\n")
+            self.stderr.write(_styled(text, style if self.message_color else "") + "\n")
             self.stderr.flush()
-        except OSError:  # nobody listens; the exit code still tells
+        except OSError:  # nobody reads it; there is still the exit code
             pass
 
     def paint(self, text: str, style: str) -> str:

@@ -1,4 +1,4 @@
-"""From what the user typed to a run, and the talk about what was met while reading it.
+"""From what the user typed to a run: the options that commands share, and what was found while reading.
 
 Used by every command that takes a RUN. Findings go to stderr, a few of them; ``doctor`` has them all.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..errors import NotATrace
 from ..recording.recording import Recording
@@ -17,8 +17,8 @@ from ..tracefile.run_files import trace_files
 from ..tracefile.text import clean, count
 from .output import Output
 
-MAX_TOLD = 8
-"""Findings told by a command that was asked for something else."""
+_MOST_FINDINGS = 8
+"""Findings that a command reports beside what it is about."""
 
 RUN_HELP = (
     "a path, id prefix, name, @last, @prev or @failed (default: @last); the newest replay is @replay,"
@@ -27,7 +27,12 @@ RUN_HELP = (
 
 
 _IN_CODE, _HERE = "run= selects another, run='*' reads", "--run selects another, --run '*' takes"
-"""The reader's words for someone who calls it, and ours for someone who types."""
+"""How a finding names the choice to a program, and how we name it to someone who types."""
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the one run that a command is about."""
+    parser.add_argument("run_address", nargs="?", metavar="RUN", help=RUN_HELP)
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +40,42 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", metavar="ID", help="which run of a shared file; '*' reads them all as one run"
     )
+    add_blobs(parser)
+
+
+def add_blobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--blobs", metavar="DIR", help="extra folder to look for long texts")
+
+
+def add_json(parser: argparse.ArgumentParser, help: str) -> None:
+    parser.add_argument("--json", action="store_true", help=help)
+
+
+def add_kind(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="K", help="only events of this kind; can be repeated"
+    )
+
+
+def add_filters(parser: argparse.ArgumentParser, fields: str, things: str) -> None:
+    """Add what selects among many runs: ``--where``, ``--failed`` and ``--limit``."""
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE",
+        help=f"only runs with this {fields} or metadata; also !=, ~ (contains), tokens>N; can be repeated",
+    )  # fmt: skip
+    parser.add_argument("--failed", action="store_true", help="only runs that failed or were killed")
+    parser.add_argument("--limit", type=at_least(1), metavar="N", help=f"at most N {things}")
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Return what reads a number for argparse and refuses a smaller one."""
+
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"it must be {least} or more")
+        return int(text)
+
+    return number
 
 
 def add_live_tools(parser: argparse._ActionsContainer, what: str) -> None:
@@ -57,7 +97,7 @@ def load(text: str | None, *, run: str | None = None, blobs: str | None = None) 
 
 
 def files_of(named: Sequence[str]) -> list[str]:
-    """Return the trace files meant by runs, files and folders; none given: the default folder's."""
+    """Return the trace files of runs, files and folders; without any, those of the default folder."""
     files: dict[str, None] = {}
     for text in named or [default_folder()]:
         if os.path.isdir(text):
@@ -74,24 +114,9 @@ def files_of(named: Sequence[str]) -> list[str]:
 
 
 def report(findings: Sequence[Finding], out: Output) -> None:
-    """Say on stderr what was met while reading."""
-    for finding in findings[:MAX_TOLD]:
+    """Report on stderr what was found while reading."""
+    for finding in findings[:_MOST_FINDINGS]:
         out.say(clean(str(finding).replace(_IN_CODE, _HERE)), "yellow")
-    more = len(findings) - MAX_TOLD
+    more = len(findings) - _MOST_FINDINGS
     if more > 0:
         out.say(f"{count(more, 'more finding')}; `reenact doctor` has them all", "yellow")
-
-
-# ``--limit N``, for the commands that list things.
-
-
-def add_limit(parser: argparse.ArgumentParser, things: str) -> None:
-    """Add the option that shows no more than so many."""
-    parser.add_argument("--limit", type=_positive, metavar="N", help=f"at most N {things}")
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("it must be 1 or more")
-    return number

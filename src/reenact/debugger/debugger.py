@@ -77,7 +77,7 @@ def state_at(recording: Recording, event: Event, last: int) -> State:
 
 
 def _snapshot(recording: Recording, last: int) -> dict[str, Any]:
-    """Return what the newest event of kind ``state`` says."""
+    """Return the fields of the newest event of kind ``state``."""
     types = recording.event_types()
     newest = next((index for index in range(last, -1, -1) if types[index] == SNAPSHOT), None)
     payload = {} if newest is None else recording.events[newest].payload
@@ -117,7 +117,7 @@ class Debugger:
 
     @property
     def findings(self) -> list[Finding]:
-        """Damage and gaps met so far."""
+        """Damage and gaps found so far."""
         return self.recording.findings
 
     def all(self, *, system: bool = False) -> Sequence[Event]:
@@ -180,7 +180,7 @@ class Debugger:
     def calls(self, kind: str | None = None, *, tool: str | None = None) -> list[Call]:
         """Return the calls in the order they began: all, of a kind (``"model"``, ``"tool"``) or of a tool.
 
-        Tools that nobody reported are there as the wire tells of them (``derived``).
+        Tools that nobody reported are derived from the model traffic (``derived``).
         """
         return [
             call
@@ -245,7 +245,7 @@ class Debugger:
         """Return where an event stands; bookkeeping stands before all others, the run's end after them."""
         if not isinstance(event, Event):
             what = "None: nothing was found" if event is None else type(event).__name__
-            hint = "first() and last() give None if nothing matches"
+            hint = "first() and last() return None if nothing matches"
             raise UsageError(f"an event is needed here, not {what}", hint=hint)
         if event.index is not None:
             return event.index

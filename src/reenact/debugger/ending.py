@@ -1,6 +1,6 @@
 """How a run ended: its error, what a process was doing when it died, and the event to look at.
 
-For a killed run the calls without an end tell where it died.
+For a killed run the calls without an end show where it died.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from ..tracefile.text import call_text
 from .story import address, error_dict
 
 _LOOK_BACK = 2000
-"""Events at the end of a long run among which open calls are sought."""
+"""Events at the end of a long run among which open calls are searched for."""
 
 
 def open_calls(recording: Recording, near_end: Sequence[Call] | None = None) -> list[Call]:
-    """Return the calls that tell where processes were when they ended, oldest first.
+    """Return the calls that show where processes were when they ended, oldest first.
 
     In a run that was ended properly, those of further processes that were not. ``near_end`` are the
     calls of its last events, if they are at hand.
     """
     if near_end is None:
         near_end = join_calls(recording.events[-_LOOK_BACK:])
-    calls = [call for call in (*near_end, *_asked_last(near_end)) if call.is_open]
+    calls = [call for call in (*near_end, *_requested_last(near_end)) if call.is_open]
     if died_without_a_word(recording) or not calls:
         return calls
     ended = {event.writer for event in recording.lines[-_LOOK_BACK:] if event.kind == schema.PROC_END}
     return [call for call in calls if call.event.writer not in {*ended, recording.first_writer}]
 
 
-def _asked_last(calls: Sequence[Call]) -> list[DerivedCall]:
-    """Return the tools nobody recorded that the last answer of each lane asked for."""
+def _requested_last(calls: Sequence[Call]) -> list[DerivedCall]:
+    """Return the tools that the last response of each lane requests and nobody recorded."""
     last: dict[tuple[str, str], Event] = {}
     for call in calls:
         if call.kind == MODEL:
@@ -50,7 +50,7 @@ def _asked_last(calls: Sequence[Call]) -> list[DerivedCall]:
 def died_without_a_word(recording: Recording) -> bool:
     """True if the first process wrote no end: of a killed one only its supervisor knows.
 
-    So it is after ``os._exit``; an end of its own would have told how many events were dropped.
+    So it is after ``os._exit``; an end of its own would hold how many events were dropped.
     """
     end = recording.end
     if end is None or recording.status == states.KILLED:

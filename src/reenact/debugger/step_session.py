@@ -13,7 +13,7 @@ from .expressions import as_text, regex
 
 
 class StepSession:
-    """Steps through a recording. What cannot be done moves nothing, gives None and is told in ``message``."""
+    """Steps through a recording. What is not possible moves nothing and returns None, with a ``message``."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -21,16 +21,16 @@ class StepSession:
         self._next = 0
         self._current: int | None = None
         self.message: str | None = None
-        """Why the last call gave None; None if it gave an event."""
+        """Why the last call returned None; None if it returned an event."""
 
     @property
     def position(self) -> int:
-        """The index of the event that ``next()`` gives."""
+        """The index of the event that ``next()`` returns."""
         return self._next
 
     @property
     def current(self) -> Event | None:
-        """The event given last; None at the start, past either end and after a jump."""
+        """The event returned last; None at the start, past either end and after a jump."""
         return None if self._current is None else self._events[self._current]
 
     def __len__(self) -> int:
@@ -41,11 +41,11 @@ class StepSession:
         return self._to(self._next)
 
     def back(self) -> Event | None:
-        """Return the event before the one given last; None at the beginning."""
+        """Return the event before the one returned last; None at the beginning."""
         return self._to(self._next - (1 if self._current is None else 2))
 
     def jump(self, to: int | str | Event) -> Event | None:
-        """Make ``next()`` give the event with this index (-1: the last), at this address, or this event.
+        """Make ``next()`` return the event with this index (-1: the last), at this address, or this event.
 
         Returns that event without moving behind it. An index outside the run goes to the nearer end.
         """
@@ -56,7 +56,7 @@ class StepSession:
         return self.peek()
 
     def peek(self, ahead: int = 1) -> Event | None:
-        """Return the event that ``next()`` would give, or one further on or (below 1) back; stays here."""
+        """Return the event that ``next()`` would return, or one further on or (below 1) back; stays here."""
         index = self._next + ahead - 1
         self.message = None if 0 <= index < len(self) else "there is no event there"
         return self._events[index] if self.message is None else None
@@ -71,7 +71,7 @@ class StepSession:
     ) -> Event | None:
         """Return the next (or previous) event that matches, and move behind it; None moves nothing.
 
-        ``what`` is a function, or text: a regular expression sought in the whole event.
+        ``what`` is a function, or text: a regular expression searched for in the whole event.
         """
         try:
             wanted = Filter(_in_text(what) if isinstance(what, str) else what, event_type, equal)

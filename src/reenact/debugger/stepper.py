@@ -88,7 +88,7 @@ STILL_GOING = "The run is still going; no newer event yet."
 _MODEL = frozenset((schema.MODEL_REQUEST, schema.MODEL_RESPONSE, schema.LLM_CALL))
 
 _EVERY = 255
-"""Progress is told once in so many events (a mask)."""
+"""Progress is reported once in so many events (a mask)."""
 
 
 class Move(NamedTuple):
@@ -327,8 +327,8 @@ class Stepper:
             return False
         count, keys = len(self.events), {at: self._key(at) for at in (self.index, *self.marks.values())}
         self._open()
-        self.index = self._found_again(self.index, keys)
-        self.marks = {name: self._found_again(at, keys) for name, at in self.marks.items()}
+        self.index = self._index_now(self.index, keys)
+        self.marks = {name: self._index_now(at, keys) for name, at in self.marks.items()}
         return len(self.events) > count
 
     def _key(self, index: int) -> tuple[str, int | None] | None:
@@ -336,7 +336,7 @@ class Stepper:
             return None
         return self.events[index].writer, self.events[index].step
 
-    def _found_again(self, index: int, keys: dict[int, tuple[str, int | None] | None]) -> int:
+    def _index_now(self, index: int, keys: dict[int, tuple[str, int | None] | None]) -> int:
         """Return where an event is now; another process may have written before it."""
         key = keys[index]
         if key is None or key[1] is None or self._key(index) == key:

@@ -23,13 +23,13 @@ from ..tracefile.event_text import describe
 from ..tracefile.text import count, plain
 
 _HEAD, _TAIL = 400, 2_000
-"""Events parsed at either end of a larger run; the tail also tells what it died inside of."""
+"""Events parsed at either end of a larger run; the tail also shows what it died inside of."""
 
 _FEW = 100
 """Events of the tail that are parsed however large they are."""
 
 _NEAR = 8
-"""Turns of a lane among which the conversation is sought that a request goes on with."""
+"""Turns of a lane among which the conversation is searched for that a request continues."""
 
 FIRST_TURNS, LAST_TURNS = 2, 6
 """Of a long run: how it set out, and what led to its end."""

@@ -209,8 +209,7 @@ def test_a_retry_makes_good_only_the_failure_of_its_own_process(tmp_path: Path) 
     from reenact import lines
 
     def line(step: int, w: str, kind: str, **fields: object) -> str:
-        head = lines.envelope(float(len(rows) + 1), "r" * 32, w, step, kind)
-        return head + "".join(f', "{name}": {lines.dumps(value)}' for name, value in fields.items()) + "}"
+        return lines.whole(float(len(rows) + 1), "r" * 32, w, step, kind, fields).rstrip("\n")
 
     rows: list[str] = []
     body = {"model": "m", "messages": []}

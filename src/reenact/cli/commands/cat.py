@@ -131,8 +131,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stable", action="store_true", help="leave out times, ids, durations and process details"
     )
-    parser.add_argument("--json", action="store_true", help="print indented JSON, one document per event")
-    parser.add_argument("--kind", action="append", default=[], metavar="K", help="only this kind of event")
+    run_argument.add_json(parser, "print indented JSON, one document per event")
+    run_argument.add_kind(parser)
     run_argument.add_run_options(parser)
 
 
@@ -201,7 +201,7 @@ def _is_one_run(path: str, chosen: str | None) -> bool:
 
 
 def _only_run(path: str) -> str | None:
-    """Return the id of the one run all lines speak of; reads on, since the file's ends did not tell."""
+    """Return the id of the one run in a file; None if there are several. Reads all of it."""
     heads = (lines.peek(data) for _, _, _, data, _ in raw_lines(path))
     found: set[str] = set()
     for head in heads:
@@ -222,7 +222,7 @@ def _copy(path: str, write: Write) -> list[Finding]:
                 odd += 1
                 first = first or number
             elif head[4] in schema.HEADS and len(data) == size:
-                _refuse_other_major(data, path)
+                _check_version(data, path)
             if len(data) == size:
                 write(data + b"\n" if ended else data)
                 continue
@@ -238,7 +238,7 @@ def _copy(path: str, write: Write) -> list[Finding]:
     return [Finding("odd-lines", message, path, first)]
 
 
-def _refuse_other_major(data: bytes, path: str) -> None:
+def _check_version(data: bytes, path: str) -> None:
     try:
         check_version(lines.parse(data).get("v"), Note(path, None))
     except ValueError:  # damaged, which is counted elsewhere

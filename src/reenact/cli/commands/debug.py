@@ -38,18 +38,18 @@ VERBS = (*MOVE, *REVERSE, *WHERE, *INSPECT, *BREAK, *WATCH, *MARK, *HELP)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
+    run_argument.add_run(parser)
     parser.add_argument(
         "-c",
         "--command",
         action="append",
         metavar="COMMANDS",
-        help="run these commands and exit; may be repeated",
+        help="run these commands and exit; can be repeated",
     )
     parser.add_argument(
         "--at", metavar="ADDRESS", help="where to start: first, last, 12, turn:3, @error, %%50 …"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
+    run_argument.add_json(parser, "print JSON lines instead of text")
     run_argument.add_run_options(parser)
 
 

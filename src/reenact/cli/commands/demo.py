@@ -22,6 +22,7 @@ from ...tracefile.event import Event
 from ...tracefile.event_text import error_text
 from ...tracefile.text import clean, cut, plain, seconds
 from ...wire import reading
+from .. import run_argument
 from ..output import Output
 from . import ls, show
 
@@ -48,10 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, metavar="N", help="the port for --serve (default: one that is free)"
     )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON document: the trace and what failed; with --serve, the variables",
+    run_argument.add_json(
+        parser, "print one JSON object: the trace and what failed; with --serve, the variables"
     )
 
 

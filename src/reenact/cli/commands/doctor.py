@@ -35,8 +35,8 @@ EXAMPLES = """\
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="*", metavar="RUN", help="runs, files or folders (default: @last)")
     parser.add_argument("--repair", metavar="OUT", help="write a clean copy to this new file or folder")
-    parser.add_argument("--blobs", metavar="DIR", help="extra folder to look for long texts")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per file")
+    run_argument.add_blobs(parser)
+    run_argument.add_json(parser, "print one JSON object per file")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -57,15 +57,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if args.json:
             out.json_line(checked.as_dict())
         else:
-            checked.report(out, asked_to_repair=bool(args.repair))
+            checked.report(out, is_repaired=bool(args.repair))
         if args.repair:
             repair(path, args.repair)
-            out.say(clean(f"A copy of all that is whole is in {args.repair}; {path} is as it was."))
+            out.say(clean(f"A copy of everything intact is in {args.repair}; {path} is unchanged."))
     return code
 
 
 class Checkup:
-    """Everything that can be told about one file and its segments, processes and long texts."""
+    """What a whole pass over one file finds, with its segments, processes and long texts."""
 
     def __init__(self, path: str, blobs: str | None) -> None:
         self.path = path
@@ -105,7 +105,7 @@ class Checkup:
         else:
             self.whole_blobs += 1
 
-    def report(self, out: Output, *, asked_to_repair: bool) -> None:
+    def report(self, out: Output, *, is_repaired: bool) -> None:
         """Write the findings, then what holds."""
         for finding in self.findings:
             byte = f", byte {finding.byte:,}" if finding.byte is not None else ""
@@ -122,9 +122,9 @@ class Checkup:
         verdict = count(len(self.findings), "finding") if self.findings else "nothing is damaged"
         style = "yellow" if self.findings else "green"
         out.line(f"{clean(self.path)}: {out.paint(verdict, style)}; {', '.join(holds)}")
-        if self.findings and self.lines and not asked_to_repair:
+        if self.findings and self.lines and not is_repaired:
             out.say(
-                clean(f"\nhint: `reenact doctor {self.path} --repair OUT` writes a copy of all that is whole")
+                clean(f"\nhint: `reenact doctor {self.path} --repair OUT` writes a copy of everything intact")
             )
 
     def as_dict(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rebase", dest="mode", action="store_const", const=REBASE, default=STRICT,
         help="before the cut, answer a changed request with the recorded answer at that position",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the report as JSON (a table on stdout)")
+    run_argument.add_json(parser, "print the report as JSON (a table on stdout)")
     run_argument.add_run_options(parser)
 
 

@@ -42,10 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-c", "--count", action="store_true", help="print only the number of matching events per file"
     )
-    parser.add_argument("--kind", action="append", default=[], metavar="K", help="only events of this kind")
+    run_argument.add_kind(parser)
     parser.add_argument("--tool", metavar="NAME", help="only events of this tool")
-    parser.add_argument("--blobs", metavar="DIR", help="extra folder to look for long texts")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per matching event")
+    run_argument.add_blobs(parser)
+    run_argument.add_json(parser, "print one JSON object per matching event")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

@@ -12,8 +12,8 @@ from ...recording.listing import RunRow, head_and_tail, list_runs
 from ...recording.run_addresses import default_folder
 from ...stats.run_filters import DEEP, Filter, parse_filter
 from ...tracefile.text import age, clean, compact, count, plain
+from .. import run_argument
 from ..output import Cell, Output
-from ..run_argument import add_limit
 
 DESCRIPTION = """\
 List the runs in a folder, newest first, with their status, turns, steps, tokens and errors. Reads only the
@@ -30,13 +30,8 @@ STYLES = {"ok": "green", "running": "cyan", "error": "red", "killed": "bold red"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="*", metavar="FOLDER", help="folders or files of runs")
-    parser.add_argument("--failed", action="store_true", help="only runs that failed or were killed")
-    parser.add_argument(
-        "--where", action="append", default=[], metavar="KEY=VALUE",
-        help="only runs whose metadata (or name, status, id, path) is VALUE; != is not, ~ contains; tokens>N",
-    )  # fmt: skip
-    add_limit(parser, "runs")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per run")
+    run_argument.add_filters(parser, "name, status, id, path", "runs")
+    run_argument.add_json(parser, "print one JSON object per run")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -58,7 +53,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     damaged = sum(1 for row in chosen if row.findings)
     if damaged:
         files = count(damaged, "run")
-        out.say(f"{files} marked ! met damage on reading; `reenact doctor PATH` names it", "yellow")
+        out.say(f"{files} marked ! are damaged; `reenact doctor PATH` shows where", "yellow")
     return 0
 
 
@@ -82,18 +77,18 @@ def _report_nothing_found(
 ) -> None:
     places = clean(", ".join(places_named))
     if rows:
-        out.say(f"None of the {count(len(rows), 'run')} in {places} is like that.")
+        out.say(f"None of the {count(len(rows), 'run')} in {places} matches.")
         deep = [f.key for f in filters if f.key in DEEP and not any(f.key in row.meta for row in rows)]
         if deep:
             keys = clean(", ".join(deep))
             out.say(f"\nhint: ls reads the ends of files only; `reenact stats --by run` knows {keys}")
     else:
         out.say(f"No run was recorded in {places} yet.")
-        out.say("\nhint: `reenact demo` records an agent of ours, `reenact run agent.py` one of yours")
+        out.say("\nhint: `reenact demo` records an example, `reenact run agent.py` your agent")
 
 
 def as_dict(row: RunRow) -> dict[str, Any]:
-    """Return a run's facts as ``--json`` gives them."""
+    """Return the facts of a run, as ``--json`` prints them."""
     return {
         "id": row.id,
         "name": row.name,

@@ -31,7 +31,7 @@ LINES, WIDTH = 6, 600
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
+    run_argument.add_run(parser)
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--turn", type=int, metavar="K", help="as the model saw them in turn K, counted from 1"
@@ -46,11 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--as", dest="target", choices=convert.TARGETS, help="convert to this provider's format"
     )
     parser.add_argument("--full", action="store_true", help="print long texts in full")
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object: messages, tools, params, findings and the provider format",
-    )
+    run_argument.add_json(parser, "print one JSON object: messages, tools, params, findings, provider format")
     run_argument.add_run_options(parser)
 
 
@@ -128,7 +124,7 @@ def _text(part: Text | Image) -> str:
 
 
 def _block(head: tuple[str, str], text: str, full: bool, out: Output, *, note: str = "") -> None:
-    """Write who said something and the first lines of it."""
+    """Write the role and the first lines of a text."""
     size = f"{len(text.encode('utf-8', 'replace')):,} bytes"
     out.line(out.cells([head, (f"  {note}" if note else "", "dim"), (f"  {size}", "dim")]))
     shown = clean(text if full else text[:WIDTH])

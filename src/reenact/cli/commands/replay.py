@@ -35,7 +35,7 @@ LEFT_RECORDING = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
+    run_argument.add_run(parser)
     parser.add_argument(
         "command", nargs="*", metavar="COMMAND", help="what to run (default: the recorded command)"
     )
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run_argument.add_live_tools(
         parser, "tools allowed to run (or 'all'); they may write files and start programs"
     )
-    parser.add_argument("--json", action="store_true", help="print the report on stderr as one JSON object")
+    run_argument.add_json(parser, "print the report on stderr as one JSON object")
     run_argument.add_run_options(parser)
 
 

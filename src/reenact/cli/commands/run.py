@@ -19,6 +19,7 @@ from ...supervise.command import command_line
 from ...supervise.supervisor import Supervised, end_like
 from ...supervise.workspace.snapshots import named_folder
 from ...tracefile.text import clean, compact, count, dump
+from .. import run_argument
 from ..output import Output
 
 DESCRIPTION = """\
@@ -43,7 +44,7 @@ EXAMPLES = """\
 """
 
 UNCOVERED = 3
-"""The exit code for --strict-coverage, where the program itself says 0."""
+"""The exit code for --strict-coverage, if the program's own is 0."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict-coverage", action="store_true", help="exit with 3 if something could not be recorded"
     )
-    parser.add_argument("--json", action="store_true", help="print the summary on stderr as one JSON object")
+    run_argument.add_json(parser, "print the summary on stderr as one JSON object")
 
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
@@ -143,7 +144,7 @@ def _tag(text: str) -> tuple[str, str]:
 
 
 def _variables(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, str]:
-    """Return what the recording half is told through the environment; what is there already stays."""
+    """Return the variables for the recording half; what the environment has already stays."""
     wanted = {
         HOSTS_VARIABLE: settings.get("hosts"),
         HTTP_VARIABLE: settings.get("record_http"),

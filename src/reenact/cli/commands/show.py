@@ -51,18 +51,14 @@ _MOST_INSIDE = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
+    run_argument.add_run(parser)
     parser.add_argument("--all", action="store_true", help="show every turn or event")
     parser.add_argument("--turn", type=int, metavar="N", help="show only turn N, in more detail")
     parser.add_argument("--events", action="store_true", help="show one line per event")
     parser.add_argument(
         "--event", metavar="ADDRESS", help="show one event in full: 12, p77aa:12, turn:3, call:a1b2 or @error"
     )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print JSON lines: the run, then its events; with --event its payload",
-    )
+    run_argument.add_json(parser, "print JSON lines: the run, then its events; with --event its payload")
     parser.add_argument(
         "--turns", action="store_true", help="with --json: one line per turn instead of per event"
     )

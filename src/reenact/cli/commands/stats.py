@@ -12,8 +12,8 @@ from ...recording.run_addresses import default_folder
 from ...stats.groups import Group
 from ...stats.many_runs import Runs, collect
 from ...tracefile.text import clean, count, plain
+from .. import run_argument
 from ..output import Output, Progress
-from ..run_argument import add_limit
 from ..view.stats_tables import overview, show_groups, show_overview
 
 DESCRIPTION = """\
@@ -28,8 +28,8 @@ EXAMPLES = """\
   reenact stats logs/ --by day --csv > days.csv
 """
 
-MAX_TOLD = 5
-"""Files that were left out and are named."""
+_MOST_NAMED = 5
+"""Skipped files that are named."""
 
 _BY = "model, tool, stop_reason, day, name, status, run or meta.KEY"
 
@@ -37,19 +37,14 @@ _BY = "model, tool, stop_reason, day, name, status, run or meta.KEY"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files, folders, or runs by name or id")
     parser.add_argument("--by", metavar="KEY", help=f"one row for each {_BY}")
-    parser.add_argument(
-        "--where", action="append", default=[], metavar="KEY=VALUE",
-        help="only runs whose metadata, name, status, model, tool … is VALUE; != not, ~ contains; tokens>N",
-    )  # fmt: skip
+    run_argument.add_filters(parser, "name, status, model, tool …", "rows")
     parser.add_argument(
         "--since", metavar="WHEN", help="only runs started since: 2h, 7d, 2026-11-01, 2026-11-01T08:30"
     )
-    parser.add_argument("--failed", action="store_true", help="only runs that failed or were killed")
     parser.add_argument(
         "--sort", metavar="COLUMN", help="sort by a column (names as in --json), largest first"
     )
-    add_limit(parser, "rows")
-    parser.add_argument("--json", action="store_true", help="print one JSON object; with --by, one per row")
+    run_argument.add_json(parser, "print one JSON object; with --by, one per row")
     parser.add_argument("--csv", action="store_true", help="print CSV rows; without --by, one per run")
 
 
@@ -67,7 +62,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.json_line(overview(runs))
     elif len(runs):
         show_overview(runs, out)
-    _say_what_was_met(runs, args, out)
+    _report_problems(runs, args, out)
     return 0
 
 
@@ -132,22 +127,22 @@ def _cell(value: Any) -> Any:
     return "'" + text if len(text) > 1 and text[0] in "=+-@" else text
 
 
-def _say_what_was_met(runs: Runs, args: argparse.Namespace, out: Output) -> None:
+def _report_problems(runs: Runs, args: argparse.Namespace, out: Output) -> None:
     if not len(runs):
         places = clean(", ".join(args.paths or [default_folder()]))
         chosen = args.where or args.since or args.failed
-        out.say(f"No run in {places} is like that." if chosen else f"No run was recorded in {places} yet.")
+        out.say(f"No run in {places} matches." if chosen else f"No run was recorded in {places} yet.")
         if not chosen:
             out.say("\nhint: `reenact demo` records one; trace files end in .jsonl")
-    for finding in runs.skipped[:MAX_TOLD]:
+    for finding in runs.skipped[:_MOST_NAMED]:
         out.say(clean(f"left out: {finding}"), "yellow")
-    if len(runs.skipped) > MAX_TOLD:
-        more = count(len(runs.skipped) - MAX_TOLD, "more file")
+    if len(runs.skipped) > _MOST_NAMED:
+        more = count(len(runs.skipped) - _MOST_NAMED, "more file")
         out.say(f"left out: {more}; `reenact ls` names them", "yellow")
     damaged = sorted({row.path for row in runs if row.findings})
     if damaged:
         out.say(
-            f"damage was met in {count(len(damaged), 'file')}, for instance {clean(damaged[0])}; "
-            "`reenact doctor PATH` names it",
+            f"damage was found in {count(len(damaged), 'file')}, for instance {clean(damaged[0])}; "
+            "`reenact doctor PATH` shows where",
             "yellow",
         )

@@ -33,22 +33,19 @@ _LOOK_EVERY = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_address", nargs="?", metavar="RUN", help=run_argument.RUN_HELP)
+    run_argument.add_run(parser)
     parser.add_argument(
-        "-n", type=_count, default=10, metavar="N", help="number of events to start with (default 10)"
+        "-n",
+        type=run_argument.at_least(0),
+        default=10,
+        metavar="N",
+        help="start with N events (default 10)",
     )
     parser.add_argument(
         "-f", "--follow", action=argparse.BooleanOptionalAction, default=True, help="wait for more (default)"
     )
     parser.add_argument("--keep-going", action="store_true", help="do not stop when the run ends")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per event")
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("it must be 0 or more")
-    return number
+    run_argument.add_json(parser, "print one JSON object per event")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

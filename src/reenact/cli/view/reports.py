@@ -42,7 +42,7 @@ _ALLOWING = (
 
 
 def say_start(start: Start, out: Output) -> None:
-    """Say what is about to run, if the recording says so and not the user."""
+    """Name what is about to run, if it comes from the recording and not from the user."""
     if start.is_recorded:
         what = start.entry or shlex.join(start.command)
         out.say(clean(f"reenact: running {what} in {start.folder} (from the recording)"))

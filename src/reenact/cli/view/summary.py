@@ -21,7 +21,7 @@ from ..output import Output
 _STYLES = {"ok": "bold green", "running": "bold cyan", "unclosed": "bold yellow", "unknown": "bold yellow"}
 _SIGNS = {"ok": "✓", "running": "●", "unclosed": "·", "unknown": "·", "cancelled": "·"}
 
-_SAYS = {
+_MEANINGS = {
     states.KILLED: "the process was killed without leaving an end record",
     states.RUNNING: "the process is alive",
     states.UNCLOSED: "the recorder was never closed; the program may have succeeded",
@@ -44,8 +44,8 @@ def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> Non
     cut_short = died_without_a_word(recording)
     if error is not None and not cut_short:
         words.append(error_text(error))
-    elif status in _SAYS and (not cut_short or not calls):
-        words.append(_SAYS[status])
+    elif status in _MEANINGS and (not cut_short or not calls):
+        words.append(_MEANINGS[status])
     words += [inside(call, status, recording.first_writer) for call in calls[-4:]]
     code = _exit_text(recording.end)
     if code:
