@@ -349,7 +349,7 @@ def test_a_kill_in_the_middle_of_a_stream(letters: int, way: str, leaky: str, tm
     (part,) = tmp_path.rglob("*.part")
     assert leaks(tmp_path) == []
     if letters < 5000:
-        assert assemble(part.read_bytes(), "anthropic").events >= 1  # what came before the first of them
+        assert assemble(part.read_bytes(), "anthropic").body  # what came before the first of them
 
 
 def test_cut_at_every_place(tmp_path: Path) -> None:
