@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-_told: set[str] = set()
+_reported: set[str] = set()
 MAX_CAUSES = 100
 """After that many different causes we fall silent; something is wrong that one more line will not help."""
 
 
 def tell(cause: str, sentence: str) -> None:
     """Write one line to stderr, the first time this cause comes up in this process."""
-    if cause in _told or len(_told) >= MAX_CAUSES:
+    if cause in _reported or len(_reported) >= MAX_CAUSES:
         return
-    _told.add(cause)
+    _reported.add(cause)
     try:
         sys.stderr.write(f"reenact: {sentence}\n")
         sys.stderr.flush()
@@ -104,4 +104,4 @@ def _code(handler: Any) -> object:
 
 def forget() -> None:
     """Let every cause be told again; a forked child has a reader of its own."""
-    _told.clear()
+    _reported.clear()

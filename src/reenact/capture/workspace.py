@@ -26,13 +26,13 @@ TREE, RESTORED, WAITS, FAILED, FAILED_BEFORE = "tree", "restored", "waits", "fai
 """What a keeper answers: an id; the id of what was there before; nothing, since nothing was restored yet; why
 there are no snapshots any more, and the same to those who ask after the first one was answered."""
 
-_given_up: set[int] = set()
+_without_keeper: set[int] = set()
 """The process that need not ask again; a forked child may."""
 
 
 def tree_now(recorder: Recorder) -> str | None:
     """Return the id of the workspace as it is, None if nobody keeps one. Never raises."""
-    if not variable(VARIABLE) or os.getpid() in _given_up:
+    if not variable(VARIABLE) or os.getpid() in _without_keeper:
         return None
     try:
         word, detail = ask(SNAPSHOT, PATIENCE_S)
@@ -47,13 +47,13 @@ def tree_now(recorder: Recorder) -> str | None:
 
 
 def _give_up(recorder: Recorder, why: str, *, is_new: bool) -> None:
-    _given_up.add(os.getpid())
+    _without_keeper.add(os.getpid())
     if is_new:
-        tell(why)
+        report(why)
     recorder.note("workspace", detail=why)
 
 
-def tell(why: str) -> None:
+def report(why: str) -> None:
     """Say that the run goes on without snapshots."""
     guard.tell("workspace", f"no more snapshots of the workspace ({why}). Your agent is unaffected.")
 

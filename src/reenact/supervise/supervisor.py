@@ -27,7 +27,7 @@ from ..capture.runs.location import (
     start_fields,
 )
 from ..capture.seams.coverage import begins_without_us
-from ..capture.workspace import RESTORE_PATIENCE_S, SNAPSHOT, TREE, VARIABLE, WAITS, ask, tell
+from ..capture.workspace import RESTORE_PATIENCE_S, SNAPSHOT, TREE, VARIABLE, WAITS, ask, report
 from ..lines import new_id
 from ..totals import Totals
 from .signals import WAITED_FOR, Relay
@@ -234,7 +234,7 @@ class Supervised:
         if word == TREE:
             return {"workspace": detail, **place}
         if word != WAITS:
-            tell(detail)
+            report(detail)
         return place
 
     def _wait(self, agent: int) -> int:

@@ -19,7 +19,7 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.s
     guard.forget()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(workspace.VARIABLE, "keeper")
-    monkeypatch.setattr(workspace, "_given_up", set())
+    monkeypatch.setattr(workspace, "_without_keeper", set())
     with socket.socket(socket.AF_UNIX) as keeper:
         keeper.bind("keeper")
         keeper.listen()

@@ -55,17 +55,17 @@ def _failure(error: Any) -> dict[str, Any]:
 
 def _exception(error: BaseException, deeper: int) -> dict[str, Any]:
     """Describe an exception with what it came from: ``raise … from``, and the members of a group."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "type": type(error).__name__,
         "message": message(error),
         "frames": frames(error.__traceback__),
     }
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None and cause is not error and deeper:
-        told["cause"] = _exception(cause, deeper - 1)
+        fields["cause"] = _exception(cause, deeper - 1)
     if isinstance(error, BaseExceptionGroup) and deeper:
-        told["group"] = [_exception(member, deeper - 1) for member in error.exceptions[:MAX_MEMBERS]]
-    return told
+        fields["group"] = [_exception(member, deeper - 1) for member in error.exceptions[:MAX_MEMBERS]]
+    return fields
 
 
 def _described(error: Any) -> str:

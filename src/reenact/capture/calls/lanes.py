@@ -1,4 +1,4 @@
-"""Which lane a captured request belongs to: told by the conversation it goes on with, then by its context.
+"""Which lane a captured request belongs to: found by the conversation it continues, then by its context.
 
 A fresh conversation takes a lane in which nothing is going on; where a call is open, or an answer waits for
 its tools, another agent is at work beside it, and that one gets a lane of its own. One per recorder.
@@ -17,18 +17,18 @@ _in_context: ContextVar[tuple[str, str] | None] = ContextVar("reenact_lane", def
 
 
 class _Lane:
-    __slots__ = ("asked", "attempt", "brought", "failed", "last", "open", "waiting")
+    __slots__ = ("attempt", "brought", "failed", "last", "open", "waiting", "wanted")
 
     def __init__(self) -> None:
         self.open: set[str] = set()
         self.waiting = False
         """True while an answer's tool uses have no results yet."""
-        self.asked: frozenset[str] = frozenset()
+        self.wanted: frozenset[str] = frozenset()
         """The ids of those."""
         self.brought: frozenset[str] = frozenset()
         """The tool uses whose results the latest request brought."""
         self.last: Hashable = None
-        """What the latest request was, to know it again when it is tried once more."""
+        """What the latest request was, to recognise it when it is tried once more."""
         self.failed = False
         self.attempt = 1
 
@@ -39,7 +39,7 @@ class Lanes:
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
         self._lanes: dict[str, _Lane] = {}
-        self._made = 0
+        self._count = 0
         self._of_call: dict[str, str] = {}
         self._of_name: dict[str, str] = {}
         """Lanes by what the provider calls an answer or a conversation that it keeps."""
@@ -58,14 +58,14 @@ class Lanes:
         ``goes_on`` is its conversation's lane, ``kept`` names what it goes on with at the provider's,
         ``results`` are the tool uses whose results it brings.
         """
-        goes_on = self._of_name.get(kept or "", goes_on) or self._asked_for(results)
+        goes_on = self._of_name.get(kept or "", goes_on) or self._lane_waiting_for(results)
         run_id, here = _in_context.get() or ("", None)
         here = here if run_id == self._run_id else None
         retried = self._retried((goes_on, here), request)
         name = retried or self._free(goes_on, here, results)
         lane = self._lanes.get(name) or self._make(name)
-        again = retried is not None or (attempt or 1) > 1
-        lane.attempt = attempt or (lane.attempt + 1 if again else 1)
+        is_retry = retried is not None or (attempt or 1) > 1
+        lane.attempt = attempt or (lane.attempt + 1 if is_retry else 1)
         lane.open.add(call)
         lane.waiting, lane.failed, lane.last, lane.brought = False, False, request, results
         self._of_call[call] = name
@@ -77,21 +77,21 @@ class Lanes:
         if len(self._lanes) >= MAX_LANES:
             idle = next((each for each in self._lanes if not self._busy(each)), None)
             self._lanes.pop(idle or "", None)
-        self._made += 1
-        self._lanes[name] = made = _Lane()
-        return made
+        self._count += 1
+        self._lanes[name] = lane = _Lane()
+        return lane
 
     def end(
-        self, call: str, *, failed: bool, asked: frozenset[str] | None = None, answer: str | None = None
+        self, call: str, *, failed: bool, wanted: frozenset[str] | None = None, answer: str | None = None
     ) -> None:
-        """Note how a call ended: the ids of tools it asked for, None if for none, and the answer's name."""
+        """Note how a call ended: the ids of its tool uses, None if it has none, and the answer's name."""
         name = self._of_call.pop(call, "")
         lane = self._lanes.get(name)
         if lane is not None:
             self._remember(answer, name)
             lane.open.discard(call)
             if not lane.open:  # else it is read to its end only now, and the conversation has gone on
-                lane.failed, lane.waiting, lane.asked = failed, asked is not None, asked or frozenset()
+                lane.failed, lane.waiting, lane.wanted = failed, wanted is not None, wanted or frozenset()
 
     def _remember(self, known_as: str | None, lane: str) -> None:
         if known_as:
@@ -107,9 +107,9 @@ class Lanes:
                 return name
         return None
 
-    def _asked_for(self, results: frozenset[str]) -> str | None:
+    def _lane_waiting_for(self, results: frozenset[str]) -> str | None:
         """Return the one lane whose answer waits for these results: another agent may have taken over."""
-        waiting = [name for name, lane in self._lanes.items() if lane.waiting and lane.asked & results]
+        waiting = [name for name, lane in self._lanes.items() if lane.waiting and lane.wanted & results]
         return waiting[0] if len(waiting) == 1 else None
 
     def _free(self, goes_on: str | None, here: str | None, results: frozenset[str]) -> str:
@@ -118,7 +118,7 @@ class Lanes:
         for name in (here, MAIN, *self._lanes) if goes_on is None else self._lanes:
             if name is not None and name != goes_on and not self._busy(name) and not self._waits(name):
                 return name
-        return MAIN if not self._made else f"lane-{self._made + 1}"
+        return MAIN if not self._count else f"lane-{self._count + 1}"
 
     def _has_gone_on(self, name: str, results: frozenset[str]) -> bool:
         """True if a request answers what an open call has asked for: nobody reads that one to its end."""

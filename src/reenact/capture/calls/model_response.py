@@ -32,19 +32,19 @@ def write_answer(
     last: dict[str, Any] | None = None,
     names_caller: bool = False,
     stream: RawStream | None = None,
-    given_up: bool = False,
-    fresh: bool = False,
+    abandoned: bool = False,
+    is_fresh: bool = False,
 ) -> list[ToolUse]:
     """Record a model.response; returns the tool uses it asks for.
 
     ``first`` and ``last`` are further fields, ``stream`` is the response as it came. An error
     ``names_caller``, the agent's code that sent the request, where the call is captured. A response that was
-    ``given_up`` is not read to its end. A ``fresh`` body is ours.
+    ``abandoned`` is not read to its end. A body that ``is_fresh`` is ours.
     """
     described = failure(error)
     # Looked at through a copy: objects may do anything when asked, other threads may change a dict.
     plain = is_plain(body)
-    original, body = body, (body if fresh else frozen(body)) if plain else jsonable(body)
+    original, body = body, (body if is_fresh else frozen(body)) if plain else jsonable(body)
     reading = Reading(body, opened.provider if opened is not None else None)
     if described is None:
         described = _refusal(body, reading, status, names_caller)
@@ -69,7 +69,7 @@ def write_answer(
         return []
     recorder.emit_answer(fields, reading.answers() if described is None and plain else [], stream)
     uses = reading.tool_uses()
-    calls.answered(call, opened, uses, given_up)
+    calls.answered(call, opened, uses, abandoned)
     return uses
 
 

@@ -93,12 +93,12 @@ class Calls:
                 return call
         return None
 
-    def answered(self, call: str, opened: OpenCall | None, tool_uses: list[ToolUse], given_up: bool) -> None:
+    def answered(self, call: str, opened: OpenCall | None, tool_uses: list[ToolUse], abandoned: bool) -> None:
         """Remember an answer as the cause of the tool calls that follow it where it was asked for.
 
-        One that was ``given_up`` counts from its beginning: the collector may have closed it only now.
+        One that was ``abandoned`` counts from its beginning: the collector may have closed it only now.
         """
-        when = opened.began if opened is not None and given_up else time.monotonic()
+        when = opened.began if opened is not None and abandoned else time.monotonic()
         thread = opened.thread if opened is not None else get_ident()
         _add(_answered, call, (self.run_id, when), MAX_OPEN)
         latest = max((when, call), self.answered_in_thread.get(thread, (0.0, "")))

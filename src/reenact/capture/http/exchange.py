@@ -223,12 +223,12 @@ class Exchange:
             error=error, status=self._status, first=first,
             last={name: value for name, value in last.items() if value},
             names_caller=True, stream=self.arrived.stream(self._opened.began) if self._stream else None,
-            given_up=first["ended"] == CLOSED, fresh=True,
+            abandoned=first["ended"] == CLOSED, is_fresh=True,
         )  # fmt: skip
         failed = error is not None or (self._status or 0) >= 400
         tool_use_ids = None if failed else frozenset(str(use[0]) for use in uses) or None
         name = string(mapping(body).get("id"))
-        self._calls.lanes.end(self._call, failed=failed, asked=tool_use_ids, answer=name)
+        self._calls.lanes.end(self._call, failed=failed, wanted=tool_use_ids, answer=name)
 
     def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
         """Return the answer, and how it ended."""

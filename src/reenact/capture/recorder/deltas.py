@@ -187,12 +187,12 @@ def goes_on(base: Base | None, kept: int, raw: list[Any]) -> str | None:
     ):
         return None
     for copy, element in zip(base.copies[kept:], raw[kept:], strict=False):
-        if not is_plain(element) or not _says_the_same(copy, element):
+        if not is_plain(element) or not _has_same_text(copy, element):
             return None  # only the beginning is the same, a system prompt for instance
     return base.lane
 
 
-def _says_the_same(copy: Copy, element: Any) -> bool:
+def _has_same_text(copy: Copy, element: Any) -> bool:
     """True if only a marker was moved: another text in the same place is another conversation."""
     with import_lock:
         from ...wire.reading import text
@@ -301,30 +301,29 @@ class History:
 
     def draft(self, texts: Texts, body: Any, *, is_fresh: bool) -> RequestDraft:
         """Make a body ready; of one that is ``is_fresh``, the caller's alone, find what it continues."""
-        draft = RequestDraft(texts, body, is_fresh)
+        draft = RequestDraft(self, texts, body, is_fresh)
         if is_fresh and draft.key is not None:
             draft.base, draft.kept = self.nearest(draft.key, draft.messages)
             draft.continues = goes_on(draft.base, draft.kept, draft.messages)
             draft.seen = self.changes
         return draft
 
-    def encode(self, draft: RequestDraft, call: str, lane: str) -> EncodedRequest:
-        """Return a request as text, and what to remember once its line is in the file."""
+    def encode(self, draft: RequestDraft, call: str, lane: str) -> str:
+        """Return the fields of a request that ``remember`` takes once its line is in the file."""
         if draft.key is None:
-            return EncodedRequest(draft.whole_text(), None)
+            return draft.whole_text()
         draft.own_messages()
         if draft.base is None or draft.base.lane != lane or draft.seen is not self.changes:
             draft.base, draft.kept = self.best_base(draft.key, lane, draft.messages)
         if draft.make_plain():
             draft.base, draft.kept = self.best_base(draft.key, lane, draft.messages)
-        request = _Request(self, draft, call, lane)
-        return EncodedRequest(request.text(), request)
+        return draft.text(call, lane)
 
-    def remember(self, encoded: EncodedRequest) -> None:
+    def remember(self, draft: RequestDraft) -> None:
         """Take a request whose line is in the file as one that later requests can build on."""
-        if encoded.request is not None:
+        if draft.key is not None:
             self.changes = object()
-            encoded.request.commit()
+            draft.commit(draft.key)
 
     def nearest(self, key: str, raw: list[Any]) -> tuple[Base | None, int]:
         """Return the base that shares the longest prefix, whatever its lane; of several the newest."""
@@ -350,25 +349,17 @@ class History:
 
 
 class RequestDraft:
-    """The body of a request, made ready to be compared with what the file holds."""
+    """One request on its way into the file: compared with what the file holds, then written, then a base."""
 
     __slots__ = (
-        "_content",
-        "_given",
-        "base",
-        "body",
-        "continues",
-        "is_fresh",
-        "is_ours",
-        "kept",
-        "key",
-        "seen",
-        "texts",
-    )
+        "_content", "_history", "_original", "base", "body", "call", "chains", "continues", "is_fresh",
+        "is_ours", "kept", "key", "lane", "lossy", "new", "rest", "seen", "texts",
+    )  # fmt: skip
 
-    def __init__(self, texts: Texts, body: Any, is_fresh: bool) -> None:
+    def __init__(self, history: History, texts: Texts, body: Any, is_fresh: bool) -> None:
+        self._history = history
         self.texts = texts
-        self._given = body
+        self._original = body
         self._content = content = texts.content()
         self.is_fresh = is_fresh
         """True if nobody else has it, so that it will not change."""
@@ -383,6 +374,12 @@ class RequestDraft:
         """The lane of the conversation that the request continues, None for a new one."""
         self.seen: object = None
         """The state of the history in which the base was found."""
+        self.call = self.lane = ""
+        self.new: list[Element] = []
+        """What it adds to the messages of its base, as far as it is written."""
+        self.chains = bytearray()
+        self.rest: dict[str, Copy] = {}
+        self.lossy = False
 
     @property
     def messages(self) -> list[Any]:
@@ -409,43 +406,12 @@ class RequestDraft:
 
     def for_listeners(self) -> str:
         """Return the field ``body`` in full."""
-        plain = {"body": self.texts.clean("body", self._given, self._content)}
+        plain = {"body": self.texts.clean("body", self._original, self._content)}
         return self.texts.join(self.texts.shorten(plain, INLINE_MAX, inline=True))
 
-
-class EncodedRequest:
-    """A request as text, and what to remember of it."""
-
-    __slots__ = ("request", "text")
-
-    def __init__(self, text: str, request: _Request | None) -> None:
-        self.text = text
-        self.request = request
-
-
-class _Request:
-    """One request with a conversation on its way into the file."""
-
-    def __init__(self, history: History, draft: RequestDraft, call: str, lane: str) -> None:
-        assert draft.key is not None
-        self.history = history
-        self.texts = draft.texts
-        self.call = call
-        self.key = draft.key
-        self.lane = lane
-        self.body: dict[str, Any] = draft.body
-        self.ours = draft.is_ours
-        self.fresh = draft.is_fresh
-        self.raw = draft.messages
-        self.base = draft.base
-        self.kept = draft.kept
-        self.new: list[Element] = []
-        self.chains = bytearray()
-        self.rest: dict[str, Copy] = {}
-        self.lossy = False
-
-    def text(self) -> str:
-        """Return ``base keep n chain body`` as they stand in the line."""
+    def text(self, call: str, lane: str) -> str:
+        """Return ``base keep n chain body`` as they stand in the line; of a request with a conversation."""
+        self.call, self.lane = call, lane
         elements = self._element_texts()
         keep: list[str] = []
         parts: list[str] = []
@@ -466,7 +432,7 @@ class _Request:
         text = ""
         if self.base and keep:
             text = field("base", quote(self.base.call)) + field("keep", f"{{{','.join(keep)}}}")
-        text += field("n", str(len(self.raw))) + field("chain", quote(bytes(chain).hex()))
+        text += field("n", str(len(self.messages))) + field("chain", quote(bytes(chain).hex()))
         if self.lossy:
             text += field("lossy", "true")
         return text + field("body", f"{{{','.join(parts)}}}")
@@ -479,7 +445,7 @@ class _Request:
         if mine is _ABSENT:
             return False
         if not copy_equal(value, mine) and (
-            self.ours or is_plain(value) or not copy_equal(jsonable(value), mine)
+            self.is_ours or is_plain(value) or not copy_equal(jsonable(value), mine)
         ):
             return False
         self.rest[name] = mine
@@ -490,8 +456,8 @@ class _Request:
         chain = base.chain(kept) if base is not None else bytes(8)
         known = self._known_elements() if base is not None and kept + FEW < len(base.copies) else {}
         texts = []
-        for index in range(kept, len(self.raw)):
-            written, stored = self._one(index, known)
+        for index, message in enumerate(self.messages[kept:], kept):
+            written, stored = self._one(index, message, known)
             texts.append(written)
             chain = blake2b(chain + stored.encode("ascii"), digest_size=8).digest()
             self.chains += chain
@@ -500,13 +466,12 @@ class _Request:
     def _known_elements(self) -> dict[int, Element]:
         """Every element that lists of this name hold in the file, by the hash of its text; asked for only
         after an edit."""
-        bases = [base for base in self.history.bases if base.key == self.key]
+        bases = [base for base in self._history.bases if base.key == self.key]
         every = {id(element): element for base in bases for element in base.elements}
         return {hash(dumps(plain_of(element.copy))): element for element in every.values()}
 
-    def _one(self, index: int, known: dict[int, Element]) -> tuple[str, str]:
+    def _one(self, index: int, raw: Any, known: dict[int, Element]) -> tuple[str, str]:
         """Return one element as written (maybe a reference) and as a reader will rebuild it."""
-        raw = self.raw[index]
         plain, stored, touched = self._stored(raw, None)
         written = stored
         origin = (self.call, index)
@@ -515,7 +480,7 @@ class _Request:
             origin = same.origin
             written = f'{{"$same":[{quote(origin[0])},{origin[1]}]}}'
         elif not touched:
-            reference = self._changed(index, plain) or self.history.answers.reference(plain)
+            reference = self._changed(index, plain) or self._history.answers.reference(plain)
             if reference is not None and len(reference) < len(stored):
                 written = reference
         self.new.append(Element(copy_of(plain), origin, touched))
@@ -537,8 +502,8 @@ class _Request:
         """Return a value plain, its text as the file holds it, and whether the two differ."""
         # Frozen first: the text in the file and the copy we compare with must be of the same moment.
         plain = raw
-        if not self.ours:
-            plain = (raw if self.fresh else frozen(raw)) if is_plain(raw) else jsonable(raw)
+        if not self.is_ours:
+            plain = (raw if self.is_fresh else frozen(raw)) if is_plain(raw) else jsonable(raw)
         try:
             text = dumps(plain)
         except (ValueError, TypeError, RecursionError, MemoryError) as exc:  # NaN, a huge int
@@ -559,11 +524,11 @@ class _Request:
             touched = True
         return plain, text, touched
 
-    def commit(self) -> None:
+    def commit(self, key: str) -> None:
         """Remember the request as a base; called once its line is in the file."""
-        history, base = self.history, self.base
+        history, base = self._history, self.base
         if base is None or base.lane != self.lane or self.kept + FEW < len(base.copies):
-            fresh = Base(self.key, self.lane)
+            fresh = Base(key, self.lane)
             if base is not None:
                 fresh.elements = base.elements[: self.kept]
                 fresh.copies = base.copies[: self.kept]

@@ -44,7 +44,7 @@ class Texts:
     def __init__(
         self, content: str, redactor: Redactor | None, blob_folder: str | None, fsync: bool = False
     ) -> None:
-        self.asked_content = self.withheld = content
+        self.configured_content = self.withheld = content
         self.redactor = redactor
         self.blob_folder = blob_folder
         """Where long strings go; None for a sink without a folder."""
@@ -59,8 +59,8 @@ class Texts:
 
     def limit(self, over: bool) -> None:
         """Record metadata only while the quota is exceeded."""
-        self.always_full = not over and self.asked_content == "full"
-        self.withheld = "none" if over else self.asked_content
+        self.always_full = not over and self.configured_content == "full"
+        self.withheld = "none" if over else self.configured_content
 
     def of(self, fields: dict[str, Any], cap: int, twice: bool) -> tuple[str, str, list[str] | None]:
         """Return the fields as text for the file, as text for listeners if ``twice``, and the names of fields

@@ -69,19 +69,19 @@ def _frozen(plain: Any) -> Any:
     return plain
 
 
-class _Made(dict[str, Any] if TYPE_CHECKING else dict):  # type: ignore[misc]
+class _Plain(dict[str, Any] if TYPE_CHECKING else dict):  # type: ignore[misc]
     """A dict that is jsonable already: made so once more, its ``$`` keys stay as they are."""
 
 
 def snapshot(value: Any) -> Any:
     """Return a jsonable copy of a value that is recorded later, or as a part of another one."""
-    return _made(jsonable(value))
+    return _as_plain(jsonable(value))
 
 
-def _made(plain: Any) -> Any:
+def _as_plain(plain: Any) -> Any:
     if type(plain) is dict:
-        return _Made({key: _made(item) for key, item in plain.items()})
-    return [_made(item) for item in plain] if type(plain) is list else plain
+        return _Plain({key: _as_plain(item) for key, item in plain.items()})
+    return [_as_plain(item) for item in plain] if type(plain) is list else plain
 
 
 class _Copy:
@@ -146,7 +146,7 @@ class _Copy:
         copy: dict[str, Any] = {}
         # list() first: another thread may be adding keys.
         for key, item in self.within_budget(list(dict.items(value))):
-            name = key if type(value) is _Made else _key(key)
+            name = key if type(value) is _Plain else _key(key)
             while name in copy:
                 name += f"'{len(copy)}"
             copy[name] = self.of(item, depth + 1)

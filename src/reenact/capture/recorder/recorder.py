@@ -204,13 +204,13 @@ class Recorder:
                 text, full, _ = self.texts.of(fields, CAP, bool(self.listeners))
                 if self.listeners:
                     full += draft.for_listeners()
-                encoded = history.encode(draft, fields["call"], lane)
+                text += history.encode(draft, fields["call"], lane)
                 resets = history.resets
-                written = self._write(schema.MODEL_REQUEST, fields, text + encoded.text, full, held=True)
+                written = self._write(schema.MODEL_REQUEST, fields, text, full, held=True)
                 if not written:
                     history.reset()
                 elif resets == history.resets:  # else its segment is over, and nothing may refer to it
-                    history.remember(encoded)
+                    history.remember(draft)
                 pending = None if is_held else self._take_pending()
         except BaseException:
             self.history = None  # the next request is written in full
@@ -278,7 +278,7 @@ class Recorder:
             return
         if (self.step or self.parent_w is None) and not self.exited:
             self._write_end(status, end)
-        self._end_again()
+        self._repeat_end()
         self.closed = True
         self.history = None
         exit_and_fork.remove(self)
@@ -313,7 +313,7 @@ class Recorder:
     concluded: tuple[str, dict[str, Any], int] | None = None
     """How it ended by its own word, and the step at which it said so."""
 
-    def _end_again(self) -> None:
+    def _repeat_end(self) -> None:
         """Repeat how it ended below what came after that: the last word counts."""
         if self.concluded is not None and self.step > self.concluded[2]:
             self._write_end(*self.concluded[:2])
@@ -323,7 +323,7 @@ class Recorder:
         """At interpreter exit: say how it ended, but stay usable for exit handlers that run after ours."""
         try:
             with self.lock:
-                self._end_again()
+                self._repeat_end()
                 if not self.closed and not self.exited and (self.step or self.parent_w is None):
                     self._write_end(status, end)
                     self.exited = True

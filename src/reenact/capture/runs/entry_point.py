@@ -90,10 +90,10 @@ def _holds(value: Any, app: Any, deeper: int = 10) -> bool:
 
 def _factory() -> tuple[str, str] | None:
     """Return what a server was told to call for its application: ``--factory shop:make``, ``shop:make()``."""
-    is_asked = "--factory" in sys.argv
+    is_factory = "--factory" in sys.argv
     for word in sys.argv[1:]:
         module, colon, name = word.partition(":")
-        if colon and module in sys.modules and (is_asked or name.endswith("()")):
+        if colon and module in sys.modules and (is_factory or name.endswith("()")):
             bare = name.removesuffix("()")
             if callable(getattr(sys.modules[module], bare, None)):
                 return module, f"{bare}()"

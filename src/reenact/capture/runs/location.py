@@ -28,10 +28,10 @@ MAIN_VARIABLE = "REENACT_MAIN"
 
 def variable(name: str) -> str:
     """Return what the environment says, or has said when this process began; "" if nothing."""
-    return os.environ.get(name) or _told(name)
+    return os.environ.get(name) or _at_launch(name)
 
 
-def _told(name: str) -> str:
+def _at_launch(name: str) -> str:
     install: Any = sys.modules.get("reenact.capture.seams.install")
     return str(install.launch_variables.get(name, "")) if install is not None else ""
 
@@ -63,7 +63,7 @@ def parent_run() -> tuple[str, str, str]:
     value = variable(RUN_VARIABLE)
     ours, before = shown.get(RUN_VARIABLE, (None, None))
     if value == ours:
-        value = before or _told(RUN_VARIABLE)
+        value = before or _at_launch(RUN_VARIABLE)
     run_id, w, stem = (*value.split(" ", 2), "", "", "")[:3]
     if not run_id or len(w) != 8 or not w.isalnum() or not os.path.isabs(stem):
         return ("", "", "")  # nothing, or nothing that we have announced

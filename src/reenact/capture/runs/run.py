@@ -196,7 +196,7 @@ class _Run:
                 return each
         return self._entered[-1]
 
-    def enter_again(self) -> None:
+    def re_enter(self) -> None:
         context, _ = self._entered[-1]
         self._entered[-1] = (context, current_run.set(context))
 
@@ -249,7 +249,7 @@ class _RunWatch(Watch):
         token.leave()
 
     def resume(self, token: Any) -> None:
-        token.enter_again()
+        token.re_enter()
 
 
 def end(context: RunContext, exc: BaseException | None) -> None:

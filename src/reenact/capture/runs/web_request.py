@@ -25,7 +25,7 @@ MAX_BODY = 8 << 20
 REDACTED = "<redacted:header>"
 _LONGEST_PART = 24
 """Of a path in a run's name, which is its file's name, too: what is longer is an id or a token."""
-_TOLD = frozenset(
+_RECORDED = frozenset(
     "accept accept-language content-type host idempotency-key if-match if-modified-since if-none-match "
     "origin prefer range user-agent x-request-id".split()
 )
@@ -123,17 +123,17 @@ class HandledRun(RunContext):
         else:
             url = quote(path)
         query = (self._scope.get("query_string") or b"").decode("ascii", "replace")
-        headers = told_headers(self._scope.get("headers") or ())
+        headers = request_headers(self._scope.get("headers") or ())
         fields = {
             "method": self._scope.get("method", "GET"),
             "url": f"{url}?{query}" if query else url,
             "root_path": root or None,
             "headers": headers,
-            **self._told_body(headers.get("content-type", "")),
+            **self._body_fields(headers.get("content-type", "")),
         }
         return {name: value for name, value in fields.items() if value is not None}
 
-    def _told_body(self, kind: str) -> dict[str, Any]:
+    def _body_fields(self, kind: str) -> dict[str, Any]:
         data = b"".join(self._body)
         if self._is_read and self._kept == len(data) and (not kind or "json" in kind.lower()):
             body = as_json(data)
@@ -146,12 +146,12 @@ class HandledRun(RunContext):
         return {"sent": sent.described()}
 
 
-def told_headers(headers: Any) -> dict[str, str]:
+def request_headers(headers: Any) -> dict[str, str]:
     """Return the headers of a request: the harmless ones, and that there were others."""
     recorded = {}
     for name, value in headers:
         low = name.decode("latin-1").lower()
-        if low in _TOLD:
+        if low in _RECORDED:
             recorded[low] = value.decode("latin-1")
         elif low not in _OF_THE_WAY and not low.startswith(_OF_THE_WAY_TOO):
             recorded[low] = REDACTED
