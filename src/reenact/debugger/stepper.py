@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -33,33 +33,6 @@ from .search import TextSearch
 _MARK = re.compile(r"[A-Za-z_]\w*\Z")
 _RESERVED = ("error", "first", "last")
 _COUNTED = re.compile(r"([#%-])(\d{1,18})\Z", re.ASCII)
-
-
-def mark_name(name: str, marks: Mapping[str, int]) -> str:
-    """Return the name for a mark as given, or the next free one."""
-    if not name:
-        return next(f"m{n}" for n in range(1, len(marks) + 2) if f"m{n}" not in marks)
-    if not _MARK.match(name) or name in _RESERVED:
-        raise UsageError(f"{name!r} cannot be the name of a mark", hint="a word, for instance: before")
-    return name
-
-
-def resolve(recording: Recording, marks: Mapping[str, int], address: str) -> int:
-    """Return the index of the event meant."""
-    text, count = address.strip(), recording.count()
-    if not count:
-        raise NoSuchEvent("there is no event in this run", asked=text)
-    if text in ("first", "last"):
-        return 0 if text == "first" else count - 1
-    if (counted := _COUNTED.match(text)) is not None:
-        return _counted(counted[1], int(counted[2]), count)
-    if text.startswith("@") and text != "@error":
-        if text[1:] in marks:
-            return marks[text[1:]]
-        known = ", ".join(f"@{name}" for name in marks) or "none yet; `mark NAME` sets one"
-        raise NoSuchEvent(f"there is no mark {text}", asked=text, hint=f"marks: {known}")
-    found = recording.event(text)
-    return _beside(recording, found) if found.index is None else found.index
 
 
 def _counted(sign: str, number: int, count: int) -> int:
@@ -309,15 +282,31 @@ class Stepper:
     # places ---------------------------------------------------------------------------------------
 
     def mark(self, name: str = "") -> str:
-        """Give the cursor's event a name; returns it."""
+        """Name the cursor's event, by the next free ``m1``, ``m2`` … if there is no name; return the name."""
         self.event  # noqa: B018 - an empty run has nothing to mark
-        name = mark_name(name, self.marks)
+        if not name:
+            name = next(f"m{n}" for n in range(1, len(self.marks) + 2) if f"m{n}" not in self.marks)
+        elif not _MARK.match(name) or name in _RESERVED:
+            raise UsageError(f"{name!r} cannot be the name of a mark", hint="a word, for instance: before")
         self.marks[name] = self.index
         return name
 
     def resolve(self, address: str) -> int:
         """Return the index of an address, ``#index``, ``-1``, ``%50``, ``first``, ``last`` or ``@mark``."""
-        return resolve(self.recording, self.marks, address)
+        text, count = address.strip(), len(self.events)
+        if not count:
+            raise NoSuchEvent("there is no event in this run", asked=text)
+        if text in ("first", "last"):
+            return 0 if text == "first" else count - 1
+        if (counted := _COUNTED.match(text)) is not None:
+            return _counted(counted[1], int(counted[2]), count)
+        if text.startswith("@") and text != "@error":
+            if text[1:] in self.marks:
+                return self.marks[text[1:]]
+            known = ", ".join(f"@{name}" for name in self.marks) or "none yet; `mark NAME` sets one"
+            raise NoSuchEvent(f"there is no mark {text}", asked=text, hint=f"marks: {known}")
+        found = self.recording.event(text)
+        return _beside(self.recording, found) if found.index is None else found.index
 
     # growing --------------------------------------------------------------------------------------
 

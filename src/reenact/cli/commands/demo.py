@@ -17,11 +17,10 @@ from typing import Any
 from ...debugger.ending import ending
 from ...demo.model_server import scripted_model, variables
 from ...errors import TraceFileError, UsageError
+from ...recording.prompt import delta_of
 from ...recording.recording import Recording
-from ...tracefile.event import Event
 from ...tracefile.event_text import error_text
 from ...tracefile.text import clean, cut, plain, seconds
-from ...wire import reading
 from .. import run_argument
 from ..output import Output
 from . import ls, show
@@ -165,33 +164,18 @@ def _show_cause(recording: Recording, out: Output) -> None:
     error = failure.error
     assert error is not None
     out.paragraph([("✗ ", "red"), (f"step {failure.step}: {failure.tool_name}: {error_text(error)}", "red")])
-    request = recording.request_before(failure)
-    if request is None:
+    delta = delta_of(recording, failure)
+    if delta is None:
         return
-    out.line(f"  The model asked for it after the request at step {request.step}, with these new messages:")
-    for message in _new_messages(request):
-        for role, text in _spoken(message):
-            out.line("    " + cut(f"{out.paint(role, 'bold')} {text}", out.width + 4))
+    where = delta.context.request.step
+    out.line(f"  The model asked for it after the request at step {where}, with these new messages:")
+    for message in delta.parts:
+        for text in filter(str.strip, message.text.splitlines()):
+            role = plain(message.role, 12)
+            out.line(f"    {out.paint(role, 'bold')} {cut(plain(text, 200), out.width - len(role) - 5)}")
     out.line("  8900 a night for one hotel, 142 for the other: the first price is in cents.")
     out.line("  The model believed it and took the dearer room for the cheaper one.")
     out.line()
-
-
-def _new_messages(request: Event) -> list[Any]:
-    """Return the messages of a request that the one before it did not have."""
-    body, stored = request.payload.get("body"), request.stored.get("body")
-    key = reading.conversation_key(body)
-    if key is None or type(body) is not dict:
-        return []
-    new = stored.get(key) if type(stored) is dict else None
-    messages: list[Any] = body[key]
-    return messages[-len(new) :] if type(new) is list and new else messages
-
-
-def _spoken(message: Any) -> list[tuple[str, str]]:
-    role = message.get("role", "?") if type(message) is dict else "?"
-    text = reading.text(message if type(message) is dict else [message])
-    return [(plain(str(role), 12), plain(line, 200)) for line in text.splitlines() if line.strip()]
 
 
 def _show_next(folder: str, out: Output) -> None:

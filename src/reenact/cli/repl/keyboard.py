@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 
+from ...errors import UsageError
 from ..output import Output
 from .session import Session, split_verb
 
@@ -81,10 +83,6 @@ def _save(readline: ModuleType | None, path: str) -> None:
 
 # What the Tab key offers: verbs, tools, lanes, fields of the current event, marks, addresses.
 
-_PLACES = frozenset("j unt until jump l list ll longlist".split())
-_FIELDS = frozenset("p pp watch display print last condition".split())
-_POINTS = frozenset("b break tbreak".split())
-_NUMBERS = frozenset("cl clear enable disable ignore commands condition unwatch".split())
 _NEAR = 500
 """Events before and after this one whose tools and lanes are offered."""
 
@@ -97,20 +95,28 @@ def completions(session: Session, before: str, word: str) -> list[str]:
     return sorted({each for each in words if each.startswith(word)})
 
 
-def _words(session: Session, verb: str) -> Iterable[str]:
-    if not verb or verb in ("h", "help"):
+def _words(session: Session, word: str) -> Iterable[str]:
+    """Yield what may follow a verb, by the names in its usage."""
+    if not word:
         yield from session.verbs.names
         return
-    if verb in _PLACES or verb in _POINTS:
+    try:
+        verb = session.verbs.find(word)
+    except UsageError:
+        return
+    names = set(re.findall("[A-Z]+", verb.usage))
+    if "VERB" in names:
+        yield from session.verbs.names
+    if names & {"ADDRESS", "WHERE"}:
         yield from (f"@{name}" for name in session.stepper.marks)
-        yield from ("@error", "first", "last") if verb in _PLACES else ("error", "loop>3", 'text~"')
-    if verb in _POINTS:
+    if "ADDRESS" in names:
+        yield from ("@error", "first", "last", f"turn:{session.stepper.turn_at(session.stepper.index)}")
+    if "WHERE" in names:
+        yield from ("error", "loop>3", 'text~"')
         yield from _nearby(session)
-    if verb in _PLACES:
-        yield f"turn:{session.stepper.turn_at(session.stepper.index)}"
-    if verb in _NUMBERS:
+    if "N" in names:
         yield from (str(point.number) for point in session.stepper.stops)
-    if verb in _FIELDS or verb in _POINTS:
+    if names & {"PATH", "EXPR", "WHERE"}:
         yield from _paths(session)
 
 

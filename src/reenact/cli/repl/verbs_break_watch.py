@@ -146,7 +146,7 @@ def _display(session: Session, argument: str) -> None:
         session.show_displays()
 
 
-@WATCH.verb("undisplay", "[N]", "show it no more; alone none")
+@WATCH.verb("undisplay", "[NUMBER]", "show it no more; alone none")
 def _undisplay(session: Session, argument: str) -> None:
     if argument:
         which = number(argument)

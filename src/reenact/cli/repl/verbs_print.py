@@ -93,7 +93,7 @@ def _result(session: Session, argument: str) -> None:
         session.view.note("This event has no result.")
 
 
-@INSPECT.verb("ctx", "[N]", "what the model saw: each message with size, share, origin; ctx 3 one in full")
+@INSPECT.verb("ctx", "[MESSAGE]", "what the model saw: messages with size, share, origin; ctx 3: one in full")
 def _context(session: Session, argument: str) -> None:
     context = context_of(session.stepper.recording, session.stepper.event)
     if context is None:
