@@ -150,7 +150,7 @@ class Stepper:
             self.progress(at, self.index)
             event = self.events[at]
             if base_kind(event) in _MODEL:
-                self._sums.take(event)
+                self._sums.add(event)
         self._summed = max(self._summed, self.index + 1)
         return self._sums.row
 

@@ -81,7 +81,7 @@ class Call:
         if error is not None:  # an empty text is an error too
             self.error = error
         duration = fields.get("duration_ms")
-        self.duration_ms = duration if isinstance(duration, int | float) else None
+        self.duration_ms = duration if type(duration) is float or type(duration) is int else None
 
     def __repr__(self) -> str:
         how = "open" if self.is_open else "failed" if self.error is not None else "ok"
@@ -143,6 +143,7 @@ class Joiner:
 
     def __init__(self) -> None:
         self.by_id: dict[str, Call] = {}
+        """Open calls by their id; the first of several that share one."""
         self.nameless: dict[str, list[Call]] = {}
         """Open calls without an id, by tool name; models under their type."""
         self.tool_error: tuple[str, ErrorText] | None = None
@@ -156,39 +157,53 @@ class Joiner:
     def feed(self, event: Event, fields: dict[str, Any]) -> None:
         """Take in the next event; of its fields those that neither link nor count may be missing."""
         error_before, self.tool_error = self.tool_error, None
-        kind = schema.event_type(dialects.event_type(event.kind), fields)
-        if kind == schema.MODEL_REQUEST:
-            self.begin(Call(MODEL, event, fields), schema.MODEL_REQUEST)
-        elif kind == schema.MODEL_RESPONSE:
-            if event.kind == schema.LLM_CALL:
-                self.whole(Call(MODEL, event, fields), event, fields)
-            else:
-                self.end(MODEL, schema.MODEL_REQUEST, event, fields)
-        elif kind == schema.TOOL_CALLED:
-            self.tool_begins(event, fields, error_before)
-        elif kind == schema.TOOL_RESULT:
-            if event.kind == schema.TOOL_CALL:
-                self.whole(Call(TOOL, event, fields), event, fields)
-            else:
-                self.end(TOOL, tool_of(event.kind, fields) or schema.TOOL_CALL, event, fields)
-        elif kind == schema.HTTP_REQUEST:
-            self.begin(Call(HTTP, event, fields), kind)
-        elif kind == schema.HTTP_RESPONSE:
-            self.end(HTTP, schema.HTTP_REQUEST, event, fields)
-        elif kind == schema.ERROR:
-            tool, error = tool_of(event.kind, fields), error_of(event, fields)
-            if tool is not None and error is not None:
-                self.tool_fails(event, tool, error, fields)
+        join = _JOINS.get(dialects.event_type(event.kind))
+        if join is not None:
+            join(self, event, fields)
+        elif event.kind == schema.TOOL_CALL:
+            self._tool_call(event, fields, error_before)
 
-    def tool_begins(self, event: Event, fields: dict[str, Any], before: tuple[str, ErrorText] | None) -> None:
+    def _model_request(self, event: Event, fields: dict[str, Any]) -> None:
+        self.begin(Call(MODEL, event, fields), schema.MODEL_REQUEST)
+
+    def _model_response(self, event: Event, fields: dict[str, Any]) -> None:
+        self.end(MODEL, schema.MODEL_REQUEST, event, fields)
+
+    def _llm_call(self, event: Event, fields: dict[str, Any]) -> None:
+        self.whole(Call(MODEL, event, fields), event, fields)
+
+    def _tool_called(self, event: Event, fields: dict[str, Any]) -> None:
         call = Call(TOOL, event, fields)
         call.tool = tool_of(event.kind, fields)
-        if before is not None and event.kind == schema.TOOL_CALL and before[0] == call.tool:
-            call.error = before[1]
-        # tool_result of the first article does not name its tool: the latest begun is meant.
-        self.begin(call, schema.TOOL_CALL if event.kind == schema.TOOL_CALL else call.tool or "")
+        self.begin(call, call.tool or "")
 
-    def tool_fails(self, event: Event, tool: str, error: ErrorText, fields: dict[str, Any]) -> None:
+    def _tool_result(self, event: Event, fields: dict[str, Any]) -> None:
+        self.end(TOOL, tool_of(event.kind, fields) or schema.TOOL_CALL, event, fields)
+
+    def _tool_call(
+        self, event: Event, fields: dict[str, Any], error_before: tuple[str, ErrorText] | None
+    ) -> None:
+        """Take in a tool as the first article writes it: with its result, or followed by a ``tool_result``
+        that does not name its tool, so that the latest begun is meant."""
+        call = Call(TOOL, event, fields)
+        if schema.is_finished_tool_call(fields):
+            self.whole(call, event, fields)
+            return
+        call.tool = tool_of(event.kind, fields)
+        if error_before is not None and error_before[0] == call.tool:
+            call.error = error_before[1]
+        self.begin(call, schema.TOOL_CALL)
+
+    def _http_request(self, event: Event, fields: dict[str, Any]) -> None:
+        self.begin(Call(HTTP, event, fields), schema.HTTP_REQUEST)
+
+    def _http_response(self, event: Event, fields: dict[str, Any]) -> None:
+        self.end(HTTP, schema.HTTP_REQUEST, event, fields)
+
+    def _error(self, event: Event, fields: dict[str, Any]) -> None:
+        tool, error = tool_of(event.kind, fields), error_of(event, fields)
+        if tool is None or error is None:
+            return
         begun = self.nameless.get(schema.TOOL_CALL)
         if begun and begun[-1].is_open and begun[-1].tool == tool:
             begun[-1].close(event, fields)  # a tool_result may still follow
@@ -226,8 +241,23 @@ class Joiner:
             call.end = event
             call.tool = tool_of(event.kind, fields) if kind == TOOL else None
             self.began(call)
+        elif call.id is not None:
+            del self.by_id[call.id]
         call.close(event, fields)
         self.ended(call)
+
+
+_JOINS = {
+    schema.MODEL_REQUEST: Joiner._model_request,
+    schema.MODEL_RESPONSE: Joiner._model_response,
+    schema.LLM_CALL: Joiner._llm_call,
+    schema.TOOL_CALLED: Joiner._tool_called,
+    schema.TOOL_RESULT: Joiner._tool_result,
+    schema.OLD_TOOL_RESULT: Joiner._tool_result,
+    schema.HTTP_REQUEST: Joiner._http_request,
+    schema.HTTP_RESPONSE: Joiner._http_response,
+    schema.ERROR: Joiner._error,
+}
 
 
 class _AllCalls(Joiner):

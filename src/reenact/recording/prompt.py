@@ -113,7 +113,7 @@ def _what_goes_together(numbered: tuple[int, Piece]) -> object:
 _GOES_ON = ("previous_response_id", "conversation")
 """A request with one of these sends only what is new; the provider knows the rest."""
 
-_UNTOLD = frozenset(("model", "stream", "stream_options", *_GOES_ON))
+_NOT_SHOWN = frozenset(("model", "stream", "stream_options", *_GOES_ON))
 _WIDE = 160
 ANOTHER = "another conversation"
 
@@ -310,7 +310,7 @@ def _first(settings: dict[str, Any]) -> list[tuple[str, str]]:
     for key in TOOLS:
         if names := _tool_names(settings.get(key)):
             found.append(("tools", ", ".join(names)))
-    rest = {key: value for key, value in settings.items() if key not in {*SYSTEM, *TOOLS, *_UNTOLD}}
+    rest = {key: value for key, value in settings.items() if key not in {*SYSTEM, *TOOLS, *_NOT_SHOWN}}
     return [*found, ("with", arguments(rest, _WIDE))] if rest else found
 
 
@@ -325,7 +325,7 @@ def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
             found.append(("system", f"changed: {system_text(after)}" if after else "is gone"))
         elif key in TOOLS:
             found.append(("tools", _tools_changed(_tool_names(before), _tool_names(after))))
-        elif key not in _UNTOLD or key == "model":
+        elif key not in _NOT_SHOWN or key == "model":
             found.append((plain(key, 30), f"{_value(before)} → {_value(after)}"))
     return found
 

@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..money.prices import Bill
 from ..totals import Totals
 from ..tracefile import status
-from .rows import UNTOLD, CallStats, RunStats, nearest_rank
+from .rows import NOT_RECORDED, CallStats, RunStats, nearest_rank
 from .run_filters import facts
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Group:
 def group(runs: Runs, by: str) -> list[Group]:
     """Return the groups in order of first appearance; days and runs are in order of time anyway."""
     if by == "run":
-        return [Group(by, row.id or UNTOLD, runs[at : at + 1], None) for at, row in enumerate(runs)]
+        return [Group(by, row.id or NOT_RECORDED, runs[at : at + 1], None) for at, row in enumerate(runs)]
     if by in _PARTS:
         return _of_calls(runs, by, _PARTS[by])
     if by in ("day", "name", "status") or (by.startswith("meta.") and len(by) > 5):
@@ -140,13 +140,13 @@ def _key(row: RunStats, by: str) -> str:
     if by == "day":
         return _day(row.started)
     found = facts(row, by)
-    return found[0] if found else UNTOLD
+    return found[0] if found else NOT_RECORDED
 
 
 def _day(started: float | None) -> str:
     """Return the local date."""
     if started is None or not abs(started) < 1e11:
-        return UNTOLD
+        return NOT_RECORDED
     return time.strftime("%Y-%m-%d", time.localtime(started))
 
 

@@ -33,7 +33,7 @@ def nearest_rank(q: float, ordered: Sequence[float]) -> float | None:
     return ordered[max(rank, 1) - 1]
 
 
-UNTOLD = "-"
+NOT_RECORDED = "-"
 """Where a run or call does not say what it is grouped by."""
 
 
@@ -176,7 +176,7 @@ class RunStats:
         """Why its model calls stopped, in the neutral words of the trace; untold ones are left out."""
         counts: dict[str, int] = {}
         for (_, reason), stats in self.by_model_and_stop.items():
-            if reason != UNTOLD:
+            if reason != NOT_RECORDED:
                 counts[reason] = counts.get(reason, 0) + stats.calls
         return counts
 

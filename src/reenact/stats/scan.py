@@ -15,6 +15,7 @@ from ..recording.listing import head_and_tail
 from ..recording.run_addresses import default_folder, find_run
 from ..tracefile import run_files
 from ..tracefile.columns import Execution, Sorter
+from ..tracefile.event import Event
 from ..tracefile.event_source import Shelf
 from ..tracefile.findings import Finding, Findings
 from ..tracefile.light_lines import skimmer
@@ -151,7 +152,7 @@ class Scan:
                 gatherer.root = execution.root
                 run, writer = envelope.run, envelope.w
             known = fields if fields is not None else shelf.beginning(place) or {}
-            gatherer.add(envelope, known, place, shelf)
+            gatherer.add(Event(envelope, known, place, shelf, None))
             self._events += 1
             if self._tick is not None and self._events % _TICK == 0:
                 self._tick(*self._at, self._events)

@@ -182,3 +182,28 @@ def test_very_many_questions_about_a_large_run_join_its_calls_once(tmp_path):
     numbers = [recording.index.turn_number(event) for event in recording.events]
     assert recording.has_joined
     assert numbers == [recording.index.turn_of(event).number for event in recording.events]
+
+
+def test_a_tool_derived_from_calls_without_ids_is_counted_by_runs_too(tmp_path):
+    path = tmp_path / "nameless.jsonl"
+    use = {"id": "u1", "name": "search", "input": {"q": 1}}
+    found = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "u1", "content": "found"}]}
+    asked, answered, later = request("", "one"), response("", "A", [use]), request("", "one")
+    later[1]["body"]["messages"] += [{"role": "assistant", "content": answered[1]["body"]["content"]}, found]
+    for _, fields in (asked, answered, later):
+        del fields["call"]
+    write_trace(path, [asked, answered, later])
+    tools = [call for call in Recording.load(path).calls(derived=True) if call.kind == "tool"]
+    assert [(call.tool, call.result) for call in tools] == [("search", "found")]
+    row = reenact.runs(path)[0]
+    assert {name: stats.calls for name, stats in row.tools.items()} == {"search": 1}
+    assert row.tool_calls == 1
+
+
+def test_an_id_that_is_used_again_after_its_call_ended_is_another_call(tmp_path):
+    path = tmp_path / "again.jsonl"
+    write_trace(path, [*TWO_LANES, *TWO_LANES, response("a", "late")])
+    calls = Recording.load(path).calls()
+    steps = [(call.id, call.begin and call.begin.index, call.end and call.end.index) for call in calls]
+    assert steps == [("a", 0, 1), ("b", 2, 3), ("a", 4, 5), ("b", 6, 7), ("a", None, 8)]
+    assert reenact.runs(path)[0].llm_calls == 5
