@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from hashlib import blake2b
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from ... import schema
@@ -22,7 +22,7 @@ from ..calls.open_calls import calls_of
 from ..front.tap import Tap
 from ..http.watch import Carried, Watch, carriers, is_carried
 from ..recorder.recorder import Recorder
-from .patching import LibraryChanged, need, need_called, replace, undo_all
+from .patching import LibraryChanged, listen, need, need_called, undo_all
 
 
 class StandIn(Protocol):
@@ -103,31 +103,20 @@ async def recorded_request(
     try:
         result = await ask()
     except Exception as exc:
-        _carefully(request.refused, exc)
+        with guard.Swallowing("record the reply of an MCP server"):
+            request.refused(exc)
         raise
-    _carefully(request.answered, result)
+    with guard.Swallowing("record the reply of an MCP server"):
+        request.answered(result)
     return result
 
 
 def _server_request(watch: Watch, session: Any, method: str | None, params: Any) -> ServerRequest | None:
     with guard.Swallowing("look at a request of an MCP session"):
         line = None if watch.is_off or method is None else line_of(session)
-        if line is None or method is None:
-            return None
-        return ServerRequest(watch, line, method, None if method in GREETINGS else parameters(params))
+        if line is not None and method is not None:
+            return ServerRequest(watch, line, method, None if method in GREETINGS else parameters(params))
     return None
-
-
-def _carefully(record: Callable[[Any], None], reply: Any) -> None:
-    with guard.Swallowing("record the reply of an MCP server"):
-        record(reply)
-
-
-def let_through(session: Any, method: str, params: Any) -> None:
-    """Send a tool call to the real server, which is started for it."""
-    line = line_of(session)
-    if line is not None and line.stand_in is not None:
-        line.stand_in.let_through(method, parameters(params))
 
 
 def plain(value: Any) -> Any:
@@ -139,12 +128,10 @@ def plain(value: Any) -> Any:
 
 def parameters(params: Any) -> Any:
     """Return the parameters of a request without ``_meta``."""
-    params_json = plain(params)
-    return (
-        {name: value for name, value in params_json.items() if name != "_meta"}
-        if isinstance(params_json, dict)
-        else params_json
-    )
+    found = plain(params)
+    if not isinstance(found, dict):
+        return found
+    return {name: value for name, value in found.items() if name != "_meta"}
 
 
 CALL = "tools/call"
@@ -167,75 +154,59 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
         return _patch(owner, "call_tool", watch, _of_call)
 
 
-def _patch(owner: Any, method: str, watch: Watch, tool_of: Callable[..., Any]) -> Callable[[], None]:
-    original = getattr(owner, method)
-
-    async def tapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _patch(owner: Any, method: str, watch: Watch, read: Callable[..., _Request]) -> Callable[[], None]:
+    async def tapped(self: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
         def ask() -> Any:
             return original(self, *args, **kwargs)
 
-        call = _begin(watch, tool_of, self, args, kwargs)
-        if call is None:
-            _let_through(self, args, kwargs)
-            result = await recorded_request(watch, self, *_other_request(args, kwargs), ask)
-            _remember(self, result)
-            return result
-        try:
-            result = await call.carry(self, args, kwargs, ask)
-        except BaseException as exc:
-            call.failed(exc)
-            raise
-        call.ended(result)
+        request = _Request()
+        with guard.Swallowing("look at a request of an MCP session"):
+            request = read(*args, **kwargs)
+        call = _begin(watch, request, self)
+        if call is not None:
+            return await call.carry(self, request, (*args, *kwargs.values()), ask)
+        request.let_through(self)
+        method = request.method if request.tool is None else None
+        result = await recorded_request(watch, self, method, request.params, ask)
+        _remember(self, result)
         return result
 
-    methods = {method: tapped}
-    if hasattr(owner, "send_discover"):
-        methods["send_discover"] = _discovering(owner.send_discover, watch)
-    return replace(owner, methods)
+    async def send_discover(self: Any, original: Any, *args: Any, **kwargs: Any) -> Any:
+        """mcp 2 discovers a server by a request of its own kind."""
+        return await recorded_request(
+            watch, self, "server/discover", None, lambda: original(self, *args, **kwargs)
+        )
+
+    taps: dict[str, Any] = {method: tapped}
+    return listen(owner, taps | ({"send_discover": send_discover} if hasattr(owner, "send_discover") else {}))
 
 
-def _discovering(original: Any, watch: Watch) -> Any:
-    """mcp 2 discovers a server by a request of its own kind."""
+class _Request(NamedTuple):
+    """What a session sends, and the tool that it calls: its name and arguments."""
 
-    async def send_discover(self: Any, *args: Any, **kwargs: Any) -> Any:
-        def ask() -> Any:
-            return original(self, *args, **kwargs)
+    method: str | None = None
+    params: Any = None
+    tool: tuple[str, Any] | None = None
 
-        return await recorded_request(watch, self, "server/discover", None, ask)
+    def let_through(self, session: Any) -> None:
+        """Send a tool call to the real server, if a recording stands in for it; it is started for it."""
+        line = line_of(session) if self.method == CALL else None
+        if line is not None and line.stand_in is not None:
+            line.stand_in.let_through(CALL, parameters(self.params))
 
-    return send_discover
 
-
-def _of_request(request: Any, *_: Any, **__: Any) -> tuple[str, Any] | None:
-    """Return name and arguments of the tool a request is for, None for any other request."""
+def _of_request(request: Any, *_: Any, **__: Any) -> _Request:
     request = getattr(request, "root", request)  # mcp 1 has every request in a wrapper
-    if getattr(request, "method", None) != CALL:
-        return None
-    return request.params.name, request.params.arguments
+    method, params = getattr(request, "method", None), getattr(request, "params", None)
+    if not isinstance(method, str):
+        return _Request()
+    return _Request(
+        method, params, (request.params.name, request.params.arguments) if method == CALL else None
+    )
 
 
-def _of_call(name: str, arguments: Any = None, *_: Any, **__: Any) -> tuple[str, Any]:
-    return name, arguments
-
-
-def _other_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str | None, Any]:
-    """Return method and parameters of a request that calls no tool; None twice for a tool call."""
-    request = _request(args, kwargs)
-    method = getattr(request, "method", None)
-    is_other = isinstance(method, str) and method != CALL
-    return (method, getattr(request, "params", None)) if is_other else (None, None)
-
-
-def _let_through(session: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Let a tool call through to the real server, if a recording stands in for it."""
-    request = _request(args, kwargs)
-    if getattr(request, "method", None) == CALL:
-        let_through(session, CALL, getattr(request, "params", None))
-
-
-def _request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    request = args[0] if args else kwargs.get("request")
-    return getattr(request, "root", request)
+def _of_call(name: str, arguments: Any = None, *_: Any, **__: Any) -> _Request:
+    return _Request(tool=(name, arguments))
 
 
 def _remember(session: Any, result: Any) -> None:
@@ -257,12 +228,11 @@ def _effect(annotations: Any) -> str | None:
     return WRITE if any(hint is not None for hint in hints) else None
 
 
-def _begin(watch: Watch, tool_of: Callable[..., Any], session: Any, args: Any, kwargs: Any) -> _Call | None:
+def _begin(watch: Watch, request: _Request, session: Any) -> _Call | None:
     with guard.Swallowing("look at a tool call"):
-        tool = tool_of(*args, **kwargs)
-        if tool is None or watch.is_off:
+        if request.tool is None or watch.is_off:
             return None
-        name, arguments = tool
+        name, arguments = request.tool
         recorder = watch.recorder()
         calls = calls_of(recorder)
         outer = calls.open.get(calls.open_tool() or "")
@@ -283,34 +253,39 @@ class _Call:
         self._call = tap.record_tool_call(name, args or {}, effect=effect)
 
     async def carry(
-        self, session: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ask: Callable[[], Any]
+        self, session: Any, request: _Request, arguments: tuple[Any, ...], ask: Callable[[], Any]
     ) -> Any:
-        """Return the server's result; or the recorded one, where a recording stands in for it."""
-        adapter = replay_hook.adapter("mcp")
-        if adapter is None:
-            return await ask()
-        recorder = self._tap.recorder()
-        opened = calls_of(recorder).open.get(self._call)
-        call = replay_hook.ToolCall(self._name, self._args, recorder, effect=self._effect, opened=opened)
+        """Return the server's result, or the recorded one, where a recording stands in for it; record it."""
 
         def ask_server() -> Any:
-            _let_through(session, args, kwargs)
+            request.let_through(session)
             return ask()
 
-        return await adapter.call_tool(call, (*args, *kwargs.values()), ask_server)
-
-    def failed(self, exc: BaseException) -> None:
-        self._tap.record_tool_result(self._name, error=exc, call=self._call)
-
-    def ended(self, result: Any) -> None:
-        """Record a result; ``isError`` makes it an error."""
+        adapter = replay_hook.adapter("mcp")
+        try:
+            if adapter is None:
+                result = await ask()
+            else:
+                result = await adapter.call_tool(self._outgoing(), arguments, ask_server)
+        except BaseException as exc:
+            self._tap.record_tool_result(self._name, error=exc, call=self._call)
+            raise
         with guard.Swallowing("record a tool result"):
-            plain = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-            error = None
-            if plain.get("isError"):
-                texts = [each["text"] for each in plain.get("content", ()) if "text" in each]
-                error = {"type": "tool_error", "message": "\n".join(texts), "frames": []}
-            self._tap.record_tool_result(self._name, plain, error, call=self._call)
+            self._ended(result)
+        return result
+
+    def _outgoing(self) -> replay_hook.ToolCall:
+        recorder = self._tap.recorder()
+        opened = calls_of(recorder).open.get(self._call)
+        return replay_hook.ToolCall(self._name, self._args, recorder, effect=self._effect, opened=opened)
+
+    def _ended(self, result: Any) -> None:
+        """Record a result; ``isError`` makes it an error."""
+        reply, error = plain(result), None
+        if reply.get("isError"):
+            texts = [each["text"] for each in reply.get("content", ()) if "text" in each]
+            error = {"type": "tool_error", "message": "\n".join(texts), "frames": []}
+        self._tap.record_tool_result(self._name, reply, error, call=self._call)
 
 
 # Transports: which server a session talks to.
@@ -363,11 +338,9 @@ def _exchange(maker: Any, module: Any, watch: Watch) -> Callable[[], None]:
         raise LibraryChanged(f"{maker.__name__} is not a context manager of contextlib")
 
     def opened(*args: Any, **kwargs: Any) -> Any:
-        try:
+        line = None
+        with guard.Swallowing("look at a connection to an MCP server"):
             line = None if watch.is_off else _line(module, watch, behind, args, kwargs)
-        except Exception as exc:
-            guard.swallow("look at a connection to an MCP server", exc)
-            line = None
         return behind(*args, **kwargs) if line is None else line
 
     cell.cell_contents = opened

@@ -14,19 +14,18 @@ from .. import guard
 from ..http.watch import Watch
 from ..runs.current import current_run
 from ..runs.web_request import HandledRun
-from .patching import need_arguments, replace
+from .patching import listen, need_arguments
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
     """Listen to every application; returns what undoes it."""
     owner = module.Starlette
     need_arguments(owner, "__call__", "scope", "receive", "send")
-    original = owner.__call__
 
-    async def __call__(self: Any, scope: Any, receive: Any, send: Any) -> None:
-        run = None if watch.is_off else _begin(self, scope)
+    async def __call__(app: Any, original: Any, scope: Any, receive: Any, send: Any) -> None:
+        run = None if watch.is_off else _begin(app, scope)
         if run is None:
-            await original(self, scope, receive, send)
+            await original(app, scope, receive, send)
             return
 
         async def received() -> Any:
@@ -41,7 +40,7 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
 
         token = current_run.set(run)
         try:
-            await original(self, scope, received, sent)
+            await original(app, scope, received, sent)
         except GeneratorExit as exc:  # dropped, maybe by the collector: no context variable is touched there
             _look(run.finish, exc)
             raise
@@ -52,8 +51,7 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
         _look(current_run.reset, token)
         _look(run.finish, None)
 
-    __call__.__wrapped__ = original  # type: ignore[attr-defined]
-    return replace(owner, {"__call__": __call__})
+    return listen(owner, {"__call__": __call__})
 
 
 def _begin(app: Any, scope: Any) -> HandledRun | None:
