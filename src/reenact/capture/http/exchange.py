@@ -93,36 +93,51 @@ class Exchange:
         """Write the request."""
         self.request = body
         by_name = {name.lower(): value for name, value in reversed(headers)}
-        kind = by_name.get("content-type")
-        self.content_type, self.sent = kind, Sent(kind) if body is None else None
+        self.content_type = by_name.get("content-type")
+        self.sent = Sent(self.content_type) if body is None else None
         if self.sort != MODEL:
-            self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
-            about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
-            self.recorder.emit(schema.HTTP_REQUEST, _request_fields(about, body, kind))
+            self._leave_other(body)
             return
         parent, tree = self._calls.open_tool(), tree_now(self.recorder)
         self._call, self._opened = self._calls.begin(schema.MODEL_REQUEST, None)
         self.provider = self._opened.provider = self.provider or provider_of_request(body, self.url)
-        call, tried = self._call, attempt_of(by_name)
-        kept, results = kept_conversation(body), brought_results(body)
         fields: dict[str, Any] = {
             "provider": self.provider,
             "url": self.url,
             "parent": parent,
             "workspace": tree,
+            "headers": recorded_headers(headers, request=True) or None,
         }
-        fields["headers"] = recorded_headers(headers, request=True) or None
-        fields = {name: value for name, value in fields.items() if value is not None}
+        tried, kept, results = attempt_of(by_name), kept_conversation(body), brought_results(body)
         body = text_if_utf8(body) if isinstance(body, bytes) else body
         with self.recorder.requesting():
             draft = self.recorder.draft(body)
             continues = draft.continues if draft is not None else None
-            lane, attempt = self._calls.lanes.begin(call, continues, fingerprint, tried, kept, results)
+            lane, attempt = self._calls.lanes.begin(self._call, continues, fingerprint, tried, kept, results)
             self._opened.lane = lane
-            first = {"call": call, "lane": lane, "attempt": attempt if attempt > 1 or tried else None}
-            named = {name: value for name, value in first.items() if value}
-            self.recorder.emit_request({**named, **fields}, body, lane, draft, is_held=True)
+            first = {
+                "call": self._call,
+                "lane": lane or None,
+                "attempt": attempt if attempt > 1 or tried else None,
+            }
+            fields = {name: value for name, value in {**first, **fields}.items() if value is not None}
+            self.recorder.emit_request(fields, body, lane, draft, is_held=True)
         self.recorder.notify_listeners()
+
+    def _leave_other(self, body: Any) -> None:
+        """Write a request that is not for a completion: embeddings, files, any other traffic."""
+        self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
+        fields: dict[str, Any] = {
+            "call": self._call,
+            "sort": self.sort,
+            "method": self.method,
+            "url": self.url,
+        }
+        if isinstance(body, bytes):
+            fields |= {"sent": described_body(body, self.content_type)} if body else {}
+        elif body is not None:
+            fields["body"] = body
+        self.recorder.emit(schema.HTTP_REQUEST, fields)
 
     def forget(self) -> None:
         """Record nothing further: the call keeps no lane busy."""
@@ -191,33 +206,19 @@ class Exchange:
 
     def _end(self, how: str, exc: BaseException | None) -> None:
         data = self.arrived.data()
-        error: Any = exc if how in (FAILED, CANCELLED) else None
         body, first = self._body(data, how)
         first.update(self.arrived.loss(first.get("problems", ())))
-        if isinstance(first.get("error"), tuple):
-            kind, message = first.pop("error")
-            error = error or {"type": kind, "message": message, "frames": caller_frames()}
-        elif how == CUT and first["ended"] != COMPLETE:
-            message = f"the connection ended after {len(data)} bytes of the answer"
-            error = {"type": "cut", "message": message, "frames": caller_frames()}
-        elif error is None and (named := self._header("x-amzn-errortype")):
-            message = (error_of(body, self.provider) or (None, ""))[1]
-            error = {"type": named.partition(":")[0], "message": message, "frames": caller_frames()}
+        error = self._error(how, exc, body, first, len(data))
         self._calls.open.pop(self._call, None)
         if self.sort != MODEL:
-            about = {"call": self._call, "sort": self.sort, "status": self._status}
-            fields = _answer_fields(about, self._opened, body, error, self.sent)
-            fields["headers"] = recorded_headers(self._headers, method=self.method)
-            fields.update(self.arrived.loss(first.get("problems", ())))
-            self.recorder.emit(schema.HTTP_RESPONSE, fields)
+            self._end_other(body, error, first)
             return
         first["request_id"] = self._header(*REQUEST_ID)
-
-        last: dict[str, Any] = {
+        last = {
             "headers": recorded_headers(self._headers),
             "sent": self.sent and self.sent.described(),
+            "replayed": self.replayed,
         }
-        last["replayed"] = self.replayed
         uses = write_answer(
             self.recorder, self._calls, body, self._call, self._opened,
             error=error, status=self._status, first=first,
@@ -230,6 +231,40 @@ class Exchange:
         name = string(mapping(body).get("id"))
         self._calls.lanes.end(self._call, failed=failed, wanted=tool_use_ids, answer=name)
 
+    def _error(self, how: str, exc: BaseException | None, body: Any, first: dict[str, Any], size: int) -> Any:
+        """Return the exception of a call, or the fields of an error that its response reports."""
+        error = exc if how in (FAILED, CANCELLED) else None
+        reported = first.pop("error", None)
+        if error is not None:
+            return error
+        if reported is not None:
+            kind, message = reported
+        elif how == CUT and first["ended"] != COMPLETE:
+            kind, message = "cut", f"the connection ended after {size} bytes of the answer"
+        elif named := self._header("x-amzn-errortype"):
+            kind, message = named.partition(":")[0], (error_of(body, self.provider) or (None, ""))[1]
+        elif self.sort != MODEL and (self._status or 0) >= 400:
+            kind, message = f"http_{self._status}", ""
+        else:
+            return None
+        return {"type": kind, "message": message, "frames": caller_frames()}
+
+    def _end_other(self, body: Any, error: Any, first: dict[str, Any]) -> None:
+        """Write the response to a request that was not for a completion."""
+        fields = {
+            "call": self._call,
+            "sort": self.sort,
+            "status": self._status,
+            "duration_ms": self._opened.duration_ms(),
+            **_spent(self.sort, body),
+            "error": failure(error),
+        }
+        sent = self.sent.described() if self.sent is not None else None
+        more = {"body": body, "sent": sent, "headers": recorded_headers(self._headers, method=self.method)}
+        more |= {name: first.get(name) for name in ("problems", "lossy")}
+        fields |= {name: value for name, value in more.items() if value is not None}
+        self.recorder.emit(schema.HTTP_RESPONSE, fields)
+
     def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
         """Return the answer, and how it ended."""
         if self._status is None and not data:
@@ -238,7 +273,7 @@ class Exchange:
             why = f"content encoding {self._header('content-encoding')} cannot be read here"
             return None, {"ended": how, "problems": [why]}
         if self._stream is None:
-            return _whole_body(data, self.sort, self._header("content-type")), {"ended": how}
+            return self._whole_body(data), {"ended": how}
         assembled = assemble(data, self.provider, self._header("content-type"))
         is_short = how == COMPLETE and not self.arrived.missing
         ended = COMPLETE if assembled.complete else CUT if is_short else how
@@ -250,54 +285,24 @@ class Exchange:
             first["problems"] = assembled.problems[:8]
         return assembled.body, first
 
+    def _whole_body(self, data: bytes) -> Any:
+        """Return a body as it is recorded: JSON as its value, else text, else bytes; None if empty.
+
+        Text is recorded verbatim, so text that happens to be JSON, or is quoted, is not parsed.
+        """
+        kind = self._header("content-type")
+        is_other = self.sort == HTTP and kind is not None and "json" not in kind.lower()
+        found = None if is_other else as_json(data)
+        if self.sort != MODEL and isinstance(found, str):
+            found = None
+        return text_if_utf8(data) if found is None and data else found
+
     def _header(self, *names: str) -> str | None:
         return next((self._by_name[name] for name in names if name in self._by_name), None)
 
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
             self.end(CLOSED if self.fault is None or self.recorder.closed else FAILED, self.fault)
-
-
-# Fields of API calls that are not completions: embeddings, files, any other traffic.
-
-
-def _request_fields(about: dict[str, Any], body: Any, content_type: str | None) -> dict[str, Any]:
-    """Return the fields of an ``http.request``; ``about`` holds call, sort, method and URL."""
-    if isinstance(body, bytes):
-        sent = described_body(body, content_type)
-        return {**about, "sent": sent} if sent else about
-    return about if body is None else {**about, "body": body}
-
-
-def _whole_body(data: bytes, sort: str, content_type: str | None) -> Any:
-    """Return a response body as it is recorded: JSON as its value, else text, else bytes; None if empty.
-
-    Text is recorded verbatim, so text that happens to be JSON, or is quoted, is not parsed.
-    """
-    is_other = sort == HTTP and content_type is not None and "json" not in content_type.lower()
-    found = None if is_other else as_json(data)
-    if sort != MODEL and isinstance(found, str):
-        found = None
-    return text_if_utf8(data) if found is None and data else found
-
-
-def _answer_fields(
-    about: dict[str, Any], opened: OpenCall, body: Any, error: Any, sent: Sent | None
-) -> dict[str, Any]:
-    """Return the fields of an ``http.response``."""
-    status = about["status"] or 0
-    if error is None and status >= 400:
-        error = {"type": f"http_{status}", "message": "", "frames": caller_frames()}
-    fields = {
-        **about,
-        "duration_ms": opened.duration_ms(),
-        **_spent(about["sort"], body),
-        "error": failure(error),
-    }
-    if body is not None:
-        fields["body"] = body
-    described = sent.described() if sent is not None else None
-    return fields if described is None else {**fields, "sent": described}
 
 
 def _spent(sort: str, body: Any) -> dict[str, Any]:

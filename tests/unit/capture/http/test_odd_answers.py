@@ -17,6 +17,7 @@ import pytest
 
 from reenact import Debugger, Tap
 from reenact.capture import guard
+from reenact.capture.http import response_body
 from reenact.capture.http.watch import Watch
 from reenact.capture.seams.libraries import Installed
 
@@ -252,3 +253,17 @@ def test_what_a_transport_of_the_agents_own_has_made_is_recorded_whole(
         (call,) = Debugger.load(path).calls("model")  # before anybody lets go of the answer
         assert call.end is not None
         assert (call.end.ended, call.end.body) == ("complete", json.loads(GOOD))
+
+
+def test_what_is_missing_of_another_response_is_reported_once(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(response_body, "MAX_HELD", 10)
+    with Tap(tmp_path / "run.jsonl") as tap:
+        for encoding in ("identity", "x-unheard-of"):
+            exchange = Watch(tap.recorder, everything=True).begin("GET", "http://elsewhere/page", [], None)
+            assert exchange is not None
+            exchange.answered(200, [("content-encoding", encoding)])
+            exchange.chunk(b"twelve bytes")
+            exchange.end()
+    cut, sealed = Debugger.load(tmp_path / "run.jsonl").where(event_type="http.response")
+    assert cut.problems == ["2 bytes more arrived than are kept of one response"] and cut.lossy
+    assert sealed.problems == ["content encoding x-unheard-of cannot be read here"] and sealed.body is None
