@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
+from . import guard
+
 _PATIENCE_S = 2.0
 """Nobody waits longer for another thread's import, so that this lock itself can never hang an agent."""
 
@@ -33,7 +35,8 @@ def _release() -> bool:
     """Release the lock; False if this thread had given up waiting for it."""
     try:
         _lock.release()
-    except RuntimeError:
+    except RuntimeError as exc:
+        guard.pass_on(exc)
         return False
     return True
 

@@ -15,6 +15,7 @@ from typing import Any
 from ...schema import TOOL_CALLED
 from ...wire.json_values import canonical
 from ...wire.neutral import ToolUse
+from .. import guard
 from ..recorder.jsonable import to_json
 from ..recorder.recorder import Recorder
 from .lanes import Lanes
@@ -157,7 +158,8 @@ class Calls:
             if use[1] == name and (use[2] == args or _equal(use[2], args)):
                 try:
                     wanted.remove(use)
-                except ValueError:  # another thread was quicker: the next one like it is ours
+                except ValueError as exc:  # another thread was quicker: the next one like it is ours
+                    guard.pass_on(exc)
                     continue
                 return use
         return None
@@ -168,8 +170,8 @@ def _add(known: dict[Any, Any], key: Any, value: Any, most: int) -> None:
     if len(known) > most:
         try:
             known.pop(next(iter(known)), None)
-        except RuntimeError:  # another thread added one just now, and will take one away
-            pass
+        except RuntimeError as exc:  # another thread added one just now, and will take one away
+            guard.pass_on(exc)
 
 
 def _equal(one: str, other: str) -> bool:
