@@ -54,7 +54,8 @@ while True:
 print(answer["content"][0]["text"], len(messages))
 """
 TURNS = 12
-RUNS = [("first", ()), ("streamed", ("--sdk", "--stream")), *([("sdk", ("--sdk",))] if LONG else [])]
+FLAGS = {"first": (), "sdk": ("--sdk",), "streamed": ("--sdk", "--stream")}
+"""How the agent of each run calls its model."""
 
 
 class Desk:
@@ -73,10 +74,15 @@ class Desk:
 
     def fork(self, *words: str, run: str = "first", **env: str) -> dict:
         """Fork a run of the copied folder, with the agent that is there."""
-        flags = {"first": (), "sdk": ("--sdk",), "streamed": ("--sdk", "--stream")}[run]
-        done = self("fork", run, "--json", *words, "--", "agent.py", *flags, **env)
+        done = self("fork", run, "--json", *words, "--", "agent.py", *FLAGS[run], **env)
         told = json.loads(done.stderr.splitlines()[-1])
         return {**told, "code": done.returncode, "out": done.stdout}
+
+    def record(self, run: str) -> None:
+        done = self("run", "--name", run, "agent.py", *FLAGS[run])
+        assert done.returncode == 0, done.stderr
+        (self.folder / "looked").unlink()
+        self.before = len(self.provider.settled())
 
     def asked(self) -> list[dict]:
         """The bodies of the requests that have reached the provider since."""
@@ -93,9 +99,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, provider: Provider):
     (folder / "agent.py").write_text(AGENT)
     env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
     env |= {"MODEL_URL": provider.url(f"tools-{TURNS - 1}"), "ANTHROPIC_API_KEY": "k"}
-    for name, words in RUNS:
-        done = Desk(folder, env, provider)("run", "--name", name, "agent.py", *words)
-        assert done.returncode == 0, done.stderr
+    Desk(folder, env, provider).record("first")
     return folder, env
 
 
@@ -103,7 +107,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, provider: Provider):
 def desk(recorded, tmp_path: Path, provider: Provider) -> Desk:
     folder, env = recorded
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "looked").unlink()
     return Desk(tmp_path, env, provider)
 
 
@@ -135,6 +138,7 @@ def test_a_changed_prompt_stays_in_force(desk: Desk) -> None:
 
 @pytest.mark.parametrize("run", [long("sdk"), "streamed"])
 def test_an_answer_of_ones_own_takes_the_recorded_ones_place(desk: Desk, run: str) -> None:
+    desk.record(run)
     use = {"type": "tool_use", "id": "toolu_mine", "name": "lookup", "input": {"question": "Mine?"}}
     body = {"type": "message", "role": "assistant", "content": [use], "stop_reason": "tool_use", "model": "m"}
     (desk.folder / "answer.json").write_text(json.dumps(body))

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from support.forked import type_in
 from support.provider import Provider
 
 AGENT = """
@@ -45,9 +46,8 @@ class Recorded:
         )  # fmt: skip
 
     def __call__(self, *words: str, cwd: str = ".", **env: str) -> tuple[int, str]:
-        child = self.start(*words, cwd=cwd, **env)
-        said = child.communicate(timeout=120)[1]
-        return child.returncode, said
+        done = type_in(words, self.folder / cwd, {**self.env, **env})
+        return done.returncode, done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 
 import pytest
 from websockets.sync.server import ServerConnection, serve
+
+from support.forked import type_in
 
 RESPONSES = """
 import os
@@ -125,10 +126,7 @@ class Desk:
             assert self.first[name].returncode == 0, self.first[name].stderr
 
     def __call__(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "reenact", *words], cwd=self.folder, env={**self.env, **env},
-            capture_output=True, text=True, timeout=60, check=False, start_new_session=True,
-        )  # fmt: skip
+        return type_in(words, self.folder, {**self.env, **env}, session=True)
 
     def fork(self, run: str, *words: str, **env: str) -> tuple[list[str], list[list[dict]], Any]:
         """Fork it; returns the lines of its output, and what the server heard."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.forked import type_in
 from support.provider import Provider
 
 SERVER = """
@@ -120,10 +121,7 @@ class Desk:
         self.end()
 
     def __call__(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "reenact", *words], cwd=self.folder, env={**self.env, **env},
-            capture_output=True, text=True, timeout=120, check=False, start_new_session=True,
-        )  # fmt: skip
+        return type_in(words, self.folder, {**self.env, **env}, session=True)
 
     def said(self) -> dict[str, list[str]]:
         """What each server was asked since the last time."""

@@ -6,13 +6,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from reenact import Recording, schema
 from reenact.recording.runs_inside import with_inside
+from support.forked import type_in
 from support.provider import Provider
 
 AGENT = """
@@ -71,11 +71,7 @@ class Desk:
 
     def types(self, *words: str) -> subprocess.CompletedProcess[str]:
         env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
-        return subprocess.run(
-            [sys.executable, "-m", "reenact", *words], cwd=self.folder, text=True, capture_output=True,
-            env=env | {"MODEL_URL": self.provider.url()},
-            timeout=120, check=False,
-        )  # fmt: skip
+        return type_in(words, self.folder, env | {"MODEL_URL": self.provider.url()})
 
     def file(self, name: str) -> Path:
         (found,) = self.folder.glob(f".reenact/*-{name}-*.jsonl")

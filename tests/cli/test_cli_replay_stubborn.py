@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from support.forked import type_in
 from support.provider import Provider
 
 AGENT = """
@@ -67,17 +67,13 @@ class Recorded:
         self.folder, self.provider = folder, provider
         (folder / "agent.py").write_text(AGENT)
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
-        self.env |= {"MODEL_URL": provider.url("text"), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        self.env["MODEL_URL"] = provider.url("text")
         self.first = self("run", "--name", "first", "agent.py")
         assert self.first.returncode == 4, self.first.stderr
         (self.trace,) = folder.glob(".reenact/*-first-*.jsonl")
 
     def __call__(self, *words: str, mood: str = "", cwd: str = ".") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "reenact", *words],
-            cwd=self.folder / cwd, env={**self.env, "MOOD": mood},
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        return type_in(words, self.folder / cwd, {**self.env, "MOOD": mood})
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import ctypes
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,30 +59,9 @@ def typed(*words, cwd=None, start=None, **env):
     return result
 
 
-_MANY = """
-import io, json, sys
-from reenact.cli.main import main
-for words in json.loads(sys.argv[1]):
-    sys.stdout, sys.stderr = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in "12")
-    code, streams = main(words), (sys.stdout, sys.stderr)
-    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-    for stream in streams:
-        stream.flush()
-    print(json.dumps([code, *(s.buffer.getvalue().decode("utf-8", "replace") for s in streams)]))
-"""
-
-
 def typed_many(commands):
-    """Run several commands one after the other in one process, which is quicker."""
-    words = json.dumps([[str(word) for word in command] for command in commands])
-    command = [sys.executable, "-c", _MANY, words]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    results = [Typed(*json.loads(line)) for line in done.stdout.splitlines()]
-    assert not any("Traceback" in result.err or "reenact has a bug" in result.err for result in results), (
-        results
-    )
-    return results
+    """Run several commands one after the other."""
+    return [typed(*words) for words in commands]
 
 
 def record_trip(path, *, fails=True, meta=None, name="trip"):
