@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import sys
 
+from ...lines import dumps
 from .. import guard
-from ..import_lock import import_lock
+from ..recorder.jsonable import jsonable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,10 +71,6 @@ def _exception(error: BaseException, deeper: int) -> dict[str, Any]:
 
 def _described(error: Any) -> str:
     """Return an odd error as text, bounded: the repr of a small list can be endless."""
-    with import_lock:
-        from ...lines import dumps
-        from ..recorder.jsonable import jsonable
-
     plain = jsonable(error)
     short = plain.get("$repr") if isinstance(plain, dict) else None
     return short if isinstance(short, str) else dumps(plain)[:MAX_TEXT]

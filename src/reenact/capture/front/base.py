@@ -5,15 +5,16 @@ They are vocabularies, not writers: with a path they own a recorder, without one
 
 from __future__ import annotations
 
-import os
 import sys
 
 from ...errors import UsageError
 from .. import guard
+from ..calls.error_fields import failure
 from ..import_lock import import_lock
 from ..recorder.file import FileSink
 from ..recorder.listeners import CallbackSink, MemorySink, TeeSink
-from ..recorder.recorder import Recorder
+from ..recorder.recorder import Recorder, begin_run
+from ..runs import crashes
 from ..runs.location import absolute
 from .options import Options, check_path
 
@@ -77,22 +78,8 @@ class FrontEnd:
             adopted: Recorder = run.adopt(path, options)
             self._borrowed = adopted is run.recorder()
             return adopted
-        with import_lock:
-            from ...lines import new_id
-            from ..runs.location import elsewhere, in_folder, start_fields
-
-        run_id = self._run_id or new_id(16)
-        path = path and elsewhere(path, run_id)
-        if path is None and not listeners:
-            with import_lock:
-                from ..runs.location import default_folder
-
-            path = in_folder(default_folder(), options.name, run_id)
-        elif path is not None and (path.endswith("/") or os.path.isdir(path)):
-            path = in_folder(path, options.name, run_id)
-        parent = run.id_for_inner_runs() if run is not None and run.run_id != run_id else None
-        head = start_fields(options.name, options, parent_run=parent)
-        return Recorder(path, options, run_id=run_id, head=head, listeners=listeners)
+        parent = run.id_for_inner_runs() if run is not None and self._run_id != run.run_id else None
+        return begin_run(path, options, run_id=self._run_id, listeners=listeners, parent_run=parent)
 
     def recorder(self) -> Recorder:
         """Return the recorder for this very call: ours, or that of the run the caller is in."""
@@ -140,10 +127,6 @@ class FrontEnd:
         if exc is None:
             self._own.close("ok")
             return
-        with import_lock:
-            from ..calls.error_fields import failure
-            from ..runs import crashes
-
         error = failure(exc)
         self._own.emit("error", {"where": "block", "error": error})
         crashes.seen(exc)

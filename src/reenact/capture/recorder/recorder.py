@@ -19,8 +19,9 @@ from ...lines import kind_part, line, new_id, totals_field, writer_part
 from ...totals import Totals
 from .. import guard
 from ..import_lock import import_lock
+from ..redact.redactor import Redactor
 from ..runs import crashes, exit_and_fork
-from ..runs.location import how_started
+from ..runs.location import default_folder, elsewhere, how_started, in_folder, start_fields
 from . import listeners as listening
 from .disk_space import drop_unwanted, over_quota
 from .encode import CAP, RawStream, Texts
@@ -104,12 +105,7 @@ class Recorder:
         self.calls: Any = None
         """Open calls and what answers asked for; made by the Tap that needs it."""
         self._writer_part = writer_part(self.run_id, self.w)
-        redactor = None
-        if self.options.redact:
-            with import_lock:
-                from ..redact.redactor import Redactor
-
-            redactor = Redactor()
+        redactor = Redactor() if self.options.redact else None
         folder = self.run_stem + ".blobs" if self.sink else None
         self.texts = Texts(self.options.content, redactor, folder, self.options.durability == "fsync")
 
@@ -554,6 +550,31 @@ class Recorder:
     def _take_pending(self) -> listening.Lines:
         lines, self.pending = self.pending, []
         return lines
+
+
+def begin_run(
+    path: str | None,
+    options: Options,
+    *,
+    name: str | None = None,
+    run_id: str | None = None,
+    listeners: tuple[Any, ...] = (),
+    **head: object,
+) -> Recorder:
+    """Begin a run in the file or the folder of this path, else in the default folder, one file per run.
+
+    Listeners alone need no file.
+    """
+    run_id = run_id or new_id(16)
+    name = name or options.name
+    if path is not None:
+        path = elsewhere(path, run_id)
+    if path is None and not listeners:
+        path = in_folder(default_folder(), name, run_id)
+    elif path is not None and (path.endswith("/") or os.path.isdir(path)):
+        path = in_folder(path, name, run_id)
+    fields = start_fields(name, options, **head)
+    return Recorder(path, options, run_id=run_id, head=fields, listeners=listeners)
 
 
 _kinds: dict[str, str] = {}

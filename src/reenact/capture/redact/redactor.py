@@ -19,6 +19,7 @@ from .prefilter import scan
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from types import ModuleType
     from typing import Any
 
     from .environment import EnvSecrets
@@ -113,10 +114,7 @@ class Redactor:
             for spelling, value in self._env.spellings:
                 if spelling in new:
                     new = new.replace(spelling, self._replace("env-value", value, new.count(spelling)))
-        with import_lock:
-            from .rules import clean_text
-
-        new = clean_text(new, self._replace)
+        new = _rules().clean_text(new, self._replace)
         return text if new == text else new
 
     def _bytes(self, data: bytes) -> bytes:
@@ -130,8 +128,6 @@ class Redactor:
         with import_lock:
             from itertools import count
 
-            from .rules import shape_of
-
             try:
                 from _blake2 import blake2b
             except ImportError:
@@ -141,7 +137,7 @@ class Redactor:
         digest = blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=16, key=self._key).digest()
         placeholder = self.placeholders.get(digest)
         if placeholder is None:
-            kind = shape_of(secret) or kind
+            kind = _rules().shape_of(secret) or kind
             first = 1 if replay_hook.responder is None else replay_hook.FIRST_SECRET
             number = next(self.numbers.setdefault(kind, count(first)))  # atomic: two threads never share one
             placeholder = self.placeholders.setdefault(digest, f"<redacted:{kind}:{number}>")
@@ -220,14 +216,12 @@ class Redactor:
         return {**mark, "$bytes": b2a_base64(data, newline=False).decode("ascii"), "bytes": len(data)}
 
     def _leaf(self, kind: str, value: str) -> str:
-        with import_lock:
-            from .rules import already_redacted, plausible_leaf
-
-        if not plausible_leaf(kind, value):
+        rules = _rules()
+        if not rules.plausible_leaf(kind, value):
             return self._text(value)
         scheme, _, rest = value.partition(" ")
         if kind == "authorization" and rest and scheme.isalpha():
-            return value if already_redacted(rest) else f"{scheme} {self._replace(kind, rest)}"
+            return value if rules.already_redacted(rest) else f"{scheme} {self._replace(kind, rest)}"
         return self._replace(kind, value)
 
     def _pair(self, pair: list[str]) -> Any:
@@ -241,10 +235,7 @@ class Redactor:
             return self._walk(value, schema=False)
         if len(value) < MIN_LENGTH or not self.may_hold(quote(value)):
             return value
-        with import_lock:
-            from .rules import shape_of
-
-        kind = shape_of(value)
+        kind = _rules().shape_of(value)
         if kind is not None and kind != "jwt":
             return self._replace(kind, value)
         if "://" in value or (
@@ -261,6 +252,14 @@ class Redactor:
             witness.clean(value)
             self.unredacted_signed += witness.total - before
         return value
+
+
+def _rules() -> ModuleType:
+    """Return the rules, loaded when something is suspicious for the first time: they need ``re``."""
+    with import_lock:
+        from . import rules
+
+    return rules
 
 
 def _same(before: list[Any], new: list[Any]) -> list[Any]:

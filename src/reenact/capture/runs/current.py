@@ -10,10 +10,9 @@ from _contextvars import ContextVar
 from _thread import RLock
 from typing import TYPE_CHECKING
 
-from ...lines import new_id
 from ..front.options import Options
-from ..recorder.recorder import Recorder
-from .location import default_folder, in_folder, is_begun_for_us, parent_run, start_fields
+from ..recorder.recorder import Recorder, begin_run
+from .location import is_begun_for_us, parent_run
 
 if TYPE_CHECKING:
     from .run import RunContext
@@ -48,7 +47,7 @@ def process_recorder() -> Recorder:
     global _process_run
     with making():
         if _process_run is None or _process_run.closed:
-            _process_run = _join_parent() or new_recorder(None, Options())
+            _process_run = _join_parent() or begin_run(None, Options())
         return _process_run
 
 
@@ -67,10 +66,3 @@ def _join_parent() -> Recorder | None:
     else:
         recorder.join(stem, w)
     return recorder
-
-
-def new_recorder(name: str | None, options: Options, run_id: str | None = None, **head: object) -> Recorder:
-    """Begin a run in the default folder, one file per run."""
-    run_id = run_id or new_id(16)
-    path = in_folder(default_folder(), name, run_id)
-    return Recorder(path, options, run_id=run_id, head=start_fields(name, options, **head))

@@ -22,9 +22,9 @@ from .. import guard
 from ..calls.error_fields import failure
 from ..front.decorators import Watch, watched
 from ..front.options import Options, check_path
-from ..recorder.recorder import Recorder
+from ..recorder.recorder import Recorder, begin_run
 from . import crashes
-from .current import current_run, making, new_recorder
+from .current import current_run, making
 from .entry_point import entry_of
 from .location import (
     RUN_VARIABLE,
@@ -33,7 +33,6 @@ from .location import (
     current_folder,
     elsewhere,
     git_commit,
-    in_folder,
     shown,
     start_fields,
 )
@@ -96,17 +95,10 @@ class RunContext:
         return self._recorder
 
     def _new_recorder(self) -> Recorder:
-        path = self._path
         head = {**self._head, **_where_from()}
         if "entry" in head:
             head["cwd"] = current_folder()
-        if path is None:
-            return new_recorder(self.name, self._options, self.run_id, **head)
-        path = elsewhere(path, self.run_id)
-        if path.endswith("/") or os.path.isdir(path):
-            path = in_folder(path, self.name, self.run_id)
-        head = start_fields(self.name, self._options, **head)
-        return Recorder(path, self._options, run_id=self.run_id, head=head)
+        return begin_run(self._path, self._options, name=self.name, run_id=self.run_id, **head)
 
     def id_for_inner_runs(self) -> str | None:
         """Return the run that one begun inside of this has as its parent."""
