@@ -319,7 +319,7 @@ class Reenactment:
     # -- its parts
 
     _recorder: Recorder | None = None
-    _heard: tuple[tuple[str, ...], bool] = ((), False)
+    _watched: tuple[tuple[str, ...], bool] = ((), False)
     """The hosts of models, and whether all other hosts are recorded too."""
 
     def _refuse_if_unfit(self) -> None:
@@ -349,7 +349,7 @@ class Reenactment:
             self._responder = self._new_responder(tape)
             self._undo.append(answer_with(self._responder))
         self._undo.append(listen(hosts, everything=everything))
-        self._heard = hosts, everything
+        self._watched = hosts, everything
         if self.mode == REPLAY and self._guards != NONE:
             guard = Guard(
                 self._children.open_to_test,
@@ -396,7 +396,7 @@ class Reenactment:
                 guarded=self.mode == REPLAY and self._guards != NONE,
             )
         assert self._recorder is not None
-        hosts, everything = self._heard
+        hosts, everything = self._watched
         self._undo.append(self._children.begin(self._recorder, plan, hosts, everything=everything))
 
 

@@ -12,13 +12,13 @@ from .json_values import as_text as text_of_value
 from .json_values import call_text, mapping, mappings, plain_text, string
 from .messages import content_parts, message_parts, role_of
 from .neutral import (
+    CommonPart,
     Conversation,
     Image,
     Losses,
     Message,
     Other,
     Reasoning,
-    Spoken,
     Text,
     Tool,
     ToolResult,
@@ -150,7 +150,7 @@ def _read_message(conversation: Conversation, message: dict[str, Any]) -> None:
         return
     if message.get("refusal"):
         lost.add("the mark of a refusal, whose text is kept")
-    parts: list[Spoken] = []
+    parts: list[CommonPart] = []
     for part in message_parts(message, lost):
         if isinstance(part, Reasoning | Other):
             lost.add(part.what)

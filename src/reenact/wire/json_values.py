@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 from binascii import b2a_base64
-from collections.abc import Callable, Iterable
-from json import encoder as _json
 from typing import Any
 
 _MAX_DEPTH = 200
@@ -68,10 +66,8 @@ def as_text(value: object) -> str:
 
 def canonical(value: Any) -> str:
     """Return JSON text that does not depend on the order of keys; any value gives some text."""
-    if type(value) is str:
-        return json.dumps(value)
     try:
-        return "".join(_encode(value, 0))
+        return _sorted.encode(value)
     except (TypeError, ValueError, RecursionError):  # keys that are no text, cycles, bottomless nesting
         return json.dumps(_tamed(value, 0), sort_keys=True, separators=(",", ":"))
 
@@ -85,6 +81,9 @@ def _odd(value: object) -> object:
     return {"$repr": repr(value)[:4000], "type": type(value).__name__}
 
 
+_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_odd)
+
+
 def _tamed(value: Any, depth: int) -> Any:
     if depth > _MAX_DEPTH:
         return "<deeper>"
@@ -93,21 +92,6 @@ def _tamed(value: Any, depth: int) -> Any:
     if isinstance(value, list | tuple):
         return [_tamed(item, depth + 1) for item in value]
     return value if value is None or isinstance(value, bool | int | float | str) else _odd(value)
-
-
-def _encoder() -> Callable[[Any, int], Iterable[str]]:
-    """Build the encoder once: ``json.dumps`` builds one for each value otherwise."""
-    make = getattr(_json, "c_make_encoder", None)  # None where the interpreter has no C half of json
-    if make is not None:
-        made: Callable[[Any, int], Iterable[str]] = make(
-            None, _odd, _json.encode_basestring_ascii, None, ":", ",", True, False, True
-        )
-        return made
-    slow = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_odd)
-    return lambda value, _: slow.encode(value)
-
-
-_encode = _encoder()
 
 
 def call_text(name: object, args: object) -> str:

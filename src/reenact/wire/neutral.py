@@ -84,14 +84,14 @@ class Outcome(NamedTuple):
     """True if the value is what went wrong."""
 
 
-Spoken = Text | Image | ToolUse | ToolResult
+CommonPart = Text | Image | ToolUse | ToolResult
 """The parts that every provider has."""
 
 
 class Message(NamedTuple):
     role: str
     """``user`` or ``assistant``; results of tools are the user's."""
-    parts: list[Spoken]
+    parts: list[CommonPart]
 
 
 class Tool(NamedTuple):
@@ -130,7 +130,7 @@ class Conversation:
         self.notes: list[str] = []
         """What was made up or moved, as sentences."""
 
-    def add(self, role: str, parts: list[Spoken]) -> None:
+    def add(self, role: str, parts: list[CommonPart]) -> None:
         """Add a message; one of the same role as the last becomes part of it."""
         if self.messages and self.messages[-1].role == role:
             self.messages[-1].parts.extend(parts)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .json_values import mapping
 from .messages import role_of, tool_results, tool_uses
-from .neutral import Message, Outcome, Spoken, ToolResult, ToolUse
+from .neutral import CommonPart, Message, Outcome, ToolResult, ToolUse
 from .providers import named, openai_responses
 from .reading import conversation_key
 
@@ -151,15 +151,15 @@ def with_ids(messages: list[Message]) -> list[Message]:
     waiting = Waiting()
     paired: list[Message] = []
     for role, parts in messages:
-        new: list[Spoken] = []
+        new: list[CommonPart] = []
         for part in parts:
             if isinstance(part, ToolUse):
                 part = part if part.id else part._replace(id=next(fresh))
                 waiting.add(len(paired), [part])
             elif isinstance(part, ToolResult):
-                asked = waiting.take(part)
-                if asked is not None:
-                    part = part._replace(id=asked[0].id, name=asked[0].name)
+                taken_use = waiting.take(part)
+                if taken_use is not None:
+                    part = part._replace(id=taken_use[0].id, name=taken_use[0].name)
                 elif not part.id:
                     part = part._replace(id=next(fresh))
             new.append(part)

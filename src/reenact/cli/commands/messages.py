@@ -10,7 +10,7 @@ from ...messages.rebuild import Messages, check, messages_of
 from ...playback.edits.edits import read_text
 from ...tracefile.text import arguments, clean, count, plain
 from ...wire import convert
-from ...wire.neutral import Image, Spoken, Text, ToolResult, ToolUse
+from ...wire.neutral import CommonPart, Image, Text, ToolResult, ToolUse
 from .. import run_argument
 from ..output import Output
 
@@ -100,7 +100,7 @@ def _show(messages: Messages, full: bool, out: Output) -> None:
     _show_totals(messages, len(conversation.tools), out)
 
 
-def _show_part(role: str, part: Spoken, full: bool, out: Output) -> None:
+def _show_part(role: str, part: CommonPart, full: bool, out: Output) -> None:
     if isinstance(part, ToolUse):
         args = arguments(part.args, 10**6 if full else WIDTH)
         _block(

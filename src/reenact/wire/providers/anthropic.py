@@ -24,6 +24,7 @@ from ..neutral import (
     RESULT,
     TEXT,
     TOOL,
+    CommonPart,
     Conversation,
     Image,
     Losses,
@@ -31,7 +32,6 @@ from ..neutral import (
     Outcome,
     Part,
     Reasoning,
-    Spoken,
     Text,
     Tool,
     ToolResult,
@@ -192,10 +192,10 @@ def with_result(block: dict[str, Any], text: str) -> dict[str, Any]:
 
 def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:
     """Return an answer that says just this, and otherwise is the old one."""
-    begun = {"id": "msg_reenact", "type": "message", "role": "assistant", "model": model}
+    head = {"id": "msg_reenact", "type": "message", "role": "assistant", "model": model}
     counts = {"usage": {"input_tokens": 0, "output_tokens": 0}}
     ended = {"stop_reason": "end_turn", "stop_sequence": None}
-    return {**begun, **counts, **old, "content": [{"type": "text", "text": text}], **ended}
+    return {**head, **counts, **old, "content": [{"type": "text", "text": text}], **ended}
 
 
 # A stream put together.
@@ -322,8 +322,8 @@ def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the stream_events, each with its type."""
     usage = mapping(body.get("usage"))
     ended = {key: body[key] for key in _AT_THE_END if body.get(key) is not None}
-    begun = {**body, **dict.fromkeys(ended), "content": [], "usage": {**usage, "output_tokens": 0}}
-    yield {"type": "message_start", "message": {"type": "message", "role": "assistant", **begun}}
+    head = {**body, **dict.fromkeys(ended), "content": [], "usage": {**usage, "output_tokens": 0}}
+    yield {"type": "message_start", "message": {"type": "message", "role": "assistant", **head}}
     for index, block in enumerate(mappings(body.get("content"))):
         started, deltas = _begun_block(block)
         yield {"type": "content_block_start", "index": index, "content_block": started}
@@ -416,7 +416,7 @@ class _Ids:
         return self.changed.setdefault(id_ or "", f"use_{len(self.changed) + 1}")
 
 
-def _written_block(part: Spoken, lost: Losses, ids: _Ids) -> dict[str, Any] | None:
+def _written_block(part: CommonPart, lost: Losses, ids: _Ids) -> dict[str, Any] | None:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, Image):

@@ -227,14 +227,14 @@ class StreamAssembler(Assembler):
         self._blocks: dict[int, dict[str, Any]] = {}
         self._redacted: dict[int, list[str]] = {}
         self._last = 0
-        self._begun = False
+        self._has_started = False
 
     def add(self, event: dict[str, Any]) -> bool:
         """Take in one event; True if the model adds content in it."""
         has_content = False
         for kind, payload in event.items():
             payload = mapping(payload)
-            self._begun = True
+            self._has_started = True
             if kind == "contentBlockDelta":
                 has_content = self._delta(payload) or has_content
             elif kind == "contentBlockStart":
@@ -292,7 +292,7 @@ class StreamAssembler(Assembler):
 
     def body(self) -> dict[str, Any] | None:
         """Return the answer."""
-        if not self._begun:
+        if not self._has_started:
             return None
         self.texts.join()
         for index, pieces in self._redacted.items():
@@ -353,11 +353,11 @@ def _begun_block(block: dict[str, Any]) -> tuple[dict[str, Any] | None, list[dic
             return None, _texts(value)
         if key == "toolUse":
             pieces = text_pieces(json.dumps(content.get("input", {})))
-            begun = {name: value for name, value in content.items() if name != "input"}
-            return {key: begun}, [{key: {"input": piece}} for piece in pieces]
+            head = {name: value for name, value in content.items() if name != "input"}
+            return {key: head}, [{key: {"input": piece}} for piece in pieces]
         if key == "toolResult":
-            begun = {name: value for name, value in content.items() if name != "content"}
-            return {key: begun}, [{key: mappings(content.get("content"))}]
+            head = {name: value for name, value in content.items() if name != "content"}
+            return {key: head}, [{key: mappings(content.get("content"))}]
         if key == "reasoningContent":
             return None, [{key: delta} for delta in _reasoning(content)]
         if key == "citationsContent":

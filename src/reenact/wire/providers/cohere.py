@@ -107,14 +107,14 @@ class StreamAssembler(Assembler):
 
     def __init__(self, problems: Problems) -> None:
         super().__init__(problems)
-        self._begun = False
+        self._has_started = False
         self._body: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant"}
         self._lists: dict[str, dict[int, dict[str, Any]]] = {"content": {}, "tool_calls": {}, "citations": {}}
 
     def add(self, event: dict[str, Any]) -> bool:
         """Take in one event; True if the model adds content in it."""
-        self._begun = True
+        self._has_started = True
         kind = string(event.get("type")) or ""
         delta = mapping(event.get("delta"))
         message = mapping(delta.get("message"))
@@ -147,7 +147,7 @@ class StreamAssembler(Assembler):
 
     def body(self) -> dict[str, Any] | None:
         """Return the answer."""
-        if not self._begun:
+        if not self._has_started:
             return None
         self.texts.join()
         for key, found in self._lists.items():
@@ -165,8 +165,8 @@ def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the stream_events, each with its type."""
     message = mapping(body.get("message"))
     lists: dict[str, Any] = {key: [] for key in _LISTS if type(message.get(key)) is list}
-    begun = {**message, **lists, **({"tool_plan": ""} if "tool_plan" in message else {})}
-    yield {"type": "message-start", "id": body.get("id"), "delta": {"message": begun}}
+    head = {**message, **lists, **({"tool_plan": ""} if "tool_plan" in message else {})}
+    yield {"type": "message-start", "id": body.get("id"), "delta": {"message": head}}
     for piece in text_pieces(message.get("tool_plan")):
         yield {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": piece}}}
     for index, block in enumerate(mappings(message.get("content"))):

@@ -14,6 +14,7 @@ from ..json_values import mapping, mappings, parsed_arguments, plain_text, strin
 from ..neutral import (
     RESULT,
     TEXT,
+    CommonPart,
     Conversation,
     Image,
     Losses,
@@ -21,7 +22,6 @@ from ..neutral import (
     Outcome,
     Part,
     Reasoning,
-    Spoken,
     Text,
     Tool,
     ToolResult,
@@ -415,10 +415,10 @@ def _candidates(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**place, **ended}
             continue
         others = {key: value for key, value in content.items() if key != "parts"}
-        spoken = [piece for part in mappings(content.get("parts")) for piece in _pieces(part)]
-        for piece in spoken[:-1]:
+        all_pieces = [piece for part in mappings(content.get("parts")) for piece in _pieces(part)]
+        for piece in all_pieces[:-1]:
             yield {"content": {"parts": [piece], **others}, **place}
-        yield {"content": {"parts": spoken[-1:], **others}, **ended, **place}
+        yield {"content": {"parts": all_pieces[-1:], **others}, **ended, **place}
 
 
 def _pieces(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -465,14 +465,14 @@ def write_messages(conversation: Conversation) -> list[dict[str, Any]]:
     return contents
 
 
-def _in_order(parts: list[Spoken], order: list[str | None]) -> list[Spoken]:
+def _in_order(parts: list[CommonPart], order: list[str | None]) -> list[CommonPart]:
     results = [part for part in parts if isinstance(part, ToolResult)]
     known = {id_: number for number, id_ in enumerate(order)}
     results.sort(key=lambda result: known.get(result.id, len(order)))
     return [*results, *(part for part in parts if not isinstance(part, ToolResult))]
 
 
-def _written_part(part: Spoken, lost: Losses) -> dict[str, Any] | None:
+def _written_part(part: CommonPart, lost: Losses) -> dict[str, Any] | None:
     if isinstance(part, Text):
         return {"text": part.text} if part.text else None
     if isinstance(part, Image):

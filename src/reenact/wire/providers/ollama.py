@@ -104,8 +104,8 @@ def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, A
 
 def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:
     """Return an answer that says just this, and otherwise is the old one."""
-    begun = {"model": model, "created_at": "1970-01-01T00:00:00Z"}
-    answer = {**begun, **old, "done": True, "done_reason": "stop"}
+    head = {"model": model, "created_at": "1970-01-01T00:00:00Z"}
+    answer = {**head, **old, "done": True, "done_reason": "stop"}
     if (url or "").endswith("/api/generate"):
         return {**answer, "response": text}
     return {**answer, "message": {"role": "assistant", "content": text}}
@@ -159,7 +159,7 @@ class StreamAssembler(Assembler):
 # An answer as a stream again.
 
 _ON_EACH_LINE = ("model", "created_at")
-_SPOKEN = ("thinking", "content")
+_TEXT_FIELDS = ("thinking", "content")
 
 
 def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -181,10 +181,10 @@ def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _messages(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     role = {"role": message.get("role") or "assistant", "content": ""}
-    for key in _SPOKEN:
+    for key in _TEXT_FIELDS:
         for text in text_pieces(message.get(key)):
             yield {**role, key: text}
-    others = {key: value for key, value in message.items() if key not in ("role", *_SPOKEN)}
+    others = {key: value for key, value in message.items() if key not in ("role", *_TEXT_FIELDS)}
     if others:
         yield {**role, **others}
 

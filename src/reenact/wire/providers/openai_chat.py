@@ -19,13 +19,13 @@ from ..json_values import (
     text_pieces,
 )
 from ..neutral import (
+    CommonPart,
     Conversation,
     Image,
     Losses,
     Outcome,
     Part,
     Reasoning,
-    Spoken,
     Text,
     Tool,
     ToolResult,
@@ -279,8 +279,8 @@ def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> 
     """Return an answer that says just this, and otherwise is the old one."""
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-    begun = {"id": "chatcmpl-reenact", "object": "chat.completion", "created": 0, "model": model}
-    return {**begun, **old, "choices": [choice]}
+    head = {"id": "chatcmpl-reenact", "object": "chat.completion", "created": 0, "model": model}
+    return {**head, **old, "choices": [choice]}
 
 
 # A stream put together.
@@ -620,7 +620,7 @@ def write_messages(conversation: Conversation) -> list[dict[str, Any]]:
     return messages
 
 
-def _written_answer(parts: list[Spoken], lost: Losses) -> list[dict[str, Any]]:
+def _written_answer(parts: list[CommonPart], lost: Losses) -> list[dict[str, Any]]:
     # Answers are cut into texts anywhere, around a citation for instance.
     text = "".join(part.text for part in parts if isinstance(part, Text))
     calls = [

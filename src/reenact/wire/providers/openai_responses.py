@@ -86,7 +86,7 @@ def usage(body: dict[str, Any]) -> dict[str, int] | None:
 
 def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
     """``input_tokens`` includes what the cache gave or took, ``output_tokens`` includes reasoning."""
-    details, made = mapping(raw.get("input_tokens_details")), mapping(raw.get("output_tokens_details"))
+    details, output = mapping(raw.get("input_tokens_details")), mapping(raw.get("output_tokens_details"))
     # The names at the top level are those of Codex's session files.
     read = first_count(details.get("cached_tokens"), raw.get("cached_input_tokens"))
     write = first_count(details.get("cache_write_tokens"), raw.get("cache_write_input_tokens"))
@@ -95,7 +95,7 @@ def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
         count(raw.get("output_tokens")),
         read,
         write,
-        first_count(made.get("reasoning_tokens"), raw.get("reasoning_output_tokens")),
+        first_count(output.get("reasoning_tokens"), raw.get("reasoning_output_tokens")),
     )
 
 
@@ -198,12 +198,12 @@ def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> 
     ids = [item.get("id") for item in mappings(old.get("output")) if item.get("type") == "message"]
     content = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
     item = {"id": next(filter(string, ids), "msg_reenact"), "type": "message", "role": "assistant"}
-    begun = {
+    head = {
         "id": "resp_reenact", "object": "response", "created_at": 0, "model": model,
         "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
     }  # fmt: skip
     ended = {"status": "completed", "error": None, "incomplete_details": None}
-    return {**begun, **old, **ended, "output": [{**item, "status": "completed", "content": content}]}
+    return {**head, **old, **ended, "output": [{**item, "status": "completed", "content": content}]}
 
 
 # A stream put together.
@@ -264,7 +264,7 @@ class StreamAssembler(Assembler):
         return self._progress(kind.removeprefix("response."), event)
 
     def _respond(self, kind: str, response: dict[str, Any]) -> None:
-        if kind == "response.created" and self._items:  # begun anew, as gateways do
+        if kind == "response.created" and self._items:  # started anew, as gateways do
             self.aborted.append(self.body() or {})
             self.complete = False
             self._begin(None)
@@ -375,8 +375,8 @@ class StreamAssembler(Assembler):
             return self._final
         if self._response is None and not output:
             return None
-        begun = self._response or {}
-        return {"object": "response", "status": "in_progress", **begun, "output": output}
+        head = self._response or {}
+        return {"object": "response", "status": "in_progress", **head, "output": output}
 
 
 # An answer as a stream again.
@@ -407,10 +407,10 @@ def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    unsaid = {"usage": None, "incomplete_details": None, "error": None}
-    begun = {**body, "status": "in_progress", "output": [], **unsaid}
-    yield {"type": "response.created", "response": begun}
-    yield {"type": "response.in_progress", "response": begun}
+    not_yet = {"usage": None, "incomplete_details": None, "error": None}
+    head = {**body, "status": "in_progress", "output": [], **not_yet}
+    yield {"type": "response.created", "response": head}
+    yield {"type": "response.in_progress", "response": head}
     for index, item in enumerate(mappings(body.get("output"))):
         at = {"item_id": item.get("id"), "output_index": index}
         yield {"type": "response.output_item.added", "output_index": index, "item": _started(item)}
