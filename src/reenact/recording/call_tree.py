@@ -26,7 +26,7 @@ class CallTree:
     """The calls of a recording by event, with their parents and children."""
 
     def __init__(self, recording: Recording) -> None:
-        self._of_index: dict[int, Call] = {}
+        self._index = recording.index
         self._parents: dict[int, Call] = {}
         self._children: dict[int, list[Call]] = {}
         self.lane_calls: dict[str, list[Call]] = {}
@@ -35,7 +35,7 @@ class CallTree:
 
     def call_at(self, event: Event) -> Call | None:
         """Return the call that an event begins or ends."""
-        return None if event.index is None else self._of_index.get(event.index)
+        return self._index.call_of(event)
 
     def parent(self, call: Call) -> Call | None:
         """Return the call this one was made in."""
@@ -54,12 +54,6 @@ class CallTree:
                 return call
         return None
 
-    def take_in(self, call: Call, lane: str) -> None:
-        for event in () if call.derived else (call.begin, call.end):  # those of a derived one are the model's
-            if event is not None and event.index is not None:
-                self._of_index.setdefault(event.index, call)
-        self.lane_calls.setdefault(lane, []).append(call)
-
     def link(self, call: Call, parent: Call) -> None:
         self._parents[id(call)] = parent
         self._children.setdefault(id(parent), []).append(call)
@@ -72,7 +66,6 @@ class _Planter:
         self._tree = tree
         self._index = index
         self._lane_of: dict[int, str] = {}
-        self._by_id: dict[str, Call] = {}
         self._open: list[Call] = []
         """Tool calls that may not have ended."""
         self._inside: dict[str, Call] = {}
@@ -85,15 +78,13 @@ class _Planter:
             index = call.event.index
             if index is None:
                 continue
-            parent = self._by_id.get(call.parent or "")
             lane = self._lane_of[id(call)] = self._index.lane_of(call)
-            self._tree.take_in(call, lane)
-            if parent is None:
+            self._tree.lane_calls.setdefault(lane, []).append(call)
+            parent = self._index.call_named(call.parent)
+            if parent is None or parent is call or (parent.event.index or 0) > index:
                 parent = call.asked_by if call.kind == TOOL else self._tool_around(lane, index)
             if parent is not None:
                 self._tree.link(call, parent)
-            if call.id is not None:
-                self._by_id[call.id] = call
             if call.kind != MODEL and call.end is not call.begin:
                 self._open.append(call)
                 if len(self._open) > 2 * _MOST_OPEN:

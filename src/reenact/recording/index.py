@@ -94,6 +94,10 @@ class Index:
         """Return the call that an event begins or ends."""
         return None if event.index is None else self._of_event.get(event.index)
 
+    def call_named(self, name: str | None) -> Call | None:
+        """Return the call with an id, the first if several share it."""
+        return self._by_id.get(name) if name is not None else None
+
     def model_call_of(self, event: Event) -> Call | None:
         """Return the model call an event belongs to; None before the first."""
         call = self.call_of(event) or self._linked(event)
@@ -170,7 +174,7 @@ class Index:
         """Return the call that an event outside every call names."""
         links = links_of(event)
         for key in ("call", "parent"):
-            call = self._by_id.get(text_link(links, key) or "")
+            call = self.call_named(text_link(links, key))
             if call is not None and (call.event.index or 0) < self._position(event):
                 return call
         return None
@@ -202,7 +206,7 @@ class Index:
 
     def lane_of(self, call: Call) -> str:
         """Return the lane of a call as it is named in a run of several processes."""
-        parent = self._by_id.get(call.parent or "") if call.kind == TOOL else None
+        parent = self.call_named(call.parent) if call.kind == TOOL else None
         if parent is not None and parent.kind == MODEL and parent.lane == call.lane:
             call = parent
         return lane_name(call.lane, call.event.writer, self._root)
@@ -308,7 +312,7 @@ class Index:
         elif call.begin is not None and call.begin.index != index:
             cause = call
         else:
-            cause = self._by_id.get(call.parent or "") or call.asked_by
+            cause = self.call_named(call.parent) or call.asked_by
         found = cause.event.index if cause is not None else None
         return found if found is not None and found < index else None
 

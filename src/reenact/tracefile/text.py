@@ -35,7 +35,7 @@ def one_line(text: str, width: int = WIDTH) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-_LAYOUT = {"\n", "\t"}
+_WITHOUT_LAYOUT = {ord("\n"): None, ord("\t"): None}
 
 
 def plain(text: str, width: int = WIDTH) -> str:
@@ -52,9 +52,9 @@ def clean(text: str) -> str:
     'ab\\nc\\ufffd'
     """
     text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
-    if text.isprintable():
+    if text.translate(_WITHOUT_LAYOUT).isprintable():
         return text
-    return "".join(c if c.isprintable() or c in _LAYOUT else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e\n]")
