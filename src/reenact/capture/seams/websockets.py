@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from ... import schema
 from ...wire.routes import route_of
 from .. import guard
-from ..http.exchange import CLOSED, Exchange
+from ..http.exchange import CLOSED, Exchange, how_raised
 from ..http.watch import Watch
 from .patching import after_import, need, override, replace
 
@@ -52,40 +52,86 @@ MOST = 1_000
 _AUDIO = "input_audio_buffer.append"
 """Their number depends on time alone, so they are not counted."""
 _HERE = ("localhost", "127.0.0.1", "::1")
-_TRAFFIC = "_reenact_traffic"
-"""Attribute of a connection."""
+ASK = "response.create"
+ITEM = "conversation.item.create"
+LAST = frozenset({"response.completed", "response.failed", "response.incomplete", "response.done", "error"})
+MAX_ITEMS = 1_000
+_WATCH, _SOCKET = "_reenact_watch", "_reenact_socket"
+"""Attributes of a connection: who listens to this one, and its ``Socket``."""
+OTHER_END = "_reenact_other_end"
+"""Attribute of a connection that a recording answers: an ``OtherEnd``, in this process."""
 _numbers = count(1)
 
 
-class Traffic:
-    """Numbers of messages on one connection."""
-
-    __slots__ = ("number", "recorded", "requests", "sent", "url")
+class Socket:
+    """What is known of one connection."""
 
     def __init__(self) -> None:
+        self.open: list[Exchange] = []
+        """Requests that are not answered to their end, oldest first."""
+        self.items: list[Any] = []
+        """Items sent since the last request."""
         self.requests = 0
-        """Requests."""
         self.sent = 0
         """Other messages, except audio."""
         self.recorded = 0
+        """Messages that no request caused."""
         self.number: int | None = None
         self.url: str | None = None
-        """None if its messages are not recorded."""
+        """None if such messages are not recorded."""
+
+    def request_body(self, message: Any) -> bytes | None:
+        """Return the request a message carries, None if it carries none."""
+        if type(message) in (list, tuple) and all(type(part) is str for part in message):  # fragments
+            message = "".join(message)
+        data = message.encode() if isinstance(message, str) else message
+        if not isinstance(data, bytes) or (ASK.encode() not in data and ITEM.encode() not in data):
+            return None
+        fields = json.loads(data)
+        kind = fields.pop("type", None) if isinstance(fields, dict) else None
+        if kind == ITEM:
+            self.items = [*self.items, fields.get("item")][-MAX_ITEMS:]
+        if kind != ASK:
+            return None
+        items, self.items = self.items, []
+        if isinstance(fields.get("response"), dict):  # a realtime session has it one level deeper
+            fields = {**fields.pop("response"), **fields}
+        return json.dumps({**fields, "input": items} if items and "input" not in fields else fields).encode()
+
+    def received(self, message: Any) -> None:
+        """Take in a message of the response to the oldest request."""
+        data = message.encode() if isinstance(message, str) else message
+        self.open[0].chunk(b"data: " + data + b"\n\n")
+        if any(each.encode() in data for each in LAST) and json.loads(data).get("type") in LAST:
+            self.open.pop(0).end()
+
+    def record(self, watch: Watch, url: str, message: Any) -> None:
+        """Record a message that no request caused."""
+        if self.number is None:
+            self.number = next(_numbers)
+            self.url = url if is_models(watch, url) else None
+        if self.url is None or watch.is_off or self.recorded > MOST:
+            return
+        try:
+            body = json.loads(message if isinstance(message, str) else bytes(message).decode())
+        except ValueError:
+            return  # not text, or not JSON: audio, for instance
+        fields = {"url": self.url, "socket": self.number, "asked": self.requests, "sent": self.sent}
+        fields |= {"body": body} if self.recorded < MOST else {"cut": True}
+        self.recorded += 1
+        watch.recorder().emit(schema.SOCKET_MESSAGE, fields)
+
+    def end_all(self, how: str, exc: BaseException | None = None) -> None:
+        """End what is open: the connection is gone."""
+        exchanges, self.open = self.open, []
+        for exchange in exchanges:
+            exchange.end(how, exc)
 
 
-def traffic(connection: Any) -> Traffic:
-    """Return the numbers of messages on a connection."""
-    found: Traffic = vars(connection).get(_TRAFFIC) or vars(connection).setdefault(_TRAFFIC, Traffic())
+def socket_of(connection: Any) -> Socket:
+    """Return what is known of a connection."""
+    found: Socket = vars(connection).get(_SOCKET) or vars(connection).setdefault(_SOCKET, Socket())
     return found
-
-
-def note_sent(connection: Any, message: Any, *, is_request: bool) -> None:
-    """Count a message that is about to be sent."""
-    seen = traffic(connection)
-    if is_request:
-        seen.requests += 1
-    elif not is_audio(message):
-        seen.sent += 1
 
 
 def is_audio(message: Any) -> bool:
@@ -93,43 +139,10 @@ def is_audio(message: Any) -> bool:
     return isinstance(message, str) and _AUDIO in message[:200]
 
 
-def record(watch: Watch, connection: Any, url: str, message: Any) -> None:
-    """Record a message that no request caused. Never raises."""
-    try:
-        seen = traffic(connection)
-        if seen.number is None:
-            seen.number = next(_numbers)
-            seen.url = url if is_models(watch, url) else None
-        if seen.url is None or watch.is_off or seen.recorded > MOST:
-            return
-
-        text = message if isinstance(message, str) else bytes(message).decode()
-        fields: dict[str, Any] = {"url": seen.url, "socket": seen.number}
-        fields |= {"asked": seen.requests, "sent": seen.sent}
-        fields |= {"body": json.loads(text)} if seen.recorded < MOST else {"cut": True}
-        seen.recorded += 1
-        watch.recorder().emit(schema.SOCKET_MESSAGE, fields)
-    except ValueError:
-        return  # not text, or not JSON: audio, for instance
-    except Exception as exc:
-        guard.swallow("record a message", exc)
-
-
 def is_models(watch: Watch, url: Any) -> bool:
     """True if requests over a socket to this URL are recorded; other servers of this machine do not count."""
     hosts = [host for host in watch.hosts if host not in _HERE]
     return isinstance(url, str) and route_of("POST", url, {"input": ""}, hosts) is not None
-
-
-ASK = "response.create"
-ITEM = "conversation.item.create"
-LAST = frozenset({"response.completed", "response.failed", "response.incomplete", "response.done", "error"})
-MAX_ITEMS = 1_000
-_OPEN, _ITEMS, _WATCH = "_reenact_open", "_reenact_items", "_reenact_watch"
-"""Attributes of a connection: the open exchanges, oldest first; the items sent since the last one;
-who listens to this one connection."""
-OTHER_END = "_reenact_other_end"
-"""Attribute of a connection that a recording answers: an ``OtherEnd``, in this process."""
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:
@@ -207,7 +220,11 @@ def _sending(watch: Watch, connection: Any, message: Any) -> Iterator[Any]:
         yield _leaving(connection, exchange, message)
         _answer(connection, exchange, message)
     except BaseException as exc:
-        _failed(connection, exchange, exc)
+        if exchange is not None:
+            exchange.raised(exc)
+            still_open = socket_of(connection).open
+            if exchange in still_open:  # else another thread, which was receiving, has seen it end
+                still_open.remove(exchange)
         raise
 
 
@@ -217,50 +234,30 @@ def _receiving(connection: Any) -> Iterator[None]:
     try:
         yield
     except BaseException as exc:
-        why = _fault(connection)
-        _broken(connection, exc, why)
-        if why is not None:
-            raise why from None
+        other = _other_end(connection)
+        fault = None if other is None else other.fault
+        _broken(connection, exc, fault)
+        if fault is not None:
+            raise fault from None
         raise
 
 
 def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
     with guard.Swallowing("look at a message"):
-        body = _request_body(connection, message)
-        note_sent(connection, message, is_request=body is not None)
+        socket = socket_of(connection)
+        body = socket.request_body(message)
         if body is None:
+            socket.sent += not is_audio(message)
             return None
-        request, response, url = connection.request, connection.response, _url(connection)
-        exchange = watch.begin(
-            "POST", url, request.headers.raw_items(), body, lost=_lost(connection, url, body)
-        )
+        socket.requests += 1
+        url, other, response = _url(connection), _other_end(connection), connection.response
+        lost = None if other is None else other.lost(url, body)
+        exchange = watch.begin("POST", url, connection.request.headers.raw_items(), body, lost=lost)
         if exchange is not None:
             exchange.answered(response.status_code, response.headers.raw_items(), decoded=True, stream="sse")
-            vars(connection).setdefault(_OPEN, []).append(exchange)
+            socket.open.append(exchange)
         return exchange
     return None
-
-
-def _request_body(connection: Any, message: Any) -> bytes | None:
-    """Return the request a message carries, None if it carries none."""
-    if type(message) in (list, tuple) and all(type(part) is str for part in message):  # fragments
-        message = "".join(message)
-    data = message.encode() if isinstance(message, str) else message
-    if not isinstance(data, bytes) or (ASK.encode() not in data and ITEM.encode() not in data):
-        return None
-
-    fields = json.loads(data)
-    kind = fields.pop("type", None) if isinstance(fields, dict) else None
-    if kind == ITEM:
-        items = vars(connection).setdefault(_ITEMS, [])
-        items.append(fields.get("item"))
-        del items[:-MAX_ITEMS]
-    if kind != ASK:
-        return None
-    items = vars(connection).pop(_ITEMS, None)
-    if isinstance(fields.get("response"), dict):  # a realtime session has it one level deeper
-        fields = {**fields.pop("response"), **fields}
-    return json.dumps({**fields, "input": items} if items and "input" not in fields else fields).encode()
 
 
 def _url(connection: Any) -> str:
@@ -271,44 +268,31 @@ def _url(connection: Any) -> str:
 
 
 def _received(watch: Watch, connection: Any, message: Any) -> None:
-    waiting = vars(connection).get(_OPEN)
     with guard.Swallowing("look at a message"):
-        if not waiting:
-            record(watch, connection, _url(connection), message)
-            return
-        data = message.encode() if isinstance(message, str) else message
-        waiting[0].chunk(b"data: " + data + b"\n\n")
-        if any(each.encode() in data for each in LAST):
-            if json.loads(data).get("type") in LAST:
-                waiting.pop(0).end()
+        socket = socket_of(connection)
+        if socket.open:
+            socket.received(message)
+        else:
+            socket.record(watch, _url(connection), message)
 
 
-def _failed(connection: Any, exchange: Exchange | None, exc: BaseException) -> None:
-    if exchange is None:
-        return
-    exchange.raised(exc)
-    waiting = vars(connection).get(_OPEN, ())
-    if exchange in waiting:  # else another thread, which was receiving, has seen it end
-        waiting.remove(exchange)
-
-
-def _broken(connection: Any, exc: BaseException, why: BaseException | None = None) -> None:
+def _broken(connection: Any, exc: BaseException, fault: BaseException | None = None) -> None:
     """End the open exchanges if the connection is gone; a timeout or a cancelled wait loses nothing."""
-    if why is not None or type(exc).__name__.startswith("ConnectionClosed"):
-        for exchange in vars(connection).pop(_OPEN, ()):
-            exchange.raised(why or exc)
+    socket: Socket | None = vars(connection).get(_SOCKET)
+    if socket is not None and (fault is not None or type(exc).__name__.startswith("ConnectionClosed")):
+        socket.end_all(how_raised(fault or exc), fault or exc)
+
+
+def _closed(connection: Any) -> None:
+    socket: Socket | None = vars(connection).get(_SOCKET)
+    if socket is not None:
+        socket.end_all(CLOSED)
 
 
 def _other_end(connection: Any) -> OtherEnd | None:
     """Return who answers a connection in this process; None if it leads to a server."""
     found: OtherEnd | None = vars(connection).get(OTHER_END)
     return found
-
-
-def _lost(connection: Any, url: str, body: bytes) -> str | None:
-    """Return why a request cannot be sent although a fork is live."""
-    other = _other_end(connection)
-    return None if other is None else other.lost(url, body)
 
 
 def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
@@ -341,17 +325,6 @@ def _answer(connection: Any, exchange: Exchange | None, message: Any) -> None:
             other.heard()
     elif exchange.live is None:
         other.ask(exchange)
-
-
-def _fault(connection: Any) -> BaseException | None:
-    """Return why a recording has not answered."""
-    other = _other_end(connection)
-    return None if other is None else other.fault
-
-
-def _closed(connection: Any) -> None:
-    for exchange in vars(connection).pop(_OPEN, ()):
-        exchange.end(CLOSED)
 
 
 # openai's ``responses.connect()`` and ``realtime.connect()`` for ``tap.wrap``: sockets that a client opens.

@@ -103,7 +103,7 @@ def test_a_recorder_that_fails_keeps_no_message_back(
     for owner, name in (
         (Recorder, "emit"),
         (websockets, "is_models"),
-        (websockets, "traffic"),
+        (websockets, "socket_of"),
     ):
         with monkeypatch.context() as patched, listening(tmp_path / f"{name}.jsonl"):
             patched.setattr(owner, name, fails)

@@ -157,7 +157,7 @@ def test_a_socket_that_breaks_while_two_threads_use_it_raises_its_own_error(tmp_
 
     from websockets.exceptions import ConnectionClosedError
 
-    from reenact.capture.seams.websockets import _OPEN, _broken, tap
+    from reenact.capture.seams.websockets import _broken, socket_of, tap
 
     with Tap(str(tmp_path / "run.jsonl")) as recorded, server() as url:
         from websockets.sync.client import connect
@@ -172,7 +172,7 @@ def test_a_socket_that_breaks_while_two_threads_use_it_raises_its_own_error(tmp_
             vars(socket)["send"]._before = broken
             with pytest.raises(ConnectionClosedError):
                 socket.send(json.dumps({"type": "response.create", "model": "m", "input": "hi"}))
-            assert _OPEN not in vars(socket)
+            assert socket_of(socket).open == []
             vars(socket)["send"]._before = None
     (call,) = Debugger.load(tmp_path / "run.jsonl").calls("model")
     assert call.end is not None and call.end.ended == "error"
