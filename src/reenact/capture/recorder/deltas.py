@@ -277,6 +277,7 @@ except ImportError:  # a build without the module
     from hashlib import blake2b
 
 MAX_BASES = 8
+_BASE, _KEEP, _N, _CHAIN, _BODY = (field(name, "") for name in ("base", "keep", "n", "chain", "body"))
 _ABSENT = object()
 
 
@@ -353,7 +354,7 @@ class RequestDraft:
 
     __slots__ = (
         "_content", "_history", "_original", "base", "body", "call", "chains", "continues", "is_fresh",
-        "is_ours", "kept", "key", "lane", "lossy", "new", "rest", "seen", "texts",
+        "is_ours", "kept", "key", "lane", "lossy", "messages", "new", "rest", "seen", "texts",
     )  # fmt: skip
 
     def __init__(self, history: History, texts: Texts, body: Any, is_fresh: bool) -> None:
@@ -367,6 +368,7 @@ class RequestDraft:
         """True if the body is our own plain copy already, with ``$`` keys doubled."""
         self.body = texts.withhold("body", jsonable(body), content) if self.is_ours else body
         self.key = conversation_key(self.body)
+        self.messages: list[Any] = self.body[self.key] if self.key is not None else []
         self.base: Base | None = None
         self.kept = 0
         """How many messages of the base it begins with."""
@@ -381,21 +383,18 @@ class RequestDraft:
         self.rest: dict[str, Copy] = {}
         self.lossy = False
 
-    @property
-    def messages(self) -> list[Any]:
-        found: list[Any] = self.body[self.key]
-        return found
-
     def own_messages(self) -> None:
         """Take the list as our own: another thread may add a message while we look at them."""
         if not self.is_ours:
-            self.body = {**self.body, self.key: list(self.messages)}
+            self.messages = list(self.messages)
+            self.body = {**self.body, self.key: self.messages}
 
     def make_plain(self) -> bool:
         """Make SDK objects among the messages plain, which never equal our copies; True if there were any."""
         if self.is_ours or self.kept >= len(self.messages) or is_plain(self.messages[self.kept]):
             return False
         self.body, self.is_ours = jsonable(self.body), True
+        self.messages = self.body[self.key]
         return True
 
     def whole_text(self) -> str:
@@ -416,7 +415,7 @@ class RequestDraft:
         keep: list[str] = []
         parts: list[str] = []
         for name, value in self.body.items():
-            quoted = quote(self.texts.name(name))
+            quoted = quote(name if len(name) < 12 else self.texts.name(name))
             if name == self.key:
                 if self.kept:
                     keep.append(f"{quoted}:{self.kept}")
@@ -431,11 +430,11 @@ class RequestDraft:
         chain = self.chains[-8:] or (self.base.chain(self.kept) if self.base is not None else bytes(8))
         text = ""
         if self.base and keep:
-            text = field("base", quote(self.base.call)) + field("keep", f"{{{','.join(keep)}}}")
-        text += field("n", str(len(self.messages))) + field("chain", quote(bytes(chain).hex()))
+            text = f"{_BASE}{quote(self.base.call)}{_KEEP}{{{','.join(keep)}}}"
+        text += f'{_N}{len(self.messages)}{_CHAIN}"{bytes(chain).hex()}"'
         if self.lossy:
             text += field("lossy", "true")
-        return text + field("body", f"{{{','.join(parts)}}}")
+        return f"{text}{_BODY}{{{','.join(parts)}}}"
 
     def _is_kept(self, name: str, value: Any) -> bool:
         """True if the base has the same value under this name; it is then ours to carry on."""

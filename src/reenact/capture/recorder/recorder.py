@@ -382,7 +382,8 @@ class Recorder:
             written = self._put(kind, step, text, full)
             if self.listeners and not held:
                 pending = self._take_pending()
-        self._notify(pending)
+        if pending is not None:  # seldom: most writers have no listeners
+            self._notify(pending)
         return written
 
     def _too_late(self, kind: str) -> bool:
