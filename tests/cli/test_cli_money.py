@@ -9,8 +9,7 @@ from importlib import import_module
 import pytest
 
 import reenact
-from reenact.playback.fork.tool_policy import Caps
-from reenact.playback.forks import Spent
+from reenact.playback.fork.tool_policy import Caps, Spent
 from reenact.testing import write_trace
 from support.typed import typed, typed_many
 

@@ -21,7 +21,8 @@ from ..recording.runs_inside import with_inside
 from ..tracefile.text import dump
 from ..wire import reading
 from .edits.edits import Edits
-from .forks import ForkOptions, ForkReport, OneCallReport, edits, fork_one_call, prepare_fork
+from .fork.one_call import OneCallReport, fork_one_call
+from .forks import ForkOptions, ForkReport, edits, prepare_fork
 from .launch import Apart, is_part, recording_of
 from .rerun import checked_words
 

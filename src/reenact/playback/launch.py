@@ -1,4 +1,4 @@
-"""Starts a recorded agent again, supervises it, and collects what its processes reported.
+"""Starts a recorded agent again and supervises it until it ends.
 
 The agent's parent is this process (``supervise_here``, for commands) or one of its own (``Apart``, for
 programs that call us: their signals, streams and other children are not ours to touch).
@@ -18,27 +18,15 @@ from contextlib import chdir
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..capture.ambient.modules import AMBIENT_VARIABLE
 from ..capture.seams.coverage import says_to_ignore_us
-from ..capture.seams.install import HOSTS_VARIABLE, HTTP_VARIABLE
 from ..errors import UsageError
 from ..recording.recording import Recording
 from ..recording.run_addresses import locate
-from ..recording.runs_inside import with_inside
-from ..schema import MODEL_RESPONSE
 from ..supervise.command import command_line
-from ..supervise.supervisor import NOT_EXECUTABLE, OFF_VARIABLE, Supervised
-from .matching.divergence import Divergence, missing_calls
-from .matching.equality_rules import STRICT
-from .matching.frontier import Frontier
-from .matching.processes import Claims, Shared, claims_path
-from .matching.tape import Tape
-from .replay import preflight
+from ..supervise.supervisor import Supervised
 from .replay.entry import Entry
-from .replay.mcp_servers import server_processes
-from .replay.report import Diverged, Growing, Halted, Note, Unknown, Unusable, read
+from .replay.report import Diverged, Growing, Halted, Unknown
 from .replay.side_effect_guard import is_python
-from .replay.start import VARIABLE, Plan
 
 ENTER = "reenact.playback.replay.entry"
 AGENT_PARENT = "reenact.playback.agent_parent"
@@ -82,7 +70,7 @@ class Start:
 def start_of(recording: Recording, command: Sequence[str], verb: str, folder: str | None = None) -> Start:
     """Return how a run is started again. ``command`` is the caller's own, if any; ``folder`` where it runs;
     ``verb`` our command, for hints."""
-    start = recording.start.stored_fields if recording.start is not None else {}
+    start = recording.start_fields
     if command:
         words = command_line(list(command), folder or "")
         return Start(_answerable(words, verb), folder, is_recorded=False)
@@ -126,8 +114,8 @@ def _not_startable(recording: Recording, verb: str) -> UsageError:
 
 def is_part(recording: Recording) -> bool:
     """True for a ``with reenact.run(…)`` block of a run: it is started with that one only."""
-    start = recording.start.stored_fields if recording.start is not None else {}
-    return recording.parent_run is not None and not start.get("command") and Entry.of(recording) is None
+    is_program = bool(recording.start_fields.get("command")) or Entry.of(recording) is not None
+    return recording.parent_run is not None and not is_program
 
 
 def _answerable(command: list[str], verb: str) -> list[str]:
@@ -333,193 +321,3 @@ def _end(child: subprocess.Popen[str]) -> None:
             child.wait(_PATIENCE)
         except (ProcessLookupError, subprocess.TimeoutExpired):
             continue
-
-
-# One run of an agent that a recording answers: from the plan to what was reported.
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a run ended, beside how it had ended when it was recorded."""
-
-    recorded: str
-    now: str
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """What became of an agent that was started again."""
-
-    finished: Finished
-    notes: list[Note]
-    """What its processes reported; empty if none of them was answered."""
-    answered: int
-    """How many calls the recording answered."""
-    missing: list[Divergence]
-    """Recorded calls that were never made."""
-    tools_run: tuple[str, ...]
-    """Tools that were allowed to run and were called."""
-    ended: Ended | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """An agent that is ready to run again: everything that can be refused before it starts has been."""
-
-    recording: Recording
-    start: Start
-    name: str
-    live: tuple[str, ...] = ()
-    """Tools that run instead of being answered."""
-    mode: str = STRICT
-    relaxed: bool = False
-    blobs: str | None = None
-    meta: dict[str, Any] = field(default_factory=dict)
-    head: dict[str, Any] = field(default_factory=dict)
-    fork: dict[str, Any] = field(default_factory=dict)
-    workspace: str | None = None
-    restored_from: str | None = None
-
-    def execute(self, supervise: Supervise) -> Execution:
-        """Start the agent, wait for its end, and return what was reported."""
-        with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
-            plan = self._plan(scratch)
-            finished = supervise(self._launch(plan))
-            notes = read(plan.report)
-            _raise_if_not_started(finished, notes)
-            answered, missing = self._answered(plan, notes) if notes else (0, [])
-            if not notes or not finished.is_recorded:
-                return Execution(finished, notes, answered, missing, self.live, None)
-            now = Recording.load(finished.path)
-            return Execution(
-                finished, notes, answered, missing, _called(now, self.live), both_ends(self.recording, now)
-            )
-
-    def _plan(self, scratch: str) -> Plan:
-        recording = self.recording
-        return Plan(
-            path=os.path.abspath(recording.path),
-            run=recording.run_id or "",
-            report=os.path.join(scratch, "report.jsonl"),
-            scratch=scratch,
-            mode=self.mode,
-            live=self.live,
-            relaxed=self.relaxed,
-            models=preflight.model_ports(recording),
-            blobs=None if self.blobs is None else os.path.abspath(self.blobs),  # the agent runs elsewhere
-            inside=tuple((os.path.abspath(path), run) for path, run in recording.inside),
-            fork=self.fork,
-        )
-
-    def _launch(self, plan: Plan) -> Launch:
-        ambient = _ambient(self.recording)
-        return Launch(
-            command=self.start.command,
-            folder=self.start.folder,
-            name=self.name,
-            meta=self.meta,
-            variables=self._variables(plan, ambient),
-            head={**self.start.head, **self.head, **({"ambient": ambient} if ambient else {})},
-            workspace=self.workspace,
-            restored_from=self.restored_from,
-            report=plan.report,
-            claims=claims_path(plan.scratch),
-            is_watched=plan.mode == STRICT,
-        )
-
-    def _variables(self, plan: Plan, ambient: list[str]) -> dict[str, str]:
-        temporary = os.path.join(plan.scratch, "tmp")
-        os.mkdir(temporary)
-        variables = {
-            VARIABLE: plan.text(),
-            HOSTS_VARIABLE: ",".join(preflight.model_hosts(self.recording)),
-            "TMPDIR": temporary,
-            OFF_VARIABLE: "0",  # switched off, nobody would answer, and the agent would be live
-            HTTP_VARIABLE: preflight.recorded_http(self.recording),
-        }
-        if ambient:
-            variables[AMBIENT_VARIABLE] = ",".join(ambient)
-        if not plan.fork:
-            variables |= {name: "none" for name in preflight.KEYS if name not in os.environ}
-        return variables
-
-    def _answered(self, plan: Plan, notes: list[Note]) -> tuple[int, list[Divergence]]:
-        """Return how many calls all processes together were answered, and those that none has made."""
-        claims, tape = Claims(plan.scratch), Tape(self.recording)
-        absent = server_processes(self.recording)
-        calls = [
-            call for call in tape.calls if call.tool not in plan.live and call.event.writer not in absent
-        ]
-        frontier = Frontier(calls, mode=plan.mode, inside=tape.inside, shared=Shared(claims, calls))
-        missing = missing_calls(frontier, tape)  # reads the claims
-        is_over = plan.mode == STRICT and any(isinstance(note, Diverged) for note in notes)
-        is_over = is_over or any(isinstance(note, Unknown) for note in notes)
-        # After a divergence or in a fork, what was to come could not.
-        return len(claims.calls), [] if is_over or plan.fork else missing
-
-
-def _raise_if_not_started(finished: Finished, notes: list[Note]) -> None:
-    if not notes and finished.exit == NOT_EXECUTABLE:
-        raise UsageError(
-            f"the run cannot be written to {os.path.dirname(finished.path)}, so nothing was started",
-            hint=TRY_ELSEWHERE,
-        )
-    for note in notes:
-        if isinstance(note, Unusable):
-            raise UsageError(note.text, hint=note.hint)
-
-
-def _called(recording: Recording, tools: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of some tools that were called in a run, or requested by its model; all of them if the
-    run withholds content."""
-    if not tools:
-        return ()
-    whole = with_inside(recording)
-    called = {call.tool for call in whole.calls(derived=True)}
-    answers = (repr(event.stored_fields) for event in whole.events if event.event_type == MODEL_RESPONSE)
-    if any("'$none'" in answer or "'$hash'" in answer for answer in answers):
-        return tools
-    return tuple(name for name in tools if name in called)
-
-
-def _ambient(recording: Recording) -> list[str]:
-    """Return the modules whose clock and random numbers were recorded, from ``run.start``."""
-    names = recording.start.stored_fields.get("ambient") if recording.start is not None else None
-    return [name for name in names if type(name) is str] if type(names) is list else []
-
-
-# How a run ended, beside how it had ended when it was recorded.
-
-_COMPARED = ("http_status", "exit", "error", "status")
-_UNSURE = ("unclosed", "unknown", "running")
-"""Statuses that say only that nobody knows."""
-
-
-def both_ends(then: Recording, now: Recording) -> Ended | None:
-    """Return how both ended, where that can be compared; None where it cannot."""
-    before, after = _end_of(then), _end_of(now)
-    known = [name for name in _COMPARED if name in before and name in after]
-    if not known:
-        return None
-    name = next((name for name in known if before[name] != after[name]), known[0])
-    return Ended(_end_text(name, before), _end_text(name, after))
-
-
-def _end_of(recording: Recording) -> dict[str, Any]:
-    end = recording.end.stored_fields if recording.end is not None else {}
-    found: dict[str, Any] = {
-        name: end[name] for name in ("http_status", "exit") if type(end.get(name)) is int
-    }
-    if recording.error is not None and recording.error.type:
-        found["error"] = recording.error.type
-    if recording.status not in _UNSURE:
-        found["status"] = recording.status
-    return found
-
-
-def _end_text(name: str, end: dict[str, Any]) -> str:
-    if name == "http_status":
-        return f"answered {end[name]}"
-    if name == "exit":
-        return f"exit {end[name]}" if end[name] >= 0 else f"signal {-end[name]}"
-    return str(end.get("error") or end[name])

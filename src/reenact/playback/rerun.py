@@ -3,24 +3,54 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
 
+from ..capture.ambient.modules import AMBIENT_VARIABLE
+from ..capture.seams.install import HOSTS_VARIABLE, HTTP_VARIABLE
 from ..errors import UsageError
 from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
-from .launch import Apart, Ended, Execution, Prepared, recording_of, start_of
-from .matching.divergence import Divergence
+from ..schema import MODEL_RESPONSE
+from ..supervise.supervisor import NOT_EXECUTABLE, OFF_VARIABLE
+from .launch import TRY_ELSEWHERE, Apart, Finished, Launch, Start, Supervise, recording_of, start_of
+from .matching.divergence import Divergence, missing_calls
 from .matching.equality_rules import KEEP_GOING, REBASE, STRICT
-from .matching.frontier import CHANGED, MISSING_CALL
+from .matching.frontier import CHANGED, MISSING_CALL, Frontier
+from .matching.processes import Claims, Shared, claims_path
+from .matching.tape import Tape
 from .replay import preflight
-from .replay.report import Diverged, Doubt, Inexact, Input, Note, Refused, StandIn, Unknown
+from .replay.mcp_servers import server_processes
+from .replay.report import (
+    Diverged,
+    Doubt,
+    Inexact,
+    Input,
+    Note,
+    Refused,
+    StandIn,
+    Unknown,
+    Unusable,
+    read,
+)
+from .replay.start import VARIABLE, Plan
 
 NOT_STARTED, DIVERGED, INCOMPLETE, BLOCKED, ENDED_OTHERWISE, DOUBTFUL, AS_RECORDED = (
     "not started", "diverged", "incomplete", "blocked", "ended otherwise", "doubtful", "as recorded",
 )  # fmt: skip
 """What a re-run comes to, the most serious first."""
+
+Reported = TypeVar("Reported", bound=Note)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended, beside how it had ended when it was recorded."""
+
+    recorded: str
+    now: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,24 +66,12 @@ class RerunReport:
     """The agent's exit code, or minus the signal that ended it."""
     status: str
     """How the new run ended, as in its trace."""
-    is_started: bool
-    """False if the agent ended before any call could be answered."""
+    reported: tuple[Note, ...] = ()
+    """What its processes reported, in order; the properties below sort it."""
     calls_answered: int
     """Calls that the recording answered."""
-    divergences: tuple[Divergence, ...] = ()
-    """Calls that are not as recorded, and recorded calls that were never made."""
-    refused: tuple[Refused, ...] = ()
-    """Connections, files and programs that were blocked."""
-    stand_ins: tuple[StandIn, ...] = ()
-    """Tool results that were returned, but not exactly as they were."""
-    inexact: tuple[Inexact, ...] = ()
-    """Responses that are not complete in the recording."""
-    unknown: tuple[str, ...] = ()
-    """Calls whose answer the recording does not hold."""
-    doubts: tuple[Doubt, ...] = ()
-    """Calls that may have got another call's answer."""
-    input: tuple[str, ...] = ()
-    """Parts of the recorded input that are not as they were."""
+    missing: tuple[Divergence, ...] = ()
+    """Recorded calls that were never made."""
     ended: Ended | None = None
     """How both runs ended, where that can be compared."""
     tools_run: tuple[str, ...] = ()
@@ -61,6 +79,50 @@ class RerunReport:
     stdout: str = ""
     stderr: str = ""
     """What the agent wrote, with ``capture_output=True``."""
+
+    def noted(self, kind: type[Reported]) -> tuple[Reported, ...]:
+        """What was reported of one kind."""
+        return tuple(note for note in self.reported if isinstance(note, kind))
+
+    @property
+    def is_started(self) -> bool:
+        """False if the agent ended before any call could be answered."""
+        return bool(self.reported)
+
+    @property
+    def divergences(self) -> tuple[Divergence, ...]:
+        """Calls that are not as recorded, and recorded calls that were never made."""
+        return (*(note.divergence for note in self.noted(Diverged)), *self.missing)
+
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        """Connections, files and programs that were blocked."""
+        return self.noted(Refused)
+
+    @property
+    def stand_ins(self) -> tuple[StandIn, ...]:
+        """Tool results that were returned, but not exactly as they were."""
+        return self.noted(StandIn)
+
+    @property
+    def inexact(self) -> tuple[Inexact, ...]:
+        """Responses that are not complete in the recording."""
+        return self.noted(Inexact)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Calls whose answer the recording does not hold."""
+        return tuple(note.why for note in self.noted(Unknown))
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Calls that may have got another call's answer."""
+        return self.noted(Doubt)
+
+    @property
+    def input(self) -> tuple[str, ...]:
+        """Parts of the recorded input that are not as they were."""
+        return tuple(note.what for note in self.noted(Input))
 
     @property
     def is_blocked(self) -> bool:
@@ -105,7 +167,6 @@ class RerunReport:
 
     def common_dict(self) -> dict[str, Any]:
         """Return the part that ``replay`` and ``fork`` have in common."""
-        ended = {"recorded": self.ended.recorded, "now": self.ended.now} if self.ended is not None else None
         return {
             "answered": self.calls_answered,
             "diverged": [each.as_dict() for each in self.divergences],
@@ -115,7 +176,7 @@ class RerunReport:
             "unknown": list(self.unknown),
             "doubts": [each.plain() for each in self.doubts],
             "input": list(self.input),
-            "ended": ended,
+            "ended": None if self.ended is None else asdict(self.ended),
         }
 
 
@@ -156,7 +217,7 @@ def rerun(
         cwd=None if cwd is None else os.fspath(cwd),
     )
     folder = None if folder is None else os.fspath(folder)
-    return report_of(prepared, prepared.execute(Apart(env=env, folder=folder, is_captured=capture_output)))
+    return prepared.run(Apart(env=env, folder=folder, is_captured=capture_output))
 
 
 def checked_words(name: str, words: Sequence[str]) -> list[str]:
@@ -189,36 +250,179 @@ def prepare_rerun(
     )
 
 
-def report_of(prepared: Prepared, execution: Execution) -> RerunReport:
-    """Return the report of an agent that ran again."""
-    return RerunReport(**report_fields(prepared, execution))
+# One run of an agent that a recording answers: from the plan to what was reported.
 
 
-def report_fields(prepared: Prepared, execution: Execution) -> dict[str, Any]:
-    """Return the fields that the reports of a re-run and of a fork have in common."""
-    finished, notes = execution.finished, execution.notes
-    diverged = [note.divergence for note in notes if isinstance(note, Diverged)]
-    return {
-        "of": prepared.recording.run_id,
-        "run_id": finished.run_id,
-        "path": finished.path,
-        "exit": finished.exit,
-        "status": finished.status,
-        "is_started": bool(notes),
-        "calls_answered": execution.answered,
-        "divergences": (*diverged, *execution.missing),
-        "refused": _of_kind(notes, Refused),
-        "stand_ins": _of_kind(notes, StandIn),
-        "inexact": _of_kind(notes, Inexact),
-        "unknown": tuple(note.why for note in notes if isinstance(note, Unknown)),
-        "doubts": _of_kind(notes, Doubt),
-        "input": tuple(note.what for note in notes if isinstance(note, Input)),
-        "ended": execution.ended,
-        "tools_run": execution.tools_run,
-        "stdout": finished.stdout,
-        "stderr": finished.stderr,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """An agent that is ready to run again: everything that can be refused before it starts has been."""
+
+    recording: Recording
+    start: Start
+    name: str
+    live: tuple[str, ...] = ()
+    """Tools that run instead of being answered."""
+    mode: str = STRICT
+    relaxed: bool = False
+    blobs: str | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    head: dict[str, Any] = field(default_factory=dict)
+    fork: dict[str, Any] = field(default_factory=dict)
+    workspace: str | None = None
+    restored_from: str | None = None
+
+    def run(self, supervise: Supervise) -> RerunReport:
+        """Run the agent, and return what became of it."""
+        return RerunReport(**self._execute(supervise))
+
+    def _execute(self, supervise: Supervise) -> dict[str, Any]:
+        """Start the agent, wait for its end, and return the fields of a report."""
+        with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+            plan = self._plan(scratch)
+            finished = supervise(self._launch(plan))
+            notes = tuple(read(plan.report))
+            _raise_if_not_started(finished, notes)
+            answered, missing = self._answered(plan, notes) if notes else (0, ())
+        is_known = bool(notes) and finished.is_recorded
+        now = Recording.load(finished.path) if is_known else None
+        return {
+            "of": self.recording.run_id,
+            "run_id": finished.run_id,
+            "path": finished.path,
+            "exit": finished.exit,
+            "status": finished.status,
+            "reported": notes,
+            "calls_answered": answered,
+            "missing": missing,
+            "ended": None if now is None else both_ends(self.recording, now),
+            "tools_run": self.live if now is None else _called(now, self.live),
+            "stdout": finished.stdout,
+            "stderr": finished.stderr,
+        }
+
+    def _plan(self, scratch: str) -> Plan:
+        recording = self.recording
+        return Plan(
+            path=os.path.abspath(recording.path),
+            run=recording.run_id or "",
+            report=os.path.join(scratch, "report.jsonl"),
+            scratch=scratch,
+            mode=self.mode,
+            live=self.live,
+            relaxed=self.relaxed,
+            models=preflight.model_ports(recording),
+            blobs=None if self.blobs is None else os.path.abspath(self.blobs),  # the agent runs elsewhere
+            inside=tuple((os.path.abspath(path), run) for path, run in recording.inside),
+            fork=self.fork,
+        )
+
+    def _launch(self, plan: Plan) -> Launch:
+        ambient = [name for name in _listed(self.recording.start_fields.get("ambient")) if type(name) is str]
+        return Launch(
+            command=self.start.command,
+            folder=self.start.folder,
+            name=self.name,
+            meta=self.meta,
+            variables=self._variables(plan, ambient),
+            head={**self.start.head, **self.head, **({"ambient": ambient} if ambient else {})},
+            workspace=self.workspace,
+            restored_from=self.restored_from,
+            report=plan.report,
+            claims=claims_path(plan.scratch),
+            is_watched=plan.mode == STRICT,
+        )
+
+    def _variables(self, plan: Plan, ambient: list[str]) -> dict[str, str]:
+        temporary = os.path.join(plan.scratch, "tmp")
+        os.mkdir(temporary)
+        variables = {
+            VARIABLE: plan.text(),
+            HOSTS_VARIABLE: ",".join(preflight.model_hosts(self.recording)),
+            "TMPDIR": temporary,
+            OFF_VARIABLE: "0",  # switched off, nobody would answer, and the agent would be live
+            HTTP_VARIABLE: preflight.recorded_http(self.recording),
+        }
+        if ambient:
+            variables[AMBIENT_VARIABLE] = ",".join(ambient)
+        if not plan.fork:
+            variables |= {name: "none" for name in preflight.KEYS if name not in os.environ}
+        return variables
+
+    def _answered(self, plan: Plan, notes: Sequence[Note]) -> tuple[int, tuple[Divergence, ...]]:
+        """Return how many calls all processes together were answered, and those that none has made."""
+        claims, tape = Claims(plan.scratch), Tape(self.recording)
+        absent = server_processes(self.recording)
+        calls = [
+            call for call in tape.calls if call.tool not in plan.live and call.event.writer not in absent
+        ]
+        frontier = Frontier(calls, mode=plan.mode, inside=tape.inside, shared=Shared(claims, calls))
+        missing = missing_calls(frontier, tape)  # reads the claims
+        is_over = plan.mode == STRICT and any(isinstance(note, Diverged) for note in notes)
+        is_over = is_over or any(isinstance(note, Unknown) for note in notes)
+        # After a divergence or in a fork, what was to come could not.
+        return len(claims.calls), () if is_over or plan.fork else tuple(missing)
+
+
+def _raise_if_not_started(finished: Finished, notes: Sequence[Note]) -> None:
+    if not notes and finished.exit == NOT_EXECUTABLE:
+        raise UsageError(
+            f"the run cannot be written to {os.path.dirname(finished.path)}, so nothing was started",
+            hint=TRY_ELSEWHERE,
+        )
+    for note in notes:
+        if isinstance(note, Unusable):
+            raise UsageError(note.text, hint=note.hint)
+
+
+def _called(recording: Recording, tools: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of some tools that were called in a run, or requested by its model; all of them if the
+    run withholds content."""
+    if not tools:
+        return ()
+    whole = with_inside(recording)
+    called = {call.tool for call in whole.calls(derived=True)}
+    answers = (repr(event.stored_fields) for event in whole.events if event.event_type == MODEL_RESPONSE)
+    if any("'$none'" in answer or "'$hash'" in answer for answer in answers):
+        return tools
+    return tuple(name for name in tools if name in called)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if type(value) is list else []
+
+
+# How a run ended, beside how it had ended when it was recorded.
+
+_COMPARED = ("http_status", "exit", "error", "status")
+_UNSURE = ("unclosed", "unknown", "running")
+"""Statuses that say only that nobody knows."""
+
+
+def both_ends(then: Recording, now: Recording) -> Ended | None:
+    """Return how both ended, where that can be compared; None where it cannot."""
+    before, after = _end_of(then), _end_of(now)
+    known = [name for name in _COMPARED if name in before and name in after]
+    if not known:
+        return None
+    name = next((name for name in known if before[name] != after[name]), known[0])
+    return Ended(_end_text(name, before), _end_text(name, after))
+
+
+def _end_of(recording: Recording) -> dict[str, Any]:
+    end = recording.end_fields
+    found: dict[str, Any] = {
+        name: end[name] for name in ("http_status", "exit") if type(end.get(name)) is int
     }
+    if recording.error is not None and recording.error.type:
+        found["error"] = recording.error.type
+    if recording.status not in _UNSURE:
+        found["status"] = recording.status
+    return found
 
 
-def _of_kind(notes: list[Note], kind: type[Note]) -> tuple[Note, ...]:
-    return tuple(note for note in notes if isinstance(note, kind))
+def _end_text(name: str, end: dict[str, Any]) -> str:
+    if name == "http_status":
+        return f"answered {end[name]}"
+    if name == "exit":
+        return f"exit {end[name]}" if end[name] >= 0 else f"signal {-end[name]}"
+    return str(end.get("error") or end[name])

@@ -70,6 +70,16 @@ class Recording(RunLines):
         return name if type(name) is str else os.path.basename(member(self.path).stem)
 
     @property
+    def start_fields(self) -> dict[str, Any]:
+        """The fields of its first line as stored; empty if that is lost."""
+        return self.start.stored_fields if self.start is not None else {}
+
+    @property
+    def end_fields(self) -> dict[str, Any]:
+        """The fields of its last line as stored; empty if it has none."""
+        return self.end.stored_fields if self.end is not None else {}
+
+    @property
     def meta(self) -> dict[str, Any]:
         meta = self.start.meta if self.start is not None else None
         return meta if type(meta) is dict else {}

@@ -13,8 +13,9 @@ import time
 from ...errors import NoSuchRun, UsageError
 from ...playback.edits.edits import Edits
 from ...playback.experiment import Arm, Experiment, arms_of, expected_of, originals
+from ...playback.fork.one_call import fork_one_call
 from ...playback.fork.tool_policy import ASK, CALLS, RECORDED, STEPS, USD
-from ...playback.forks import ForkOptions, fork_one_call, prepare_fork
+from ...playback.forks import ForkOptions, prepare_fork
 from ...playback.launch import supervise_here
 from ...playback.matching.equality_rules import REBASE, STRICT
 from ...recording.recording import Recording
@@ -171,8 +172,8 @@ def _run_one(args: argparse.Namespace, recording: Recording, out: Output) -> int
     prepared = prepare_fork(recording, _edits(args), _options(args), args.command, args.name)
     for message in prepared.messages:
         out.say(clean(f"reenact: {message}"))
-    run_argument.report(prepared.launch.recording.findings, out)
-    say_start(prepared.launch.start, out)
+    run_argument.report(prepared.recording.findings, out)
+    say_start(prepared.start, out)
     report = prepared.run(supervise_here)
     if args.json:
         out.say(dump(report.as_dict()))

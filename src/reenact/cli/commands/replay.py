@@ -6,7 +6,7 @@ import argparse
 
 from ...playback.launch import supervise_here
 from ...playback.matching.equality_rules import KEEP_GOING, REBASE, STRICT
-from ...playback.rerun import prepare_rerun, report_of
+from ...playback.rerun import prepare_rerun
 from ...supervise.supervisor import end_like
 from ...tracefile.text import dump
 from .. import run_argument
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     )
     run_argument.report(prepared.recording.findings, out)
     say_start(prepared.start, out)
-    report = report_of(prepared, prepared.execute(supervise_here))
+    report = prepared.run(supervise_here)
     if args.json:
         out.say(dump(report.as_dict()))
     else:

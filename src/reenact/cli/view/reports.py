@@ -9,7 +9,8 @@ from decimal import Decimal
 
 from ...money.prices import money
 from ...playback.experiment import BROKEN, UNCHANGED, ExperimentReport, Sample, Verdict
-from ...playback.forks import ForkReport, OneCallReport
+from ...playback.fork.one_call import OneCallReport
+from ...playback.forks import ForkReport
 from ...playback.launch import Start
 from ...playback.matching.divergence import SENTENCES
 from ...playback.matching.frontier import MISSING_CALL

@@ -55,10 +55,7 @@ class CutRequest:
     @classmethod
     def at(cls, call: RecordedCall, tape: Tape) -> CutRequest:
         """Return the recorded request of a call; for a tool, the request with the answer that called it."""
-        source = call if call.kind == MODEL else tape.call(call.parent or "")
-        if source is None or source.kind != MODEL:
-            before = (each for each in reversed(tape.calls[: call.number]) if each.kind == MODEL)
-            source = next((each for each in before if each.lane == call.lane), None)
+        source = call if call.kind == MODEL else tape.asked_by(call)
         if source is None:
             raise UsageError(
                 f"no model call leads to {call.label()}, so there is no request to change",

@@ -12,9 +12,12 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable
 
+from ...errors import UsageError
+from ...recording.recording import Recording
+from ...tracefile.event import Event
 from ..edits.cut_request import CutRequest
 from ..matching.frontier import Frontier, is_same_request, same_site
-from ..matching.request import TOOL, Request
+from ..matching.request import MODEL, TOOL, Request
 from ..matching.tape import RecordedCall, Tape
 from ..replay.mcp_servers import server_processes
 
@@ -96,6 +99,38 @@ class Cut:
 
     def _is_earlier(self, call: RecordedCall) -> bool:
         return call.lane == self.call.lane and call.end < self.call.begin
+
+
+def call_at(tape: Tape, address: str | None, recording: Recording) -> RecordedCall:
+    """Return the call at an address of a recording, or the first that began after what is there.
+
+    The tape may hold the runs inside it, too.
+    """
+    if not tape.calls:
+        raise UsageError(
+            f"{recording.name} holds no call that could be answered", hint="record it with reenact run"
+        )
+    if address is None:
+        return next((call for call in tape.calls if call.kind == MODEL), tape.calls[0])
+    is_inside = address.startswith("call:")  # ids are the same in all runs, numbers of turns are not
+    event = (tape.recording if is_inside else recording).event(address)
+    event = tape.recording.at_step(event.step or 0, event.writer) or event
+    for call in tape.calls:
+        if event in (call.event, call.end_event):
+            return call
+    later = next((call for call in tape.calls if _is_after(call, event)), None)
+    if later is None:
+        raise UsageError(
+            f"no call was made at {address} or after it", hint=f"the last one is {tape.calls[-1].label()}"
+        )
+    return later
+
+
+def _is_after(call: RecordedCall, event: Event) -> bool:
+    """True if a call began after an event; the first and last line of a process have no index."""
+    if event.index is not None:
+        return call.begin > event.index
+    return call.event.writer == event.writer and (call.event.step or 0) > (event.step or 0)
 
 
 def tools_around(tape: Tape, cut: RecordedCall) -> list[RecordedCall]:

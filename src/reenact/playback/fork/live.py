@@ -219,8 +219,7 @@ class ForkResponder(TapeResponder):
     def _edited_answer(self, request: Request) -> Reply:
         """Return the user's answer for the call at the cut."""
         call = self._cut.call
-        provider = call.event.provider if type(call.event.provider) is str else None
-        return reply_of(self._edits.answer(call.answer, provider, request.url or "", call.is_stream))
+        return reply_of(self._edits.answer(call.answer, call.provider, request.url or "", call.is_stream))
 
     def _tool_at(self, tool_call: ToolCall) -> tuple[str, ToolReply | None]:
         """Return the place of a tool call, and its reply unless the recording answers it."""

@@ -10,13 +10,15 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import Halted
 from ...money.ledger import Ledger
-from ...money.prices import Book
+from ...money.prices import Bill, Book
+from ...recording.calls import MODEL, Call, tokens_of
 from ...recording.recording import Recording
 from ...recording.runs_inside import with_inside
+from ...tracefile.text import compact, count
 from ...wire.routes import HTTP, host_of
 from ..matching.frontier import is_same_request
 from ..matching.request import TOOL, Request
@@ -234,12 +236,44 @@ class Caps:
             os.close(file)
 
     def spent(self) -> Decimal:
-        """Return the cost of the recorded answers so far; an unknown price counts as 0."""
+        """Return the cost of the live answers so far; an unknown price counts as 0."""
         if self._book is None:
             self._book = Book.open()
-        return Ledger(self._book).bill(with_inside(Recording.load(self._path)).calls()).usd
+        return Spent(with_inside(Recording.load(self._path)), self._book).usd
 
     def _check(self, unit: str, now: int, flag: str) -> None:
         most = self._most[unit]
         if now > most:
             raise Halted(f"the limit of {most} live {unit} is reached", hint=f"{flag} allows more")
+
+
+class Spent:
+    """What the live calls of a run used."""
+
+    def __init__(self, recording: Recording, book: Book | None = None) -> None:
+        live = [call for call in live_calls(recording) if call.begin is not None]
+        self.calls = len(live)
+        totals = tokens_of(live)
+        self.tokens_in, self.tokens_out = totals.tokens_in, totals.tokens_out
+        self.bill: Bill = Ledger(book).bill(live)
+
+    @property
+    def usd(self) -> Decimal:
+        """What the calls of known price cost."""
+        return self.bill.usd
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        tokens = {"in": self.tokens_in, "out": self.tokens_out}
+        return {"calls": self.calls, "tokens": tokens, "cost": self.bill.as_dict()}
+
+    def text(self) -> str:
+        """Return it in a few words."""
+        tokens = f"{compact(self.tokens_in + self.tokens_out)} tokens"
+        return f"{count(self.calls, 'live call')}, {tokens}, cost {self.bill.text()}"
+
+
+def live_calls(recording: Recording) -> list[Call]:
+    """Return the model calls of a fork that no recording answered."""
+    models = (call for call in recording.calls() if call.kind == MODEL)
+    return [call for call in models if call.end is None or call.end.stored_fields.get("replayed") is None]

@@ -16,15 +16,18 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from ...capture.recorder.disk_space import SNAPSHOTS
+from ...capture.runs.location import default_folder
 from ...errors import UsageError
 from ...lines import new_id
 from ...recording.calls import TOOL, Call
 from ...recording.recording import Recording
 from ...schema import EFFECTS, MODEL_REQUEST, TOOL_RESULT
 from ...supervise.workspace.git import SnapshotError
-from ...supervise.workspace.snapshots import Shadow, is_tree_id, way_back
+from ...supervise.workspace.snapshots import Shadow, is_tree_id, named_folder, way_back
 from ...tracefile.event import Event
 from ...tracefile.run_files import member
+from ...tracefile.text import count
+from ...wire.json_values import string
 from ..matching.request import MODEL
 from ..matching.tape import RecordedCall, Tape
 from ..replay.preflight import unanswered
@@ -173,9 +176,7 @@ class Snapshots:
     def __init__(self, recording: Recording, repository: str) -> None:
         self._recording = recording
         self.repository = repository
-        start = recording.start
-        folder = start.stored_fields.get("workspace_dir") if start is not None else None
-        self.folder = folder if type(folder) is str else None
+        self.folder = string(recording.start_fields.get("workspace_dir"))
         """The recorded path of the workspace."""
 
     @classmethod
@@ -239,3 +240,81 @@ def _of_run(folder: str, run_id: str | None) -> str | None:
     ending = f"-{run_id[:12]}{SNAPSHOTS}"
     names = [name for name in os.listdir(folder) if name.endswith(ending)]
     return os.path.join(folder, names[0]) if len(names) == 1 else None
+
+
+# What is done about the world before a fork, where tools before the cut changed it.
+
+UNTOUCHED, STALE, RESTORED, WORKSPACE = "untouched", "stale", "restored", "workspace"
+"""No tool before the cut changed anything; it is as it is now; the user's command restored it; the workspace
+is restored from snapshots."""
+_FEW = 5
+
+
+class World(NamedTuple):
+    """What was chosen, and done."""
+
+    name: str
+    tree: str | None = None
+    """The state that the workspace is brought to at the cut."""
+    folder: str | None = None
+    """The workspace."""
+    source: str | None = None
+    """The repository that holds its states."""
+    messages: tuple[str, ...] = ()
+
+
+def prepare_world(
+    tape: Tape,
+    call: RecordedCall,
+    effects: Mapping[str, str],
+    *,
+    workspace: str | None,
+    restore: str | None,
+    is_stale: bool,
+    folder: str | None,
+) -> World:
+    """Restore what was chosen; UsageError if tools changed the world and nothing was chosen.
+
+    ``folder`` is where runs are written, and what was in the workspace before.
+    """
+    acts = world_changes_before(tape, call, effects)
+    if workspace is not None:
+        return _restore_workspace(workspace, folder or default_folder(), tape.recording, call, acts)
+    if restore is not None:
+        run_restore_command(restore)
+        return World(RESTORED)
+    if not acts:
+        return World(UNTOUCHED)
+    if is_stale:
+        return World(STALE)
+    snapshots = Snapshots.of(tape.recording)
+    raise must_choose(acts, snapshots=snapshots.folder if snapshots is not None else None)
+
+
+def _restore_workspace(
+    workspace: str, runs_folder: str, recording: Recording, call: RecordedCall, acts: list[WorldChange]
+) -> World:
+    """Make the folder what it was when the run began; at the cut it is made what it was then."""
+    folder = named_folder(workspace, runs_folder)
+    snapshots = Snapshots.of(recording)
+    if snapshots is None:
+        raise UsageError(
+            f"there are no snapshots of a workspace beside {recording.path}",
+            hint="record it with reenact run --workspace DIR; or --restore CMD, or --stale-world",
+        )
+    first, tree = snapshots.first(), snapshots.tree_at(call)
+    if tree is None:
+        raise UsageError(
+            f"no snapshot was taken before {call.label()}",
+            hint="another --at may have one; or --restore CMD, or --stale-world",
+        )
+    kept = snapshots.restore(first or tree, folder, runs_folder)
+    messages = []
+    if kept is not None:
+        names = ", ".join(kept.changed[:_FEW]) + (", …" if len(kept.changed) > _FEW else "")
+        messages.append(f"{folder} is restored: {count(len(kept.changed), 'file')} changed: {names}")
+        messages.append(f"to undo that: {kept.command}")
+    undone = [act.text() for act in acts if act.effect == IRREVERSIBLE]
+    if undone:
+        messages.append(f"no snapshot undoes {'; '.join(undone[:_FEW])}")
+    return World(WORKSPACE, tree, folder, snapshots.repository, tuple(messages))

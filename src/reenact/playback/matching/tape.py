@@ -15,6 +15,7 @@ from ...lines import is_mark
 from ...recording.calls import Call
 from ...recording.recording import Recording
 from ...tracefile.event import Event
+from ...wire.json_values import string
 from ...wire.reading import conversation_key
 from .recorded_answers import ENDED_BY_AGENT, EXCEPTION, Answer, answer_of, outcome_of
 from .request import HTTP, MODEL, TOOL, Fingerprint, Part, Request, element_part, is_beginning, of_parts
@@ -77,17 +78,25 @@ class RecordedCall:
         count = self._begin.stored_fields.get("n") if self.kind == MODEL else None
         return count if type(count) is int else None
 
+    @cached_property
+    def method(self) -> str:
+        return string(self._begin.method) or "POST"
+
+    @cached_property
+    def url(self) -> str | None:
+        return string(self._begin.url)
+
+    @cached_property
+    def provider(self) -> str | None:
+        return string(self._begin.provider)
+
     @property
     def request(self) -> Request:
         """The rebuilt request."""
         with self._lock:
-            begin = self._begin
             if self.kind == TOOL:
-                return Request.tool(self.tool or "", begin.args)
-            name = begin.method if type(begin.method) is str else "POST"
-            url = begin.url if type(begin.url) is str else None
-            sent = begin.sent or (self._call.end.sent if self._call.end is not None else None)
-            return Request(self.kind, name, begin.body, url=url, sent=sent if type(sent) is dict else None)
+                return Request.tool(self.tool or "", self._begin.args)
+            return Request(self.kind, self.method, self._begin.body, url=self.url, sent=self._sent())
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -98,13 +107,13 @@ class RecordedCall:
 
     def _of_stored(self) -> Fingerprint:
         """Compute the fingerprint without copying the conversation: most of its parts are known already."""
-        body, url = self._begin.stored_body, self._begin.url
+        body = self._begin.stored_body
         key = conversation_key(body)
         if key is None or self._sent() is not None:
             return self.request.fingerprint
         elements = [self._parts.of(element, self._begin.restore_value) for element in body[key]]
         rest = self._begin.restore_value({name: value for name, value in body.items() if name != key})
-        return of_parts(self._method(), url if type(url) is str else None, rest, key, elements)
+        return of_parts(self.method, self.url, rest, key, elements)
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
@@ -176,10 +185,6 @@ class RecordedCall:
         what = f"tool {self.tool}" if self.kind == TOOL else f"{self.kind} {self.fingerprint.site}"
         return f"step {self._begin.step}: {what}"
 
-    def _method(self) -> str:
-        method = self._begin.method
-        return method if type(method) is str else "POST"
-
     def _sent(self) -> dict[str, Any] | None:
         """The description of a non-JSON body; in the answer's event if the answer came during the upload."""
         sent = self._begin.sent
@@ -210,6 +215,7 @@ class Tape:
                 process = self.process_of(begin.writer)
                 self.calls.append(RecordedCall(call, begin, len(self.calls), self.lock, parts, process))
         self._by_id = {call.id: call for call in self.calls}
+        self._by_begin = {call.event.index: call for call in self.calls}
 
     @classmethod
     def load(cls, path: str, run: str | None = None) -> Tape:
@@ -223,6 +229,11 @@ class Tape:
     def call(self, id_: str) -> RecordedCall | None:
         """Return a call by its id."""
         return self._by_id.get(id_)
+
+    def asked_by(self, call: RecordedCall) -> RecordedCall | None:
+        """Return the model call that led to a tool call, by the rules of the run's index."""
+        begin = self.recording.index.request_of(call.event)
+        return None if begin is None else self._by_begin.get(begin.index)
 
     def inside(self, tool: RecordedCall) -> list[RecordedCall]:
         """Return the calls made inside a tool: they are not repeated when its recorded result is returned.
