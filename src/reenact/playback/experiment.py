@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from ..errors import NoSuchRun, UsageError
@@ -21,8 +21,9 @@ from ..recording.runs_inside import with_inside
 from ..tracefile.text import dump
 from ..wire import reading
 from .edits.edits import Edits
+from .edits.request_settings import settings_of
 from .fork.one_call import OneCallReport, fork_one_call
-from .forks import ForkOptions, ForkReport, edits, prepare_fork
+from .forks import ForkOptions, ForkReport, prepare_fork
 from .launch import Apart, is_part, recording_of
 from .rerun import checked_words
 
@@ -40,18 +41,18 @@ class Arm(NamedTuple):
     edits: Edits
 
 
-def arms_of(made: Edits, varied: Mapping[str, Edits], *, is_controlled: bool) -> list[Arm]:
+def arms_of(edits: Edits, varied: Mapping[str, Edits], *, is_controlled: bool) -> list[Arm]:
     """Return the arms of an experiment, the control first; ``varied`` has further edits for each of
     several arms."""
     arms = [Arm(CONTROL, Edits())] if is_controlled else []
     if varied:
         return arms + [
-            Arm(name, replace(made, sets=(*made.sets, *more.sets))) for name, more in varied.items()
+            Arm(name, replace(edits, sets=(*edits.sets, *more.sets))) for name, more in varied.items()
         ]
-    return [*arms, Arm(EDITED if made else AGAIN, made)]
+    return [*arms, Arm(EDITED if edits else AGAIN, edits)]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sample:
     """What one fork came to, or a recording as if it were one."""
 
@@ -65,7 +66,7 @@ class Sample:
     tokens: int = 0
     usd: float | None = None
     verified: bool | None = None
-    steps: list[str] = field(default_factory=list)
+    steps: Sequence[str] = ()
     """The tools that were called, with their arguments."""
     final: str = ""
     """The text of the last response."""
@@ -76,7 +77,7 @@ class Sample:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 def behaviour(recording: Recording) -> tuple[list[str], str]:
@@ -97,18 +98,19 @@ def recorded_sample(recording: Recording) -> Sample:
 
 def sample_of(arm: str, report: ForkReport | OneCallReport) -> Sample:
     """Return what a fork came to."""
-    if isinstance(report, OneCallReport):
-        made = Sample(arm, FAILED if report.is_failed else OK, path=report.path, run=report.run_id)
-    else:
-        made = Sample(arm, _ended(report), _why(report), report.path, report.run_id, report.point.world)
-    if report.live is not None:
-        cost = report.live.bill.as_dict()
-        made.calls = report.live.calls
-        made.tokens = report.live.tokens_in + report.live.tokens_out
-        made.usd = cost.get("usd")
+    steps, final = list[str](), ""
     if os.path.exists(report.path):
-        made.steps, made.final = behaviour(Recording.load(report.path, report.run_id))
-    return made
+        steps, final = behaviour(Recording.load(report.path, report.run_id))
+    sample = Sample(arm, OK, path=report.path, run=report.run_id, steps=steps, final=final)
+    if isinstance(report, ForkReport):
+        sample = replace(sample, ended=_ended(report), why=_why(report), world=report.point.world)
+    elif report.is_failed:
+        sample = replace(sample, ended=FAILED)
+    live = report.live
+    if live is None:
+        return sample
+    tokens = live.tokens_in + live.tokens_out
+    return replace(sample, calls=live.calls, tokens=tokens, usd=live.bill.as_dict().get("usd"))
 
 
 def _ended(report: ForkReport) -> str:
@@ -312,9 +314,7 @@ class Experiment:
         except UsageError as exc:
             raise UsageError(f"{arm.name}: {exc}", hint=exc.hint) from exc
         sample = sample_of(arm.name, report)
-        if self.verify:
-            sample.verified = _verify(self.verify, sample)
-        return sample
+        return _verified(self.verify, sample) if self.verify else sample
 
     def _fork(self, recording: Recording, arm: Arm, name: str) -> ForkReport | OneCallReport:
         if self.is_one_call:
@@ -323,17 +323,18 @@ class Experiment:
         return prepared.run(Apart(env=self.env, folder=self.options.folder, is_captured=True))
 
 
-def _verify(command: str, sample: Sample) -> bool:
-    """Run the user's command, which finds the fork's file in ``REENACT_FORK``; True if it exits with 0.
+def _verified(command: str, sample: Sample) -> Sample:
+    """Run the user's command, which finds the fork's file in ``REENACT_FORK``; it must exit with 0.
 
     If it does not, its last line is the reason.
     """
     env = {**os.environ, "REENACT_FORK": sample.path or "", "REENACT_ARM": sample.arm}
     done = subprocess.run(command, shell=True, env=env, capture_output=True, check=False)  # noqa: S602
-    if done.returncode and not sample.why:
+    why = sample.why
+    if done.returncode and not why:
         output = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace").splitlines()
-        sample.why = f"--verify failed with {done.returncode}" + (f": {output[-1]}" if output else "")
-    return done.returncode == 0
+        why = f"--verify failed with {done.returncode}" + (f": {output[-1]}" if output else "")
+    return replace(sample, verified=done.returncode == 0, why=why)
 
 
 def originals(found: Sequence[Recording], where: str) -> list[Recording]:
@@ -342,7 +343,7 @@ def originals(found: Sequence[Recording], where: str) -> list[Recording]:
     Left out: forks and replays and what is inside them, blocks of another run that is forked anyway, and
     runs that did everything in runs inside them, which are forked themselves.
     """
-    again = {each.run_id for each in found if each.start is not None and _is_again(each.start.stored_fields)}
+    again = {each.run_id for each in found if "fork" in each.start_fields or "replay_of" in each.meta}
     while inside := {each.run_id for each in found if each.parent_run in again} - again:
         again |= inside
     there = {each.run_id for each in found}
@@ -357,11 +358,6 @@ def originals(found: Sequence[Recording], where: str) -> list[Recording]:
         hint = "name the run that they were made from"
         raise NoSuchRun(f"all runs in {where} are forks and replays", asked=where, hint=hint)
     return kept
-
-
-def _is_again(head: dict[str, Any]) -> bool:
-    meta = head.get("meta")
-    return "fork" in head or (type(meta) is dict and "replay_of" in meta)
 
 
 def experiment(
@@ -393,13 +389,15 @@ def experiment(
     if vary is not None and len(vary) != 1:
         raise UsageError(f"vary={vary!r}", hint="one field and its values: vary={'model': ['a', 'b']}")
     varied = {
-        f"{name}={value}": edits({name: value}) for name, values in (vary or {}).items() for value in values
+        f"{name}={value}": Edits(sets=settings_of({name: value}))
+        for name, values in (vary or {}).items()
+        for value in values
     }
     found = [recording_of(run) for run in runs]
     if not found:
         raise UsageError("there is no run to fork", hint="experiment(['trip.jsonl'], …)")
     return Experiment(
-        arms=arms_of(edits(changes), varied, is_controlled=control),
+        arms=arms_of(Edits(sets=settings_of(changes)), varied, is_controlled=control),
         options=ForkOptions(
             at=None if at is None else str(at),
             live_tools=tuple(checked_words("live_tools", live_tools)),

@@ -12,7 +12,7 @@ from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
 from ..settings import tool_effects
 from .edits.edits import Edits
-from .edits.request_settings import Setting
+from .edits.request_settings import settings_of
 from .fork.api_keys import why_failed
 from .fork.cut import call_at, tools_around
 from .fork.live import Fork
@@ -151,10 +151,15 @@ def fork(
 
     Raises UsageError, with a hint, if the fork must not start.
     """
-    made = edits(
-        changes, inject_user=inject_user, drop=drop, tool_result=tool_result, tool=tool, response=response,
+    edits = Edits(
+        sets=settings_of(changes),
+        inject_user=inject_user,
+        drop=tuple(drop),
+        tool_result=tool_result,
+        tool=tool,
+        response=response,
         once=once,
-    )  # fmt: skip
+    )
     options = ForkOptions(
         at=None if at is None else str(at),
         tools=_checked_tools(tools),
@@ -171,32 +176,8 @@ def fork(
         folder=None if folder is None else os.path.abspath(folder),
     )
     recording = recording_of(run, run_id, blobs)
-    prepared = prepare_fork(recording, made, options, checked_words("command", command), name=name)
+    prepared = prepare_fork(recording, edits, options, checked_words("command", command), name=name)
     return prepared.run(Apart(env=env, folder=options.folder, is_captured=capture_output))
-
-
-def edits(
-    changes: Mapping[str, Any] | None = None,
-    *,
-    inject_user: str | None = None,
-    drop: Sequence[int] = (),
-    tool_result: str | None = None,
-    tool: str | None = None,
-    response: str | None = None,
-    once: bool = False,
-) -> Edits:
-    """Return what a fork changes; texts are taken as they are."""
-    if tool is not None and tool_result is None:
-        raise UsageError("tool= without tool_result=", hint="tool_result='…' is the result to return")
-    return Edits(
-        sets=tuple(Setting(name, value) for name, value in (changes or {}).items()),
-        inject_user=inject_user,
-        drop=tuple(drop),
-        tool_result=tool_result,
-        tool=tool,
-        response=response,
-        once=once,
-    )
 
 
 def _checked_tools(tools: str) -> str:
@@ -226,13 +207,13 @@ class PreparedFork(Prepared):
 
 
 def prepare_fork(
-    alone: Recording, made: Edits, options: ForkOptions, command: Sequence[str] = (), name: str | None = None
+    alone: Recording, edits: Edits, options: ForkOptions, command: Sequence[str] = (), name: str | None = None
 ) -> PreparedFork:
     """Return a fork ready to run; UsageError if it must not, before the agent has started."""
     recording = with_inside(alone)
     tape = Tape(recording)
     call = call_at(tape, options.at, alone)
-    made.check(call, tape)
+    edits.check(call, tape)
     would_run = preflight.unanswered(recording)
     allowed = preflight.live_tools(recording, options.live_tools, offered=_declared(tape))
     live = tuple(name for name in allowed if name in would_run)
@@ -251,7 +232,7 @@ def prepare_fork(
     continued = Fork(
         call=call.id,
         is_whole=options.at is None,
-        edits=made.as_json(),
+        edits=edits.as_json(),
         tools=options.tools,
         allowed=options.live_tools,
         effects=effects,
@@ -269,7 +250,7 @@ def prepare_fork(
         mode=options.mode,
         relaxed=bool(live),
         blobs=options.blobs,
-        head={"parent_run": recording.run_id, "fork": {**asdict(point), "edits": made.as_json()}},
+        head={"parent_run": recording.run_id, "fork": {**asdict(point), "edits": edits.as_json()}},
         fork=asdict(continued),
         workspace=world.folder,
         restored_from=world.source,

@@ -29,7 +29,6 @@ from .replay.report import Diverged, Growing, Halted, Unknown
 from .replay.side_effect_guard import is_python
 
 ENTER = "reenact.playback.replay.entry"
-AGENT_PARENT = "reenact.playback.agent_parent"
 TRY_ELSEWHERE = (
     "name another folder, and the run by its path: REENACT_DIR=DIR reenact … (in Python: folder=DIR)"
 )
@@ -290,7 +289,7 @@ class Apart:
             file.write(launch.text())
             file.flush()
             child = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-P", "-m", AGENT_PARENT, file.name, result],
+                [sys.executable, "-P", "-m", "reenact.playback.launch", file.name, result],
                 env=env,
                 stdout=output,
                 stderr=output,
@@ -321,3 +320,29 @@ def _end(child: subprocess.Popen[str]) -> None:
             child.wait(_PATIENCE)
         except (ProcessLookupError, subprocess.TimeoutExpired):
             continue
+
+
+class _Orphaned:
+    """Says how to end the agent once the caller is gone: a fork would go on calling a model for nobody."""
+
+    def __init__(self) -> None:
+        self._caller = os.getppid()
+        self._signals = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
+
+    def __call__(self) -> int | None:
+        is_gone = os.getppid() != self._caller
+        return self._signals.pop() if is_gone and self._signals else None
+
+
+def main(source: str, result: str) -> None:
+    """Be the parent of one agent, for ``Apart``: read a Launch from one file, write Finished to another."""
+    with open(source, encoding="utf-8") as file:
+        launch = Launch.from_text(file.read())
+    finished = supervise_here(launch, _Orphaned())
+    with open(f"{result}.part", "w", encoding="utf-8") as file:
+        file.write(finished.text())
+    os.rename(f"{result}.part", result)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

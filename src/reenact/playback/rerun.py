@@ -22,7 +22,7 @@ from .matching.frontier import CHANGED, MISSING_CALL, Frontier
 from .matching.processes import Claims, Shared, claims_path
 from .matching.tape import Tape
 from .replay import preflight
-from .replay.mcp_servers import server_processes
+from .replay.recorded_events import server_processes
 from .replay.report import (
     Diverged,
     Doubt,

@@ -17,7 +17,7 @@ from .. import lines, schema
 from ..capture.redact.redactor import Redactor
 from ..playback.matching.equality_rules import PLACEHOLDER
 from ..playback.matching.tape import processes_of
-from ..playback.replay.mcp_servers import without_folders
+from ..playback.replay.recorded_events import without_folders
 from ..recording.calls import MODEL
 from ..recording.recording import Recording
 from ..tracefile.event import Event

@@ -33,8 +33,8 @@ from ..playback.matching.equality_rules import KEEP_GOING, REBASE, RECORD_MISSIN
 from ..playback.matching.player import Player
 from ..playback.matching.tape import Tape
 from ..playback.replay import preflight
-from ..playback.replay.modes import RecordMissing, Strict, ToolsOnly
 from ..playback.replay.report import Note, Refused, Unknown, WentLive
+from ..playback.replay.responder import RecordMissing, Strict, ToolsOnly
 from ..playback.replay.side_effect_guard import Guard
 from ..recording.calls import MODEL, TOOL
 from ..wire.reading import text

@@ -79,6 +79,13 @@ class Edits:
     once: bool = False
     """Change only the request at the cut, not those after it."""
 
+    def __post_init__(self) -> None:
+        if self.tool is not None and self.tool_result is None:
+            raise UsageError(
+                "--tool needs a result for the tool",
+                hint="add --tool-result '…' (in Python: tool_result='…')",
+            )
+
     @classmethod
     def parse(
         cls,
@@ -92,8 +99,6 @@ class Edits:
         once: bool = False,
     ) -> Edits:
         """Return the edits of these options: ``NAME=VALUE``, ``NAME+=TEXT``, ``@FILE`` for any value."""
-        if tool is not None and tool_result is None:
-            raise UsageError("--tool needs a result for the tool", hint="add --tool-result '…'")
         return cls(
             sets=tuple(map(_setting, sets)),
             inject_user=read_text(inject_user, "--inject-user"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -33,6 +33,11 @@ class Setting(NamedTuple):
     @property
     def steps(self) -> list[str]:
         return steps_of(self.name)
+
+
+def settings_of(changes: Mapping[str, Any] | None) -> tuple[Setting, ...]:
+    """Return the settings of ``changes=`` in Python; texts are taken as they are."""
+    return tuple(Setting(name, value) for name, value in (changes or {}).items())
 
 
 def with_setting(

@@ -19,7 +19,7 @@ from ..edits.cut_request import CutRequest
 from ..matching.frontier import Frontier, is_same_request, same_site
 from ..matching.request import MODEL, TOOL, Request
 from ..matching.tape import RecordedCall, Tape
-from ..replay.mcp_servers import server_processes
+from ..replay.recorded_events import server_processes
 
 ANSWERED, AROUND, AT_CUT, BEYOND = "answered", "around the cut", "at the cut", "beyond"
 """The place of a request: the recording answers it or reports a divergence; it calls a tool that contains the

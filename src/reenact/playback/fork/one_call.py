@@ -65,20 +65,20 @@ class OneCallReport:
 
 
 def fork_one_call(
-    recording: Recording, made: Edits, at: str | None = None, name: str | None = None
+    recording: Recording, edits: Edits, at: str | None = None, name: str | None = None
 ) -> OneCallReport:
     """Send the request at a cut with changes; no agent runs. UsageError if it cannot be sent."""
     tape = Tape(recording)
     call = call_at(tape, at, recording)
-    if made.replaces_answer:
+    if edits.replaces_answer:
         raise UsageError(
             "--one-call asks the model, and --response says what it answered: nothing is left to send",
             hint="leave --one-call out to see what the agent makes of that answer",
         )
-    made.check(call, tape)
+    edits.check(call, tape)
     request = plain_request(call)
-    changed = made.request(request.body, request.url or "", CutRequest(request.body, request.url))
-    point = {"of": recording.run_id, "at": call.event.step, "call": call.id, "edits": made.as_json()}
+    changed = edits.request(request.body, request.url or "", CutRequest(request.body, request.url))
+    point = {"of": recording.run_id, "at": call.event.step, "call": call.id, "edits": edits.as_json()}
     live = Request(request.kind, request.name, changed.body, url=changed.url)
     run_name = name or f"{recording.name}-fork"
     run, answer = copy_context().run(_send_recorded, live, call, run_name, point)

@@ -230,6 +230,12 @@ class Tape:
         """Return a call by its id."""
         return self._by_id.get(id_)
 
+    def events_of(self, kind: str) -> list[Event]:
+        """Return the events of a kind."""
+        with self.lock:
+            kinds = enumerate(self.recording.event_types())
+            return [self.recording.events[at] for at, each in kinds if each == kind]
+
     def asked_by(self, call: RecordedCall) -> RecordedCall | None:
         """Return the model call that led to a tool call, by the rules of the run's index."""
         begin = self.recording.index.request_of(call.event)

@@ -1,4 +1,4 @@
-"""The responder of a replay: answers each intercepted call from the recording, through the player.
+"""The responders of replays and tests: answer each intercepted call from the recording, through the player.
 
 Requests are redacted like the recording before they are compared. A call without a recorded answer raises
 ``Diverged``, which no SDK wraps or retries; or, if the run continues, gets an error in the provider's shape.
@@ -7,26 +7,25 @@ Requests are redacted like the recording before they are compared. A call withou
 from __future__ import annotations
 
 import json
-from collections import deque
+import os
 from collections.abc import Callable, Container
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from ... import schema
 from ...capture.http.request_body import described_body
-from ...capture.replay_hook import ToolCall
+from ...capture.replay_hook import Live, ToolCall
 from ...errors import Diverged, NotRecorded
+from ...tracefile.status import FAILED
 from ...wire.inflate import packed
 from ..matching.divergence import out_of_order
 from ..matching.equality_rules import KEEP_GOING, STRICT
-from ..matching.frontier import REORDERED, Miss, Served
+from ..matching.frontier import REORDERED, Miss, Served, is_same_request
 from ..matching.player import Player
 from ..matching.recorded_answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
-from ..matching.request import HTTP, MODEL, Request
+from ..matching.request import HTTP, MODEL, TOOL, Request
 from ..matching.request_secrets import SecretNumbers, cleaned
-from ..matching.tape import Tape
 from ..serve import adapter, prepare
 from ..serve.replies import (
     BREAKS,
@@ -39,114 +38,15 @@ from ..serve.replies import (
     ToolReply,
     Unprompted,
 )
-from .mcp_servers import Servers
-from .report import Doubt, Inexact, Listener, StandIn, Unknown
+from .recorded_events import Ambient, Servers, Sockets
+from .report import Doubt, Inexact, Listener, StandIn, Unknown, WentLive
+from .side_effect_guard import agent_location
 from .tool_results import reply_of_tool, tool_request
 
 if TYPE_CHECKING:
-    from ...capture.replay_hook import Live, OutgoingRequest
+    from ...capture.replay_hook import OutgoingRequest
     from ..matching.divergence import Divergence
     from ..serve.replies import HttpCall, ServerRequest
-
-
-# Recorded times and random values, returned in their order.
-#
-# Each thread gets those of the recorded thread with its name, a thread pool those of its pool; without such a
-# thread in the recording, the next unused value of that name.
-
-
-class Ambient:
-    """The recorded values of one process; ``writer`` returns which recorded process it is."""
-
-    def __init__(self, tape: Tape, writer: Callable[[], str | None]) -> None:
-        self._tape = tape
-        self._writer = writer
-        self._lock = Lock()
-        self._by_thread: dict[tuple[str, str | None], deque[int]] | None = None
-        self._by_name: dict[str, deque[int]] = {}
-        self._taken: set[int] = set()
-
-    def next(self, name: str, thread: str | None) -> Any:
-        """Return the next value of a name, None if none is left."""
-        with self._lock:
-            if self._by_thread is None:
-                self._by_thread = self._line_up()
-            for queue in (self._by_thread.get((name, thread)), self._by_name.get(name)):
-                while queue:
-                    at = queue.popleft()
-                    if at not in self._taken:
-                        self._taken.add(at)
-                        return self._value(at)
-            return None
-
-    def _line_up(self) -> dict[tuple[str, str | None], deque[int]]:
-        recording, writer = self._tape.recording, self._writer()
-        found: dict[tuple[str, str | None], deque[int]] = {}
-        with self._tape.lock:
-            for at, kind in enumerate(recording.event_types()):
-                if kind != schema.AMBIENT:
-                    continue
-                event = recording.events[at]
-                name, thread = event.stored_fields.get("name"), event.stored_fields.get("thread")
-                if self._tape.process_of(event.writer) == writer and type(name) is str:
-                    found.setdefault((name, thread), deque()).append(at)
-                    self._by_name.setdefault(name, deque()).append(at)
-        return found
-
-    def _value(self, at: int) -> Any:
-        with self._tape.lock:
-            event = self._tape.recording.events[at]
-            return event.stored_fields.get("value")
-
-
-# Unprompted messages of servers over sockets, by connection, in the order they were opened.
-
-
-class Sockets:
-    """The recorded connections of one process; each answers one new connection to its address."""
-
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
-        self._lock = Lock()
-        self._waiting: dict[str, deque[list[Unprompted]]] | None = None
-
-    def next(self, url: str, recorder: Any) -> list[Unprompted]:
-        """Return the messages of the next connection to a URL."""
-        with self._lock:
-            if self._waiting is None:
-                self._waiting = self._line_up()
-            queue = self._waiting.get(_address(recorder.texts.clean("url", url, "full")))
-            return queue.popleft() if queue else []
-
-    def _line_up(self) -> dict[str, deque[list[Unprompted]]]:
-        waiting: dict[str, deque[list[Unprompted]]] = {}
-        known: dict[tuple[str, str], list[Unprompted]] = {}
-        recording = self._tape.recording
-        with self._tape.lock:
-            for at, kind in enumerate(recording.event_types()):
-                if kind != schema.SOCKET_MESSAGE:
-                    continue
-                event = recording.events[at]
-                fields, which = event.payload, (event.writer, str(event.stored_fields.get("socket")))
-                url, requests, sent = fields.get("url"), fields.get("asked"), fields.get("sent")
-                if type(url) is not str or type(requests) is not int or type(sent) is not int:
-                    continue
-                if which not in known:
-                    known[which] = []
-                    waiting.setdefault(_address(url), deque()).append(known[which])
-                if "body" in fields:
-                    known[which].append(Unprompted(requests, sent, fields["body"]))
-        return waiting
-
-
-def _address(url: str) -> str:
-    """Return the part of a URL that stays the same on another server."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # not a URL
-        return url
-    return f"{parts.path}?{parts.query}"
-
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: ENDS}
 _UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")
@@ -396,3 +296,118 @@ def reply_of(answer: Answer) -> Reply:
     unfit = _UNFIT if pieces else _UNFIT[1:]  # a response to HEAD may be all about its length
     kept = [(name, value) for name, value in headers.items() if name not in unfit]
     return Reply(answer.status or 200, kept, [(data, 0.0) for data in pieces], then, answer.error)
+
+
+# The responders of tests.
+
+ENDS_IN_FAILURE = (
+    "the recording ends where the run failed, so later requests of the fixed code are not recorded:"
+    " --reenact=record-missing sends them to the model, and keeps them if the test passes"
+)
+
+
+class Strict(TapeResponder):
+    """Raises ``raised`` with the whole report for any call that is not recorded."""
+
+    def __init__(
+        self, player: Player, *, raised: Callable[[str], BaseException], advice: str, **options: Any
+    ) -> None:
+        super().__init__(player, **options)
+        self._raised = raised
+        self._advice = advice
+        self.misses: list[Divergence] = []
+        self.texts: list[str] = []
+        """The reports of the misses, each with its place in the code."""
+
+    def _missed(self, found: Miss) -> str:
+        ends_here = self._ends_in_failure()
+        divergence = replace(
+            self.player.explain(found), next=(ENDS_IN_FAILURE if ends_here else self._advice,)
+        )
+        place, text = agent_location(), divergence.text()
+        if place is not None:
+            first, newline, rest = text.partition("\n")
+            text = f"{first}\n  made at   {place}{newline}{rest}"
+        self.misses.append(divergence)
+        self.texts.append(text)
+        raise self._raised(text)
+
+    def _ends_in_failure(self) -> bool:
+        """True if all recorded calls are used up and the recorded run failed."""
+        return self.player.tape.recording.status in FAILED and not self.player.frontier.missing()
+
+
+class ToolsOnly(TapeResponder):
+    """Answers tools with the results of equal calls, in any order; models are called live."""
+
+    def __init__(self, player: Player, **options: Any) -> None:
+        super().__init__(player, **options)
+        self._lock = Lock()
+        self._left = [call for call in player.tape.calls if call.kind == TOOL]
+
+    def live(self, leaving: OutgoingRequest) -> Live | None:
+        """Send every request."""
+        return Live()
+
+    def opens(self, url: str) -> bool:
+        """Connect every socket to the real server."""
+        return True
+
+    def tool(self, tool_call: ToolCall) -> ToolReply | None:
+        """Return a tool's recorded result for the same arguments; raise NotRecorded if there is none."""
+        if tool_call.name in self._live:
+            return None
+        request = self._translated(tool_request(tool_call))
+        with self._lock:
+            found = next((call for call in self._left if is_same_request(call, request)), None)
+            if found is None:
+                raise NotRecorded(f"tool {tool_call.name} has no recorded call with these arguments")
+            if len([call for call in self._left if is_same_request(call, request)]) > 1:
+                self._left.remove(found)
+        return self._result(tool_call, found.id, found.answer)
+
+    async def tool_async(self, tool_call: ToolCall) -> ToolReply | None:
+        """Return the same as ``tool``."""
+        return self.tool(tool_call)
+
+
+class RecordMissing(TapeResponder):
+    """Sends requests that are not recorded to the model, and runs tools that are not recorded."""
+
+    def __init__(self, player: Player, **options: Any) -> None:
+        super().__init__(player, **options)
+        self.went_live = 0
+        self._lock = Lock()
+        self._left: dict[str, int] = {}
+        """How many recorded calls are not reserved by a request, by their L1 fingerprint."""
+
+    def live(self, leaving: OutgoingRequest) -> Live | None:
+        """Send a request that no recorded call answers."""
+        request = self._translated(http_request(leaving))
+        digest = request.fingerprint.l1
+        with self._lock:
+            if digest not in self._left:
+                self._left[digest] = self.player.frontier.count_equal(request)
+            self._left[digest] -= 1
+            if self._left[digest] >= 0:
+                return None
+        self._goes_live()
+        return Live()
+
+    def _tool_reply(self, found: Served | Miss, tool_call: ToolCall) -> ToolReply | None:  # type: ignore[override]
+        if isinstance(found, Miss) or found.call.answer.outcome == IN_FLIGHT:
+            self._goes_live()
+            return None
+        return super()._tool_reply(found, tool_call)
+
+    def server_reply(self, request: ServerRequest) -> ServerReply | None:
+        """Return the recorded reply; None lets the real server answer."""
+        found = self.servers.reply(request)
+        if found is None:
+            self._goes_live()
+        return found
+
+    def _goes_live(self) -> None:
+        self.went_live += 1
+        self._note(WentLive(os.getpid()))
+        self.player.release.note_request()

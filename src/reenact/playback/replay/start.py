@@ -154,7 +154,7 @@ def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
         replay_hook.responder = fork_responder(plan, cut, tape, calls, guard, shared, **listeners)
         return
     if plan.mode == RECORD_MISSING:
-        from .modes import RecordMissing
+        from .responder import RecordMissing
 
         player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
         replay_hook.responder = RecordMissing(player, mode=KEEP_GOING, live=plan.live, **listeners)

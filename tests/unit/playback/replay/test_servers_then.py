@@ -12,7 +12,7 @@ from mcp import ClientSession, MCPError
 
 from reenact import Recording, Tap, schema
 from reenact.playback.matching.tape import Tape
-from reenact.playback.replay.mcp_servers import Servers
+from reenact.playback.replay.recorded_events import Servers
 from reenact.playback.replay.responder import Sockets
 from reenact.playback.serve.mcp import StandIn
 from reenact.playback.serve.replies import ServerReply, ServerRequest
