@@ -62,7 +62,7 @@ def recording(
 ) -> Iterator[TapeResponder | None]:
     """Calls of this process are recorded; answered by another recording, if there is one."""
     player = Player(Tape.load(str(by)), mode=mode) if by is not None else None
-    responder = TapeResponder(player, mode=mode) if player is not None else None
+    responder = TapeResponder(player) if player is not None else None
     replay_hook.responder = responder
     try:
         with Tap(str(path)) as tap:

@@ -15,7 +15,6 @@ from .edits.edits import Edits
 from .edits.request_settings import settings_of
 from .fork.api_keys import why_failed
 from .fork.cut import call_at, tools_around
-from .fork.live import Fork
 from .fork.tool_policy import ALL, ASK, CALLS, RECORDED, STEPS, USD, Spent
 from .fork.world import HARMLESS, effect_of, prepare_world
 from .launch import Apart, Supervise, recording_of, start_of
@@ -24,6 +23,7 @@ from .matching.request import MODEL, tools_of
 from .matching.tape import RecordedCall, Tape
 from .replay import preflight
 from .replay.report import Edited, Halted, Passed
+from .replay.start import Fork
 from .rerun import Prepared, RerunReport, checked_words
 
 
@@ -229,18 +229,6 @@ def prepare_fork(
         is_stale=options.stale_world,
         folder=options.folder,
     )
-    continued = Fork(
-        call=call.id,
-        is_whole=options.at is None,
-        edits=edits.as_json(),
-        tools=options.tools,
-        allowed=options.live_tools,
-        effects=effects,
-        max_calls=options.max_calls,
-        max_usd=options.max_usd,
-        max_steps=options.max_steps,
-        tree=world.tree,
-    )
     point = ForkPoint(recording.run_id, call.event.step, call.id, world.name)
     return PreparedFork(
         recording=recording,
@@ -251,7 +239,18 @@ def prepare_fork(
         relaxed=bool(live),
         blobs=options.blobs,
         head={"parent_run": recording.run_id, "fork": {**asdict(point), "edits": edits.as_json()}},
-        fork=asdict(continued),
+        fork=Fork(
+            call=call.id,
+            is_whole=options.at is None,
+            edits=edits.as_json(),
+            tools=options.tools,
+            allowed=options.live_tools,
+            effects=effects,
+            max_calls=options.max_calls,
+            max_usd=options.max_usd,
+            max_steps=options.max_steps,
+            tree=world.tree,
+        ),
         workspace=world.folder,
         restored_from=world.source,
         point=point,

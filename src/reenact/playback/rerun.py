@@ -35,7 +35,7 @@ from .replay.report import (
     Unusable,
     read,
 )
-from .replay.start import VARIABLE, Plan
+from .replay.start import VARIABLE, Fork, Plan
 
 NOT_STARTED, DIVERGED, INCOMPLETE, BLOCKED, ENDED_OTHERWISE, DOUBTFUL, AS_RECORDED = (
     "not started", "diverged", "incomplete", "blocked", "ended otherwise", "doubtful", "as recorded",
@@ -267,7 +267,7 @@ class Prepared:
     blobs: str | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     head: dict[str, Any] = field(default_factory=dict)
-    fork: dict[str, Any] = field(default_factory=dict)
+    fork: Fork | None = None
     workspace: str | None = None
     restored_from: str | None = None
 

@@ -372,7 +372,7 @@ class Reenactment:
             return ToolsOnly(Player(tape, calls=calls), live=live, note=note)
         if self.mode == RECORD_MISSING:
             player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
-            return RecordMissing(player, mode=KEEP_GOING, live=live, note=note)
+            return RecordMissing(player, live=live, note=note)
         player = Player(tape, calls=calls, mode=self._matching, shared=shared)
         return Strict(player, raised=self._raised, advice=self._advice, live=live, note=note)
 

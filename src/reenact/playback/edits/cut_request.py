@@ -55,7 +55,7 @@ class CutRequest:
     @classmethod
     def at(cls, call: RecordedCall, tape: Tape) -> CutRequest:
         """Return the recorded request of a call; for a tool, the request with the answer that called it."""
-        source = call if call.kind == MODEL else tape.asked_by(call)
+        source = call if call.kind == MODEL else tape.model_call_of(call)
         if source is None:
             raise UsageError(
                 f"no model call leads to {call.label()}, so there is no request to change",

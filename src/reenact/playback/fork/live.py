@@ -9,12 +9,13 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from ...capture.replay_hook import Live
 from ...capture.runs.location import parent_run
+from ...capture.workspace import restore
 from ...errors import Diverged, Halted
 from ...wire.routes import MODEL
 from ..edits.edits import CutRequest, Edits, needs_signature
@@ -29,39 +30,14 @@ from ..replay.responder import TapeResponder, http_request, mark, reply_of
 from ..replay.tool_results import tool_request
 from ..serve.replies import Reply, ToolReply
 from .cut import ANSWERED, AROUND, AT_CUT, Cut
-from .tool_policy import CALLS, STEPS, USD, Caps, ToolPolicy
+from .tool_policy import Caps, ToolPolicy
 
 if TYPE_CHECKING:
     from ...capture.replay_hook import OutgoingRequest, ToolCall
     from ..matching.divergence import Divergence
-    from ..matching.player import Player
-    from ..matching.tape import RecordedCall
     from ..replay.side_effect_guard import Guard
-    from ..replay.start import Plan
+    from ..replay.start import Fork, Plan
     from ..serve.replies import HttpCall, ServerReply, ServerRequest
-    from .tool_policy import ToolPolicy
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fork:
-    """How a run continues after the cut; plain data for the agent's processes (``Plan.fork``)."""
-
-    call: str
-    """The id of the call at the cut."""
-    is_whole: bool = False
-    """The cut is at the beginning of the run: nothing is answered."""
-    edits: dict[str, Any] = field(default_factory=dict)
-    tools: str = "ask"
-    """``ask``: decide by each tool's effect; ``recorded``: recorded results only."""
-    allowed: tuple[str, ...] = ()
-    """Tools that may run whatever their effect, or ``all``."""
-    effects: dict[str, str] = field(default_factory=dict)
-    """The effects of tools from the user's settings."""
-    max_calls: int = CALLS
-    max_usd: float = USD
-    max_steps: int = STEPS
-    tree: str | None = None
-    """The state of the workspace at the cut."""
 
 
 class ForkResponder(TapeResponder):
@@ -269,47 +245,25 @@ class ForkResponder(TapeResponder):
         raise exc
 
 
-# Build the responder of a fork from its plan.
-
-
-def cut_of(plan: Plan, tape: Tape) -> Cut:
-    """Return the cut of a plan."""
-    fork = Fork(**plan.fork)
+def cut_of(plan: Plan, fork: Fork, tape: Tape) -> Cut:
+    """Return the cut of a fork."""
     call = tape.call(fork.call)
     if call is None:
         raise Diverged(f"call {fork.call}, the cut of this fork, is not in the recording")
-    return Cut(
-        tape,
-        call,
-        plan.mark,
-        is_rebased=plan.mode == REBASE,
-        is_whole=fork.is_whole,
-    )
+    return Cut(tape, call, plan.mark, is_rebased=plan.mode == REBASE, is_whole=fork.is_whole)
 
 
 def fork_responder(
-    plan: Plan, cut: Cut, tape: Tape, calls: list[RecordedCall], guard: Guard, shared: Any, **options: Any
+    plan: Plan, fork: Fork, cut: Cut, player: Player, guard: Guard, **options: Any
 ) -> ForkResponder:
-    """Return the responder for one process of a fork; ``calls`` are the recorded calls it may use."""
-    fork = Fork(**plan.fork)
+    """Return the responder for one process of a fork."""
 
     def opened() -> None:
         if fork.tree is not None:
-            from ...capture.workspace import restore
-
             restore(fork.tree)
 
-    acting = ToolPolicy(
-        tape, cut.call, policy=fork.tools, allowed=fork.allowed, effects=fork.effects, guard=guard
+    policy = ToolPolicy(
+        player.tape, cut.call, policy=fork.tools, allowed=fork.allowed, effects=fork.effects, guard=guard
     )
-    return ForkResponder(
-        Player(tape, calls=calls, mode=plan.mode, shared=shared),
-        cut,
-        Edits.from_json(fork.edits),
-        Caps(fork.max_calls, fork.max_usd, fork.max_steps, plan.scratch, parent_run()[2] + ".jsonl"),
-        acting,
-        opened,
-        mode=plan.mode,
-        live=plan.live,
-        **options,
-    )
+    caps = Caps(fork.max_calls, fork.max_usd, fork.max_steps, plan.scratch, parent_run()[2] + ".jsonl")
+    return ForkResponder(player, cut, Edits.from_json(fork.edits), caps, policy, opened, **options)

@@ -23,9 +23,6 @@ from .recorded_answers import IN_FLIGHT
 from .request import MODEL, TOOL, Request
 from .tape import RecordedCall, Tape
 
-EXIT_CODE = 3
-"""The exit code of a replay that diverged."""
-
 SENTENCES = {
     REORDERED: "This call is recorded, but after calls that have not been made yet.",
     CHANGED: "This request differs from the recorded one.",

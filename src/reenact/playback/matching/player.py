@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .processes import Shared
 
 
-RECORDED = "recorded"
 TICKS = 16
 """Turns of the event loop without a request after which it counts as idle."""
 QUIET = 0.01
@@ -49,18 +48,15 @@ class Coming(Protocol):
 class _Ticket:
     """One answer that waits for its release."""
 
-    __slots__ = ("call", "granted", "looks", "not_before", "owner", "poke", "queued", "seen")
+    __slots__ = ("call", "granted", "looks", "owner", "poke", "queued", "seen")
 
-    def __init__(
-        self, call: RecordedCall, poke: Callable[[], None], pause: float, owner: tuple[int, object]
-    ) -> None:
+    def __init__(self, call: RecordedCall, poke: Callable[[], None], owner: tuple[int, object]) -> None:
         self.call = call
         self.poke = poke
         """Wakes the waiting thread or task; any thread may call it."""
         self.granted = False
         """True once the answer is released."""
         self.queued = time.monotonic()
-        self.not_before = self.queued + pause
         self.owner = owner
         self.seen = 0
         self.looks = 0
@@ -77,7 +73,6 @@ class Release:
         self,
         coming: Coming,
         *,
-        pace: str | None = None,
         ticks: int = TICKS,
         quiet: float = QUIET,
         patience: float = PATIENCE,
@@ -85,7 +80,6 @@ class Release:
     ) -> None:
         self._coming = coming
         self._pauses = pauses
-        self._at_recorded_pace = pace == RECORDED
         self._ticks = ticks
         self._quiet = quiet
         self._patience = patience
@@ -168,9 +162,8 @@ class Release:
             self._leave(ticket)
 
     def _queue(self, call: RecordedCall, poke: Callable[[], None], owner: tuple[int, object]) -> _Ticket:
-        pause = call.duration if self._at_recorded_pace else 0.0
         with self._lock:
-            ticket = _Ticket(call, poke, pause, owner)
+            ticket = _Ticket(call, poke, owner)
             self._threads.add(threading.get_ident())
             self._acted = self._acted or ticket.owner == self._last_owner
             heapq.heappush(self._waiting, ticket)
@@ -206,8 +199,6 @@ class Release:
             if self._waiting[0] is not ticket:
                 return self._patience  # the ticket before it wakes it
             now = time.monotonic()
-            if now < ticket.not_before:
-                return ticket.not_before - now
             if not self._acted:
                 if ticket.owner[1] is not None and not idle:
                     return 0.0
@@ -222,7 +213,7 @@ class Release:
                     return self._patience / (2 * LOOKS)
                 self.abandoned.add(missing.number)
                 return 0.0
-            self._grant(now)
+            self._grant()
             return None
 
     def _is_still(self, ticket: _Ticket, seconds: float, looks: int, now: float) -> bool:
@@ -232,7 +223,7 @@ class Release:
         ticket.looks += 1
         return ticket.looks > looks and now >= self._last + seconds
 
-    def _grant(self, now: float) -> None:
+    def _grant(self) -> None:
         """Release the first waiting answer, and all recorded together with it."""
         while True:
             ticket = heapq.heappop(self._waiting)
@@ -243,7 +234,7 @@ class Release:
             following = self._waiting[0] if self._waiting else None
             if following is None or not following.call.ended_at - ticket.call.ended_at <= TOGETHER:
                 break
-            if now < following.not_before or self._coming.to_come_before(following.call.end, self.abandoned):
+            if self._coming.to_come_before(following.call.end, self.abandoned):
                 break
         self._changed()
 
@@ -293,7 +284,7 @@ class Player:
     """Answers the requests of one execution from a tape.
 
     ``calls`` are those to answer, without the calls that run live. ``mode`` decides what follows a miss,
-    ``pace="recorded"`` keeps the recorded durations, ``shared`` knows the other processes on the tape.
+    ``shared`` knows the other processes on the tape.
     """
 
     def __init__(
@@ -302,7 +293,6 @@ class Player:
         *,
         calls: Iterable[RecordedCall] | None = None,
         mode: str = STRICT,
-        pace: str | None = None,
         patience: float = PATIENCE,
         shared: Shared | None = None,
     ) -> None:
@@ -310,9 +300,7 @@ class Player:
         self.shared = shared
         calls = tape.calls if calls is None else calls
         self.frontier = Frontier(calls, mode=mode, inside=tape.inside, shared=shared)
-        self.release = Release(
-            self.frontier, pace=pace, patience=patience, pauses=cache(lambda: pauses(tape.calls))
-        )
+        self.release = Release(self.frontier, patience=patience, pauses=cache(lambda: pauses(tape.calls)))
         self._patience = patience
 
     def ask(self, request: Request) -> Served | Miss:

@@ -236,7 +236,7 @@ class Tape:
             kinds = enumerate(self.recording.event_types())
             return [self.recording.events[at] for at, each in kinds if each == kind]
 
-    def asked_by(self, call: RecordedCall) -> RecordedCall | None:
+    def model_call_of(self, call: RecordedCall) -> RecordedCall | None:
         """Return the model call that led to a tool call, by the rules of the run's index."""
         begin = self.recording.index.request_of(call.event)
         return None if begin is None else self._by_begin.get(begin.index)

@@ -72,13 +72,12 @@ class TapeResponder:
         self,
         player: Player,
         *,
-        mode: str = STRICT,
         live: Container[str] = (),
         on_divergence: Callable[[Divergence], None] | None = None,
         note: Listener | None = None,
     ) -> None:
         self.player = player
-        self._mode = mode
+        self._mode = player.frontier.mode
         self._live = live
         self._on_divergence = on_divergence
         self._note = note or (lambda note: None)
@@ -313,6 +312,7 @@ class Strict(TapeResponder):
         self, player: Player, *, raised: Callable[[str], BaseException], advice: str, **options: Any
     ) -> None:
         super().__init__(player, **options)
+        self._mode = STRICT  # whatever the player matches
         self._raised = raised
         self._advice = advice
         self.misses: list[Divergence] = []

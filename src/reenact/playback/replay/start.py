@@ -32,6 +32,28 @@ VARIABLE = "REENACT_REPLAY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """How a run continues after the cut; plain data for the agent's processes."""
+
+    call: str
+    """The id of the call at the cut."""
+    is_whole: bool = False
+    """The cut is at the beginning of the run: nothing is answered."""
+    edits: dict[str, Any] = field(default_factory=dict)
+    tools: str = "ask"
+    """``ask``: decide by each tool's effect; ``recorded``: recorded results only."""
+    allowed: tuple[str, ...] = ()
+    """Tools that may run whatever their effect, or ``all``."""
+    effects: dict[str, str] = field(default_factory=dict)
+    """The effects of tools from the user's settings."""
+    max_calls: int
+    max_usd: float
+    max_steps: int
+    tree: str | None = None
+    """The state of the workspace at the cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A recording, and how to replay it."""
 
@@ -57,8 +79,7 @@ class Plan:
     """A further folder with blobs."""
     inside: tuple[tuple[str, str], ...] = ()
     """Files and ids of the runs inside it."""
-    fork: dict[str, Any] = field(default_factory=dict)
-    """For a fork: where it goes live, and how it continues (``live.Fork``)."""
+    fork: Fork | None = None
 
     @property
     def mark(self) -> str:
@@ -78,7 +99,8 @@ class Plan:
     def here(cls) -> Plan:
         """Return the plan of this process."""
         fields = json.loads(os.environ[VARIABLE])
-        return cls(**{**fields, "live": tuple(fields["live"])})
+        fork = fields["fork"] and Fork(**fields["fork"])
+        return cls(**{**fields, "live": tuple(fields["live"]), "fork": fork})
 
 
 class LazyResponder:
@@ -135,32 +157,30 @@ def _answer(plan: Plan, guard: Guard, *, is_first: bool) -> None:
     from ..matching.player import Player
     from ..matching.processes import calls_of, shared_by
     from ..matching.tape import Tape
-    from .responder import TapeResponder
+    from .responder import RecordMissing, TapeResponder
 
     alone = Recording.load(plan.path, plan.run, blobs=plan.blobs)
     tape = Tape(with_inside(alone, [Inner(*each) for each in plan.inside]))
     calls = calls_of(tape, is_first=is_first, live=plan.live)
-    report = Report(plan.report, process=None if is_first else _process_name())
-    listeners: dict[str, Any] = {"on_divergence": report.diverged, "note": report.note}
     cut = None
-    if plan.fork:
+    if plan.fork is not None:
         from ..fork.live import cut_of, fork_responder
 
-        cut = cut_of(plan, tape)
+        cut = cut_of(plan, plan.fork, tape)
         kept = {call.number for call in cut.kept}
         calls = [call for call in calls if call.number in kept]
     shared = shared_by(tape, calls, Claims(plan.scratch), is_first=is_first)
-    if cut is not None:
-        replay_hook.responder = fork_responder(plan, cut, tape, calls, guard, shared, **listeners)
-        return
-    if plan.mode == RECORD_MISSING:
-        from .responder import RecordMissing
-
-        player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
-        replay_hook.responder = RecordMissing(player, mode=KEEP_GOING, live=plan.live, **listeners)
-        return
-    player = Player(tape, calls=calls, mode=plan.mode, shared=shared)
-    replay_hook.responder = TapeResponder(player, mode=plan.mode, live=plan.live, **listeners)
+    mode = KEEP_GOING if plan.mode == RECORD_MISSING else plan.mode
+    player = Player(tape, calls=calls, mode=mode, shared=shared)
+    report = Report(plan.report, process=None if is_first else _process_name())
+    options: dict[str, Any] = {
+        "live": plan.live, "on_divergence": report.diverged, "note": report.note,
+    }  # fmt: skip
+    if plan.fork is not None and cut is not None:
+        replay_hook.responder = fork_responder(plan, plan.fork, cut, player, guard, **options)
+    else:
+        kind = RecordMissing if plan.mode == RECORD_MISSING else TapeResponder
+        replay_hook.responder = kind(player, **options)
 
 
 def prepare_later_answers(plan: Plan, guard: Guard, *, is_forked: bool) -> None:

@@ -176,12 +176,3 @@ def test_threads_whose_partners_never_ask_are_not_held_up(tmp_path: Path) -> Non
         each.join(50)
     assert not any(each.is_alive() for each in threads)
     assert len(rule.release.order) == 2
-
-
-def test_the_recorded_pace_is_kept_where_asked_for(tmp_path: Path) -> None:
-    _, tape = record(sequential, tmp_path, 1)
-    slow, quick = Ours(tape, pace="recorded"), Ours(tape)
-    began = time.monotonic()
-    sequential(AgainInThreads(slow))
-    assert time.monotonic() - began >= sum(call.duration for call in tape.calls)
-    assert sequential(AgainInThreads(quick))
