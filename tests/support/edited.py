@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from reenact.playback.edits.edits import CutRequest, Edits
+from reenact.playback.edits.cut_request import CutRequest
+from reenact.playback.edits.edits import Edits
 from reenact.wire.reading import conversation_key
 
 SYSTEM = "You plan trips."

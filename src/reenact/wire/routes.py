@@ -160,6 +160,23 @@ def _path(url: str) -> str:
     return "/" + path.rstrip("/")
 
 
+STREAMED_PATHS = (
+    (":streamGenerateContent", ":generateContent"),
+    (":streamRawPredict", ":rawPredict"),
+    ("/converse-stream", "/converse"),
+    ("/invoke-with-response-stream", "/invoke"),
+)
+"""Ends of paths at which a stream is requested, and those of the same call without one."""
+
+
+def plain_path(path: str) -> str:
+    """Return the path of the same call without a stream."""
+    for streamed, plain in STREAMED_PATHS:
+        if path.endswith(streamed):
+            return path.removesuffix(streamed) + plain
+    return path
+
+
 def endpoint(path: str) -> str:
     """Return the path of a model call, with the model it names, without what a gateway puts before it."""
     for ending, _ in _MODEL_PATHS:

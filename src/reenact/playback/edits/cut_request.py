@@ -14,16 +14,12 @@ from urllib.parse import unquote, urlsplit
 from ...errors import UsageError
 from ...wire import reading
 from ...wire.json_values import mapping, string
+from ...wire.routes import plain_path
 from ..matching.request import MODEL, element_part, tools_of
 from ..matching.tape import RecordedCall, Tape
 
-_SAME_PATHS = (
-    (":streamGenerateContent", ":generateContent"),
-    (":streamRawPredict", ":rawPredict"),
-    ("/converse-stream", "/converse"),
-    ("/invoke-with-response-stream", "/invoke"),
-)
-_DEPLOYMENT = re.compile(r"/deployments/[^/]+/")
+_MODEL_IN_URL = (("/models/", ":"), ("/model/", "/"), ("/deployments/", "/"))
+"""The text before and after the model's name in a URL of Google, Amazon and Azure."""
 _DIGITS = re.compile(r"\d+")
 _SYSTEM_ROLES = ("system", "developer")
 
@@ -163,12 +159,23 @@ def _alike(one: str, other: str) -> bool:
 
 def endpoint_of(url: str | None) -> str:
     """Return the path of the endpoint, without model and without whether it streams."""
+    path = url or ""
+    place = model_in(path)
+    if place is not None:
+        path = f"{path[: place[0]]}*{path[place[1] :]}"
     try:
-        path = unquote(urlsplit(url or "").path).rstrip("/")
-    except ValueError:
-        path = url or ""
-    for streamed, plain in _SAME_PATHS:
-        path = path.removesuffix(streamed) + plain if path.endswith(streamed) else path
-    model = reading.model_of({}, path)
-    path = path.replace(model, "*") if model else path
-    return _DEPLOYMENT.sub("/deployments/*/", path)
+        path = unquote(urlsplit(path).path).rstrip("/")
+    except ValueError:  # not a URL
+        pass
+    return plain_path(path)
+
+
+def model_in(url: str) -> tuple[int, int] | None:
+    """Return the start and end of the model's name in a URL."""
+    path = url.partition("?")[0]
+    for before, after in _MODEL_IN_URL:
+        start = path.rfind(before) + len(before)
+        end = path.find(after, start) if start >= len(before) else -1
+        if end > start:
+            return start, end
+    return None

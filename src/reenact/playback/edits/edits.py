@@ -53,9 +53,6 @@ def read_text(option: str | None, flag: str) -> str | None:
         ) from why
 
 
-__all__ = ["CutRequest", "EditedRequest", "Edits", "needs_signature"]
-
-
 class EditedRequest(NamedTuple):
     """A request ready to be sent."""
 

@@ -11,14 +11,12 @@ from ...wire import reading
 from ...wire.json_values import mapping, string
 from ...wire.neutral import text_blocks
 from ...wire.providers import named, option_place
-from .cut_request import CutRequest, conversation_of, system_count
+from .cut_request import CutRequest, conversation_of, model_in, system_count
 
 SYSTEM, MODEL, TOOLS = "system", "model", "tools"
 NEUTRAL = (SYSTEM, MODEL, TOOLS)
 """Names that mean the same for every provider."""
 
-_IN_URL = (("/models/", ":"), ("/model/", "/"), ("/deployments/", "/"))
-"""The text before and after the model's name in a URL of Google, Amazon and Azure."""
 _ONLY_WITH_TOOLS = ("tool_choice", "parallel_tool_calls", "toolChoice", "toolConfig", "tool_config")
 
 
@@ -154,24 +152,13 @@ def _with_model(
 ) -> tuple[dict[str, Any], str]:
     if type(value) is not str or not value:
         raise UsageError("a model needs a name", hint="--set model=NAME")
-    place = _model_in(url)
+    place = model_in(url)
     if place is not None:
         name = value.removeprefix("models/") if provider == "gemini" else value
         url = url[: place[0]] + quote(name, safe="@.") + url[place[1] :]
     if "model" in body or place is None:
         body = {**body, "model": value}
     return body, url
-
-
-def _model_in(url: str) -> tuple[int, int] | None:
-    """Return the start and end of the model's name in a URL."""
-    path = url.partition("?")[0]
-    for before, after in _IN_URL:
-        start = path.rfind(before) + len(before)
-        end = path.find(after, start) if start >= len(before) else -1
-        if end > start:
-            return start, end
-    return None
 
 
 def _with_tools(body: dict[str, Any], setting: Setting, provider: str | None) -> dict[str, Any]:

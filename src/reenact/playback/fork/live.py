@@ -18,7 +18,8 @@ from ...capture.runs.location import parent_run
 from ...capture.workspace import restore
 from ...errors import Diverged, Halted
 from ...wire.routes import MODEL
-from ..edits.edits import CutRequest, Edits, needs_signature
+from ..edits.cut_request import CutRequest
+from ..edits.edits import Edits, needs_signature
 from ..matching.divergence import ADD_KEEP_GOING
 from ..matching.equality_rules import REBASE
 from ..matching.frontier import CHANGED, Miss, Served, alike, same_site

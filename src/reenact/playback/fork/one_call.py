@@ -18,8 +18,9 @@ from ...capture.runs.run import RunContext
 from ...capture.seams.install import Seams, swap
 from ...errors import UsageError
 from ...recording.recording import Recording
-from ...wire.routes import host_of
-from ..edits.edits import CutRequest, Edits
+from ...wire.routes import host_of, plain_path
+from ..edits.cut_request import CutRequest
+from ..edits.edits import Edits
 from ..launch import TRY_ELSEWHERE
 from ..matching.equality_rules import PLACEHOLDER
 from ..matching.request import Request
@@ -29,7 +30,6 @@ from .cut import call_at
 from .tool_policy import Spent
 
 TIMEOUT_S = 600
-_STREAMED_PATHS = ((":streamGenerateContent", ":generateContent"), (":streamRawPredict", ":rawPredict"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,10 +144,7 @@ def plain_request(call: RecordedCall) -> Request:
     body = {key: value for key, value in request.body.items() if key not in ("stream", "stream_options")}
     if "/api/" in (request.url or "") and request.body.get("stream") is not False:
         body["stream"] = False  # Ollama streams by default
-    url = request.url or ""
-    for streamed, plain in _STREAMED_PATHS:
-        url = url.replace(streamed, plain)
-    return Request(request.kind, request.name, body, url=_without_placeholders(url))
+    return Request(request.kind, request.name, body, url=_plain_url(request.url or ""))
 
 
 def send(request: Request, call: RecordedCall) -> Response:
@@ -182,7 +179,8 @@ def _read(data: bytes) -> Any:
         return data.decode("utf-8", "replace")
 
 
-def _without_placeholders(url: str) -> str:
+def _plain_url(url: str) -> str:
+    """Return a URL without placeholders of secrets, and without requesting a stream."""
     parts = urlsplit(url)
     pairs = [(name, value) for name, value in parse_qsl(parts.query) if not PLACEHOLDER.search(value)]
-    return urlunsplit(parts._replace(query=urlencode(pairs)))
+    return urlunsplit(parts._replace(path=plain_path(parts.path), query=urlencode(pairs)))

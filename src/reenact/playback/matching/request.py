@@ -16,8 +16,9 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from ...wire import reading
 from ...wire.json_values import canonical, mapping
 from ...wire.messages import role_of
+from ...wire.providers import ollama
 from ...wire.reading import conversation_key, model_of
-from ...wire.routes import endpoint, is_model_host
+from ...wire.routes import endpoint, is_model_host, plain_path
 from .equality_rules import (
     CREDENTIALS,
     DROPPED_FROM_QUERY,
@@ -96,13 +97,6 @@ def _computed(value: Any, *, top: bool = False) -> Part:
 MODEL, TOOL, HTTP = "model", "tool", "http"
 """Kinds of calls. A call of an MCP session is ``tool``; embeddings, files and the like are ``http``."""
 
-_STREAMING_PATHS = (
-    ":streamGenerateContent",
-    ":streamRawPredict",
-    "/converse-stream",
-    "/invoke-with-response-stream",
-)
-_STREAMING_BY_DEFAULT = ("/api/chat", "/api/generate")
 _NOTHING = key_part("", None).normal
 """Digest of a key that makes no difference, as if it were absent."""
 
@@ -263,10 +257,10 @@ def is_stream_request(url: str | None, body: Any) -> bool:
     if is_socket(url):
         return True
     path = (url or "").partition("?")[0].rstrip("/")
-    if path.endswith(_STREAMING_PATHS):
+    if plain_path(path) != path:
         return True
     wanted = mapping(body).get("stream")
-    return wanted is True or (wanted is None and path.endswith(_STREAMING_BY_DEFAULT))
+    return wanted is True or (wanted is None and path.endswith(ollama.ENDPOINTS))
 
 
 def conversation_size(body: Any) -> int | None:

@@ -12,7 +12,8 @@ import pytest
 
 from reenact import Tap
 from reenact.errors import UsageError
-from reenact.playback.edits.edits import CutRequest, Edits
+from reenact.playback.edits.cut_request import CutRequest
+from reenact.playback.edits.edits import Edits
 from reenact.playback.matching.recorded_answers import CUT, EXCEPTION, OK, Answer
 from reenact.playback.matching.request import HTTP, MODEL, TOOL
 from reenact.playback.matching.tape import RecordedCall, Tape

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reenact.errors import UsageError
-from reenact.playback.edits.edits import CutRequest, Edits
+from reenact.playback.edits.cut_request import CutRequest
+from reenact.playback.edits.edits import Edits
 from reenact.wire.pairing import consistent
 from support.edited import DIALECTS, another, conversation
 from support.examples import up_to

@@ -8,7 +8,8 @@ import json
 import pytest
 
 from reenact.errors import UsageError
-from reenact.playback.edits.edits import CutRequest, Edits
+from reenact.playback.edits.cut_request import CutRequest
+from reenact.playback.edits.edits import Edits
 from reenact.wire.pairing import consistent
 from reenact.wire.reading import model_of
 from support.edited import DIALECTS, at_cut, edited, request

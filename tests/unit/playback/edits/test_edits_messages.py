@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from reenact.errors import UsageError
-from reenact.playback.edits.edits import CutRequest, Edits
+from reenact.playback.edits.cut_request import CutRequest
+from reenact.playback.edits.edits import Edits
 from reenact.wire.messages import tool_results
 from reenact.wire.pairing import consistent
 from support.edited import DIALECTS, at_cut, conversation, edited, request

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reenact.errors import UsageError
-from reenact.playback.edits.cut_request import system_of, tools_of
-from reenact.playback.edits.edits import CutRequest, Edits, needs_signature
+from reenact.playback.edits.cut_request import CutRequest, system_of, tools_of
+from reenact.playback.edits.edits import Edits, needs_signature
 from reenact.wire.reading import model_of
 from support.edited import DIALECTS, SYSTEM, another, at_cut, conversation, edited, request
 
