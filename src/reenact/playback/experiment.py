@@ -199,17 +199,17 @@ def judge(before: list[Sample], after: list[Sample], expected: list[Expected]) -
         why = worst.why or ("--verify failed" if worst.verified is False else worst.ended)
         return Verdict(BROKEN, f"{is_well:.0%} end well, {was_well:.0%} did: {why}", diff)
     known = {_tools(sample) for sample in before}
-    other = [sample for sample in after if _tools(sample) not in known]
+    changed = [sample for sample in after if _tools(sample) not in known]
     missed = [each.text for each in expected for sample in after if not each.holds(sample)]
     brought = [each for each in expected if not all(each.holds(sample) for sample in before)]
-    if expected and not missed and (brought or other):
+    if expected and not missed and (brought or changed):
         return Verdict(INTENDED, ", ".join(each.text for each in expected), diff)
     if missed and brought:
         return Verdict(
-            CHANGED if other else UNCHANGED, f"not as expected: {', '.join(dict.fromkeys(missed))}", diff
+            CHANGED if changed else UNCHANGED, f"not as expected: {', '.join(dict.fromkeys(missed))}", diff
         )
-    if other:
-        return Verdict(CHANGED, f"{len(other)} of {len(after)} call other tools", diff)
+    if changed:
+        return Verdict(CHANGED, f"{len(changed)} of {len(after)} call other tools", diff)
     return Verdict(UNCHANGED, "", diff)
 
 
@@ -224,14 +224,14 @@ def _tools(sample: Sample) -> tuple[str, ...]:
 def difference(before: list[Sample], after: list[Sample]) -> list[str]:
     """Return a diff of a changed run and the unchanged one that is most like it."""
     known = {_tools(sample) for sample in before}
-    other = next((sample for sample in after if _tools(sample) not in known), after[0])
+    shown = next((sample for sample in after if _tools(sample) not in known), after[0])
     pairs = (
-        (difflib.SequenceMatcher(None, _lines(one), _lines(other), autojunk=False).ratio(), one)
+        (difflib.SequenceMatcher(None, _lines(one), _lines(shown), autojunk=False).ratio(), one)
         for one in before
     )
     nearest = max(pairs, key=lambda pair: pair[0])[1]
     lines = difflib.unified_diff(
-        _lines(nearest), _lines(other), nearest.run or nearest.arm, other.run or other.arm, lineterm="", n=1
+        _lines(nearest), _lines(shown), nearest.run or nearest.arm, shown.run or shown.arm, lineterm="", n=1
     )
     return list(lines)
 

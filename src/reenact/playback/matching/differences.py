@@ -6,6 +6,7 @@ Used to find the nearest recorded request and to report the first difference. Pu
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -53,11 +54,11 @@ def differences(recorded: Any, now: Any) -> Iterator[Difference]:
 def _differ(path: tuple[str | int, ...], recorded: Any, now: Any) -> Iterator[Difference]:
     if type(recorded) is dict and type(now) is dict and len(path) < _MAX_DEPTH:
         for key in sorted(recorded.keys() | now.keys(), key=_rank):
-            one, other = recorded.get(key, MISSING), now.get(key, MISSING)
-            if one is MISSING or other is MISSING:
-                yield Difference((*path, key), one, other)
+            before, after = recorded.get(key, MISSING), now.get(key, MISSING)
+            if before is MISSING or after is MISSING:
+                yield Difference((*path, key), before, after)
             else:
-                yield from _differ((*path, key), one, other)
+                yield from _differ((*path, key), before, after)
     elif type(recorded) is list and type(now) is list and len(path) < _MAX_DEPTH:
         yield from _differ_lists(path, recorded, now)
     elif type(recorded) is not type(now) or recorded != now:
@@ -69,14 +70,14 @@ def _differ_lists(path: tuple[str | int, ...], recorded: list[Any], now: list[An
     tail = 0  # an element inserted or removed in the middle must not make all that follow differ
     while len(recorded) != len(now) and tail < shorter and recorded[-1 - tail] == now[-1 - tail]:
         tail += 1
-    one, other = recorded[: len(recorded) - tail], now[: len(now) - tail]
-    for at in range(max(len(one), len(other))):
-        if at >= len(one):
-            yield Difference((*path, at), MISSING, other[at])
-        elif at >= len(other):
-            yield Difference((*path, at), one[at], MISSING)
+    before, after = recorded[: len(recorded) - tail], now[: len(now) - tail]
+    for at in range(max(len(before), len(after))):
+        if at >= len(before):
+            yield Difference((*path, at), MISSING, after[at])
+        elif at >= len(after):
+            yield Difference((*path, at), before[at], MISSING)
         else:
-            yield from _differ((*path, at), one[at], other[at])
+            yield from _differ((*path, at), before[at], after[at])
 
 
 def _rank(key: Any) -> tuple[int, str]:
@@ -87,13 +88,12 @@ def likeness(recorded: Any, now: Any) -> float:
     """Return how similar two values are, from 0 to 1: the share of words found in the same leaves."""
     total = _weight(recorded) + _weight(now)
     lost = 0.0
-    for _, one, other in differences(recorded, now):
-        if type(one) is str and type(other) is str:
-            some, others = _words(one), _words(other)
-            common = sum(min(count, others.get(word, 0)) for word, count in some.items())
-            lost += sum(some.values()) + sum(others.values()) - 2 * common
+    for _, before, after in differences(recorded, now):
+        if type(before) is str and type(after) is str:
+            old, new = _words(before), _words(after)
+            lost += old.total() + new.total() - 2 * (old & new).total()
         else:
-            lost += sum(_weight(side) for side in (one, other) if side is not MISSING)
+            lost += sum(_weight(side) for side in (before, after) if side is not MISSING)
     return max(0.0, 1 - lost / total) if total else 1.0
 
 
@@ -107,11 +107,8 @@ def _weight(value: Any, depth: int = 0) -> int:
     return sum(_weight(item, depth + 1) for item in value) if type(value) is list else 1
 
 
-def _words(text: str) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for word in _WORD.findall(text[: 8 * _MOST_WORDS])[:_MOST_WORDS]:
-        found[word] = found.get(word, 0) + 1
-    return found
+def _words(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text[: 8 * _MOST_WORDS])[:_MOST_WORDS])
 
 
 # Why two texts may differ unintentionally: clocks, random ids, addresses, the order of a set.
@@ -167,7 +164,7 @@ def changed_part(recorded: str, now: str) -> tuple[str, str]:
     return recorded[begin : len(recorded) - end], now[begin : len(now) - end]
 
 
-def suspects(difference: Difference, recorded_whole: Any, now_whole: Any) -> list[str]:
+def likely_causes(difference: Difference, recorded_whole: Any, now_whole: Any) -> list[str]:
     """Return hints for the first difference of two requests, the likeliest first."""
     path, recorded, now = difference
     found: list[str] = []
@@ -175,7 +172,7 @@ def suspects(difference: Difference, recorded_whole: Any, now_whole: Any) -> lis
         return [STREAM]
     if path[:1] == ("model",):
         found.append(MODEL)
-    if _in_other_order(path, recorded_whole, now_whole):
+    if _is_reordered(path, recorded_whole, now_whole):
         found.append(ORDER)
     elif type(recorded) is str and type(now) is str:
         found += _of_texts(recorded, now)
@@ -187,13 +184,13 @@ def suspects(difference: Difference, recorded_whole: Any, now_whole: Any) -> lis
 def _of_texts(recorded: str, now: str) -> list[str]:
     before, after = changed_part(recorded, now)
     found = [name for name, pattern in _PATTERNS if pattern.search(before) and pattern.search(after)]
-    words, others = re.findall(r"\w+", before), re.findall(r"\w+", after)
-    if len(words) > 1 and sorted(words) == sorted(others):
+    old, new = re.findall(r"\w+", before), re.findall(r"\w+", after)
+    if len(old) > 1 and sorted(old) == sorted(new):
         found.append(ORDER)
     return found
 
 
-def _in_other_order(path: tuple[str | int, ...], recorded: Any, now: Any) -> bool:
+def _is_reordered(path: tuple[str | int, ...], recorded: Any, now: Any) -> bool:
     """True if a list on the path has the same elements on both sides."""
     for part in path:
         if type(recorded) is list and type(now) is list and recorded != now:
@@ -206,16 +203,16 @@ def _in_other_order(path: tuple[str | int, ...], recorded: Any, now: Any) -> boo
     return False
 
 
-def excerpt(value: Any, other: Any) -> str:
-    """Return a value as one line for a report: of a long text, the part that differs from the other."""
+def excerpt(value: Any, compared: Any) -> str:
+    """Return a value as one line for a report: of a long text, the part that differs from ``compared``."""
     if value is MISSING:
         return "(absent)"
     if type(value) is not str:
         text = canonical(value)
         return text if len(text) <= 160 else text[:157] + "…"
-    if len(value) <= 160 or type(other) is not str:
+    if len(value) <= 160 or type(compared) is not str:
         return repr(value if len(value) <= 160 else value[:157] + "…")
-    part = changed_part(value, other)[0] or value
+    part = changed_part(value, compared)[0] or value
     at = max(0, value.find(part) - _AROUND)
     shown = value[at : at + 150]
     return repr(("…" if at else "") + shown + ("…" if at + 150 < len(value) else ""))

@@ -15,8 +15,20 @@ from ...wire.json_values import canonical
 from ...wire.messages import tool_results
 from ...wire.pairing import pairs
 from ...wire.reading import conversation_key
-from . import differences as suspects
-from .differences import Difference, differences
+from .differences import (
+    ANSWER,
+    LOSSY,
+    PROMPT,
+    RACE,
+    SDK,
+    TOOL_RESULT,
+    WORDS,
+    Difference,
+    changed_part,
+    differences,
+    excerpt,
+    likely_causes,
+)
 from .equality_rules import REBASE, STRICT
 from .frontier import CHANGED, EXHAUSTED, EXTRA, MISSING_CALL, REORDERED, WRONG_KIND, Frontier, Miss, Served
 from .recorded_answers import IN_FLIGHT
@@ -90,7 +102,7 @@ class Divergence:
             lines.append(f"  differs at {self.path}{more}")
             lines.append(f"    recorded {self.recorded_value}{_from(self.recorded_came_from)}")
             lines.append(f"    now      {self.now_value}{_from(self.came_from)}")
-        lines += [f"  hint: {suspects.WORDS[hint]}" for hint in self.hints]
+        lines += [f"  hint: {WORDS[hint]}" for hint in self.hints]
         lines += [f"  next: {command}" for command in self.next]
         return "\n".join(lines)
 
@@ -114,13 +126,13 @@ def explain(
     report: dict[str, Any] = {"likeness": round(miss.likeness, 3)}
     hints: list[str] = []
     if miss.code == REORDERED:
-        hints.append(suspects.RACE)
+        hints.append(RACE)
     elif nearest.kind == request.kind:
         hints += _compare(nearest, request, tape, earlier, report)
     if user_agent is not None and user_agent != (nearest.event.headers or {}).get("user-agent", user_agent):
-        hints.append(suspects.SDK)
+        hints.append(SDK)
     if nearest.request_lossy:
-        hints = [suspects.LOSSY]
+        hints = [LOSSY]
     return Divergence(
         miss.code, _label(request), miss.number, nearest.label(), nearest.id,
         hints=tuple(dict.fromkeys(hints)), next=following, **report,
@@ -129,7 +141,7 @@ def explain(
 
 def out_of_order(call: RecordedCall) -> Divergence:
     """Return the report of a call that was answered although other calls should have come before it."""
-    return Divergence(REORDERED, None, None, call.label(), call.id, hints=(suspects.RACE,))
+    return Divergence(REORDERED, None, None, call.label(), call.id, hints=(RACE,))
 
 
 def missing_calls(frontier: Frontier, tape: Tape) -> list[Divergence]:
@@ -167,8 +179,8 @@ def _compare(
         return []
     first = found[0]
     report["path"], report["differing"] = first.pointer, len(found)
-    report["recorded_value"] = suspects.excerpt(first.recorded, first.now)
-    report["now_value"] = suspects.excerpt(first.now, first.recorded)
+    report["recorded_value"] = excerpt(first.recorded, first.now)
+    report["now_value"] = excerpt(first.now, first.recorded)
     earlier = list(earlier)
     source = came_from(first, earlier)
     tool = None if source is not None else _tool_of_result(nearest, first)
@@ -178,13 +190,13 @@ def _compare(
     report["came_from"] = source or code
     recorded_source = _recorded_origin(nearest, first, tape)
     report["recorded_came_from"] = code if recorded_source == "your code" else recorded_source
-    hints = suspects.suspects(first, before, after)
+    hints = likely_causes(first, before, after)
     if source is not None:
-        hints.append(suspects.ANSWER)
+        hints.append(ANSWER)
     if tool is not None:
-        return [suspects.TOOL_RESULT, *(hint for hint in hints if hint != suspects.PROMPT)]
+        return [TOOL_RESULT, *(hint for hint in hints if hint != PROMPT)]
     if not hints and type(first.now) is str:
-        hints.append(suspects.PROMPT)
+        hints.append(PROMPT)
     return hints
 
 
@@ -193,7 +205,7 @@ def came_from(difference: Difference, earlier: Iterable[Served | Miss]) -> str |
     now, recorded = difference.now, difference.recorded
     text = now if type(now) is str else ""
     if type(recorded) is str and text:
-        text = suspects.changed_part(recorded, text)[1]
+        text = changed_part(recorded, text)[1]
     text = text.strip()
     if len(text) < _SHORTEST:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reenact import Tap
-from reenact.playback.matching import differences as suspects
+from reenact.playback.matching import differences as causes
 from reenact.playback.matching import divergence
 from reenact.playback.matching import frontier as f
 from reenact.playback.matching.differences import MISSING, Difference, differences, likeness
@@ -117,32 +117,32 @@ def test_the_other_verdicts(tape: Tape) -> None:
 @pytest.mark.parametrize(
     ("recorded", "now", "hint"),
     [
-        ("today is 2026-11-15", "today is 2026-11-16", suspects.CLOCK),
-        ("it is 09:41 now", "it is 17:03 now", suspects.CLOCK),
-        ("at 1763200000.5", "at 1763286400.25", suspects.CLOCK),
+        ("today is 2026-11-15", "today is 2026-11-16", causes.CLOCK),
+        ("it is 09:41 now", "it is 17:03 now", causes.CLOCK),
+        ("at 1763200000.5", "at 1763286400.25", causes.CLOCK),
         (
             "run 4bf92f35-77b3-4da6-a3ce-929d0e0e4736 of",
             "run 00a84d90-4e76-4b2d-8000-aaaaaaaaaaaa of",
-            suspects.RANDOM_ID,
+            causes.RANDOM_ID,
         ),
-        ("see <Plan object at 0x7f3dbd07b7d0>", "see <Plan object at 0x7f788fa3d0d0>", suspects.ADDRESS),
-        ("open /tmp/abc123/plan.md", "open /tmp/zzz999/plan.md", suspects.TEMP_PATH),
-        ("tags: {'sea', 'hills', 'tram'}", "tags: {'tram', 'sea', 'hills'}", suspects.ORDER),
+        ("see <Plan object at 0x7f3dbd07b7d0>", "see <Plan object at 0x7f788fa3d0d0>", causes.ADDRESS),
+        ("open /tmp/abc123/plan.md", "open /tmp/zzz999/plan.md", causes.TEMP_PATH),
+        ("tags: {'sea', 'hills', 'tram'}", "tags: {'tram', 'sea', 'hills'}", causes.ORDER),
     ],
 )
-def test_suspects(recorded: str, now: str, hint: str) -> None:
+def test_likely_causes(recorded: str, now: str, hint: str) -> None:
     one, other = {"messages": [recorded]}, {"messages": [now]}
     (difference,) = differences(one, other)
-    assert suspects.suspects(difference, one, other) == [hint]
+    assert causes.likely_causes(difference, one, other) == [hint]
 
 
 def test_more_suspects(tape: Tape) -> None:
     one = {"tools": [{"name": "a"}, {"name": "b"}]}
     other = {"tools": [{"name": "b"}, {"name": "a"}]}
-    assert suspects.suspects(next(differences(one, other)), one, other) == [suspects.ORDER]
+    assert causes.likely_causes(next(differences(one, other)), one, other) == [causes.ORDER]
     assert told(tape, [asked(tape, 0, model="claude-opus-4-6")]).hints == ("model",)
     assert told(tape, [asked(tape, 0, thinking={"type": "enabled"})]).hints == ("field",)
-    assert set(suspects.WORDS) == {
+    assert set(causes.WORDS) == {
         value for name, value in vars(suspects).items() if name.isupper() and type(value) is str
     }
 
