@@ -14,6 +14,7 @@ from ...messages.whole import Whole, placeholders
 from ...recording.calls import Call
 from ...tracefile.event import ErrorText, Event
 from ...tracefile.stored_values import Blobs
+from ...wire.json_values import mapping
 from ...wire.streams import assemble, stream_of
 from .request import MODEL, TOOL
 
@@ -95,7 +96,7 @@ UNKNOWN = frozenset(
     {"cut", "withheld", "blob-missing", "blob-damaged", "no-stream", "stream-withheld", "not-recorded"}
 )
 """Reasons why an answer cannot be returned, not even as a stand-in."""
-_REQUEST_ID = {"anthropic": "request-id", "bedrock": "x-amzn-requestid", "google": "x-goog-request-id"}
+_REQUEST_ID = {"anthropic": "request-id", "bedrock": "x-amzn-requestid", "gemini": "x-goog-request-id"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +157,7 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
         return Answer(outcome, body=body, error=end.error, duration_ms=call.duration_ms, lossy=_unique(lossy))
     status = end.status if type(end.status) is int else None
     body = _value(end, "body", lossy)
-    recorded = end.headers if type(end.headers) is dict else {}
-    headers = {k: v for k, v in recorded.items() if type(v) is str}
+    headers = {name: value for name, value in mapping(end.headers).items() if type(value) is str}
     encoding = headers.pop("content-encoding", None)
     if type(end.request_id) is str:
         headers.setdefault(_request_id(call), end.request_id)
@@ -182,10 +182,8 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
 
 def _request_id(call: Call) -> str:
     """Return the header for the provider's request id; the recording holds only the id."""
-    begin = call.begin
-    if begin is not None and "/model/" in str(begin.url):  # Bedrock serves the models of other providers
-        return _REQUEST_ID["bedrock"]
-    return _REQUEST_ID.get(str(begin.provider), "x-request-id") if begin is not None else "x-request-id"
+    is_bedrock = "/model/" in str(call.event.url)  # which serves the models of other providers
+    return _REQUEST_ID.get("bedrock" if is_bedrock else str(call.event.provider), "x-request-id")
 
 
 def _unfinished(call: Call) -> Answer:
@@ -209,10 +207,8 @@ def _rebuilt(call: Call, body: Any, lossy: list[str]) -> list[Piece] | None:
     """Rebuild a stream from the assembled answer where its bytes are missing; None if that is impossible."""
     if not {"redacted", "stream-withheld", "no-stream"}.issuperset(lossy) or type(body) is not dict:
         return None
-    begin = call.begin
-    provider, url = (begin.provider, begin.url) if begin is not None else (None, None)
     try:
-        pieces = stream_of(body, provider, url)
+        pieces = stream_of(body, call.event.provider, call.event.url)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     lossy[:] = [each for each in lossy if each == "redacted"] + ["rebuilt"]

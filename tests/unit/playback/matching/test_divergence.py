@@ -136,14 +136,14 @@ def test_likely_causes(recorded: str, now: str, hint: str) -> None:
     assert causes.likely_causes(difference, one, other) == [hint]
 
 
-def test_more_suspects(tape: Tape) -> None:
+def test_more_causes(tape: Tape) -> None:
     one = {"tools": [{"name": "a"}, {"name": "b"}]}
     other = {"tools": [{"name": "b"}, {"name": "a"}]}
     assert causes.likely_causes(next(differences(one, other)), one, other) == [causes.ORDER]
     assert told(tape, [asked(tape, 0, model="claude-opus-4-6")]).hints == ("model",)
     assert told(tape, [asked(tape, 0, thinking={"type": "enabled"})]).hints == ("field",)
     assert set(causes.WORDS) == {
-        value for name, value in vars(suspects).items() if name.isupper() and type(value) is str
+        value for name, value in vars(causes).items() if name.isupper() and type(value) is str
     }
 
 

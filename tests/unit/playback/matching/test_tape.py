@@ -17,6 +17,7 @@ from reenact.playback.matching.frontier import Miss, Served
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.request import HTTP, MODEL, Request
 from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
+from reenact.testing import write_trace
 from reenact.wire.streams import assemble
 from support.provider import Provider
 
@@ -244,3 +245,27 @@ def test_a_killed_run_and_lost_begins(tmp_path: Path) -> None:
     assert len(tape.unusable) == 1
     assert [(call.outcome, call.end == NEVER) for call in tape.calls] == [("ok", False), ("in-flight", True)]
     assert tape.calls[-1].answer.pieces is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "url", "header"),
+    [
+        ("anthropic", "https://api.anthropic.com/v1/messages", "request-id"),
+        ("anthropic", "https://bedrock-runtime.eu.amazonaws.com/model/m/invoke", "x-amzn-requestid"),
+        (
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1/models/m:generateContent",
+            "x-goog-request-id",
+        ),
+        ("openai", "https://api.openai.com/v1/chat/completions", "x-request-id"),
+    ],
+)
+def test_the_request_id_comes_in_the_header_of_its_provider(
+    tmp_path: Path, provider: str, url: str, header: str
+) -> None:
+    path = str(tmp_path / "run.jsonl")
+    request = {"call": "a", "provider": provider, "url": url, "body": {"messages": QUESTION}}
+    response = {"call": "a", "provider": provider, "body": {"x": 1}, "status": 200, "request_id": "req-7"}
+    write_trace(path, [("model.request", request), ("model.response", response)])
+    (call,) = Tape.load(path).calls
+    assert call.answer.headers[header] == "req-7"
