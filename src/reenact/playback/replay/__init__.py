@@ -1,3 +1,3 @@
 """Runs in the agent's process during a replay: returns recorded answers instead of real calls, and guards
-against side effects.
+against side effects. ``start`` is where it begins, ``responder`` answers, ``report`` is what comes back.
 """
