@@ -317,7 +317,8 @@ class Prepared:
         )
 
     def _launch(self, plan: Plan) -> Launch:
-        ambient = [name for name in _listed(self.recording.start_fields.get("ambient")) if type(name) is str]
+        names = self.recording.start_fields.get("ambient")
+        ambient = [name for name in names if type(name) is str] if type(names) is list else []
         return Launch(
             command=self.start.command,
             folder=self.start.folder,
@@ -385,10 +386,6 @@ def _called(recording: Recording, tools: tuple[str, ...]) -> tuple[str, ...]:
     if any("'$none'" in answer or "'$hash'" in answer for answer in answers):
         return tools
     return tuple(name for name in tools if name in called)
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if type(value) is list else []
 
 
 # How a run ended, beside how it had ended when it was recorded.
