@@ -134,9 +134,9 @@ class _KnownBody:
         if type(whole) is not dict or whole.get(key) != []:
             return None
         whole[key] = [*self.whole[key], *new]
-        made = _KnownBody(data, whole)
-        made._place = (key, head, data[: len(data) - len(text[end:].encode("utf-8"))])
-        return made
+        longer = _KnownBody(data, whole)
+        longer._place = (key, head, data[: len(data) - len(text[end:].encode("utf-8"))])
+        return longer
 
 
 def _place_of(data: bytes, whole: dict[str, Any]) -> tuple[str, bytes, bytes] | None:

@@ -78,7 +78,7 @@ def untap_connection(connection: Any) -> None:
 # urllib3 makes a TLS connection, or one through a proxy, before it makes a request of it. What is about to be
 # requested is known to its pool's ``urlopen``, which calls itself again for each attempt.
 
-_in_pool: ContextVar[PoolRequest | None] = ContextVar("reenact_asked", default=None)
+_in_pool: ContextVar[PoolRequest | None] = ContextVar("reenact_pool_request", default=None)
 
 
 class PoolRequest:
@@ -161,9 +161,7 @@ def _request(
         if exchange is None:
             raise
         if isinstance(exc, BrokenPipeError) and _is_of_urllib3(type(connection)):
-            _await_answer(
-                connection, exchange
-            )  # it reads the response that the server sent before it hung up
+            _await_answer(connection, exchange)  # which the server sent before it hung up
         else:
             exchange.end(how_raised(exc), exc)
         raise
@@ -205,14 +203,12 @@ def _endheaders(watch: Watch, connection: Any, original: Any, args: Any, kwargs:
 
 def _by_hand(watch: Watch, connection: Any) -> Outgoing:
     def begin(method: str, target: str, headers: Any, body: bytes | None) -> Exchange | None:
-        try:
+        with guard.Swallowing("look at a request"):
             exchange = watch.begin(method, _address(connection, target), headers, body)
-        except Exception as exc:
-            guard.swallow("look at a request", exc)
-            return None
-        if exchange is not None:
-            _await_answer(connection, exchange)
-        return exchange
+            if exchange is not None:
+                _await_answer(connection, exchange)
+            return exchange
+        return None
 
     return Outgoing(None, begin)
 

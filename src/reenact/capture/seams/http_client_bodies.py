@@ -189,11 +189,9 @@ def send(connection: Any, original: Any, data: Any) -> Any:
         return original(connection, data)
     out.is_busy = True
     try:
-        try:
+        passed = data
+        with guard.Swallowing("record a request body"):
             passed = out.passing(data)
-        except Exception as exc:
-            guard.swallow("record a request body", exc)
-            passed = data
         return original(connection, passed)
     except BaseException as exc:
         if out.is_by_hand:

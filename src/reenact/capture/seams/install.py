@@ -92,16 +92,16 @@ def uninstall() -> None:
         exit_and_fork.unseen = None
 
 
-def swap(other: Seams | None) -> Seams | None:
+def swap(replacement: Seams | None) -> Seams | None:
     """Put other seams in place of the current ones and return those; to restore them, swap them back."""
     global seams
     before = seams
     if before is not None:
         before.uninstall()
-    seams = other
-    if other is not None:
-        other.install()
-    exit_and_fork.unseen = _unseen if other is not None else None
+    seams = replacement
+    if replacement is not None:
+        replacement.install()
+    exit_and_fork.unseen = _unseen if replacement is not None else None
     return before
 
 

@@ -56,7 +56,7 @@ ASK = "response.create"
 ITEM = "conversation.item.create"
 LAST = frozenset({"response.completed", "response.failed", "response.incomplete", "response.done", "error"})
 MAX_ITEMS = 1_000
-_WATCH, _SOCKET = "_reenact_watch", "_reenact_socket"
+WATCH, _SOCKET = "_reenact_watch", "_reenact_socket"
 """Attributes of a connection: who listens to this one, and its ``Socket``."""
 OTHER_END = "_reenact_other_end"
 """Attribute of a connection that a recording answers: an ``OtherEnd``, in this process."""
@@ -157,7 +157,7 @@ def patch(module: Any, watch: Watch) -> Callable[[], None]:
 def tap(connection: Any, watch: Watch) -> None:
     """Listen to one connection; if it is tapped again, the last watch counts."""
     need(connection, "send", "recv", "close")
-    vars(connection)[_WATCH] = watch
+    vars(connection)[WATCH] = watch
     is_async = ".asyncio." in type(connection).__module__
     for name, tapped in (_asynchronous(watch) if is_async else _synchronous(watch)).items():
         override(connection, name, tapped)
@@ -165,7 +165,7 @@ def tap(connection: Any, watch: Watch) -> None:
 
 def _as_method(tap: Any, original: Any) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _WATCH in vars(self):  # its own tap is around us
+        if WATCH in vars(self):  # its own tap is around us
             return original(self, *args, **kwargs)
         return tap(self, original, *args, **kwargs)
 
@@ -234,8 +234,8 @@ def _receiving(connection: Any) -> Iterator[None]:
     try:
         yield
     except BaseException as exc:
-        other = _other_end(connection)
-        fault = None if other is None else other.fault
+        other_end = _other_end(connection)
+        fault = None if other_end is None else other_end.fault
         _broken(connection, exc, fault)
         if fault is not None:
             raise fault from None
@@ -250,8 +250,8 @@ def _begin(watch: Watch, connection: Any, message: Any) -> Exchange | None:
             socket.sent += not is_audio(message)
             return None
         socket.requests += 1
-        url, other, response = _url(connection), _other_end(connection), connection.response
-        lost = None if other is None else other.lost(url, body)
+        url, other_end, response = _url(connection), _other_end(connection), connection.response
+        lost = None if other_end is None else other_end.lost(url, body)
         exchange = watch.begin("POST", url, connection.request.headers.raw_items(), body, lost=lost)
         if exchange is not None:
             exchange.answered(response.status_code, response.headers.raw_items(), decoded=True, stream="sse")
@@ -299,9 +299,9 @@ def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
     """Return what is sent: a fork may have changed it."""
     if exchange is None:
         return message
-    other, live = _other_end(connection), exchange.live
-    if other is not None:
-        other.expect(exchange)
+    other_end, live = _other_end(connection), exchange.live
+    if other_end is not None:
+        other_end.expect(exchange)
     if live is None or live.body is None:
         return message
 
@@ -317,14 +317,14 @@ def _leaving(connection: Any, exchange: Exchange | None, message: Any) -> Any:
 
 def _answer(connection: Any, exchange: Exchange | None, message: Any) -> None:
     """Have the recording answer a message, if the connection leads there."""
-    other = _other_end(connection)
-    if other is None:
+    other_end = _other_end(connection)
+    if other_end is None:
         return
     if exchange is None:
         if not is_audio(message):
-            other.heard()
+            other_end.heard()
     elif exchange.live is None:
-        other.ask(exchange)
+        other_end.ask(exchange)
 
 
 # openai's ``responses.connect()`` and ``realtime.connect()`` for ``tap.wrap``: sockets that a client opens.

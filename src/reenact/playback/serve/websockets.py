@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...capture import replay_hook
 from ...capture.seams.patching import replace
-from ...capture.seams.websockets import OTHER_END, is_models
+from ...capture.seams.websockets import ASK, OTHER_END, WATCH, is_models
 from .replies import BREAKS, RAISES, responder
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 # is live it connects the real server through, and first sends it what the agent had sent before.
 
 MAX_HELD = 10_000
-_ASK = b"response.create"
 _CLOSED = re.compile(r"received (\d{4}) \([^)]*\)(?: (.*?))?(?:; then sent|; no close frame sent)")
 
 
@@ -196,7 +195,7 @@ class RecordedServer:
         if not frame.fin:
             return
         message = b"".join(self._parts)
-        if _ASK in message and _type(message) == _ASK.decode():
+        if ASK.encode() in message and _type(message) == ASK:
             if not self._verdicts or not self._verdicts.popleft():
                 return  # the recording answers it
             try:
@@ -283,8 +282,6 @@ def _messages(reply: Reply) -> Iterator[bytes]:
             yield each[6:-2]
 
 
-_WATCH = "_reenact_watch"
-"""Attribute of a connection: who listens to this one."""
 _CONNECT_ARGS, _ENTERED = "_reenact_connect_args", "_reenact_entered"
 """Attributes of an object that makes connections: its arguments; that it has made one."""
 _ELSEWHERE = (
@@ -376,7 +373,7 @@ def _reaching(uri: str, kwargs: dict[str, Any]) -> Callable[[], Any]:
 
             def __init__(self, *args: Any, **options: Any) -> None:
                 super().__init__(*args, **options)
-                vars(self)[_WATCH] = None  # what passes is recorded at the agent's end
+                vars(self)[WATCH] = None  # what passes is recorded at the agent's end
 
         known = inspect.signature(_maker(client)).parameters
         options = {name: kwargs[name] for name in _REAL if name in kwargs and name in known}

@@ -155,9 +155,9 @@ class Shadow:
         if not os.path.isdir(objects):
             raise SnapshotError(f"there are no snapshots at {source}")
         try:
-            other = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects)}
+            alternates = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects)}
             pack = self.git(
-                "pack-objects", "--revs", "--stdout", "-q", stdin=f"{tree}\n".encode(), more=other
+                "pack-objects", "--revs", "--stdout", "-q", stdin=f"{tree}\n".encode(), more=alternates
             )
             self.git("index-pack", "--stdin", "--strict", stdin=pack)
         except SnapshotError as exc:
@@ -184,9 +184,9 @@ class Shadow:
         self.commit(tree, "restored")
         return kept
 
-    def changed(self, one: str, other: str) -> list[str]:
+    def changed(self, before: str, after: str) -> list[str]:
         """Return the files in which two trees differ."""
-        return _names(self.git("diff-tree", "-r", "-z", "--name-only", one, other))
+        return _names(self.git("diff-tree", "-r", "-z", "--name-only", before, after))
 
     def _in_the_way(self, tree: str) -> list[str]:
         """Return what is ignored and stands where the tree has something, so that it can be kept, too."""
