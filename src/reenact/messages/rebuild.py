@@ -230,7 +230,7 @@ class _Player:
 
     def request_messages(self, call: Call) -> Messages:
         """Return what the model saw in a call, or in the one that led to a tool call."""
-        model = call if call.kind == MODEL else call.asked_by
+        model = call if call.kind == MODEL else call.requested_by
         if model is None:
             self.report("no-request", "no model call led to this one")
             return Messages([])

@@ -82,7 +82,7 @@ class _Planter:
             self._tree.lane_calls.setdefault(lane, []).append(call)
             parent = self._index.call_named(call.parent)
             if parent is None or parent is call or (parent.event.index or 0) > index:
-                parent = call.asked_by if call.kind == TOOL else self._tool_around(lane, index)
+                parent = call.requested_by if call.kind == TOOL else self._tool_around(lane, index)
             if parent is not None:
                 self._tree.link(call, parent)
             if call.kind != MODEL and call.end is not call.begin:

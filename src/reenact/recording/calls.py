@@ -23,8 +23,8 @@ class Call:
     """
 
     __slots__ = (
-        "asked_by", "attempt", "begin", "duration_ms", "end", "error", "id", "kind", "lane", "names_lane",
-        "parent", "tool",
+        "attempt", "begin", "duration_ms", "end", "error", "id", "kind", "lane", "names_lane", "parent",
+        "requested_by", "tool",
     )  # fmt: skip
 
     def __init__(self, kind: str, begin: Event | None, fields: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ class Call:
         self.end: Event | None = None
         self.id = _text(fields.get("call"))
         self.parent = _text(fields.get("parent"))
-        self.asked_by: Call | None = None
+        self.requested_by: Call | None = None
         """The model call that led to a tool; None for other calls, and where there is none."""
         lane = _text(fields.get("lane"))
         self.names_lane = lane is not None
@@ -285,9 +285,9 @@ class _AllCalls(Joiner):
     def _find_model_call(self, call: Call, writer: str) -> None:
         latest = self._latest
         parent = self._named.get(call.parent) if call.parent is not None else None
-        linked = parent if parent is None or parent.kind == MODEL else parent.asked_by
+        linked = parent if parent is None or parent.kind == MODEL else parent.requested_by
         near = latest.get((writer, call.lane)) or latest.get((writer, None))
-        call.asked_by = linked or near or latest.get((None, None))
+        call.requested_by = linked or near or latest.get((None, None))
         source = linked or near
         if source is not None and not call.names_lane:
             call.lane = source.lane
@@ -308,8 +308,8 @@ def group_turns(calls: Iterable[Call]) -> list[Turn]:
             else:
                 turn.attempts.append(call)
             by_call[id(call)] = turn
-        elif call.kind == TOOL and call.asked_by is not None:
-            by_call[id(call.asked_by)].tools.append(call)
+        elif call.kind == TOOL and call.requested_by is not None:
+            by_call[id(call.requested_by)].tools.append(call)
     return turns
 
 

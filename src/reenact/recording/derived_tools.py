@@ -81,8 +81,8 @@ class Deriver:
         provider = provider or string(fields.get("provider"))
         uses = reading.tool_uses(body, provider)
         if uses:
-            asked = [ToolUseAt(use, order, provider, at) for order, use in enumerate(uses)]
-            answer = _Answer(call, lane, length, asked)
+            waiting = [ToolUseAt(use, order, provider, at) for order, use in enumerate(uses)]
+            answer = _Answer(call, lane, length, waiting)
             self._waiting[answer] = self._in_lane.setdefault(lane, {})[answer] = None
             if call is not None:
                 self._by_call[call] = answer
@@ -253,7 +253,7 @@ class DerivedCall(Call):
     ) -> None:
         assert by.end is not None
         super().__init__(TOOL, by.end, {"parent": by.id, "lane": by.lane})
-        self.asked_by = by
+        self.requested_by = by
         self.tool = use.name or None
         self.order = use.order
         self._provider = use.provider
@@ -262,9 +262,9 @@ class DerivedCall(Call):
         self.end = result_event
         if result is not None and result.failed:
             self.error = ErrorText(as_text(self.result))
-        asked_at = by.end.timestamp
-        if result_event is not None and result_event.timestamp is not None and asked_at is not None:
-            took = result_event.timestamp - asked_at
+        requested_at = by.end.timestamp
+        if result_event is not None and result_event.timestamp is not None and requested_at is not None:
+            took = result_event.timestamp - requested_at
             self.duration_ms = round(took * 1000, 3) if 0 <= took < 1e9 else None
 
     @property

@@ -4,7 +4,7 @@ Every reader asks here, so all give the same answer. The rules, in this order:
 
 - An event of a call belongs to that call, any other event to the call its ``call`` or ``parent`` names.
 - A tool call belongs to the model call its ``parent`` names, else to the latest one of its lane, else of
-  its process, else of the run (``Call.asked_by``).
+  its process, else of the run (``Call.requested_by``).
 - An event without a call belongs to the latest model call of the lane it names, else of its process, else
   of the run.
 - A lane is what the begin of a call names; a tool without a lane is in that of its model call. The main
@@ -103,8 +103,8 @@ class Index:
         call = self.call_of(event) or self._linked(event)
         if call is not None and call.kind == MODEL:
             return call
-        if call is not None and call.asked_by is not None:
-            return call.asked_by
+        if call is not None and call.requested_by is not None:
+            return call.requested_by
         lane = text_link(links_of(event), "lane")
         keys = ((event.writer, lane), (event.writer, None), (None, None))
         at = self._position(event)
@@ -166,8 +166,8 @@ class Index:
     def _tools(self) -> dict[int, list[Call]]:
         found: dict[int, list[Call]] = {}
         for call in self.calls:
-            if call.kind == TOOL and call.asked_by is not None:
-                found.setdefault(id(call.asked_by), []).append(call)
+            if call.kind == TOOL and call.requested_by is not None:
+                found.setdefault(id(call.requested_by), []).append(call)
         return found
 
     def _linked(self, event: Event) -> Call | None:
@@ -312,7 +312,7 @@ class Index:
         elif call.begin is not None and call.begin.index != index:
             cause = call
         else:
-            cause = self.call_named(call.parent) or call.asked_by
+            cause = self.call_named(call.parent) or call.requested_by
         found = cause.event.index if cause is not None else None
         return found if found is not None and found < index else None
 
@@ -382,8 +382,8 @@ def _number(event: Event) -> int:
     return -1 if event.index is None else event.index
 
 
-def _is_before(event: Event | None, other: Event) -> bool:
-    return event is not None and _number(event) < _number(other)
+def _is_before(event: Event | None, later: Event) -> bool:
+    return event is not None and _number(event) < _number(later)
 
 
 def _continues(fields: dict[str, Any]) -> Iterator[str]:

@@ -105,7 +105,7 @@ class Origins:
         if same is not None and chases:
             return self._chased(*same, message, link, chases)
         wanted = tool_ids(message)
-        return self._result(wanted, link) if wanted else self._said_before(message, link)
+        return self._result(wanted, link) if wanted else self._earlier_text(message, link)
 
     def _result(self, wanted: set[str], link: Event) -> Origin:
         """Return the tool results with these ids nearest before a request; ids may be used again."""
@@ -118,7 +118,7 @@ class Origins:
         events = sorted(found.values(), key=lambda event: event.index or 0)
         return Origin(events, "tool") if events else Origin([link], "request")
 
-    def _said_before(self, message: Any, link: Event) -> Origin:
+    def _earlier_text(self, message: Any, link: Event) -> Origin:
         """Return the answer with this text nearest before a request, else the request itself."""
         role = message.get("role") if type(message) is dict else None
         text = reading.text(message) if role in ("assistant", "model") else None

@@ -226,8 +226,8 @@ def _stored(request: Event, before: Event | None) -> _Found:
     changes = _first(opened(request, _settings(body)))
     if type(much) is int and below.get("call") == base and type(below.get("n")) is int:
         # The answer to the request below is new in this one; other references lead to what was there.
-        again = [item for item in messages if is_reference(item) and answer_named(item) != base]
-        dropped = below["n"] - much - len(again)
+        repeated_messages = [item for item in messages if is_reference(item) and answer_named(item) != base]
+        dropped = below["n"] - much - len(repeated_messages)
         if dropped > 0:
             changes.insert(0, ("history", f"rewritten: {count(dropped, 'message')} dropped"))
     return _Found(opened(request, [item for item in messages if not is_reference(item)]), changes)

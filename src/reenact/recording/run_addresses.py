@@ -88,11 +88,11 @@ def _by_alias(address: str, rows: list[RunRow]) -> RunRow | None:
 
 def _recorded(some: list[RunRow], rows: list[RunRow]) -> list[RunRow]:
     """Return those of some runs that are nobody's replay or fork; all of them if there are only such."""
-    made_from = _made_from_others(rows)
-    return [row for row in some if row.id not in made_from] or some
+    copies = _replays_and_forks(rows)
+    return [row for row in some if row.id not in copies] or some
 
 
-def _made_from_others(rows: list[RunRow]) -> set[str | None]:
+def _replays_and_forks(rows: list[RunRow]) -> set[str | None]:
     """Return the ids of replays and forks, and of runs that were begun inside one of them."""
     found: set[str | None] = set()
     for row in rows:  # the oldest first

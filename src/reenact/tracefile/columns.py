@@ -117,18 +117,18 @@ def _load(path: str, size: int) -> tuple[array[int], array[int], int] | None:
         with open(path + ".offsets", "rb") as file:
             if file.readline(64) != _MAGIC:
                 return None
-            told: dict[str, Any] = json.loads(file.readline(1024))
+            header: dict[str, Any] = json.loads(file.readline(1024))
             data = file.read()
-        covered = told["size"]
+        covered = header["size"]
         if (
             type(covered) is not int
             or not 0 <= covered <= size
-            or len(data) != (told["lines"] + told["book"]) * 8
+            or len(data) != (header["lines"] + header["book"]) * 8
         ):
             return None
-        if covered == size and told["mtime"] != os.stat(path).st_mtime_ns:
+        if covered == size and header["mtime"] != os.stat(path).st_mtime_ns:
             return None
-        if told["digest"] != _digest(path, covered):
+        if header["digest"] != _digest(path, covered):
             return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -136,7 +136,7 @@ def _load(path: str, size: int) -> tuple[array[int], array[int], int] | None:
     numbers.frombytes(data)
     if sys.byteorder == "big":
         numbers.byteswap()
-    return numbers[: told["lines"]], numbers[told["lines"] :], covered
+    return numbers[: header["lines"]], numbers[header["lines"] :], covered
 
 
 def _store(path: str, offsets: Offsets) -> None:
@@ -146,15 +146,15 @@ def _store(path: str, offsets: Offsets) -> None:
     whole = starts[:] if ended else starts[:-1]
     end = end if ended else starts[-1]
     marked = array("Q", (number for number in book if number < len(whole)))
-    told: dict[str, int | str] = {"size": end, "lines": len(whole), "book": len(marked)}
+    header: dict[str, int | str] = {"size": end, "lines": len(whole), "book": len(marked)}
     whole.extend(marked)
     if sys.byteorder == "big":
         whole.byteswap()
     kept, fresh = path + ".offsets", f"{path}.offsets.{os.getpid()}"
     try:
-        told |= {"mtime": os.stat(path).st_mtime_ns, "digest": _digest(path, end)}
+        header |= {"mtime": os.stat(path).st_mtime_ns, "digest": _digest(path, end)}
         with open(fresh, "wb") as file:
-            file.write(_MAGIC + json.dumps(told).encode() + b"\n")
+            file.write(_MAGIC + json.dumps(header).encode() + b"\n")
             file.write(whole)
         os.replace(fresh, kept)
     except OSError:

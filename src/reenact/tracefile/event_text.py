@@ -92,12 +92,12 @@ def _response(event: Event, fields: dict[str, Any]) -> EventText:
     out = usage.get("output")
     known = [usage[key] for key in ("input", "cache_read", "cache_write") if type(usage.get(key)) is int]
     tokens = f"{compact(sum(known))}+{compact(out)}" if known and type(out) is int else ""
-    said = plain(event.content or "", _WIDE)
+    text = plain(event.content or "", _WIDE)
     stop = fields.get("stop_reason")
     if event.kind == schema.LLM_CALL or stop not in (None, "end_turn", "tool_use"):
         words = [fields.get("model"), stop] if event.kind == schema.LLM_CALL else [stop]
-        said = "  ".join([plain(word, 60) for word in words if type(word) is str] + [said])
-    return EventText("←", said.strip() or "(nothing)", tokens, milliseconds(fields.get("duration_ms")))
+        text = "  ".join([plain(word, 60) for word in words if type(word) is str] + [text])
+    return EventText("←", text.strip() or "(nothing)", tokens, milliseconds(fields.get("duration_ms")))
 
 
 def _called(event: Event, fields: dict[str, Any]) -> EventText:

@@ -279,6 +279,6 @@ def _near(path: str) -> str | None:
         return None
     import difflib
 
-    stems = [other.removesuffix(".jsonl") for other in names]
+    stems = [each.removesuffix(".jsonl") for each in names]
     near = difflib.get_close_matches(name.removesuffix(".jsonl"), stems, 3, 0.5) or stems[-3:]
     return f"there is {', '.join(stem + '.jsonl' for stem in near)}" if near else None

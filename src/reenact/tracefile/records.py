@@ -122,14 +122,14 @@ Read = Callable[[bytes], dict[str, Any]]
 class LineReader:
     """Reads one file's lines in order; remembers only what a container runtime has split."""
 
-    __slots__ = ("crlf", "note", "other", "read", "unwrapper")
+    __slots__ = ("crlf", "note", "other_lines", "read", "unwrapper")
 
     def __init__(self, note: Note, read: Read | None = None) -> None:
         self.note = note
         self.read = read or parse
         self.unwrapper = Unwrapper()
         self.crlf = False
-        self.other = 0
+        self.other_lines = 0
 
     def feed(self, line: RawLine) -> Iterable[Record]:
         """Return the events on the next line."""
@@ -146,8 +146,8 @@ class LineReader:
 
     def close(self) -> None:
         """Report what was only counted."""
-        if self.other:
-            self.note("other-lines", f"lines of other output between the events: {self.other:,}")
+        if self.other_lines:
+            self.note("other-lines", f"lines of other output between the events: {self.other_lines:,}")
         self.note.close()
 
 
@@ -212,7 +212,7 @@ def _inner(inner: tuple[int, int, bytes] | None, state: LineReader) -> Iterator[
         return
     number, offset, data = inner
     if not data.startswith(b"{"):
-        state.other += 1
+        state.other_lines += 1
         return
     try:
         fields = parse(data)
@@ -221,7 +221,7 @@ def _inner(inner: tuple[int, int, bytes] | None, state: LineReader) -> Iterator[
         return
     envelope = dialects.recognise(fields)
     if envelope is None:
-        state.other += 1
+        state.other_lines += 1
     else:
         yield Record(envelope, fields, offset, number, len(data))
 

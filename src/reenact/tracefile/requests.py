@@ -324,7 +324,7 @@ class History:
         if type(elements) is not list:
             return []
         if "base" in link and (below is None or below.chain is None):
-            return None  # already said: something below is lost
+            return None  # already reported: something below is lost
         chain = below.chain if below is not None and below.chain is not None else []
         del chain[intact:]
         value = chain[-1] if chain else _START
@@ -335,8 +335,8 @@ class History:
                 chain.append(value)
         except (ValueError, RecursionError):
             return None
-        told, count = link.get("chain"), link.get("n")
-        if (type(count) is int and count != len(chain)) or (type(told) is str and told != value.hex()):
+        digest, count = link.get("chain"), link.get("n")
+        if (type(count) is int and count != len(chain)) or (type(digest) is str and digest != value.hex()):
             self._note("chain", f"the rebuilt request of call {_short(link)} is not what was written")
             return None
         return chain

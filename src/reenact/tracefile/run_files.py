@@ -45,17 +45,17 @@ def streams(path: str, names: list[str] | None = None) -> list[list[str]]:
         except OSError:
             names = [own]
     prefix = os.path.splitext(own)[0] + "."
-    asked = member(path)
-    found: dict[str, list[tuple[int, str]]] = {asked.writer: [(asked.segment, path)]}
+    own_part = member(path)
+    found: dict[str, list[tuple[int, str]]] = {own_part.writer: [(own_part.segment, path)]}
     for name in names:
         if not name.startswith(prefix) or name == own or not name.endswith(".jsonl"):
             continue
-        other = os.path.join(folder, name)
-        part = member(other)
+        file = os.path.join(folder, name)
+        part = member(file)
         if not part.writer and not part.segment:
             continue  # another file's beginning: t.jsonl beside t.log
-        if part.stem == asked.stem and (part.writer == asked.writer or not asked.writer):
-            found.setdefault(part.writer, []).append((part.segment, other))
+        if part.stem == own_part.stem and (part.writer == own_part.writer or not own_part.writer):
+            found.setdefault(part.writer, []).append((part.segment, file))
     return [[file for _, file in sorted(files)] for _, files in sorted(found.items())]
 
 

@@ -15,8 +15,8 @@ FAILED = frozenset((ERROR, KILLED))
 def status_of(start: dict[str, Any] | None, end: dict[str, Any] | None, started: float | None) -> str:
     """Return the status from the fields of ``run.start`` and ``run.end``, either of which may be lost."""
     if end is not None:
-        told = end.get("status")
-        return told if type(told) is str and told.isprintable() and len(told) <= 20 else UNKNOWN
+        status = end.get("status")
+        return status if type(status) is str and status.isprintable() and len(status) <= 20 else UNKNOWN
     if start is None:
         return UNKNOWN
     host, pid = start.get("host"), start.get("pid")
