@@ -56,12 +56,12 @@ def _import(
 def watch(names: Sequence[str]) -> None:
     """Record the clock and chance of these modules and all below them, from their first line on."""
 
-    def is_meant(module: str) -> bool:
+    def is_named(module: str) -> bool:
         return any(module == name or module.startswith(f"{name}.") for name in names)
 
     if MAIN in names:
         vars(sys.modules[MAIN])["__builtins__"] = _Builtins()
-    sys.meta_path.insert(0, AroundImport(is_meant, _load))
+    sys.meta_path.insert(0, AroundImport(is_named, _load))
 
 
 def _load(module: ModuleType, execute: Callable[[ModuleType], None]) -> None:

@@ -158,9 +158,9 @@ class _Random(real_random.Random):
 
     def seed(self, *args: Any, **named: Any) -> None:
         self.gauss_next = None
-        if hasattr(self, "_is_made"):
+        if hasattr(self, "_is_initialised"):
             real_random.seed(*args, **named)
-        self._is_made = True
+        self._is_initialised = True
 
     def getstate(self) -> Any:
         return real_random.getstate()

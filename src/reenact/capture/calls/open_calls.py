@@ -138,8 +138,8 @@ class Calls:
         """
         parent = self.parent()
         asking = list(self.asking.values())  # few: a copy, other threads add to it
-        others = [call for call in reversed(_begun.get()) if call in asking and call != parent]
-        answers = [call for call in (parent, *others) if call is not None and self.wanted.get(call)]
+        latest = [call for call in reversed(_begun.get()) if call in asking and call != parent]
+        answers = [call for call in (parent, *latest) if call is not None and self.wanted.get(call)]
         if tool_id is not None:
             same = (call for call in answers if any(use[0] == tool_id for use in self.wanted.get(call, ())))
             return next(same, parent), tool_id
@@ -174,12 +174,9 @@ def _add(known: dict[Any, Any], key: Any, value: Any, most: int) -> None:
             guard.pass_on(exc)
 
 
-def _equal(one: str, other: str) -> bool:
+def _equal(first: str, second: str) -> bool:
     """Compare two JSON texts as values: a tool's keyword order is not the model's."""
-    if len(one) != len(other):
-        return False
-
-    return canonical(json.loads(one)) == canonical(json.loads(other))
+    return len(first) == len(second) and canonical(json.loads(first)) == canonical(json.loads(second))
 
 
 def calls_of(recorder: Recorder) -> Calls:

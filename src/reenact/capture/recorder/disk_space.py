@@ -134,14 +134,14 @@ def _delete(first: str, stem: str, run_id: str) -> None:
     """Remove the file, and segments, further processes and blobs as far as they are this run's."""
     folder, base = os.path.split(stem)
     parts = [name for name in os.listdir(folder or ".") if _is_part(name, base)]
-    others = [name for name in parts if not _begins_with(os.path.join(folder, name), run_id)]
-    ours = [os.path.join(folder, name) for name in parts if name not in others]
+    foreign = [name for name in parts if not _begins_with(os.path.join(folder, name), run_id)]
+    ours = [os.path.join(folder, name) for name in parts if name not in foreign]
     if not all(_ended_well(path) for path in ours if os.path.basename(path).startswith(base + ".p")):
         return
     for path in (first, *ours):
         os.unlink(path)
     blobs = stem + ".blobs"
-    if not others and os.path.isdir(blobs) and not os.path.islink(blobs):
+    if not foreign and os.path.isdir(blobs) and not os.path.islink(blobs):
         for name in os.listdir(blobs):
             if len(name) >= 64 and _is_hex(name[:64]):
                 os.unlink(os.path.join(blobs, name))
