@@ -218,7 +218,7 @@ def test_a_breach_of_the_rules_is_seen(mutation: str) -> None:
         )
         assert tree().changed(changes).private_reads()[name] == {"_gap_that_nobody_reads"}
     else:
-        assert rule(tree()) != rule(tree().changed(changes))
+        assert rule(tree().changed(changes))  # nothing else breaks it, see above
 
 
 def test_no_third_party_import_at_the_top_of_a_file() -> None:

@@ -11,6 +11,7 @@ import pytest
 import reenact
 from reenact.playback.fork.tool_policy import Caps, Spent
 from reenact.testing import write_trace
+from support.examples import long
 from support.typed import typed, typed_many
 
 import_module("genai_prices")
@@ -168,7 +169,9 @@ def test_a_base_that_leads_round_in_a_circle_has_no_model(tmp_path):
     assert json.loads(stats.out)["cost"]["unknown"] == {"no model name": 2}
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["list price", "own price of the requested model"])
+@pytest.mark.parametrize(
+    "own", [long(False, id="list price"), pytest.param(True, id="own price of the requested model")]
+)
 def test_a_turn_of_a_large_run_costs_what_stats_say(tmp_path, own):
     """In a large file the base is far away, and the answer may not name the model, or by another name."""
     events = [asked("0", body={**whole("one"), "model": "in-house" if own else MODEL}), answered("0")]

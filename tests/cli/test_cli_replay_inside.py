@@ -12,6 +12,7 @@ import pytest
 
 from reenact import Recording, schema
 from reenact.recording.runs_inside import with_inside
+from support.examples import long
 from support.forked import type_in
 from support.provider import Provider
 
@@ -85,7 +86,7 @@ def desk(tmp_path: Path, provider: Provider) -> Desk:
 
 @pytest.mark.parametrize(
     ("shape", "calls"),
-    [(["row"], 10), (["threads"], 7), (["processes", "fork"], 11), (["processes", "spawn"], 11)],
+    [(["row"], 10), (["threads"], 7), (["processes", "fork"], 11), long(["processes", "spawn"], 11)],
     ids=["row", "threads", "fork", "spawn"],
 )
 def test_a_program_with_runs_inside_goes_as_recorded(desk: Desk, shape: list[str], calls: int) -> None:

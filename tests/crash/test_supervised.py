@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import long
 from support.forked import type_in
 from support.harness import Finished, Lines, environment, finish, only_file, wait_until
 from support.provider import Provider
@@ -122,7 +123,7 @@ def test_the_supervisor_dies_by_the_same_signal(number: int, tmp_path: Path) -> 
     ],
     ids=["in a stream", "while waiting", "in a tool"],
 )  # fmt: skip
-@pytest.mark.parametrize("attempt", range(3))
+@pytest.mark.parametrize("attempt", [0, long(1), long(2)])
 def test_a_kill_leaves_the_call_it_was_in(
     source: str, at: str | None, attempt: int, tmp_path: Path, provider: Provider
 ) -> None:
@@ -171,8 +172,19 @@ def test_a_kill_with_calls_in_flight_in_children_too(tmp_path: Path, provider: P
     assert "died while waiting for the model" in show(tmp_path)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
-@pytest.mark.parametrize("whom", ["supervisor", "group"])
+@pytest.mark.parametrize(
+    ("number", "whom"),
+    [
+        (signal.SIGTERM, "supervisor"),
+        (signal.SIGINT, "group"),
+        (signal.SIGHUP, "supervisor"),
+        (signal.SIGUSR1, "group"),
+        long(signal.SIGTERM, "group"),
+        long(signal.SIGINT, "supervisor"),
+        long(signal.SIGHUP, "group"),
+        long(signal.SIGUSR1, "supervisor"),
+    ],
+)
 def test_a_signal_reaches_the_agent_exactly_once(number: int, whom: str, tmp_path: Path) -> None:
     source = f"""
     got = []
