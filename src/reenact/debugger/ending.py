@@ -15,9 +15,8 @@ from ..recording.event_addresses import failure_of
 from ..recording.recording import Recording
 from ..tracefile import status as states
 from ..tracefile.event import ErrorText, Event
-from ..tracefile.event_text import describe, tool_text
+from ..tracefile.event_text import address, describe, error_dict, tool_text
 from ..tracefile.text import call_text
-from .story import address, error_dict
 
 _LOOK_BACK = 2000
 """Events at the end of a long run among which open calls are searched for."""

@@ -7,7 +7,7 @@ that a run of any size is shown at once; sums that need all of it are then left 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import NoSuchEvent
@@ -18,8 +18,8 @@ from ..recording.derived_tools import turns_of
 from ..recording.index import MAIN, Index
 from ..recording.prompt import Piece, answer_pieces, prompt_of
 from ..recording.recording import SMALL_BYTES, Recording
-from ..tracefile.event import ErrorText, Event
-from ..tracefile.event_text import describe
+from ..tracefile.event import Event
+from ..tracefile.event_text import address, error_dict
 from ..tracefile.text import count, plain
 
 _HEAD, _TAIL = 400, 2_000
@@ -201,15 +201,6 @@ def only(story: Story, number: int, name: str) -> Block:
     )
 
 
-def with_turns(events: Iterable[Event], recording: Recording) -> Iterator[tuple[Event, int]]:
-    """Yield events, each with the number of its turn; bookkeeping has the latest turn so far."""
-    latest = 0
-    for event in events:
-        number = latest if event.index is None else recording.index.turn_number(event)
-        latest = max(latest, number)
-        yield event, number
-
-
 def events_of(block: Block, recording: Recording) -> list[Event]:
     """Return the events of one turn in order."""
     assert block.turn is not None
@@ -283,31 +274,6 @@ def bill_of(story: Story, ledger: Ledger) -> Bill | None:
 
 
 # The same as JSON values.
-
-
-def address(event: Event, root: str | None) -> str:
-    """Return how to name the event: its step, with its writer if that is not the first."""
-    step = "?" if event.step is None else str(event.step)
-    return step if root is None or event.writer == root else f"p{event.writer[:4]}:{step}"
-
-
-def event_dict(event: Event, turn: int | None, root: str | None) -> dict[str, Any]:
-    """Return the line of an event, as ``--json`` prints it."""
-    error, found = event.error, describe(event)
-    return {
-        "address": address(event, root),
-        "ts": event.timestamp,
-        "kind": event.kind,
-        "turn": turn,
-        "summary": found.text or found.error,
-        "duration_ms": event.duration_ms,
-        "error": None if error is None else error_dict(error),
-    }
-
-
-def error_dict(error: ErrorText) -> dict[str, Any]:
-    """Return an error, as ``--json`` prints it."""
-    return {"type": error.type, "message": str(error), "frames": error.frames}
 
 
 def totals_dict(recording: Recording, story: Story | None, ledger: Ledger) -> dict[str, Any]:

@@ -58,6 +58,31 @@ def summary_line(event: Event) -> str:
     return one_line("  ".join(part for part in parts if part))
 
 
+def address(event: Event, root: str | None) -> str:
+    """Return how to name the event: its step, with its writer if that is not the first."""
+    step = "?" if event.step is None else str(event.step)
+    return step if root is None or event.writer == root else f"p{event.writer[:4]}:{step}"
+
+
+def event_dict(event: Event, turn: int | None, root: str | None) -> dict[str, Any]:
+    """Return the line of an event, as ``--json`` prints it."""
+    error, found = event.error, describe(event)
+    return {
+        "address": address(event, root),
+        "ts": event.timestamp,
+        "kind": event.kind,
+        "turn": turn,
+        "summary": found.text or found.error,
+        "duration_ms": event.duration_ms,
+        "error": None if error is None else error_dict(error),
+    }
+
+
+def error_dict(error: ErrorText) -> dict[str, Any]:
+    """Return an error, as ``--json`` prints it."""
+    return {"type": error.type, "message": str(error), "frames": error.frames}
+
+
 def error_text(error: ErrorText) -> str:
     """Return type and message of an error on one line."""
     kind = plain((error.type or "").rpartition(".")[2], 60)

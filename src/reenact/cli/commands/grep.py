@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 from ...debugger.search import FileSearch, Hit, TextSearch
-from ...debugger.story import address
 from ...errors import TraceFileError, UsageError
 from ...recording.run_addresses import require_plain
+from ...tracefile.event_text import address
 from ...tracefile.findings import Findings
 from ...tracefile.text import clean, cut, plain, width_of
 from .. import run_argument

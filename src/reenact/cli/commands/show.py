@@ -13,24 +13,23 @@ from ...debugger.story import (
     Story,
     abridged,
     bill_of,
-    event_dict,
     events_of,
     only,
     story_of,
     totals_dict,
     turn_dict,
-    with_turns,
 )
 from ...money.ledger import Ledger
 from ...recording.listing import RunRow
 from ...recording.recording import Recording
 from ...recording.runs_inside import a_look_inside
 from ...tracefile.event import Event
+from ...tracefile.event_text import event_dict
 from ...tracefile.text import age, arguments, count, moment, plain, short_json
 from ...wire.json_values import mapping, mappings
 from .. import run_argument
 from ..output import Output
-from ..view.events import event_lines, print_events, show_events
+from ..view.events import event_lines, print_events, show_events, with_turns
 from ..view.summary import show_ending, show_pointers, show_totals
 from ..view.turns import Turns
 

@@ -7,11 +7,11 @@ import time
 from typing import Any
 
 from ... import schema
-from ...debugger.story import event_dict
 from ...recording.recording import Recording
 from ...recording.run_addresses import locate
 from ...tracefile import status as states
 from ...tracefile.event import Event
+from ...tracefile.event_text import event_dict
 from ...tracefile.findings import Findings
 from ...tracefile.follow import follow
 from ...tracefile.text import plain

@@ -6,13 +6,12 @@ Shared by ``show``, ``tail``, ``demo`` and the prompt of ``debug``.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ... import schema
-from ...debugger.story import address, with_turns
 from ...recording.recording import Recording
 from ...tracefile.event import Event
-from ...tracefile.event_text import describe
+from ...tracefile.event_text import address, describe
 from ...tracefile.text import cut, seconds, width_of
 from ..output import Cell, Output
 
@@ -91,3 +90,12 @@ def print_events(events: Iterable[Event], recording: Recording, out: Output) -> 
             out.line(out.paint(f"turn {number}", "bold"))
         for line in event_lines(event, out, root=root, started=started):
             out.line(line)
+
+
+def with_turns(events: Iterable[Event], recording: Recording) -> Iterator[tuple[Event, int]]:
+    """Yield events, each with the number of its turn; bookkeeping has the latest turn so far."""
+    latest = 0
+    for event in events:
+        number = latest if event.index is None else recording.index.turn_number(event)
+        latest = max(latest, number)
+        yield event, number

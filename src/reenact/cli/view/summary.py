@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from ... import schema
 from ...debugger.ending import died_without_a_word, ending_error, inside
-from ...debugger.story import Story, address, time_spent
+from ...debugger.story import Story, time_spent
 from ...money.prices import Bill, money
 from ...recording.calls import Call
 from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.event import Event
-from ...tracefile.event_text import error_text
+from ...tracefile.event_text import address, error_text
 from ...tracefile.text import clean, count, cut, milliseconds, plain, seconds
 from ..output import Output
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from ...debugger.story import Block, address, interval, spent_ms
+from ...debugger.story import Block, interval, spent_ms
 from ...money.ledger import Ledger
 from ...recording.calls import Call, Turn, tokens_of
 from ...recording.prompt import Delta, Piece, answer_pieces, opened, prompt_of
@@ -13,7 +13,7 @@ from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
 from ...tracefile.event import Event
-from ...tracefile.event_text import describe, error_text
+from ...tracefile.event_text import address, describe, error_text
 from ...tracefile.text import call_text, clean, compact, count, cut, milliseconds, plain, seconds, width_of
 from ...wire import reading
 from ...wire.json_values import as_json, canonical, plain_text, string
