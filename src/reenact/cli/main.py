@@ -113,12 +113,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return own_fault(out, fault)
 
 
-def complain(out: Output, why: ReenactError | OSError) -> int:
-    """Say on stderr what is wrong with the input and what to do; return the exit code for it."""
+def complain(out: Output, why: ReenactError | OSError, *, gap: str = "\n") -> int:
+    """Say on stderr what is wrong with the input and, after a gap, what to do; return the exit code for it."""
     out.say(clean(sentence(why)))
     hint = getattr(why, "hint", None)
     if hint:
-        out.say(f"\nhint: {clean(str(hint))}")
+        out.say(f"{gap}hint: {clean(str(hint))}")
     return UNUSABLE
 
 

@@ -174,7 +174,7 @@ class Session:
         except (ReenactError, OSError) as why:
             self.failed = True
             self.done_looking()
-            complain(self.out, why)
+            complain(self.out, why, gap="")
         except Exception as fault:  # the prompt outlives our own mistakes
             self.failed = True
             self.done_looking()
