@@ -114,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def complain(out: Output, why: ReenactError | OSError, *, gap: str = "\n") -> int:
-    """Say on stderr what is wrong with the input and, after a gap, what to do; return the exit code for it."""
+    """Say on stderr what is wrong with the input and, after a gap, what to do; return the exit code."""
     out.say(clean(sentence(why)))
     hint = getattr(why, "hint", None)
     if hint:
