@@ -52,15 +52,16 @@ def convert(
 ) -> Converted:
     """Return a request in the shape of another provider."""
     conversation = conversation_of(messages, tools, params, source)
-    if target == "gemini":
-        conversation.notes.clear()  # it takes no ids either
     writer = _WRITERS[target]
+    if not writer.ID_IN_RESULTS:
+        conversation.notes.clear()  # the numbered ids are not written
     written = writer.write_messages(conversation)
     options = write_options(conversation, target)
     if conversation.system:
         options |= writer.write_system("\n\n".join(conversation.system))
-    if target == "anthropic" and "max_tokens" not in options:
-        conversation.notes.append("Anthropic needs max_tokens, which the recording does not have")
+    for option in writer.REQUIRED_OPTIONS:
+        if option not in options:
+            conversation.notes.append(f"{target} needs {option}, which the recording does not have")
     model = string(conversation.options.get("model"))
     if model:
         conversation.notes.append(f"the model is still {model}; name one of {target}'s")
@@ -215,9 +216,8 @@ def write_options(conversation: Conversation, target: str) -> dict[str, Any]:
     writer = _WRITERS[target]
     options = dict(conversation.options)
     choice = options.pop("tool_choice", None)
-    if target == "gemini":  # where both stand in the URL
-        options.pop("model", None)
-        options.pop("stream", None)
+    for name in writer.URL_OPTIONS:
+        options.pop(name, None)
     if isinstance(options.get("stop"), str):
         options["stop"] = [options["stop"]]
     spelled = {name: key for key, name in reversed(writer.OPTIONS.items())}

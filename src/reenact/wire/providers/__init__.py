@@ -74,6 +74,13 @@ class Provider(Protocol):
 class Target(Provider, Protocol):
     """What a file also has if requests can be converted to its shape."""
 
+    ID_IN_RESULTS: bool
+    """True if a tool result names its use by id, not by name and order."""
+    REQUIRED_OPTIONS: tuple[str, ...]
+    """Options without which a request is refused, as the provider spells them."""
+    URL_OPTIONS: tuple[str, ...]
+    """Neutral names of options that stand in the URL, not in the body."""
+
     def write_messages(self, conversation: Conversation, /) -> list[dict[str, Any]]: ...
     def write_system(self, text: str, /) -> dict[str, Any]: ...
     def write_tools(self, tools: list[Tool], /) -> list[dict[str, Any]]: ...

@@ -54,6 +54,9 @@ TOOLS_PATH: tuple[str, ...] = ("tools",)
 USER_FIRST = True
 ALTERNATES = False
 JOINS_ROLES = True
+ID_IN_RESULTS = True
+REQUIRED_OPTIONS: tuple[str, ...] = ("max_tokens",)
+URL_OPTIONS: tuple[str, ...] = ()
 OPTIONS = {
     "model": "model", "max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p",
     "top_k": "top_k", "stop_sequences": "stop", "stream": "stream",

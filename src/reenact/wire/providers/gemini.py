@@ -45,6 +45,9 @@ TOOLS_PATH: tuple[str, ...] = ("tools",)
 USER_FIRST = True
 ALTERNATES = False
 JOINS_ROLES = True
+ID_IN_RESULTS = False
+REQUIRED_OPTIONS: tuple[str, ...] = ()
+URL_OPTIONS: tuple[str, ...] = ("model", "stream")
 OPTIONS = {"model": "model"}
 NESTED_OPTIONS: tuple[str, dict[str, str]] = ("generationConfig", {
     "maxOutputTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "topK": "top_k",

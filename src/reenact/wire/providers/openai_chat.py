@@ -51,6 +51,9 @@ TOOLS_PATH: tuple[str, ...] = ("tools",)
 USER_FIRST = False
 ALTERNATES = False
 JOINS_ROLES = False
+ID_IN_RESULTS = True
+REQUIRED_OPTIONS: tuple[str, ...] = ()
+URL_OPTIONS: tuple[str, ...] = ()
 OPTIONS = {
     "model": "model", "max_completion_tokens": "max_tokens", "max_tokens": "max_tokens",
     "temperature": "temperature", "top_p": "top_p", "stop": "stop", "stream": "stream",
