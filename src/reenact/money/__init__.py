@@ -1,1 +1,4 @@
-"""What model calls cost. Not loaded while recording; may import the root modules, ``wire``, ``tracefile``."""
+"""What model calls cost. Not loaded while recording.
+
+Imports the root modules, `wire`, `tracefile` and `recording`.
+"""

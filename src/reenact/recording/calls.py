@@ -57,7 +57,7 @@ class Call:
         return event
 
     derived = False
-    """True for a tool told from the wire alone (see ``derived``)."""
+    """True for a tool that only the wire shows (see ``derived_tools``)."""
 
     @property
     def args(self) -> Any:
@@ -139,7 +139,7 @@ def join_known(events: Iterable[tuple[Event, dict[str, Any]]]) -> list[Call]:
 
 
 class Joiner:
-    """Joins begins and ends as they come; ``began`` and ``ended`` are told of each call once."""
+    """Joins begins and ends as they come; calls ``began`` and ``ended`` once for each call."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, Call] = {}

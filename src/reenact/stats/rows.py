@@ -1,6 +1,6 @@
 """What is known of one run after reading it once: the rows that ``runs()`` and ``stats`` stand on.
 
-Sums are those of ``summary.Totals``, money that of ``prices.Bill``; each duration is kept, 8 bytes a call.
+Sums are those of ``totals.Totals``, money that of ``prices.Bill``; each duration is kept, 8 bytes a call.
 """
 
 from __future__ import annotations
