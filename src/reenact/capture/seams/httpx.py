@@ -83,49 +83,7 @@ def _reported_body(module: Any, request: Any, sent: Sent | None) -> Iterator[Non
             request.stream = own
 
 
-# The bytes of a body, passed on as they come and reported to a listener: around each piece it is entered,
-# and it gets the piece afterwards.
-
-
-class _ResponseBody:
-    """Reports a response to its exchange."""
-
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self.add = exchange.chunk
-
-    def restart(self) -> None:
-        pass
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
-        if exc is not None:
-            self._exchange.raised(exc)
-
-    def closed(self) -> None:
-        self._exchange.end(CLOSED)
-
-
-class _RequestBody:
-    """Reports a request body; the code that makes its pieces is the agent's."""
-
-    def __init__(self, sent: Sent) -> None:
-        self._sent = sent
-        self.add, self.restart = sent.add, sent.restart
-
-    def __enter__(self) -> None:
-        self._agents_own = AgentsOwn()
-        self._agents_own.__enter__()
-
-    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
-        self._agents_own.__exit__()
-        if isinstance(exc, StopIteration | StopAsyncIteration):
-            self._sent.all()
-
-    def closed(self) -> None:
-        pass
+# The bytes of a body, passed on as they come and reported to a listener.
 
 
 class _Pieces:
@@ -133,26 +91,76 @@ class _Pieces:
 
     def __init__(self, pieces: Any, listener: _ResponseBody | _RequestBody) -> None:
         self._pieces = pieces
-        self._listener = listener
-        listener.restart()
+        self._raised, self._add = listener.raised, listener.add
 
     def __iter__(self) -> _Pieces:
         return self
 
     def __next__(self) -> bytes:
-        with self._listener:
+        try:
             piece: bytes = next(self._pieces)
-        self._listener.add(piece)
+        except BaseException as exc:
+            self._raised(exc)
+            raise
+        self._add(piece)
         return piece
 
     def __aiter__(self) -> _Pieces:
         return self
 
     async def __anext__(self) -> bytes:
-        with self._listener:
+        try:
             piece: bytes = await self._pieces.__anext__()
-        self._listener.add(piece)
+        except BaseException as exc:
+            self._raised(exc)
+            raise
+        self._add(piece)
         return piece
+
+
+class _AgentsPieces(_Pieces):
+    """Pieces that code of the agent makes."""
+
+    def __next__(self) -> bytes:
+        with AgentsOwn():
+            return super().__next__()
+
+    async def __anext__(self) -> bytes:
+        with AgentsOwn():
+            return await super().__anext__()
+
+
+class _ResponseBody:
+    """Reports a response to its exchange."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self.add, self.raised = exchange.chunk, exchange.raised
+
+    def pieces(self, pieces: Any) -> _Pieces:
+        return _Pieces(pieces, self)
+
+    def closed(self) -> None:
+        self._exchange.end(CLOSED)
+
+
+class _RequestBody:
+    """Reports a request body as it is sent."""
+
+    def __init__(self, sent: Sent) -> None:
+        self._sent = sent
+        self.add = sent.add
+
+    def pieces(self, pieces: Any) -> _Pieces:
+        self._sent.restart()
+        return _AgentsPieces(pieces, self)
+
+    def raised(self, exc: BaseException) -> None:
+        if isinstance(exc, StopIteration | StopAsyncIteration):
+            self._sent.all()
+
+    def closed(self) -> None:
+        pass
 
 
 class _Stream:
@@ -166,7 +174,7 @@ class _Stream:
 
 class _SyncStream(_Stream):
     def __iter__(self) -> _Pieces:
-        return _Pieces(iter(self._reenact_stream), self._reenact_listener)
+        return self._reenact_listener.pieces(iter(self._reenact_stream))
 
     def close(self) -> None:
         try:
@@ -177,7 +185,7 @@ class _SyncStream(_Stream):
 
 class _AsyncStream(_Stream):
     def __aiter__(self) -> _Pieces:
-        return _Pieces(self._reenact_stream.__aiter__(), self._reenact_listener)
+        return self._reenact_listener.pieces(self._reenact_stream.__aiter__())
 
     async def aclose(self) -> None:
         try:
