@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import reenact
-from reenact.cli.main import COMMANDS
+from reenact.cli.main import COMMANDS, main
 from support.typed import COMMAND, environment, record_steps, record_trip, typed
 
 
@@ -153,3 +153,11 @@ def test_a_command_loads_no_other_command_and_nothing_of_the_capture_half(tmp_pa
     code += "print([m for m in sys.modules if '.commands.' in m or '.capture.' in m or m == 'rich'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
     assert done.stdout.splitlines()[-1] == "['reenact.cli.commands.ls']"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_description_of_a_command_fits_the_terminal(monkeypatch, capsys, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([command, "--help"]) == 0
+    description = capsys.readouterr().out.partition("options:")[0]
+    assert len(description.splitlines()) > 3 and max(map(len, description.splitlines())) <= 80

@@ -20,7 +20,7 @@ the code can show it, so the test is one of the prompt.
 
   code    model and tools recorded: the code still drives the same run
   tool    model recorded, tools run: they still return the same results
-  prompt  model live, several times, tools recorded: how often it succeeds (--reenact=live)
+  prompt  model live (--reenact=live), tools recorded: how often it succeeds
 
 Tools decorated with @tap.tool, and MCP tools, are recorded. Any other tool would really run, now and each
 time the test runs: it is listed, and no test is written unless --live-tools allows it.
