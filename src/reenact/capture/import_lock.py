@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
-from . import guard
-
 _PATIENCE_S = 2.0
 """Nobody waits longer for another thread's import, so that this lock itself can never hang an agent."""
 
@@ -36,7 +34,8 @@ def _release() -> bool:
     try:
         _lock.release()
     except RuntimeError as exc:
-        guard.pass_on(exc)
+        if exc.__traceback__ is not None and exc.__traceback__.tb_next is not None:
+            raise  # not of the lock: a signal handler of the agent raised it meanwhile
         return False
     return True
 
