@@ -129,8 +129,8 @@ OWNERS = {
     ', "kind": ': {"lines"},
     '"kind": "': {"lines"},
     '"tot": ': {"lines"},
-    "$same": {"capture.recorder.deltas", "tracefile.requests"},
-    "$answer": {"capture.recorder.deltas", "tracefile.requests"},
+    "$same": {"capture.recorder.deltas", "tracefile.rebuilt_requests"},
+    "$answer": {"capture.recorder.deltas", "tracefile.rebuilt_requests"},
 }
 """Spellings of the trace format, and the modules that may know them."""
 

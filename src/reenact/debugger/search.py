@@ -17,8 +17,8 @@ from ..tracefile.event import Event
 from ..tracefile.event_source import Shelf
 from ..tracefile.findings import Findings, Note
 from ..tracefile.reader import check_version, refuse_if_foreign
+from ..tracefile.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..tracefile.records import LineReader, RawLine, raw_lines
-from ..tracefile.requests import DELTA_FIELDS, PROOF_FIELDS
 from .expressions import regex
 
 _SKIPPED = frozenset(("ts", "run", "w", "step", "v", "tot", *DELTA_FIELDS, *PROOF_FIELDS))

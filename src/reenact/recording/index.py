@@ -31,7 +31,7 @@ from ..tracefile.event import (
     links_of,
     text_link,
 )
-from ..tracefile.requests import answer_named, base_of, kept
+from ..tracefile.rebuilt_requests import answer_named, base_of, kept
 from .calls import MODEL, TOOL, Call, Turn, group_turns
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import schema
 from ..tracefile.event import Event, base_kind, is_turn_begin, links_of
-from ..tracefile.requests import answer_named, base_of, kept, repeated
+from ..tracefile.rebuilt_requests import answer_named, base_of, kept, repeated
 from ..wire import reading
 from ..wire.messages import tool_results
 from .recording import Recording

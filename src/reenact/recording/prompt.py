@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from .. import lines, schema
 from ..totals import number, used
 from ..tracefile.event import Event, base_kind, links_of
-from ..tracefile.requests import answer_named, base_of, is_delta, is_reference, kept
+from ..tracefile.rebuilt_requests import answer_named, base_of, is_delta, is_reference, kept
 from ..tracefile.stored_values import restore
 from ..tracefile.text import arguments, count, plain, short_json
 from ..wire import reading

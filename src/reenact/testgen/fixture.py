@@ -21,7 +21,7 @@ from ..playback.replay.recorded_events import without_folders
 from ..recording.calls import MODEL
 from ..recording.recording import Recording
 from ..tracefile.event import Event
-from ..tracefile.requests import DELTA_FIELDS, PROOF_FIELDS
+from ..tracefile.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..wire.reading import conversation_key, model_of
 
 _KEPT = frozenset({

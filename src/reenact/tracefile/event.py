@@ -14,7 +14,7 @@ from .. import lines, schema
 from . import dialects
 from .dialects import Envelope
 from .event_source import Shelf
-from .requests import DELTA_FIELDS
+from .rebuilt_requests import DELTA_FIELDS
 from .stored_values import fresh, restore
 
 _RAW = "raw"

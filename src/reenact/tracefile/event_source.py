@@ -14,7 +14,7 @@ from ..wire.json_values import string
 from . import dialects, records, run_files
 from .dialects import Envelope
 from .findings import Note, OnFinding
-from .requests import History, base_of
+from .rebuilt_requests import History, base_of
 from .stored_values import Blobs
 
 PLACE_BITS = 48

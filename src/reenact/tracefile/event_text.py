@@ -12,7 +12,7 @@ from .. import schema
 from ..totals import used
 from ..wire import reading
 from .dialects import ARGS_KEYS, RESULT_KEYS
-from .requests import is_delta
+from .rebuilt_requests import is_delta
 from .text import arguments, call_text, compact, milliseconds, one_line, plain, short_json
 
 if TYPE_CHECKING:

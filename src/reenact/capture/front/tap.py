@@ -13,7 +13,7 @@ from .. import guard
 from ..calls.error_fields import failure
 from ..calls.model_response import write_answer
 from ..calls.open_calls import calls_of
-from ..http.exchange import record_whole_streams
+from ..http.finished_streams import record_whole_streams
 from ..import_lock import import_lock
 from ..recorder.jsonable import snapshot, text_if_utf8
 from ..workspace import tree_now

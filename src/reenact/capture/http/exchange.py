@@ -6,29 +6,29 @@ kept and counted; they are parsed when the response is complete.
 
 from __future__ import annotations
 
-from _thread import _local
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
-from weakref import ref
 
 from ... import schema
 from ...wire.inflate import inflater
 from ...wire.json_values import mapping, string
 from ...wire.pairing import brought_results
-from ...wire.reading import error_of, kept_conversation, model_of, provider_of_request
-from ...wire.routes import HTTP, MODEL, used
+from ...wire.reading import error_of, kept_conversation, provider_of_request
+from ...wire.routes import MODEL
 from ...wire.streams import assemble, stream_kind
 from .. import guard, replay_hook
-from ..calls.error_fields import caller_frames, failure
+from ..calls.error_fields import caller_frames
 from ..calls.model_response import write_answer
 from ..calls.open_calls import OpenCall, calls_of
 from ..recorder.jsonable import text_if_utf8
 from ..recorder.recorder import Recorder
 from ..replay_hook import Live
 from ..workspace import tree_now
+from .finished_streams import note_stream
 from .headers import REQUEST_ID, attempt_of, recorded_headers
-from .request_body import Sent, described_body
-from .response_body import Arrived, Spill, as_json
+from .other_api_calls import request_fields, response_fields, whole_body
+from .request_body import Sent
+from .response_body import Arrived, Spill
 
 Headers = Iterable[tuple[str, str]]
 
@@ -125,19 +125,10 @@ class Exchange:
         self.recorder.notify_listeners()
 
     def _leave_other(self, body: Any) -> None:
-        """Write a request that is not for a completion: embeddings, files, any other traffic."""
+        """Write a request that is not for a completion."""
         self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
-        fields: dict[str, Any] = {
-            "call": self._call,
-            "sort": self.sort,
-            "method": self.method,
-            "url": self.url,
-        }
-        if isinstance(body, bytes):
-            fields |= {"sent": described_body(body, self.content_type)} if body else {}
-        elif body is not None:
-            fields["body"] = body
-        self.recorder.emit(schema.HTTP_REQUEST, fields)
+        about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
+        self.recorder.emit(schema.HTTP_REQUEST, request_fields(about, body, self.content_type))
 
     def forget(self) -> None:
         """Record nothing further: the call keeps no lane busy."""
@@ -167,7 +158,7 @@ class Exchange:
                 self._stream = stream or stream_kind(self.provider, self.url, kind, self.request)
             if not self._stream:
                 return
-            _note_stream(self)
+            note_stream(self)
             texts, is_read = self.recorder.texts, not self.arrived.is_sealed
             if is_read and texts.blob_folder and texts.content() == "full":
                 self.arrived.spill = Spill(texts.blob_folder, self._call, texts.redactor)
@@ -251,19 +242,12 @@ class Exchange:
 
     def _end_other(self, body: Any, error: Any, first: dict[str, Any]) -> None:
         """Write the response to a request that was not for a completion."""
-        fields = {
-            "call": self._call,
-            "sort": self.sort,
-            "status": self._status,
-            "duration_ms": self._opened.duration_ms(),
-            **_spent(self.sort, body),
-            "error": failure(error),
-        }
+        took = self._opened.duration_ms()
+        about = {"call": self._call, "sort": self.sort, "status": self._status, "duration_ms": took}
         sent = self.sent.described() if self.sent is not None else None
         more = {"body": body, "sent": sent, "headers": recorded_headers(self._headers, method=self.method)}
         more |= {name: first.get(name) for name in ("problems", "lossy")}
-        fields |= {name: value for name, value in more.items() if value is not None}
-        self.recorder.emit(schema.HTTP_RESPONSE, fields)
+        self.recorder.emit(schema.HTTP_RESPONSE, response_fields(about, error, more))
 
     def _body(self, data: bytes, how: str) -> tuple[Any, dict[str, Any]]:
         """Return the answer, and how it ended."""
@@ -273,7 +257,7 @@ class Exchange:
             why = f"content encoding {self._header('content-encoding')} cannot be read here"
             return None, {"ended": how, "problems": [why]}
         if self._stream is None:
-            return self._whole_body(data), {"ended": how}
+            return whole_body(data, self.sort, self._header("content-type")), {"ended": how}
         assembled = assemble(data, self.provider, self._header("content-type"))
         is_short = how == COMPLETE and not self.arrived.missing
         ended = COMPLETE if assembled.complete else CUT if is_short else how
@@ -285,74 +269,9 @@ class Exchange:
             first["problems"] = assembled.problems[:8]
         return assembled.body, first
 
-    def _whole_body(self, data: bytes) -> Any:
-        """Return a body as it is recorded: JSON as its value, else text, else bytes; None if empty.
-
-        Text is recorded verbatim, so text that happens to be JSON, or is quoted, is not parsed.
-        """
-        kind = self._header("content-type")
-        is_other = self.sort == HTTP and kind is not None and "json" not in kind.lower()
-        found = None if is_other else as_json(data)
-        if self.sort != MODEL and isinstance(found, str):
-            found = None
-        return text_if_utf8(data) if found is None and data else found
-
     def _header(self, *names: str) -> str | None:
         return next((self._by_name[name] for name in names if name in self._by_name), None)
 
     def __del__(self) -> None:
         if not self.is_over and self._call:  # the agent let go of the answer without reading or closing it
             self.end(CLOSED if self.fault is None or self.recorder.closed else FAILED, self.fault)
-
-
-def _spent(sort: str, body: Any) -> dict[str, Any]:
-    """Return the model and the tokens that a response of a model API reports."""
-    if sort == HTTP or not isinstance(body, dict):
-        return {}
-    found = {"model": model_of(body), "usage": used(body)}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-# Streams that are complete, although the agent has neither read them to their end nor closed them.
-#
-# Some clients stop at a stream's last event and let the collector close the response, long after the agent
-# has gone on. Such an answer is recorded before the next request of its thread, so that both stand in their
-# order.
-
-LAST_EVENTS = (b"[DONE]", b'"message_stop"', b'"response.completed"')
-_TAIL, _HEAD = 4_096, 100
-_MOST_STREAMS = 16
-"""What is noted; a server with a thousand streams at once must not look at each of them for each request."""
-
-_here = _local()
-"""``streams`` of a thread: another one may be reading its own at this moment."""
-
-
-def _note_stream(exchange: Exchange) -> None:
-    """The answer to this is a stream."""
-    _here.streams = [*getattr(_here, "streams", ()), ref(exchange)][-_MOST_STREAMS:]
-
-
-def record_whole_streams() -> None:
-    """Record what has come to its last event in this thread. Never raises."""
-    streams = getattr(_here, "streams", ())
-    if not streams:
-        return
-    _here.streams = []
-    with guard.Swallowing("record a stream that nobody closed"):
-        for each in streams:
-            exchange = each()
-            if exchange is None or exchange.is_over:
-                continue
-            if is_whole(exchange.arrived.tail(_TAIL)):
-                exchange.end()
-            else:
-                _note_stream(exchange)
-
-
-def is_whole(tail: bytes) -> bool:
-    """True if a stream of events ends with the one that is its last."""
-    if not tail.endswith(b"\n\n"):
-        return False
-    event = tail.rstrip().rpartition(b"\n\n")[2].rpartition(b"data:")[2]
-    return any(each in event[:_HEAD] for each in LAST_EVENTS)

@@ -21,7 +21,7 @@ from .. import guard
 from ..import_lock import import_lock
 from ..redact.redactor import Redactor
 from ..runs import crashes, exit_and_fork
-from ..runs.location import default_folder, elsewhere, how_started, in_folder, start_fields
+from ..runs.location import how_started, new_file, start_fields
 from . import listeners as listening
 from .disk_space import drop_unwanted, over_quota
 from .encode import CAP, RawStream, Texts
@@ -568,12 +568,8 @@ def begin_run(
     """
     run_id = run_id or new_id(16)
     name = name or options.name
-    if path is not None:
-        path = elsewhere(path, run_id)
-    if path is None and not listeners:
-        path = in_folder(default_folder(), name, run_id)
-    elif path is not None and (path.endswith("/") or os.path.isdir(path)):
-        path = in_folder(path, name, run_id)
+    if path is not None or not listeners:
+        path = new_file(path, name, run_id)
     fields = start_fields(name, options, **head)
     return Recorder(path, options, run_id=run_id, head=fields, listeners=listeners)
 

@@ -128,6 +128,14 @@ def current_folder() -> str | None:
         return None
 
 
+def new_file(path: str | None, name: str | None, run_id: str) -> str:
+    """Return the file of a new run: the one that was named, or one in the named folder or the default one."""
+    if path is None:
+        return in_folder(default_folder(), name, run_id)
+    path = elsewhere(path, run_id)
+    return in_folder(path, name, run_id) if path.endswith("/") or os.path.isdir(path) else path
+
+
 def in_folder(folder: str, name: str | None, run_id: str) -> str:
     """Return the path of a new run's file: sorted by time, found by name or id."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())

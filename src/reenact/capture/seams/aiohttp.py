@@ -15,8 +15,9 @@ from typing import Any
 
 from .. import guard
 from ..http.exchange import CLOSED, Exchange, carry, how_raised
+from ..http.recorded_once import AgentsOwn, HandedOn, current
 from ..http.request_body import Sent
-from ..http.watch import AgentsOwn, HandedOn, Watch, current
+from ..http.watch import Watch
 from .patching import LibraryChanged, listen, need, need_called, need_held, override, restore, undo_all
 
 # A body of aiohttp that is made while it is sent: a form, a file, a generator; reported by its writer.

@@ -15,8 +15,9 @@ from typing import Any
 
 from .. import guard
 from ..http.exchange import CLOSED, Exchange, carry
+from ..http.recorded_once import AgentsOwn, HandedOn
 from ..http.request_body import Sent
-from ..http.watch import AgentsOwn, HandedOn, Watch
+from ..http.watch import Watch
 from .patching import LibraryChanged, listen, need, need_arguments, need_called, override, restore, undo_all
 
 MODULES = ("httpx", "httpx2")

@@ -20,7 +20,8 @@ from ...schema import EFFECTS
 from .. import guard, replay_hook
 from ..calls.open_calls import calls_of
 from ..front.tap import Tap
-from ..http.watch import Carried, Watch, carriers, is_carried
+from ..http.recorded_once import Carried, carriers, is_carried
+from ..http.watch import Watch
 from ..recorder.recorder import Recorder
 from .patching import LibraryChanged, listen, need, need_called, undo_all
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 from weakref import ref
 
 from ...capture import replay_hook
-from ...capture.http.watch import current
+from ...capture.http.recorded_once import current
 from ...capture.seams.patching import genuine, listen, undo_all
 from ...errors import Diverged
 from .raw_http import THE_END, Raw, named, os_error, text_of

@@ -16,7 +16,8 @@ import pytest
 import requests
 
 from reenact import Tap
-from reenact.capture.http.watch import Carried, Watch
+from reenact.capture.http.recorded_once import Carried
+from reenact.capture.http.watch import Watch
 from reenact.capture.seams.libraries import Installed
 from support.provider import Provider
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from reenact import Tap
-from reenact.capture.http.watch import Watch, carriers
+from reenact.capture.http.recorded_once import carriers
+from reenact.capture.http.watch import Watch
 from reenact.capture.seams import mcp
 
 URL = "http://127.0.0.1:1/mcp"

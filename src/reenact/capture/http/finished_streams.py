@@ -1,0 +1,54 @@
+"""Streams that are complete, although the agent has neither read them to their end nor closed them.
+
+Some clients stop at a stream's last event and let the collector close the response, long after the agent has
+gone on. Such a response is recorded before the next request of its thread, so that both stand in their order.
+"""
+
+from __future__ import annotations
+
+from _thread import _local
+from _weakref import ref
+
+from .. import guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .exchange import Exchange
+
+LAST_EVENTS = (b"[DONE]", b'"message_stop"', b'"response.completed"')
+_TAIL, _HEAD = 4_096, 100
+_MOST_STREAMS = 16
+"""What is noted; a server with a thousand streams at once must not look at each of them for each request."""
+
+_here = _local()
+"""``streams`` of a thread: another one may be reading its own at this moment."""
+
+
+def note_stream(exchange: Exchange) -> None:
+    """The answer to this is a stream."""
+    _here.streams = [*getattr(_here, "streams", ()), ref(exchange)][-_MOST_STREAMS:]
+
+
+def record_whole_streams() -> None:
+    """Record what has come to its last event in this thread. Never raises."""
+    streams = getattr(_here, "streams", ())
+    if not streams:
+        return
+    _here.streams = []
+    with guard.Swallowing("record a stream that nobody closed"):
+        for each in streams:
+            exchange = each()
+            if exchange is None or exchange.is_over:
+                continue
+            if is_whole(exchange.arrived.tail(_TAIL)):
+                exchange.end()
+            else:
+                note_stream(exchange)
+
+
+def is_whole(tail: bytes) -> bool:
+    """True if a stream of events ends with the one that is its last."""
+    if not tail.endswith(b"\n\n"):
+        return False
+    event = tail.rstrip().rpartition(b"\n\n")[2].rpartition(b"data:")[2]
+    return any(each in event[:_HEAD] for each in LAST_EVENTS)
