@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(
+    prefix="reenact-state-"
+)  # what tests record is not allowed for good
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell: what we start would never hear a Ctrl-C.

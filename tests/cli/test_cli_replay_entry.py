@@ -39,12 +39,12 @@ def typed(folder: Path, env: dict[str, str], *words: str) -> subprocess.Complete
 
 @pytest.fixture
 def here(original, tmp_path: Path):
-    """Types commands in a copy of the folder, in which the recordings name that copy."""
+    """Types commands in a copy of the folder, in which the recordings name that copy: nothing was run there."""
     folder, env = original
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     for path in (tmp_path / ".reenact").glob("*.jsonl"):
         path.write_text(path.read_text().replace(str(folder), str(tmp_path)))
-    return lambda *words: typed(tmp_path, env, *words)
+    return lambda *words: typed(tmp_path, env, *words, "--yes")
 
 
 def run_of(folder: Path, name: str, text: str = "") -> str:

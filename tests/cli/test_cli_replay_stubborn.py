@@ -133,4 +133,4 @@ def test_a_damaged_trace_is_told_of(recorded: Recorded) -> None:
     lines = recorded.trace.read_bytes().splitlines(keepends=True)
     (recorded.folder / "damaged.jsonl").write_bytes(b"".join([*lines[:2], b"no JSON\n", *lines[3:]]))
     again = recorded("replay", "damaged.jsonl")
-    assert again.returncode == 3 and "line 3" in again.stderr.splitlines()[0]
+    assert again.returncode == 3 and "line 3" in again.stderr.splitlines()[1]

@@ -55,13 +55,13 @@ def here(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 def written(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:
     """What a command says as JSON."""
-    assert main(["test", "--json", *words]) == code, capsys.readouterr()
+    assert main(["test", "--json", "--yes", *words]) == code, capsys.readouterr()
     return json.loads(capsys.readouterr().out)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """What a command says that cannot do it."""
-    assert main(["test", *words]) == 2
+    assert main(["test", "--yes", *words]) == 2
     told = capsys.readouterr().err
     assert "Traceback" not in told and "hint:" in told
     return told

@@ -24,7 +24,8 @@ from .edits.edits import Edits
 from .edits.request_settings import settings_of
 from .fork.one_call import OneCallReport, fork_one_call
 from .forks import ForkOptions, ForkReport, prepare_fork
-from .launch import Apart, is_part, recording_of
+from .launch import Apart, is_part, recording_of, start_of
+from .permission import Permission, permission_in_python
 from .rerun import checked_words
 
 # Arms: what is changed in the forks of each.
@@ -291,7 +292,15 @@ class Experiment:
         """Fork each recording in each arm, and return what came of it."""
         if self.samples < 1:
             raise UsageError(f"--samples {self.samples}", hint="at least 1")
-        return [self._of(recording) for recording in recordings]
+        if self.is_one_call:
+            return [self._of(recording) for recording in recordings]
+        permission = self.options.permission  # for each run once, before the first of them starts
+        for recording in recordings:
+            start = start_of(recording, self.command, "fork", self.options.cwd, permission.code_folder)
+            permission.require(recording, start)
+        allowed = Permission(yes=True, code_folder=permission.code_folder)
+        permitted = replace(self, options=replace(self.options, permission=allowed))
+        return [permitted._of(recording) for recording in recordings]
 
     def _of(self, recording: Recording) -> ExperimentReport:
         samples = {
@@ -374,6 +383,8 @@ def experiment(
     one_call: bool = False,
     live_tools: Sequence[str] = (),
     stale_world: bool = False,
+    yes: bool = False,
+    code_folder: str | os.PathLike[str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
@@ -402,6 +413,7 @@ def experiment(
             at=None if at is None else str(at),
             live_tools=tuple(checked_words("live_tools", live_tools)),
             stale_world=stale_world,
+            permission=permission_in_python(yes, code_folder),
             cwd=None if cwd is None else os.fspath(cwd),
             folder=None if folder is None else os.path.abspath(folder),
         ),

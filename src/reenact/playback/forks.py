@@ -21,6 +21,7 @@ from .launch import Apart, Supervise, recording_of, start_of
 from .matching.equality_rules import REBASE, STRICT
 from .matching.request import MODEL, tools_of
 from .matching.tape import RecordedCall, Tape
+from .permission import NO_PERMISSION, Permission, permission_in_python
 from .replay import preflight
 from .replay.report import Edited, Halted, Passed
 from .replay.start import Fork
@@ -102,6 +103,7 @@ class ForkOptions:
     workspace: str | None = None
     stale_world: bool = False
     mode: str = STRICT
+    permission: Permission = NO_PERMISSION
     blobs: str | None = None
     cwd: str | None = None
     """Where the caller's own command runs; settings are looked for from there."""
@@ -130,6 +132,8 @@ def fork(
     workspace: str | None = None,
     stale_world: bool = False,
     rebase: bool = False,
+    yes: bool = False,
+    code_folder: str | os.PathLike[str] | None = None,
     name: str | None = None,
     run_id: str | None = None,
     blobs: str | None = None,
@@ -171,6 +175,7 @@ def fork(
         workspace=workspace,
         stale_world=stale_world,
         mode=REBASE if rebase else STRICT,
+        permission=permission_in_python(yes, code_folder),
         blobs=blobs,
         cwd=None if cwd is None else os.fspath(cwd),
         folder=None if folder is None else os.path.abspath(folder),
@@ -219,7 +224,8 @@ def prepare_fork(
     live = tuple(name for name in allowed if name in would_run)
     effects = tool_effects(options.cwd)
     _check_around(tape, call, options.live_tools, effects)
-    start = start_of(recording, command, "fork", options.cwd)
+    start = start_of(recording, command, "fork", options.cwd, options.permission.code_folder)
+    options.permission.require(recording, start)
     world = prepare_world(
         tape,
         call,

@@ -24,7 +24,7 @@ from ..recording.recording import Recording
 from ..recording.run_addresses import locate
 from ..supervise.command import command_line
 from ..supervise.supervisor import Supervised
-from .replay.entry import Entry
+from .replay.entry import Entry, located
 from .replay.report import Diverged, Growing, Halted, Unknown
 from .replay.side_effect_guard import is_python
 
@@ -64,11 +64,20 @@ class Start:
     """Fields for the first line of the new run."""
     is_recorded: bool = True
     """False for a command of the caller's own."""
+    code_folder: str | None = None
+    """The user's folder that the entry is imported from."""
 
 
-def start_of(recording: Recording, command: Sequence[str], verb: str, folder: str | None = None) -> Start:
+def start_of(
+    recording: Recording,
+    command: Sequence[str],
+    verb: str,
+    folder: str | None = None,
+    code_folder: str | None = None,
+) -> Start:
     """Return how a run is started again. ``command`` is the caller's own, if any; ``folder`` where it runs;
-    ``verb`` our command, for hints."""
+    ``verb`` our command, for hints. A recorded function must be in ``code_folder``, by default the current
+    one."""
     start = recording.start_fields
     if command:
         words = command_line(list(command), folder or "")
@@ -76,12 +85,13 @@ def start_of(recording: Recording, command: Sequence[str], verb: str, folder: st
     recorded, recorded_folder = start.get("command"), start.get("cwd")
     entry = Entry.of(recording)
     if entry is not None:
-        _ = entry.place  # raises, before anything runs, for one that cannot be found
+        code_folder = located(entry, code_folder).folder  # raises, before anything runs, if it is not there
         head = {name: start[name] for name in _HEAD if name in start}
         head["input"] = entry.input
-        is_there = type(recorded_folder) is str and os.path.isdir(recorded_folder)
-        here = recorded_folder if is_there else os.getcwd()
-        return Start([sys.executable, "-m", ENTER], here, entry.entry, head)
+        is_below = type(recorded_folder) is str and _is_below(recorded_folder, str(code_folder))
+        words = [sys.executable, "-P", "-m", ENTER]  # -P: nothing is imported from where it runs
+        here = recorded_folder if is_below else code_folder
+        return Start(words, here, entry.entry, head, code_folder=code_folder)
     if type(recorded) is not list or not all(type(word) is str for word in recorded) or not recorded:
         raise _not_startable(recording, verb)
     hint = _name_command(verb)
@@ -93,6 +103,17 @@ def start_of(recording: Recording, command: Sequence[str], verb: str, folder: st
     if is_script and not os.path.exists(os.path.join(recorded_folder, recorded[1])):
         raise UsageError(f"{recorded[1]} is not in {recorded_folder} any more", hint=hint)
     return Start(_answerable(recorded, verb), recorded_folder)
+
+
+def start_in(folder: str, words: Sequence[str]) -> Start:
+    """Return the start of a recorded command whose words were made portable: ``agent.py --fast``."""
+    if words[0].endswith(".py") and not os.path.exists(os.path.join(folder, words[0])):
+        raise UsageError(f"{words[0]} is not in {folder} any more", hint="start it where the code is")
+    return Start(command_line(list(words), folder), folder)
+
+
+def _is_below(folder: str, other: str) -> bool:
+    return os.path.isdir(folder) and f"{os.path.realpath(folder)}{os.sep}".startswith(other + os.sep)
 
 
 def _name_command(verb: str) -> str:

@@ -21,6 +21,7 @@ from .matching.equality_rules import KEEP_GOING, REBASE, STRICT
 from .matching.frontier import CHANGED, MISSING_CALL, Frontier
 from .matching.processes import Claims, Shared, claims_path
 from .matching.tape import Tape
+from .permission import NO_PERMISSION, Permission, permission_in_python
 from .replay import preflight
 from .replay.recorded_events import server_processes
 from .replay.report import (
@@ -186,6 +187,8 @@ def rerun(
     *,
     mode: str = STRICT,
     live_tools: Sequence[str] = (),
+    yes: bool = False,
+    code_folder: str | os.PathLike[str] | None = None,
     run_id: str | None = None,
     blobs: str | None = None,
     cwd: str | os.PathLike[str] | None = None,
@@ -202,6 +205,8 @@ def rerun(
     ``command`` runs instead of the recorded command, function or request, in the folder ``cwd``. ``mode`` is
     ``strict`` (a call that was not recorded ends the agent), ``keep-going`` or ``rebase``. Tools that the
     recording cannot answer are refused before anything runs, unless ``live_tools`` names them (or ``all``).
+    A recorded program that this user has neither recorded nor allowed starts only with ``yes=True``; a
+    recorded function is imported from ``code_folder``, by default the current folder.
     The new run is written to ``folder``; ``env`` replaces the environment.
 
     Raises UsageError, with a hint, if the agent cannot be started or must not be.
@@ -213,6 +218,7 @@ def rerun(
         checked_words("command", command),
         mode=mode,
         live_tools=checked_words("live_tools", live_tools),
+        permission=permission_in_python(yes, code_folder),
         blobs=blobs,
         cwd=None if cwd is None else os.fspath(cwd),
     )
@@ -233,16 +239,20 @@ def prepare_rerun(
     *,
     mode: str = STRICT,
     live_tools: Sequence[str] = (),
+    permission: Permission = NO_PERMISSION,
     blobs: str | None = None,
     cwd: str | None = None,
 ) -> Prepared:
     """Return an agent ready to run again; UsageError if it must not be, before anything has run."""
     recording = with_inside(recording)
+    start = start_of(recording, command, "replay", cwd, permission.code_folder)
+    live = tuple(preflight.live_tools(recording, live_tools))
+    permission.require(recording, start)
     return Prepared(
         recording=recording,
-        start=start_of(recording, command, "replay", cwd),
+        start=start,
         name=f"{recording.name}-replay",
-        live=tuple(preflight.live_tools(recording, live_tools)),
+        live=live,
         mode=mode,
         relaxed=bool(live_tools),
         blobs=blobs,
@@ -313,6 +323,7 @@ class Prepared:
             models=preflight.model_ports(recording),
             blobs=None if self.blobs is None else os.path.abspath(self.blobs),  # the agent runs elsewhere
             inside=tuple((os.path.abspath(path), run) for path, run in recording.inside),
+            code_folder=self.start.code_folder,
             fork=self.fork,
         )
 

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from ..capture.runs.entry_point import ASGI, MAIN
 from ..errors import UsageError
 from ..messages.whole import read_request
+from ..playback.launch import Start, start_in
 from ..playback.matching.recorded_answers import CUT, EXCEPTION, STATUS, outcome_of
 from ..playback.matching.tape import Tape
 from ..playback.replay import preflight
-from ..playback.replay.entry import Entry
+from ..playback.replay.entry import Entry, located
 from ..recording.calls import MODEL, TOOL, Call
 from ..recording.recording import Recording
 from ..tracefile import status as states
@@ -134,11 +135,23 @@ class Case:
     """The last answer's text."""
     failed: str
     """How it failed, if it did."""
+    is_named: bool = False
+    """True if the user named the function: it does not come from the recording."""
+    code_folder: str | None = None
+    """The folder that the function is imported from; None for the current one."""
     live: list[str] = field(default_factory=list)
     """Tools that the user allows to run in the test."""
     observed: dict[str, Any] = field(default_factory=dict)
     """The result of running it again (``look``); empty if it was not run."""
     name: str = ""
+
+    @property
+    def start(self) -> Start:
+        """What runs when the case is run again."""
+        if self.sort == COMMAND:
+            return start_in(self.folder, [self.target, *self.input])
+        entry, is_recorded = entry_text(self), not self.is_named
+        return Start([], self.folder, entry, is_recorded=is_recorded, code_folder=self.code_folder)
 
     @property
     def is_failed(self) -> bool:
@@ -190,8 +203,18 @@ class Case:
         }
 
 
-def case_of(recording: Recording, *, kind: str | None = None, entry: str | None = None) -> Case:
-    """Return a run as a test case in which no tool may run; UsageError if it cannot be one."""
+def case_of(
+    recording: Recording,
+    *,
+    kind: str | None = None,
+    entry: str | None = None,
+    code_folder: str | None = None,
+    is_checked: bool = True,
+) -> Case:
+    """Return a run as a test case in which no tool may run; UsageError if it cannot be one.
+
+    A case that ``is_checked`` will run: its function must be in ``code_folder``, by default the current one.
+    """
     tape = Tape(recording)
     if not tape.calls:
         raise UsageError(
@@ -203,7 +226,7 @@ def case_of(recording: Recording, *, kind: str | None = None, entry: str | None 
             f"{recording.name}: {fault.why}, which a test cannot repeat",
             hint="take a run that ended by itself: reenact ls --failed",
         )
-    sort, target, folder, recorded_input = _start(recording, entry)
+    sort, target, folder, recorded_input = _start(recording, entry, code_folder, is_checked)
     calls = [call for call in recording.calls(derived=True) if call.kind == TOOL]
     parents = [call.parent for call in calls if call.parent is not None]
     case = Case(
@@ -244,7 +267,9 @@ def _final(recording: Recording) -> str:
     return text(answers[-1].body, answers[-1].provider).strip() if answers else ""
 
 
-def _start(recording: Recording, entry: str | None) -> tuple[str, str, str, Any]:
+def _start(
+    recording: Recording, entry: str | None, code_folder: str | None, is_checked: bool
+) -> tuple[str, str, str, Any]:
     """Return how to start a run again: sort, target, folder and input."""
     start = recording.start.stored_fields if recording.start is not None else {}
     cwd = start.get("cwd")
@@ -255,6 +280,8 @@ def _start(recording: Recording, entry: str | None) -> tuple[str, str, str, Any]
     if found is not None:
         module, name = found.place
         _check_names(module, name)
+        if is_checked:
+            found = located(found, code_folder)
         source = found.source or folder
         if source.endswith(".py"):
             folder = os.path.dirname(source)

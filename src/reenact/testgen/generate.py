@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ..capture.redact.redactor import Redactor
 from ..errors import NotATrace, ReenactError, UsageError
+from ..playback.permission import Permission, permission_in_python
 from ..playback.replay import preflight
 from ..playback.rerun import checked_words
 from ..recording.listing import list_runs
@@ -81,6 +82,8 @@ def generate_test(
     allow_lossy: bool = False,
     force: bool = False,
     check: bool = True,
+    yes: bool = False,
+    code_folder: str | os.PathLike[str] | None = None,
     run_id: str | None = None,
     blobs: str | None = None,
 ) -> GeneratedTest:
@@ -92,18 +95,46 @@ def generate_test(
     ``prompt``; ``samples`` counts the runs of a prompt. ``entry`` names the function if the recording does
     not, as ``module:function``. Tools that the recording cannot answer are refused unless ``live_tools``
     names them (or ``all``); ``allow_lossy`` allows answers that are redacted or shortened; ``force``
-    overwrites an edited test; ``check=False`` runs neither the agent nor the test. ``run_id`` selects one
-    run of a shared file, ``blobs`` is another folder of long texts.
+    overwrites an edited test; ``check=False`` runs neither the agent nor the test. A recorded program that
+    this user has neither recorded nor allowed runs only with ``yes=True``; a recorded function is imported
+    from ``code_folder``, by default the current folder. ``run_id`` selects one run of a shared file,
+    ``blobs`` is another folder of long texts.
 
     Raises UsageError, with a hint and with nothing written, if no run makes a test that passes.
     """
+    return generate(
+        runs, output=output, kind=kind, entry=entry, samples=samples, failed=failed, live_tools=live_tools,
+        allow_lossy=allow_lossy, force=force, check=check, permission=permission_in_python(yes, code_folder),
+        run_id=run_id, blobs=blobs,
+    )  # fmt: skip
+
+
+def generate(
+    runs: Run | Iterable[Run],
+    *,
+    output: str | os.PathLike[str],
+    kind: str | None,
+    entry: str | None,
+    samples: int,
+    failed: bool,
+    live_tools: Sequence[str],
+    allow_lossy: bool,
+    force: bool,
+    check: bool,
+    permission: Permission,
+    run_id: str | None,
+    blobs: str | None,
+) -> GeneratedTest:
+    """Like ``generate_test``, with a permission that may ask."""
     if kind is not None and kind not in KINDS:
         raise UsageError(f"kind={kind!r}", hint=f"kind is one of: {', '.join(KINDS)}")
     if samples < 1:
         raise UsageError(f"samples={samples}", hint="at least 1")
     names = checked_words("live_tools", live_tools)
     sources = _sources(runs, failed, run_id)
-    generator = _Generator(sources, samples, is_checked=check, allows_lossy=allow_lossy, is_forced=force)
+    generator = _Generator(
+        sources, samples, permission, is_checked=check, allows_lossy=allow_lossy, is_forced=force
+    )
     cases = generator.cases_of(kind, entry, blobs)
     return generator.write(generator.allowed(cases, names), os.fspath(output))
 
@@ -137,9 +168,17 @@ class _Generator:
     """Generates one test file from some runs. Of several, those that make no test are skipped."""
 
     def __init__(
-        self, sources: list[Source], samples: int, *, is_checked: bool, allows_lossy: bool, is_forced: bool
+        self,
+        sources: list[Source],
+        samples: int,
+        permission: Permission,
+        *,
+        is_checked: bool,
+        allows_lossy: bool,
+        is_forced: bool,
     ) -> None:
         self._sources = sources
+        self._permission = permission
         self._samples = samples
         self._is_checked = is_checked
         self._allows_lossy = allows_lossy
@@ -174,7 +213,10 @@ class _Generator:
                 raise UsageError(
                     f"{alone.name} did everything in runs inside it, which get tests of their own"
                 )
-            case = case_of(recording, kind=kind, entry=entry)
+            code_folder = self._permission.code_folder
+            case = case_of(
+                recording, kind=kind, entry=entry, code_folder=code_folder, is_checked=self._is_checked
+            )
             same = first.setdefault(case.signature, case)
             if same is not case:
                 id_, id_of_same = str(recording.run_id)[:8], str(same.recording.run_id)[:8]
@@ -250,6 +292,7 @@ class _Generator:
         notes += [f"not recorded, so a placeholder is sent: {each}" for each in headers]
         case = from_fixture(redacted, case)
         if self._is_checked:
+            self._permission.require(case.recording, case.start)
             case = _observed(case, path, notes)
         self._notes += notes
         return case

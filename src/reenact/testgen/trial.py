@@ -56,8 +56,6 @@ def _call_again(case: Case, fixture: str) -> dict[str, Any]:
 
 def _command_again(case: Case, fixture: str) -> dict[str, Any]:
     words = [case.target, *case.input]
-    if case.target.endswith(".py") and not os.path.exists(os.path.join(case.folder, case.target)):
-        return {"unusable": f"{case.target} is not in {case.folder} any more"}
     try:
         done = replay_command(
             fixture, words, cwd=case.folder, live_tools=case.tools_to_run, rebase=case.kind == TOOL_KIND
@@ -132,7 +130,10 @@ def _run(case: dict[str, Any]) -> dict[str, Any]:
         run.begin()
         recording = run.recorded.recording
         found = Entry.of(recording)
-        entry = Entry(case["entry"], None, found.input if found is not None else recording.input)
+        folder = os.path.realpath(case["folder"])
+        entry = Entry(
+            case["entry"], folder, found.input if found is not None else recording.input, folder=folder
+        )
         report |= _form(entry)
         _call(entry, report)
         run.finish()

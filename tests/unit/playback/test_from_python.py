@@ -222,7 +222,7 @@ def test_an_experiment_compares_several_samples_with_a_control(shop: Shop) -> No
         [path], at="turn:2", changes={"system": "Be odd."}, one_call=True, expect=["tool:x"]
     )
     assert [sample.calls for sample in sent.samples["edited"]] == [1] and not sent.is_well
-    with pytest.raises(UsageError, match="again: there is no script"):
+    with pytest.raises(UsageError, match="there is no script"):
         reenact.experiment([path], ["gone.py"])
 
 

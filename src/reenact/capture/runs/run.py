@@ -23,7 +23,8 @@ from ..calls.error_fields import failure
 from ..front.decorators import Watch, watched
 from ..front.options import Options, check_path
 from ..recorder.recorder import Recorder, begin_run
-from . import crashes
+from . import crashes, location
+from .allowed_programs import allow, entry_key
 from .current import current_run, making
 from .entry_point import entry_of
 from .location import (
@@ -225,6 +226,8 @@ class _RunWatch(Watch):
         self.name = name or getattr(function, "__name__", "run")
         self.where = entry_of(function)
         self.options = options
+        self.is_marked = False
+        """True once the function may be replayed without a question: its user has run it."""
 
     def begin(self, args: dict[str, Any]) -> Any:
         options = {**self.options, **self.where}
@@ -232,6 +235,9 @@ class _RunWatch(Watch):
             options["input"] = args
         entered = _Run(self.name, options)
         entered.__enter__()
+        if not self.is_marked and not location.replaying:
+            self.is_marked = True
+            allow(entry_key(self.where["entry"], self.where.get("entry_from")))
         return entered
 
     def end(self, token: Any, result: Any, exc: BaseException | None) -> None:

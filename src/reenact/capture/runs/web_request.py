@@ -16,7 +16,8 @@ from ..front.options import Options
 from ..http.request_body import Sent
 from ..http.response_body import as_json
 from ..recorder.recorder import Recorder
-from . import crashes
+from . import crashes, location
+from .allowed_programs import allow, entry_key
 from .entry_point import entry_of_app
 from .run import RunContext
 
@@ -106,7 +107,9 @@ class HandledRun(RunContext):
 
     def _entry(self) -> dict[str, str]:
         if self._app not in _entries:
-            _entries[self._app] = entry_of_app(self._app)
+            found = _entries[self._app] = entry_of_app(self._app)
+            if found and not location.replaying:
+                allow(entry_key(found["entry"], found.get("entry_from")))
         return _entries[self._app]
 
     def _route(self) -> str:

@@ -23,7 +23,7 @@ from ...supervise.supervisor import end_like
 from ...tracefile.text import clean, dump
 from .. import run_argument
 from ..output import Output, Progress
-from ..view.reports import say_fork, say_one_call, say_start, show_experiment
+from ..view.reports import say_fork, say_one_call, show_experiment
 from . import replay
 
 DESCRIPTION = """\
@@ -80,6 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="before the cut, answer a changed request with the recorded answer at that position",
     )  # fmt: skip
     run_argument.add_json(parser, "print the report as JSON (a table on stdout)")
+    run_argument.add_permission(parser)
     run_argument.add_run_options(parser)
 
 
@@ -169,11 +170,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _run_one(args: argparse.Namespace, recording: Recording, out: Output) -> int:
-    prepared = prepare_fork(recording, _edits(args), _options(args), args.command, args.name)
+    prepared = prepare_fork(recording, _edits(args), _options(args, out), args.command, args.name)
     for message in prepared.messages:
         out.say(clean(f"reenact: {message}"))
     run_argument.report(prepared.recording.findings, out)
-    say_start(prepared.start, out)
     report = prepared.run(supervise_here)
     if args.json:
         out.say(dump(report.as_dict()))
@@ -214,7 +214,7 @@ def _run_many(args: argparse.Namespace, out: Output) -> int:
 
     reports = Experiment(
         arms=arms,
-        options=_options(args),
+        options=_options(args, out),
         command=args.command,
         samples=args.samples,
         is_one_call=args.one_call,
@@ -235,7 +235,7 @@ def _exit(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _options(args: argparse.Namespace) -> ForkOptions:
+def _options(args: argparse.Namespace, out: Output) -> ForkOptions:
     return ForkOptions(
         at=args.at,
         tools=args.tools,
@@ -247,6 +247,7 @@ def _options(args: argparse.Namespace) -> ForkOptions:
         workspace=args.workspace,
         stale_world=args.stale_world,
         mode=args.mode,
+        permission=run_argument.permission(args, out),
         blobs=args.blobs,
     )
 

@@ -11,7 +11,7 @@ from ...supervise.supervisor import end_like
 from ...tracefile.text import dump
 from .. import run_argument
 from ..output import Output
-from ..view.reports import say_rerun, say_start
+from ..view.reports import say_rerun
 
 DESCRIPTION = """\
 Run the recorded command again, call the recorded function, or send the recorded request to its web
@@ -52,6 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser, "tools allowed to run (or 'all'); they may write files and start programs"
     )
     run_argument.add_json(parser, "print the report on stderr as one JSON object")
+    run_argument.add_permission(parser)
     run_argument.add_run_options(parser)
 
 
@@ -66,10 +67,14 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Nam
 def run(args: argparse.Namespace, out: Output) -> int:
     recording = run_argument.load(args.run_address, run=args.run, blobs=args.blobs)
     prepared = prepare_rerun(
-        recording, args.command, mode=args.mode, live_tools=args.live_tools, blobs=args.blobs
+        recording,
+        args.command,
+        mode=args.mode,
+        live_tools=args.live_tools,
+        permission=run_argument.permission(args, out),
+        blobs=args.blobs,
     )
     run_argument.report(prepared.recording.findings, out)
-    say_start(prepared.start, out)
     report = prepared.run(supervise_here)
     if args.json:
         out.say(dump(report.as_dict()))

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...capture.ambient.modules import AMBIENT_VARIABLE
 from ...capture.front.options import CONTENT_VARIABLE
+from ...capture.runs.allowed_programs import allow, command_key
 from ...capture.runs.location import default_folder
 from ...capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.seams.libraries import SEAMS, SEAMS_VARIABLE
@@ -119,6 +120,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     head = {"ambient": ambient.split(",")} if ambient else {}
     agent = Supervised(command, name, meta, variables, head, workspace=workspace)
     agent.called = called
+    allow(command_key(command, os.getcwd()))
     agent.run()
     unseen = _unseen(agent)
     if args.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...testgen.case import CODE, KINDS, PROMPT, TOOL_KIND
-from ...testgen.generate import GeneratedTest, generate_test
+from ...testgen.generate import GeneratedTest, generate
 from ...tracefile.text import clean
 from .. import run_argument
 from ..output import Output
@@ -90,11 +90,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run neither the agent nor the test (untested)",
     )
     parser.add_argument("--json", action="store_true", help="print what was written as one JSON object")
+    run_argument.add_permission(parser)
     run_argument.add_run_options(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    generated = generate_test(
+    generated = generate(
         args.run_addresses,
         output=args.output,
         kind=args.kind,
@@ -105,6 +106,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         allow_lossy=args.allow_lossy,
         force=args.force,
         check=args.check,
+        permission=run_argument.permission(args, out),
         run_id=args.run,
         blobs=args.blobs,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from decimal import Decimal
 
@@ -11,7 +10,6 @@ from ...money.prices import money
 from ...playback.experiment import BROKEN, UNCHANGED, ExperimentReport, Sample, Verdict
 from ...playback.fork.one_call import OneCallReport
 from ...playback.forks import ForkReport
-from ...playback.launch import Start
 from ...playback.matching.divergence import SENTENCES
 from ...playback.matching.frontier import MISSING_CALL
 from ...playback.rerun import (
@@ -40,13 +38,6 @@ _DOUBTS = {
 _ALLOWING = (
     "what changes something goes into a tool: @tap.tool(effect=…), which --live-tools NAME allows to run"
 )
-
-
-def say_start(start: Start, out: Output) -> None:
-    """Name what is about to run, if it comes from the recording and not from the user."""
-    if start.is_recorded:
-        what = start.entry or shlex.join(start.command)
-        out.say(clean(f"reenact: running {what} in {start.folder} (from the recording)"))
 
 
 # ``reenact replay``

@@ -1,7 +1,8 @@
 """The entry of a recorded run: find it in the agent's code and call it with the recorded input.
 
 An entry is ``module:function``, or ``asgi:module:app`` for a request to a web application. It is imported
-only when the user runs that recording, by ``python -m reenact.playback.replay.entry``.
+only when the user runs that recording, by ``python -m reenact.playback.replay.entry``, and only from a folder
+that the user is in or names: a trace does not choose what is imported.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import sys
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MethodType, ModuleType
 from typing import Any
 
-from ...capture.calls.error_fields import failure, frames
+from ...capture.calls.error_fields import failure, frames, is_agents
 from ...capture.recorder.jsonable import to_json
 from ...capture.runs.current import process_recorder
 from ...capture.runs.entry_point import ASGI, MAIN
@@ -45,6 +46,8 @@ class Entry:
     input: Any = None
     lossy: tuple[str, ...] = ()
     """The parts of the input that are not exactly as recorded."""
+    folder: str | None = None
+    """The user's folder that the code must be in; None if the user named the function."""
 
     @classmethod
     def of(cls, recording: Recording) -> Entry | None:
@@ -83,6 +86,49 @@ class Entry:
         return module, name
 
 
+def located(entry: Entry, folder: str | None = None) -> Entry:
+    """Return an entry with the place of its code below ``folder``, by default the current one.
+
+    Raises UsageError, and imports nothing, if it is not there.
+    """
+    folder = os.path.realpath(folder or os.getcwd())
+    module, name = entry.place
+    source = entry.source if entry.source is not None and _is_below(entry.source, folder) else None
+    if module == MAIN:
+        script = source or os.path.join(folder, os.path.basename(entry.source or ""))
+        if os.path.isfile(script):
+            return replace(entry, source=script, folder=folder)
+    else:
+        top = module.partition(".")[0]
+        for place in (source, folder):
+            if place is not None and any(map(os.path.exists, (f"{place}/{top}.py", f"{place}/{top}"))):
+                return replace(entry, source=place, folder=folder)
+        if _is_own(_file_of(top), folder):  # an editable install
+            return replace(entry, source=None, folder=folder)
+    there = os.path.dirname(entry.source or "") if module == MAIN else entry.source
+    raise UsageError(
+        f"{module}:{name} is not in {folder}, and code is not imported from elsewhere",
+        hint=f"start reenact where the code is, or name the folder: --from {there or 'DIR'}",
+    )
+
+
+def _file_of(top: str) -> str:
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return ""
+    return str(spec.origin or next(iter(spec.submodule_search_locations or ()), "")) if spec else ""
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return f"{os.path.realpath(path)}{os.sep}".startswith(folder + os.sep)
+
+
+def _is_own(file: str, folder: str) -> bool:
+    """True for a file of the user in that folder; not for a library that is installed in it."""
+    return bool(file) and _is_below(file, folder) and is_agents(file)
+
+
 def call_of(entry: Entry) -> Callable[[], Any]:
     """Return the call of an entry, ready to run; UsageError if the function does not exist any more."""
     found = resolve(entry)
@@ -103,6 +149,8 @@ def resolve(entry: Entry) -> Any:
     """Return the object that an entry names."""
     name = entry.place[1]
     module = _module(entry)
+    if entry.folder is not None and not _is_own(str(getattr(module, "__file__", "")), entry.folder):
+        raise UsageError(f"{module.__name__} is not a module in {entry.folder}", hint=_HINT)
     found: Any = module
     for part in name.removesuffix("()").split("."):
         try:
@@ -116,8 +164,9 @@ def resolve(entry: Entry) -> Any:
 def _module(entry: Entry) -> ModuleType:
     name, source = entry.place[0], entry.source
     folder = os.path.dirname(source) if source is not None and source.endswith(".py") else source
-    if folder is not None and folder not in sys.path:
-        sys.path.insert(0, folder)
+    for each in (entry.folder, folder):
+        if each is not None and each not in sys.path:
+            sys.path.insert(0, each)
     try:
         if name == MAIN and source is not None:
             return _script(source)
@@ -155,6 +204,9 @@ def _beneath(found: Any, entry: Entry) -> Callable[..., Any]:
     if isinstance(found, MethodType):
         return MethodType(getattr(found.__func__, BENEATH, found.__func__), found.__self__)
     function: Callable[..., Any] = getattr(found, BENEATH, found)
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if entry.folder is not None and (code is None or not _is_own(code.co_filename, entry.folder)):
+        raise UsageError(f"{name} is not a function that is defined in {entry.folder}", hint=_HINT)
     first = next(iter(inspect.signature(function).parameters), None)
     if "." in name and first == "self":
         raise UsageError(f"{name} is a method, and its object is not recorded", hint=_HINT)
@@ -259,6 +311,7 @@ def _call(plan: Plan, report: Report) -> Callable[[], Any]:
     entry = Entry.of(recording)
     if entry is None:
         raise UsageError("the recording does not name a function to call")
+    entry = located(entry, plan.code_folder)
     try:
         call = call_of(entry)
     except Diverged:

@@ -79,6 +79,8 @@ class Plan:
     """A further folder with blobs."""
     inside: tuple[tuple[str, str], ...] = ()
     """Files and ids of the runs inside it."""
+    code_folder: str | None = None
+    """The user's folder that a recorded function is imported from."""
     fork: Fork | None = None
 
     @property

@@ -1,0 +1,128 @@
+"""Whether a recorded program may run again without a question, and what to ask if not.
+
+A trace says what to execute, and somebody may have sent it. So ``replay``, ``fork`` and ``test`` start only
+what this user has recorded or allowed before (``capture/runs/allowed_programs.py``). Nothing in a trace
+grants permission; its owner, its host and a program that is not Python can only take it away.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..capture.runs import allowed_programs
+from ..errors import UsageError
+from ..recording.recording import Recording
+from .launch import Start
+from .replay.entry import Entry, located
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What will run, and why somebody has to allow it."""
+
+    what: str
+    """The program with its arguments and folder, or ``module:function``."""
+    reasons: tuple[str, ...]
+    key: tuple[str, ...]
+    is_remembered: bool
+    """True if the answer holds for the next time; a foreign file or program asks each time."""
+
+
+def question(recording: Recording, start: Start) -> Question | None:
+    """Return what the user has to be asked before a run starts again; None if nothing.
+
+    A command that the user typed needs no permission.
+    """
+    if not start.is_recorded:
+        return None
+    key = _key(recording, start)
+    lasting = _lasting_reasons(recording, start)
+    if not lasting and allowed_programs.is_allowed(key):
+        return None
+    reasons = lasting or ["it was not recorded or allowed here before"]
+    return Question(described(start), tuple(reasons), tuple(key), is_remembered=not lasting)
+
+
+def described(start: Start) -> str:
+    """Return what will run, for the line before it does."""
+    what = start.entry or shlex.join(start.command)
+    return f"{what} in {start.folder or os.getcwd()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """What a user allows: ``--yes``, or an answer at the terminal."""
+
+    yes: bool = False
+    ask: Callable[[Question], bool] | None = None
+    """Asks at a terminal; None where there is none."""
+    announce: Callable[[str], None] | None = None
+    """Prints what starts, if it comes from a recording and not from the user."""
+    code_folder: str | None = None
+    """The folder that recorded functions may be imported from, ``--from``; None for the current one."""
+
+    def require(self, recording: Recording, start: Start) -> None:
+        """Raise UsageError if a run must not start: it needs permission, and nobody grants it."""
+        needed = question(recording, start)
+        if needed is not None:
+            if not self.yes and self.ask is None:
+                raise UsageError(
+                    f"not started: {needed.what} ({'; '.join(needed.reasons)})",
+                    hint="look at what it does first; --yes starts it (in Python: yes=True)",
+                )
+            if not self.yes and self.ask is not None and not self.ask(needed):
+                raise UsageError(f"not started: {needed.what}")
+            if needed.is_remembered:
+                allowed_programs.allow(needed.key)
+        if self.announce is not None and start.is_recorded:
+            self.announce(described(start))
+
+
+NO_PERMISSION = Permission()
+"""Only what the user has recorded or allowed before starts."""
+
+
+def permission_in_python(yes: bool, code_folder: str | os.PathLike[str] | None) -> Permission:
+    """Return what the arguments of a public function allow."""
+    return Permission(yes=yes, code_folder=None if code_folder is None else os.fspath(code_folder))
+
+
+def _key(recording: Recording, start: Start) -> list[str]:
+    entry = Entry.of(recording) if start.entry is not None else None
+    if entry is not None:
+        return allowed_programs.entry_key(entry.entry, located(entry, start.code_folder).source)
+    return allowed_programs.command_key(start.command, start.folder or os.getcwd())
+
+
+def _lasting_reasons(recording: Recording, start: Start) -> list[str]:
+    """Return reasons that no earlier permission removes."""
+    reasons = []
+    try:
+        owner = os.stat(recording.path).st_uid
+    except OSError:
+        owner = os.geteuid()
+    if owner != os.geteuid():
+        reasons.append("the trace file belongs to another user")
+    fields = recording.start.stored_fields if recording.start is not None else {}
+    host = fields.get("host")
+    if type(host) is str and host != os.uname().nodename:
+        reasons.append(f"it was recorded on another machine, {host}")
+    if start.entry is None and not _is_python_program(start):
+        reasons.append("it is not a Python program, so what it does cannot be blocked")
+    return reasons
+
+
+def _is_python_program(start: Start) -> bool:
+    """True for a Python with a program, and for an installed command that is a Python script (``pytest``)."""
+    program = start.command[0]
+    if allowed_programs.is_python(program):
+        return bool(allowed_programs.python_program(start.command))
+    try:
+        with open(os.path.join(start.folder or "", program), "rb") as file:
+            first = os.fsdecode(file.readline(256))
+    except OSError:
+        return False
+    return first.startswith("#!") and any(map(allowed_programs.is_python, first[2:].split()))
