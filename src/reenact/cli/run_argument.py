@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 
 from ..errors import NotATrace
-from ..playback.permission import Permission, Question
 from ..recording.recording import Recording
 from ..recording.run_addresses import default_folder, locate
 from ..tracefile.findings import Finding
@@ -90,34 +88,6 @@ def add_live_tools(parser: argparse._ActionsContainer, what: str) -> None:
 
 def _tool_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def add_permission(parser: argparse.ArgumentParser) -> None:
-    """Add what a user allows to start: ``--yes`` and ``--from``."""
-    parser.add_argument(
-        "--yes", action="store_true", help="start what the recording names, although it was never run here"
-    )
-    parser.add_argument(
-        "--from", dest="code_folder", metavar="DIR", help="import a recorded function from DIR (default: .)"
-    )
-
-
-def permission(args: argparse.Namespace, out: Output) -> Permission:
-    """Return what the user allows, and how to ask: at a terminal, or not at all."""
-
-    def ask(question: Question) -> bool:
-        for reason in question.reasons:
-            out.say(clean(f"reenact: {reason}"))
-        out.say(clean(f"reenact: start {question.what}? [y/N]"))
-        return os.read(0, 1000).strip().lower() in (b"y", b"yes")  # not buffered: the rest is the agent's
-
-    is_terminal = sys.stdin is not None and sys.stdin.isatty() and out.stderr.isatty()
-    return Permission(
-        yes=args.yes,
-        ask=ask if is_terminal else None,
-        announce=lambda what: out.say(clean(f"reenact: running {what} (from the recording)")),
-        code_folder=args.code_folder,
-    )
 
 
 def load(text: str | None, *, run: str | None = None, blobs: str | None = None) -> Recording:

@@ -21,7 +21,7 @@ from ...playback.matching.equality_rules import REBASE, STRICT
 from ...recording.recording import Recording
 from ...supervise.supervisor import end_like
 from ...tracefile.text import clean, dump
-from .. import run_argument
+from .. import ask_permission, run_argument
 from ..output import Output, Progress
 from ..view.reports import say_fork, say_one_call, show_experiment
 from . import replay
@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="before the cut, answer a changed request with the recorded answer at that position",
     )  # fmt: skip
     run_argument.add_json(parser, "print the report as JSON (a table on stdout)")
-    run_argument.add_permission(parser)
+    ask_permission.add_options(parser)
     run_argument.add_run_options(parser)
 
 
@@ -247,7 +247,7 @@ def _options(args: argparse.Namespace, out: Output) -> ForkOptions:
         workspace=args.workspace,
         stale_world=args.stale_world,
         mode=args.mode,
-        permission=run_argument.permission(args, out),
+        permission=ask_permission.permission_of(args, out),
         blobs=args.blobs,
     )
 

@@ -9,7 +9,7 @@ from ...playback.matching.equality_rules import KEEP_GOING, REBASE, STRICT
 from ...playback.rerun import prepare_rerun
 from ...supervise.supervisor import end_like
 from ...tracefile.text import dump
-from .. import run_argument
+from .. import ask_permission, run_argument
 from ..output import Output
 from ..view.reports import say_rerun
 
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser, "tools allowed to run (or 'all'); they may write files and start programs"
     )
     run_argument.add_json(parser, "print the report on stderr as one JSON object")
-    run_argument.add_permission(parser)
+    ask_permission.add_options(parser)
     run_argument.add_run_options(parser)
 
 
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         args.command,
         mode=args.mode,
         live_tools=args.live_tools,
-        permission=run_argument.permission(args, out),
+        permission=ask_permission.permission_of(args, out),
         blobs=args.blobs,
     )
     run_argument.report(prepared.recording.findings, out)

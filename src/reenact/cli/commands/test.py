@@ -7,7 +7,7 @@ import argparse
 from ...testgen.case import CODE, KINDS, PROMPT, TOOL_KIND
 from ...testgen.generate import GeneratedTest, generate
 from ...tracefile.text import clean
-from .. import run_argument
+from .. import ask_permission, run_argument
 from ..output import Output
 
 DESCRIPTION = """\
@@ -90,7 +90,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run neither the agent nor the test (untested)",
     )
     parser.add_argument("--json", action="store_true", help="print what was written as one JSON object")
-    run_argument.add_permission(parser)
+    ask_permission.add_options(parser)
     run_argument.add_run_options(parser)
 
 
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         allow_lossy=args.allow_lossy,
         force=args.force,
         check=args.check,
-        permission=run_argument.permission(args, out),
+        permission=ask_permission.permission_of(args, out),
         run_id=args.run,
         blobs=args.blobs,
     )
