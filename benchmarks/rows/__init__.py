@@ -7,6 +7,7 @@ from __future__ import annotations
 
 ROWS = {
     "run": "a 200-turn run, time inside recording calls",
+    "growth": "request k of a conversation that grows or is edited",
     "event-fast": "one event with orjson",
     "event-stdlib": "one event, stdlib only",
     "bytes": "bytes on disk",

@@ -8,8 +8,8 @@ A list is compared with our own copies, never with the caller's objects: an edit
 from __future__ import annotations
 
 import marshal
-from _operator import ne
-from itertools import compress, count
+from _operator import is_not, ne
+from itertools import compress, count, islice
 
 from ... import schema
 from ...lines import dumps, field, is_plain, quote
@@ -21,6 +21,7 @@ from .long_strings import INLINE_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from .encode import Texts
@@ -136,16 +137,29 @@ FEW = 2
 
 
 class Element:
-    """One message of a conversation that stands in the file."""
+    """One message of a conversation that stands in the file; every base that has it shares it."""
 
-    __slots__ = ("copy", "origin", "touched")
+    __slots__ = ("_stored", "copy", "key", "origin", "touched")
 
-    def __init__(self, copy: Copy, origin: tuple[str, int], touched: bool) -> None:
+    def __init__(self, copy: Copy, origin: tuple[str, int], key: int, stored: bytes | None) -> None:
         self.copy = copy
         self.origin = origin
         """The request and position where a reader finds it."""
-        self.touched = touched
+        self.key = key
+        """The hash of the text as the agent sent it."""
+        self.touched = stored is not None
         """True if what stands in the file differs from what the agent sent: redacted or moved to a blob."""
+        self._stored = stored
+
+    def reference(self, change: str = "") -> str:
+        return f'{{"$same":[{quote(self.origin[0])},{self.origin[1]}]{change}}}'
+
+    def stored(self) -> bytes:
+        """Return the text in the file. Kept from the first time on: only an agent that edits its history
+        needs it, and needs it again with every request."""
+        if self._stored is None:
+            self._stored = dumps(plain_of(self.copy)).encode("ascii")
+        return self._stored
 
 
 class Base:
@@ -166,14 +180,53 @@ class Base:
     def chain(self, n: int) -> bytes:
         return bytes(self.chains[8 * n - 8 : 8 * n]) if n else bytes(8)
 
-    def common(self, raw: list[Any]) -> int:
-        """Return how many leading elements are equal."""
+    def common(self, raw: list[Any], base: Base | None = None, kept: int = 0) -> int:
+        """Return how many leading elements are equal; ``kept`` of those of another base are known to be."""
+        start = 0 if base is None else min(kept, _first(map(is_not, self.copies, base.copies), kept))
         try:
-            differ = map(ne, raw, self.copies)
-            return next(compress(count(), differ), min(len(raw), len(self.copies)))
+            differ = map(ne, islice(raw, start, None), islice(self.copies, start, None))
+            return start + _first(differ, min(len(raw), len(self.copies)) - start)
         except Exception as exc:  # an element whose == raises
             guard.pass_on(exc)
             return 0
+
+
+def _first(flags: Iterable[object], default: int) -> int:
+    """Return the place of the first true one; one loop in C."""
+    return next(compress(count(), flags), default)
+
+
+class _Edited:
+    """Finds a message of an edited history in the file: where its base has it, else by its text.
+
+    Messages dropped from the middle move all later ones by as many places, so that one found by its text
+    shows where those after it stand.
+    """
+
+    __slots__ = ("_base", "_known", "_places", "_shift")
+
+    def __init__(self, base: Base, history: History) -> None:
+        self._base = base
+        self._known = history.known
+        self._places: dict[int, int] | None = None
+        self._shift = 0
+
+    def at(self, index: int, raw: Any) -> Element | None:
+        """Return the element that should stand there, if it does; comparing is cheaper than encoding."""
+        place = index + self._shift
+        copies = self._base.copies
+        is_same = 0 <= place < len(copies) and copy_equal(raw, copies[place])
+        return self._base.elements[place] if is_same else None
+
+    def find(self, index: int, plain: Any, key: int) -> Element | None:
+        """Return the element with this text."""
+        same = self._known.get(key)
+        if same is None or not copy_equal(plain, same.copy):
+            return None
+        if self._places is None:
+            self._places = {id(element): at for at, element in enumerate(self._base.elements)}
+        self._shift = self._places.get(id(same), index + self._shift) - index
+        return same
 
 
 def goes_on(base: Base | None, kept: int, raw: list[Any]) -> str | None:
@@ -277,6 +330,7 @@ except ImportError:  # a build without the module
     from hashlib import blake2b
 
 MAX_BASES = 8
+_FEW_KNOWN = 256
 _BASE, _KEEP, _N, _CHAIN, _BODY = (field(name, "") for name in ("base", "keep", "n", "chain", "body"))
 _ABSENT = object()
 
@@ -288,6 +342,9 @@ class History:
         self.bases: list[Base] = []
         """Least recently used first."""
         self.answers = Answers()
+        self.known: dict[int, Element] = {}
+        """The elements of the bases, and some of earlier ones, by the hash of their text."""
+        self._most_known = _FEW_KNOWN
         self.resets = 0
         """Tells what was written before everything had to be forgotten from what was written after it."""
         self.changes = object()
@@ -298,6 +355,7 @@ class History:
         self.resets += 1
         self.changes = object()
         self.bases.clear()
+        self.known.clear()
         self.answers.clear()
 
     def draft(self, texts: Texts, body: Any, *, is_fresh: bool) -> RequestDraft:
@@ -324,13 +382,24 @@ class History:
         """Take a request whose line is in the file as one that later requests can build on."""
         if draft.key is not None:
             self.changes = object()
-            draft.commit(draft.key)
+            self._take(draft.commit(draft.key))
+            self.known.update((element.key, element) for element in draft.new)
+            if len(self.known) > self._most_known:  # seldom, so that each element is looked at a few times
+                self.known = {element.key: element for base in self.bases for element in base.elements}
+                self._most_known = 2 * len(self.known) + _FEW_KNOWN
+
+    def _take(self, base: Base) -> None:
+        """Make this the most recently used base."""
+        if base in self.bases:
+            self.bases.remove(base)
+        self.bases.append(base)
+        del self.bases[:-MAX_BASES]
 
     def nearest(self, key: str, raw: list[Any]) -> tuple[Base | None, int]:
         """Return the base that shares the longest prefix, whatever its lane; of several the newest."""
         found: tuple[Base | None, int] = (None, 0)
         for base in self.bases:
-            if base.key == key and (common := base.common(raw)) >= found[1]:
+            if base.key == key and (common := base.common(raw, *found)) >= found[1]:
                 found = base, common
         return found
 
@@ -341,7 +410,7 @@ class History:
         newest_first = self.bases[::-1]
         for base in sorted(newest_first, key=lambda each: each.lane != lane):
             if base.key == key:
-                common = base.common(raw)
+                common = base.common(raw, best, kept)
                 if best is None or common > kept:
                     best, kept = base, common
                 if kept and kept + FEW >= len(base.copies):
@@ -424,7 +493,7 @@ class RequestDraft:
             elif self._is_kept(name, value):
                 keep.append(f"{quoted}:true")
             else:
-                plain, text, _ = self._stored(value, name)
+                plain, text, _, _ = self._stored(value, name)
                 self.rest[name] = copy_of(plain)
                 parts.append(f"{quoted}:{text}")
         chain = self.chains[-8:] or (self.base.chain(self.kept) if self.base is not None else bytes(8))
@@ -451,38 +520,37 @@ class RequestDraft:
         return True
 
     def _element_texts(self) -> list[str]:
+        """Return the messages after the kept ones as they stand in the line, most of them as references if
+        the agent has edited its history."""
         base, kept = self.base, self.kept
         chain = base.chain(kept) if base is not None else bytes(8)
-        known = self._known_elements() if base is not None and kept + FEW < len(base.copies) else {}
+        edited = _Edited(base, self._history) if base is not None and kept + FEW < len(base.copies) else None
         texts = []
         for index, message in enumerate(self.messages[kept:], kept):
-            written, stored = self._one(index, message, known)
+            same = edited.at(index, message) if edited is not None else None
+            if same is None:
+                written, stored = self._one(index, message, edited)
+            else:
+                written, stored = same.reference(), same.stored()
+                self.new.append(same)
             texts.append(written)
-            chain = blake2b(chain + stored.encode("ascii"), digest_size=8).digest()
+            chain = blake2b(chain + stored, digest_size=8).digest()
             self.chains += chain
         return texts
 
-    def _known_elements(self) -> dict[int, Element]:
-        """Every element that lists of this name hold in the file, by the hash of its text; asked for only
-        after an edit."""
-        bases = [base for base in self._history.bases if base.key == self.key]
-        every = {id(element): element for base in bases for element in base.elements}
-        return {hash(dumps(plain_of(element.copy))): element for element in every.values()}
-
-    def _one(self, index: int, raw: Any, known: dict[int, Element]) -> tuple[str, str]:
+    def _one(self, index: int, raw: Any, edited: _Edited | None) -> tuple[str, bytes]:
         """Return one element as written (maybe a reference) and as a reader will rebuild it."""
-        plain, stored, touched = self._stored(raw, None)
-        written = stored
-        origin = (self.call, index)
-        same = known.get(hash(dumps(plain))) if known else None
-        if same is not None and copy_equal(plain, same.copy):
-            origin = same.origin
-            written = f'{{"$same":[{quote(origin[0])},{origin[1]}]}}'
-        elif not touched:
+        plain, text, key, touched = self._stored(raw, None)
+        same = edited.find(index, plain, key) if edited is not None else None
+        if same is not None:
+            self.new.append(same)
+            return same.reference(), same.stored()
+        written, stored = text, text.encode("ascii")
+        if not touched:
             reference = self._changed(index, plain) or self._history.answers.reference(plain)
-            if reference is not None and len(reference) < len(stored):
+            if reference is not None and len(reference) < len(text):
                 written = reference
-        self.new.append(Element(copy_of(plain), origin, touched))
+        self.new.append(Element(copy_of(plain), (self.call, index), key, stored if touched else None))
         return written, stored
 
     def _changed(self, index: int, plain: Any) -> str | None:
@@ -495,10 +563,11 @@ class RequestDraft:
             return None
         drop, put = change
         more = (f',"drop":{dumps(drop)}' if drop else "") + (f',"set":{dumps(put)}' if put else "")
-        return f'{{"$same":[{quote(old.origin[0])},{old.origin[1]}]{more}}}'
+        return old.reference(more)
 
-    def _stored(self, raw: Any, name: str | None) -> tuple[Any, str, bool]:
-        """Return a value plain, its text as the file holds it, and whether the two differ."""
+    def _stored(self, raw: Any, name: str | None) -> tuple[Any, str, int, bool]:
+        """Return a value plain, its text as the file holds it, the hash of its own text, and whether the
+        two texts differ."""
         # Frozen first: the text in the file and the copy we compare with must be of the same moment.
         plain = raw
         if not self.is_ours:
@@ -509,6 +578,7 @@ class RequestDraft:
             guard.pass_on(exc)
             plain = jsonable(raw)
             text = dumps(plain)
+        key = hash(text)
         redactor = self.texts.redactor
         cleaned = plain
         if redactor is not None and redactor.may_hold(text if name is None else f"{quote(name)}:{text}"):
@@ -521,11 +591,11 @@ class RequestDraft:
             self.lossy |= "lossy" in short
             text = dumps(short["body"])
             touched = True
-        return plain, text, touched
+        return plain, text, key, touched
 
-    def commit(self, key: str) -> None:
-        """Remember the request as a base; called once its line is in the file."""
-        history, base = self._history, self.base
+    def commit(self, key: str) -> Base:
+        """Return the request as a base; called once its line is in the file."""
+        base = self.base
         if base is None or base.lane != self.lane or self.kept + FEW < len(base.copies):
             fresh = Base(key, self.lane)
             if base is not None:
@@ -534,7 +604,6 @@ class RequestDraft:
                 fresh.chains = base.chains[: 8 * self.kept]
             base = fresh
         else:
-            history.bases.remove(base)
             del base.elements[self.kept :], base.copies[self.kept :], base.chains[8 * self.kept :]
         base.call = self.call
         base.lane = self.lane
@@ -542,8 +611,7 @@ class RequestDraft:
         base.copies += [element.copy for element in self.new]
         base.chains += self.chains
         base.rest = self.rest
-        history.bases.append(base)
-        del history.bases[:-MAX_BASES]
+        return base
 
 
 def _has_plain_keys(body: dict[Any, Any]) -> bool:
