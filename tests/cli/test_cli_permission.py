@@ -163,6 +163,13 @@ def test_a_test_that_is_not_checked_runs_nothing_and_needs_no_permission(hostile
     assert not (folder / "PWNED").exists()
 
 
+def test_a_function_elsewhere_does_not_become_code_of_a_test(hostile):
+    folder = hostile(STARTS["standard library"])
+    state = str(folder / "state")
+    done = typed("test", "RUN.jsonl", "--no-check", "-o", "tests", cwd=folder, XDG_STATE_HOME=state)
+    assert done.code == 2 and "os:system is not in" in done.err and not (folder / "tests").exists()
+
+
 @pytest.mark.parametrize(("typed_in", "runs"), [("y\n", True), ("n\n", False), ("\n", False)])
 def test_on_a_terminal_it_asks_and_only_yes_starts_it(hostile, typed_in, runs):
     folder = hostile(STARTS["script"])

@@ -209,11 +209,10 @@ def case_of(
     kind: str | None = None,
     entry: str | None = None,
     code_folder: str | None = None,
-    is_checked: bool = True,
 ) -> Case:
     """Return a run as a test case in which no tool may run; UsageError if it cannot be one.
 
-    A case that ``is_checked`` will run: its function must be in ``code_folder``, by default the current one.
+    A recorded function must be in ``code_folder``, by default the current one.
     """
     tape = Tape(recording)
     if not tape.calls:
@@ -226,7 +225,7 @@ def case_of(
             f"{recording.name}: {fault.why}, which a test cannot repeat",
             hint="take a run that ended by itself: reenact ls --failed",
         )
-    sort, target, folder, recorded_input = _start(recording, entry, code_folder, is_checked)
+    sort, target, folder, recorded_input = _start(recording, entry, code_folder)
     calls = [call for call in recording.calls(derived=True) if call.kind == TOOL]
     parents = [call.parent for call in calls if call.parent is not None]
     case = Case(
@@ -267,9 +266,7 @@ def _final(recording: Recording) -> str:
     return text(answers[-1].body, answers[-1].provider).strip() if answers else ""
 
 
-def _start(
-    recording: Recording, entry: str | None, code_folder: str | None, is_checked: bool
-) -> tuple[str, str, str, Any]:
+def _start(recording: Recording, entry: str | None, code_folder: str | None) -> tuple[str, str, str, Any]:
     """Return how to start a run again: sort, target, folder and input."""
     start = recording.start.stored_fields if recording.start is not None else {}
     cwd = start.get("cwd")
@@ -280,8 +277,7 @@ def _start(
     if found is not None:
         module, name = found.place
         _check_names(module, name)
-        if is_checked:
-            found = located(found, code_folder)
+        found = located(found, code_folder)  # before its name becomes source code
         source = found.source or folder
         if source.endswith(".py"):
             folder = os.path.dirname(source)

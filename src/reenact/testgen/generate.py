@@ -214,9 +214,7 @@ class _Generator:
                     f"{alone.name} did everything in runs inside it, which get tests of their own"
                 )
             code_folder = self._permission.code_folder
-            case = case_of(
-                recording, kind=kind, entry=entry, code_folder=code_folder, is_checked=self._is_checked
-            )
+            case = case_of(recording, kind=kind, entry=entry, code_folder=code_folder)
             same = first.setdefault(case.signature, case)
             if same is not case:
                 id_, id_of_same = str(recording.run_id)[:8], str(same.recording.run_id)[:8]

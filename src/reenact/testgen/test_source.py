@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import json
 import os
 import re
 from typing import Any
 
+from ..errors import UsageError
 from ..messages.whole import placeholders
 from .case import APP, CODE, COMMAND, PROMPT, PROVES, TOOL_KIND, Case, comes_from
 from .literals import Source, call, is_plain, literal, quoted
@@ -43,8 +45,42 @@ def module_text(cases: list[Case], stem: str, folder: str, *, samples: int) -> s
     rest = [f"sys.path.insert(0, {_from_here(path, folder)})  # where the code is" for path in paths]
     rest += ["HERE = Path(__file__).parent"] if "HERE" in code else []
     parts = ["\n".join(head), imports, *(["\n" + "\n".join(rest)] if rest else []), f"\n\n{code}\n"]
-    return "\n".join(part for part in parts if part)
+    text = "\n".join(part for part in parts if part)
+    _check_shape(text, cases)
+    return text
 
+
+_NODES = (
+    ast.Module, ast.Expr, ast.Constant, ast.Import, ast.ImportFrom, ast.alias, ast.FunctionDef, ast.arguments,
+    ast.arg, ast.Call, ast.keyword, ast.Name, ast.Attribute, ast.Assign, ast.Assert, ast.Compare, ast.Dict,
+    ast.List, ast.Tuple, ast.Set, ast.Subscript, ast.BinOp, ast.Div, ast.UnaryOp, ast.USub,
+    ast.expr_context, ast.cmpop,
+)  # fmt: skip
+_NAMES = frozenset(
+    "HERE Path __file__ asyncio done float json len list once pytest reenact_live reenact_run response result"
+    " run str sys trace".split()
+)
+
+
+def _check_shape(text: str, cases: list[Case]) -> None:
+    """Raise UsageError unless a module consists of what is written here and of literals.
+
+    Everything that comes from a trace is escaped; this finds out if it was not.
+    """
+    names = _NAMES | set(_HELPERS) | {_raised_name(case) for case in cases}
+    names |= {case.target.partition(":")[2].removesuffix("()").partition(".")[0] for case in cases}
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as exc:
+        raise UsageError(f"the test would not be Python: {exc}", hint=_REPORT) from exc
+    functions = [node.name for node in module.body if isinstance(node, ast.FunctionDef)]
+    odd = [node for node in ast.walk(module) if not isinstance(node, _NODES)]
+    odd += [node for node in ast.walk(module) if isinstance(node, ast.Name) and node.id not in names]
+    if odd or functions != [case.name for case in cases]:
+        raise UsageError("the test would hold code that comes from the trace", hint=_REPORT)
+
+
+_REPORT = "nothing is written; please report it, with the trace if you can"
 
 _HELPERS = (
     "assert_tools_alike", "assert_trajectory", "assert_within",

@@ -13,6 +13,7 @@ import pytest
 
 import reenact
 from reenact.errors import NoSuchRun, UsageError
+from reenact.testgen import literals
 from support.forked import type_in
 from support.provider import Provider
 
@@ -109,3 +110,16 @@ def test_what_makes_no_test_raises_and_writes_nothing(recorded: Path) -> None:
         reenact.generate_test(_run_of("Rome"))
     assert "reenact replay" in str(caught.value.hint)
     assert not (recorded / "tests").exists()
+
+
+@pytest.mark.parametrize("city", ["Rome')\n    open('executed', 'w'", "__import__('os')", "(lambda: 0)()"])
+def test_a_module_that_would_hold_code_of_a_trace_is_not_written(recorded, city, monkeypatch) -> None:
+    """The escaping is broken on purpose: what is written is looked at once more."""
+    path = _run_of("Rome")
+    path.write_text(path.read_text().replace('{"city":"Rome"}', json.dumps({"city": city})))
+    done = reenact.generate_test(path, check=False, output="tests/test_escaped.py")
+    assert repr(city)[1:-1] in Path(done.paths[0]).read_text().replace('\\"', '"')
+    monkeypatch.setattr(literals, "quoted", lambda text: text if text == city else json.dumps(text))
+    with pytest.raises(UsageError, match="the test would (hold code that comes from|not be Python)"):
+        reenact.generate_test(path, check=False, output="tests/test_broken.py")
+    assert not Path("tests/test_broken.py").exists()

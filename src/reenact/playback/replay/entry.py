@@ -126,7 +126,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 def _is_own(file: str, folder: str) -> bool:
     """True for a file of the user in that folder; not for a library that is installed in it."""
-    return bool(file) and _is_below(file, folder) and is_agents(file)
+    return os.path.isabs(file) and _is_below(file, folder) and is_agents(file)  # not "frozen", "built-in"
 
 
 def call_of(entry: Entry) -> Callable[[], Any]:
