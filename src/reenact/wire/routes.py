@@ -21,8 +21,8 @@ class Route(NamedTuple):
     provider: str | None
 
 
-MODEL, HTTP = "model", "http"
-"""A model is asked for an answer; traffic that is not a model API's."""
+MODEL, HTTP, OTHER = "model", "http", "other"
+"""A model is asked for an answer; traffic that is not a model API's; any other call of a wrapped client."""
 EMBEDDINGS, TOKENS, BATCH, FILES = "embeddings", "tokens", "batch", "files"
 MODELS, MODERATION, RERANK, OCR = "models", "moderation", "rerank", "ocr"
 IMAGES, AUDIO, VIDEO, STORED = "images", "audio", "video", "stored"
@@ -71,6 +71,7 @@ _LISTS = frozenset(("models", "tunedModels"))
 _KEPT = frozenset(("responses", "completions", "conversations"))
 _BY_MODEL = (("embed", EMBEDDINGS), ("rerank", RERANK), ("stable-", IMAGES), ("stability.", IMAGES),
              ("-image", IMAGES), ("canvas", IMAGES), ("imagen", IMAGES), ("reel", VIDEO))  # fmt: skip
+_NAMES_MODEL = (":predict", "/invoke")
 """What models do that are asked by paths all models have: ``/model/ID/invoke``, ``/models/ID:predict``."""
 
 _MODEL_PATHS: tuple[tuple[str, str | None], ...] = (
@@ -198,11 +199,16 @@ def route_of(method: str, url: str, body: object = None, named: Collection[str] 
         return None
     for ending, provider in _MODEL_PATHS:
         if path.endswith(ending) and (served or ending not in _NEEDS_HOST or _has_prompt(body)):
-            return Route(MODEL, provider)
+            return Route(_sort_by_model(path) or MODEL, provider)
     if served and isinstance(body, dict):
         provider = provider_of_request(body)
         return Route(MODEL, provider) if provider or _has_prompt(body) else None
     return None
+
+
+def route_of_client(method: str, url: str) -> Route:
+    """Return what a call of a wrapped client is that no host or path shows to be a model API's."""
+    return Route(sort_of(method, _path(url), served=True) or OTHER, None)
 
 
 def _has_prompt(body: object) -> bool:
@@ -228,13 +234,19 @@ def sort_of(method: str, path: str, served: bool) -> str | None:
     for word, sort in _WORDS:
         if word in parts:
             return sort
-    if path.endswith((":predict", "/invoke")):
-        name = path.rpartition("/")[2] if path.endswith(":predict") else path.rsplit("/", 2)[1]
-        return next((sort for word, sort in _BY_MODEL if word in name.lower()), None)
+    if path.endswith(_NAMES_MODEL):
+        return _sort_by_model(path)
     if method != "POST" and _LISTS.intersection(parts[-2:]):
         return MODELS
     kept = [at for at, part in enumerate(parts[:-1]) if part in _KEPT]
     return STORED if kept and (method != "POST" or parts[-1] == "cancel") else None
+
+
+def _sort_by_model(path: str) -> str | None:
+    if not path.endswith(_NAMES_MODEL):
+        return None
+    name = path.rpartition("/")[2] if path.endswith(":predict") else path.rsplit("/", 2)[1]
+    return next((sort for word, sort in _BY_MODEL if word in name.lower()), None)
 
 
 def used(body: object) -> Usage | None:

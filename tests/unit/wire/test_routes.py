@@ -207,6 +207,7 @@ GATEWAY = "https://llm.corp.example/team-7/images/proxy/v1"
         ("GET", "https://api.openai.com/v1/organization/usage/embeddings", None, "-"),
         ("POST", "https://shop.example/api/chat-room", {"messages": []}, "-"),
         ("POST", "https://shop.example/v1/chat", {"text": "x"}, "-"),
+        ("POST", "https://gate.example/model/amazon.titan-embed-text-v2/invoke", {"inputText": "x"}, "embeddings"),
     ],
 )  # fmt: skip
 def test_clouds_and_gateways(method: str, url: str, body: Any, sort: str) -> None:

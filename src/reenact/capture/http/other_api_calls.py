@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...wire.reading import model_of
-from ...wire.routes import HTTP, MODEL, used
+from ...wire.routes import HTTP, MODEL, OTHER, used
 from ..calls.error_fields import failure
 from ..recorder.jsonable import text_if_utf8
 from .request_body import described_body
@@ -27,7 +27,7 @@ def response_fields(about: dict[str, Any], error: Any, more: dict[str, Any]) -> 
 
 def _spent(sort: str, body: Any) -> dict[str, Any]:
     """Return the model and the tokens that a response of a model API reports."""
-    if sort == HTTP or not isinstance(body, dict):
+    if sort in (HTTP, OTHER) or not isinstance(body, dict):
         return {}
     found = {"model": model_of(body), "usage": used(body)}
     return {name: value for name, value in found.items() if value is not None}
@@ -38,7 +38,7 @@ def whole_body(data: bytes, sort: str, content_type: str | None) -> Any:
 
     Text is recorded verbatim, so text that happens to be JSON, or is quoted, is not parsed.
     """
-    is_other = sort == HTTP and content_type is not None and "json" not in content_type.lower()
+    is_other = sort in (HTTP, OTHER) and content_type is not None and "json" not in content_type.lower()
     found = None if is_other else as_json(data)
     if sort != MODEL and isinstance(found, str):
         found = None

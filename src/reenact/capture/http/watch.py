@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ...errors import Diverged
-from ...wire.routes import HTTP, Route, host_of, may_be_model, route_of
+from ...wire.routes import HTTP, Route, host_of, may_be_model, route_of, route_of_client
 from .. import guard, replay_hook
 from ..recorder.recorder import Recorder
 from .exchange import Exchange
@@ -29,13 +29,20 @@ class Watch:
     """Who records what a seam sees: a tap, or whatever run the calling code is in."""
 
     def __init__(
-        self, recorder: Callable[[], Recorder], hosts: tuple[str, ...] = (), *, everything: bool = False
+        self,
+        recorder: Callable[[], Recorder],
+        hosts: tuple[str, ...] = (),
+        *,
+        everything: bool = False,
+        of_client: bool = False,
     ) -> None:
         self.recorder = recorder
         self.hosts = hosts
         """Further hosts that serve models."""
         self.everything = everything
         """True to record traffic that is not a model's, too."""
+        self.of_client = of_client
+        """True for the calls of one wrapped client: all of them are recorded, whatever their host and path."""
         self.unrecorded_hosts: dict[str, int] = {}
         """Calls that were not recorded, by host."""
         self.is_off = False
@@ -58,10 +65,12 @@ class Watch:
             _count(hosts_seen, host, 0)
             route = route_of(method.upper(), url, parsed_body, self.hosts)
             if route is None:
-                if not self.everything or is_carried(url):
+                if not (self.everything or self.of_client) or is_carried(url):
                     _count(self.unrecorded_hosts, host)
                     return None
-                route = Route(HTTP, None)
+                route = route_of_client(method.upper(), url) if self.of_client else Route(HTTP, None)
+            if parsed_body is None:  # whatever made it a call to record: one rule for all that is recorded
+                parsed_body = parsed(body)
             record_whole_streams()
             recorder, header_list = self.recorder(), list(headers)
             request = replay_hook.OutgoingRequest(

@@ -90,7 +90,7 @@ def wrap(tap: Tap, client: Any) -> None:
     if os.environ.get("REENACT_OFF") == "1":
         return
     with guard.Swallowing(f"wrap a {type(client).__name__}"):
-        watch = Watch(tap.recorder)
+        watch = Watch(tap.recorder, of_client=True)
         websockets.expect_openai()
         if not _each_carrier(client, lambda seam, held: seam.tap(held, watch)):
             _report_nothing_found(client)

@@ -19,7 +19,7 @@ from ...recording.calls import MODEL, Call, tokens_of
 from ...recording.recording import Recording
 from ...recording.runs_inside import with_inside
 from ...tracefile.text import compact, count
-from ...wire.routes import HTTP, host_of
+from ...wire.routes import HTTP, OTHER, host_of
 from ..matching.frontier import is_same_request
 from ..matching.request import TOOL, Request
 from ..matching.tape import RecordedCall, Tape
@@ -92,7 +92,10 @@ class ToolPolicy:
         if self.guard is None:
             return
         host = host_of(leaving.url)
-        if leaving.sort != HTTP:  # also while a tool runs: it may end before this request has connected
+        if leaving.sort not in (
+            HTTP,
+            OTHER,
+        ):  # also while a tool runs: it may end before this request has connected
             self.guard.hosts.add(host)
         if self.guard.is_open:
             return
@@ -101,7 +104,7 @@ class ToolPolicy:
                 f"a WebSocket cannot go live here: {leaving.lost}",
                 hint="cut at the first request of its connection, or have the agent use HTTP instead",
             )
-        if leaving.sort != HTTP:
+        if leaving.sort not in (HTTP, OTHER):
             return
         if ALL in self._allowed or (leaving.method in _SAFE and host in self._hosts):
             self.guard.hosts.add(host)

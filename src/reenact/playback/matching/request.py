@@ -149,16 +149,26 @@ class Request:
     def fingerprint(self) -> Fingerprint:
         if self.kind == TOOL:
             return _of_tool(self.name, self.body)
-        body = self.body
+        body, sent = self._content()
         if self.kind == MODEL and type(body) is dict:
             key = conversation_key(body)
             parts = self._parts or ([] if key is None else [element_part(element) for element in body[key]])
             rest = {name: value for name, value in body.items() if name != key}
-            return of_parts(self.name, self.url, rest, key, parts, sent=self.sent)
+            return of_parts(self.name, self.url, rest, key, parts, sent=sent)
         names: list[str] = []
         normal = [canonical(exact(body, names)).encode()]
         kind = MODEL if self.kind == MODEL else HTTP
-        return _print(kind, self.name, self.url, body, normal, [canonical(body).encode()], names, self.sent)
+        return _print(kind, self.name, self.url, body, normal, [canonical(body).encode()], names, sent)
+
+    def _content(self) -> tuple[Any, dict[str, Any] | None]:
+        """Return the JSON of the request and the description of any other body.
+
+        JSON that was read while it was sent, or before its host was known to serve models, is in ``sent``.
+        """
+        if self.body is None and self.sent is not None and not self.sent.get("cut"):
+            if type(self.sent.get("body")) in (dict, list):
+                return self.sent["body"], None
+        return self.body, self.sent
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
@@ -182,15 +192,16 @@ class Request:
         names = [] if names is None else names
         if self.kind == TOOL:
             return {"tool": self.name, "args": exact(self.body, names)}
-        body = skeleton(self.body, names, top=True) if self.kind == MODEL else exact(self.body, names)
+        value, sent = self._content()
+        body = skeleton(value, names, top=True) if self.kind == MODEL else exact(value, names)
         host, path, query = _place(self.url, self.kind, names)
         whole: dict[str, Any] = {"path": path}
         if self.kind != MODEL:
             whole |= {"host": host, "query": query}
-        if is_stream_request(self.url, self.body):
+        if is_stream_request(self.url, value):
             whole["stream"] = True
-        if self.sent is not None:
-            whole["sent"] = _sent(self.sent, names)
+        if sent is not None:
+            whole["sent"] = _sent(sent, names)
         return {**whole, **body} if type(body) is dict else {**whole, "body": body}
 
 

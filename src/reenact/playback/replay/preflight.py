@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from ...capture.seams.install import ALL as ALL_HTTP
 from ...capture.seams.install import MODELS
 from ...errors import UsageError
+from ...recording.calls import HTTP as HTTP_CALL
 from ...recording.calls import MODEL, TOOL, Call
 from ...recording.recording import Recording
-from ...wire.routes import HTTP, host_of, port_of
+from ...wire.routes import HTTP, OTHER, host_of, port_of
 from ..matching.request import tools_of
 from .side_effect_guard import is_here
 
@@ -20,8 +21,10 @@ KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KE
 
 
 def model_hosts(recording: Recording) -> list[str]:
-    """Return the hosts of the recorded model calls, so that they are recognised in a replay."""
-    return sorted({host_of(url) for url in _model_urls(recording)})
+    """Return the hosts of the recorded calls to model APIs, so that they are recognised in a replay."""
+    others = (call.begin for call in recording.calls() if call.kind == HTTP_CALL and call.begin is not None)
+    urls = [begin.url for begin in others if begin.sort not in (HTTP, OTHER) and type(begin.url) is str]
+    return sorted({host_of(url) for url in [*_model_urls(recording), *urls]})
 
 
 def model_ports(recording: Recording) -> tuple[int, ...]:
