@@ -66,6 +66,8 @@ class Exchange:
         self.method = method
         self.url = url
         self.is_over = False
+        self.is_whole = False
+        """True once the last byte has come, if the library has yet to hand the response to the agent."""
         self._call = ""
         self.fault: BaseException | None = None
         """An exception of the connection that nobody has seen yet, since nobody read on."""
@@ -179,6 +181,8 @@ class Exchange:
         """Record the answer; called once, later calls change nothing. Never raises."""
         if self.is_over:
             return
+        if how == CLOSED and self.is_whole:
+            how = COMPLETE
         self.is_over, self.fault = True, None  # whose frames may hold us
         if self._w is not self.recorder.w:
             self.arrived.close_spill()

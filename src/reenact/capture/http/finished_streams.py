@@ -40,7 +40,7 @@ def record_whole_streams() -> None:
             exchange = each()
             if exchange is None or exchange.is_over:
                 continue
-            if is_whole(exchange.arrived.tail(_TAIL)):
+            if not exchange.is_whole and is_whole(exchange.arrived.tail(_TAIL)):
                 exchange.end()
             else:
                 note_stream(exchange)

@@ -42,7 +42,7 @@ class Watch:
         self.everything = everything
         """True to record traffic that is not a model's, too."""
         self.of_client = of_client
-        """True for the calls of one wrapped client: all of them are recorded, whatever their host and path."""
+        """True for a wrapped client: all of its calls are recorded, whatever their host and path."""
         self.unrecorded_hosts: dict[str, int] = {}
         """Calls that were not recorded, by host."""
         self.is_off = False

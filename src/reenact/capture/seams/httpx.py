@@ -92,7 +92,7 @@ class _Pieces:
 
     def __init__(self, pieces: Any, listener: _ResponseBody | _RequestBody) -> None:
         self._pieces = pieces
-        self._raised, self._add = listener.raised, listener.add
+        self._raised, self._add, self._whole = listener.raised, listener.add, listener.whole
 
     def __iter__(self) -> _Pieces:
         return self
@@ -112,6 +112,9 @@ class _Pieces:
     async def __anext__(self) -> bytes:
         try:
             piece: bytes = await self._pieces.__anext__()
+        except StopAsyncIteration:
+            self._whole()
+            raise
         except BaseException as exc:
             self._raised(exc)
             raise
@@ -141,6 +144,14 @@ class _ResponseBody:
     def pieces(self, pieces: Any) -> _Pieces:
         return _Pieces(pieces, self)
 
+    def whole(self) -> None:
+        """Note that the last byte has come; httpx closes the stream next, while other tasks go on.
+
+        The end is recorded when that is done, so that it stands before a request if the agent had the answer
+        when it made that request, and not if it was still to get it.
+        """
+        self._exchange.is_whole = True
+
     def closed(self) -> None:
         self._exchange.end(CLOSED)
 
@@ -157,8 +168,11 @@ class _RequestBody:
         return _AgentsPieces(pieces, self)
 
     def raised(self, exc: BaseException) -> None:
-        if isinstance(exc, StopIteration | StopAsyncIteration):
+        if isinstance(exc, StopIteration):
             self._sent.all()
+
+    def whole(self) -> None:
+        self._sent.all()
 
     def closed(self) -> None:
         pass

@@ -11,9 +11,10 @@ from __future__ import annotations
 import heapq
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .divergence import Divergence, explain, is_left_behind, missing_calls
 from .equality_rules import STRICT
@@ -32,6 +33,9 @@ QUIET = 0.01
 """Seconds without a request after which threads count as idle: twice Python's switch interval."""
 TOGETHER = 0.001
 """Seconds between two recorded ends within which an agent may have seen both before it acted on either."""
+REACTION = 0.1
+"""Seconds from a recorded end to the next request within which the same holds for tasks of one event loop, if
+others ended in between: each woke up in the order of ends, and none had made its request yet."""
 PATIENCE = 0.1
 """Seconds without a request after which a pending call is abandoned."""
 LOOKS = 5
@@ -77,9 +81,11 @@ class Release:
         quiet: float = QUIET,
         patience: float = PATIENCE,
         pauses: Callable[[], Mapping[int, float]] = dict,
+        reactions: Callable[[], Mapping[int, Reaction]] = dict,
     ) -> None:
         self._coming = coming
         self._pauses = pauses
+        self._reactions = reactions
         self._ticks = ticks
         self._quiet = quiet
         self._patience = patience
@@ -225,6 +231,7 @@ class Release:
 
     def _grant(self) -> None:
         """Release the first waiting answer, and all recorded together with it."""
+        first = self._waiting[0]
         while True:
             ticket = heapq.heappop(self._waiting)
             ticket.granted = True
@@ -232,11 +239,26 @@ class Release:
             self._last_owner, self._acted = ticket.owner, False
             self.order.append(ticket.call.id)
             following = self._waiting[0] if self._waiting else None
-            if following is None or not following.call.ended_at - ticket.call.ended_at <= TOGETHER:
+            if following is None or not self._are_together(first, ticket, following):
                 break
             if self._coming.to_come_before(following.call.end, self.abandoned):
                 break
         self._changed()
+
+    def _are_together(self, first: _Ticket, ticket: _Ticket, following: _Ticket) -> bool:
+        """True if the agent may have seen the following answer before it acted on the first one.
+
+        Threads have no common order in which they wake up, so theirs must have ended in the same moment.
+        """
+        if following.call.ended_at - ticket.call.ended_at <= TOGETHER:
+            return True
+        thread, task = following.owner
+        if task is None or first.owner[1] is None or thread != first.owner[0]:
+            return False
+        next_request = self._reactions().get(first.call.number)
+        if next_request is None or next_request != self._reactions().get(following.call.number):
+            return False
+        return next_request.at - first.call.ended_at <= REACTION
 
     def _leave(self, ticket: _Ticket) -> None:
         """Forget one that was cancelled while it waited."""
@@ -263,6 +285,28 @@ def pauses(calls: Iterable[RecordedCall]) -> dict[int, float]:
         if number is not None:
             found[number] = 0.0 if before is None else max(when - before, 0.0)
         before = when
+    return found
+
+
+class Reaction(NamedTuple):
+    """The next request that a process made after the end of a call."""
+
+    number: int
+    at: float
+    """When, in seconds since the epoch."""
+
+
+def reactions(calls: Iterable[RecordedCall]) -> dict[int, Reaction]:
+    """Return the next request after the end of each call, by the call's number; the last ones have none."""
+    begins: dict[str, list[RecordedCall]] = {}
+    for call in sorted(calls, key=lambda call: call.begin):
+        begins.setdefault(call.process, []).append(call)
+    found: dict[int, Reaction] = {}
+    for made in begins.values():
+        for call in made:
+            at = bisect_right(made, call.end, key=lambda each: each.begin)
+            if at < len(made):
+                found[call.number] = Reaction(made[at].number, made[at].event.timestamp or 0.0)
     return found
 
 
@@ -300,7 +344,12 @@ class Player:
         self.shared = shared
         calls = tape.calls if calls is None else calls
         self.frontier = Frontier(calls, mode=mode, inside=tape.inside, shared=shared)
-        self.release = Release(self.frontier, patience=patience, pauses=cache(lambda: pauses(tape.calls)))
+        self.release = Release(
+            self.frontier,
+            patience=patience,
+            pauses=cache(lambda: pauses(tape.calls)),
+            reactions=cache(lambda: reactions(tape.calls)),
+        )
         self._patience = patience
 
     def ask(self, request: Request) -> Served | Miss:
