@@ -42,6 +42,12 @@ def test_the_commands_it_recommends_work(demo):
         assert (code, err) == (0, "") and shown
 
 
+def test_the_folder_it_keeps_is_private(demo):
+    _, folder = demo
+    modes = {path: path.stat().st_mode & 0o777 for path in [folder, *folder.rglob("*")]}
+    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}
+
+
 def test_lines_fit_a_small_terminal_and_carry_no_escapes_into_a_pipe(demo):
     (_, out, _), folder = demo
     fixed = [line for line in out.splitlines() if str(folder) not in line and "OverBudget" not in line]

@@ -9,10 +9,11 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from ..errors import NotATrace
+from ..errors import NotATrace, TraceFileError
 from ..recording.recording import Recording
-from ..recording.run_addresses import default_folder, locate
+from ..recording.run_addresses import default_folder, locate, require_plain
 from ..tracefile.findings import Finding
+from ..tracefile.plain_files import LINK, not_plain
 from ..tracefile.run_files import trace_files
 from ..tracefile.text import clean, count
 from .output import Output
@@ -94,6 +95,13 @@ def load(text: str | None, *, run: str | None = None, blobs: str | None = None) 
     """Return the recording at an address."""
     path, found = locate(text)
     return Recording.load(path, run or found, blobs=blobs)
+
+
+def require_readable(path: str, named: Sequence[str]) -> None:
+    """Raise for a pipe or device, and for a link unless it is among the names that the user typed."""
+    if path not in named and not_plain(path) == LINK:
+        raise TraceFileError(f"{path} is {LINK}", path=path)
+    require_plain(path)
 
 
 def files_of(named: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from .. import schema
 from ..totals import Totals
 from ..tracefile.event import Event
 from ..tracefile.findings import Finding, Findings
+from ..tracefile.plain_files import open_plain
 from ..tracefile.reader import read_events
 
 
@@ -82,7 +83,7 @@ def _references(value: Any) -> Iterator[str]:
 
 def _digest(path: str) -> str:
     try:
-        with open(path, "rb") as file:
+        with open(open_plain(path), "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""

@@ -13,12 +13,14 @@ import os
 import re
 from bisect import bisect
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from importlib.machinery import PathFinder
 from typing import Any
 
+from ..tracefile import cache
+
+_ENTRY = "prices.json"
 _FORMAT = 2
 _MAX_CARDS = 256
 """Models in the file, the newest; a trace may name any number of them."""
@@ -330,17 +332,11 @@ def _installed() -> tuple[str, str | None, float] | None:
     return f"{_FORMAT} {version} {state.st_mtime_ns} {state.st_size}", version, state.st_mtime
 
 
-def _cache_file() -> str:
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(root, "reenact", "prices.json")
-
-
 def _load() -> dict[str, Any]:
     """Return what is saved; empty for a file that is missing or not ours."""
     try:
-        with open(_cache_file(), "rb") as file:
-            saved = json.loads(file.read(1 << 22))
-    except (OSError, ValueError, RecursionError):
+        saved = json.loads(cache.load(_ENTRY, 1 << 22) or b"")
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(saved, dict) or not isinstance(saved.get("cards"), dict):
         return {}
@@ -350,13 +346,4 @@ def _load() -> dict[str, Any]:
 
 
 def _write(saved: dict[str, Any]) -> None:
-    path = _cache_file()
-    mine = f"{path}.{os.getpid()}.{id(saved)}"
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(mine, "w", encoding="utf-8") as file:
-            json.dump(saved, file, separators=(",", ":"))
-        os.replace(mine, path)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(mine)
+    cache.store(_ENTRY, json.dumps(saved, separators=(",", ":")).encode())

@@ -18,6 +18,7 @@ from ..tracefile.columns import executions
 from ..tracefile.event_source import Shelf
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
+from ..tracefile.plain_files import not_plain
 from ..tracefile.reader import check_version, refuse_if_foreign
 from ..tracefile.records import LineReader, raw_lines
 from .run_lines import RunLines
@@ -78,8 +79,8 @@ def list_runs(folder: str) -> list[RunRow]:
         for entry in entries:
             if not entry.name.endswith(".jsonl"):
                 continue
-            if not entry.is_file(follow_symlinks=False) and run_files.is_special(entry.path):
-                rows.append(_bad(entry.path, status.UNREADABLE, _SPECIAL))
+            if not entry.is_file(follow_symlinks=False) and (reason := not_plain(entry.path)) is not None:
+                rows.append(_bad(entry.path, status.UNREADABLE, reason))
             else:
                 groups.setdefault(run_files.member(entry.name).stem, []).append(entry.name)
     folder = os.path.join(folder, "")
@@ -93,8 +94,6 @@ def list_runs(folder: str) -> list[RunRow]:
 def head_and_tail(path: str, names: list[str] | None = None) -> list[RunRow]:
     """Return the rows of one file with its segments and processes; one row unless runs share it."""
     try:
-        if names is None and run_files.is_special(path):
-            return [_bad(path, status.UNREADABLE, _SPECIAL)]
         return _rows(path, names)
     except NotATrace as why:
         return [_bad(path, status.FOREIGN, str(why))]
@@ -102,9 +101,6 @@ def head_and_tail(path: str, names: list[str] | None = None) -> list[RunRow]:
         return [_bad(path, status.UNREADABLE, str(why))]
     except OSError as why:
         return [_bad(path, status.UNREADABLE, why.strerror or str(why))]
-
-
-_SPECIAL = "a pipe or device, not a plain file"
 
 
 def _bad(path: str, word: str, reason: str) -> RunRow:

@@ -17,6 +17,7 @@ from ..tracefile.columns import Execution, choose, executions
 from ..tracefile.event import ErrorText, Event
 from ..tracefile.event_source import Shelf
 from ..tracefile.findings import Findings
+from ..tracefile.plain_files import read_plain
 from ..tracefile.reader import require_file
 from ..tracefile.run_files import member
 from ..wire.streams import Assembled, assemble
@@ -31,7 +32,7 @@ _OFF = 16
 """Lines around its place among which a step is sought."""
 
 _CALL = re.compile(r"[0-9a-f]{16}\Z")
-MAX_PART = 256 << 20
+MAX_PART = 64 << 20
 """Bytes read of a response that had not ended."""
 
 SMALL_EVENTS, SMALL_BYTES = 5_000, 8 << 20
@@ -184,8 +185,7 @@ class Recording(RunLines):
             return None
         for folder in self.shelf.blobs.folders:
             try:
-                with open(os.path.join(folder, f"{call}.part"), "rb") as file:
-                    data = file.read(MAX_PART)
+                data = read_plain(os.path.join(folder, f"{call}.part"), MAX_PART)
             except OSError:
                 continue
             request = self.request_of(call)

@@ -6,8 +6,8 @@ import difflib
 import os
 
 from ..errors import NoSuchRun, TraceFileError
+from ..tracefile.plain_files import is_special
 from ..tracefile.reader import require_file
-from ..tracefile.run_files import is_special
 from .listing import RunRow, head_and_tail, list_runs
 
 

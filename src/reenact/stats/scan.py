@@ -19,6 +19,7 @@ from ..tracefile.event import Event
 from ..tracefile.event_source import Shelf
 from ..tracefile.findings import Finding, Findings
 from ..tracefile.light_lines import skimmer
+from ..tracefile.plain_files import SPECIAL, is_special, not_plain
 from ..tracefile.reader import placed, require_file
 from .rows import RunStats
 from .sums import Gatherer
@@ -122,8 +123,9 @@ class Scan:
     def _file(self, place: Place) -> Iterable[RunStats]:
         path = place.path
         try:
-            if run_files.is_special(path):
-                raise OSError("a pipe or device, not a plain file")
+            reason = not_plain(path) if place.names is not None else None
+            if reason is not None or is_special(path):
+                raise OSError(reason or SPECIAL)
             return self._runs(path, place.names)
         except NotATrace as why:
             self._skip("foreign", str(why), path)
@@ -164,7 +166,7 @@ class Scan:
 
 def _may_be_since(place: Place, since: float) -> bool:
     """False if the two ends of a file say that all its runs began before; what they do not say is read."""
-    if run_files.is_special(place.path):
+    if is_special(place.path):
         return True
 
     rows = head_and_tail(place.path, place.names)

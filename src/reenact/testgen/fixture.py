@@ -21,6 +21,7 @@ from ..playback.replay.recorded_events import without_folders
 from ..recording.calls import MODEL
 from ..recording.recording import Recording
 from ..tracefile.event import Event
+from ..tracefile.plain_files import create_private
 from ..tracefile.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..wire.reading import conversation_key, model_of
 
@@ -59,13 +60,13 @@ class Fixture:
     def write(self, path: str) -> None:
         """Write the file and its blobs."""
         folder = os.path.splitext(path)[0] + ".blobs"
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
         for name, data in self._blobs.items():
-            os.makedirs(folder, exist_ok=True)
-            with open(os.path.join(folder, name), "wb") as file:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            with create_private(os.path.join(folder, name)) as file:
                 file.write(data)
-        with open(path, "w", encoding="ascii", newline="\n") as file:
-            file.writelines(self._lines())
+        with create_private(path) as file:
+            file.writelines(line.encode("ascii") for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
         steps: dict[str, int] = {}
@@ -130,15 +131,10 @@ class Fixture:
 
     def _stream(self, raw: Any, event: Event) -> Any:
         """Return the reference to a recorded stream; without its pieces if it contains a secret."""
-        path = event.stored_in.blobs.path(raw.get("$blob")) if type(raw) is dict else None
-        if path is None:
+        stream = event.stored_in.blobs.stream(raw.get("$blob")) if type(raw) is dict else None
+        if stream is None:  # missing or damaged: the check of the fixture reports it
             return raw
-        with open(path, "rb") as file:
-            packed = file.read()
-        try:
-            data = zlib.decompress(packed).partition(b"\n")[2]
-        except zlib.error:  # damaged: the check of the fixture reports it
-            return raw
+        packed, data = stream[0], stream[1].partition(b"\n")[2]
         clean = self._redactor.clean(data)
         if clean is data:
             return {**raw, "$blob": self._keep(packed)}

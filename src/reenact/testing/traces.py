@@ -14,6 +14,7 @@ from ..errors import ReenactError, UsageError
 from ..playback.matching.tape import Tape
 from ..recording.recording import Recording
 from ..recording.runs_inside import has_recorders_name, with_inside
+from ..tracefile.plain_files import create_private, open_plain
 from ..tracefile.run_files import blob_folders, member, streams
 
 
@@ -57,9 +58,9 @@ def write_trace(
     if status is not None:
         rows.append((schema.RUN_END, {"status": status}))
     place = os.fspath(path)
-    with open(place, "w", encoding="ascii", newline="\n") as file:
+    with create_private(place) as file:
         for step, (kind, fields) in enumerate(rows, 1):
-            file.write(lines.whole(float(step), run, "0" * 8, step, kind, fields))
+            file.write(lines.whole(float(step), run, "0" * 8, step, kind, fields).encode("ascii"))
     return place
 
 
@@ -70,7 +71,7 @@ def replace_trace(new: str, old: str) -> None:
     the old run needed are removed.
     """
     folder = os.path.dirname(old) or "."
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
     with _locked(folder):
         before, wanted = _belonging(old), _wanted(new, old)
         try:
@@ -78,7 +79,7 @@ def replace_trace(new: str, old: str) -> None:
                 if (
                     target not in before
                 ):  # what a blob is called says what it holds, and a process has one name
-                    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+                    os.makedirs(os.path.dirname(target) or ".", mode=0o700, exist_ok=True)
                     _put(source, target)
             _put(new, old)
         except BaseException:
@@ -129,7 +130,8 @@ def _belonging(path: str) -> set[str]:
 def _put(source: str, target: str) -> None:
     partial = os.path.join(os.path.dirname(target) or ".", f".{os.path.basename(target)}.{os.getpid()}.tmp")
     try:
-        shutil.copyfile(source, partial)
+        with open(open_plain(source), "rb") as file, create_private(partial) as copy:
+            shutil.copyfileobj(file, copy)
         os.replace(partial, target)
     except BaseException:
         if os.path.exists(partial):

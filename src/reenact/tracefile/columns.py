@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import json
+import operator
 import os
 import sys
 from array import array
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from .. import lines, schema
 from ..errors import NoSuchRun
 from ..totals import Totals
-from . import dialects, run_files
+from . import cache, dialects, run_files
 from .dialects import OURS, Envelope
 from .event_source import Shelf
 from .findings import Finding, Findings, OnFinding
@@ -28,14 +29,14 @@ from .records import blocks
 
 # Where each line of a file begins: 8 bytes a line, found at about the speed of ``wc -l``.
 #
-# Kept beside large files as ``<name>.offsets``, so that a 10 GB trace opens at once the second time;
-# a kept index is used only if it still fits the file, and is extended where the file has grown.
+# Those of a large file are kept in the user's cache folder, so that a 10 GB trace opens at once the second
+# time; a kept index is used only if it still fits the file, and is extended where the file has grown.
 
 KEEP_FROM = 64 << 20
 """Below this, counting again is faster than looking whether a kept index still fits."""
 
 _BLOCK = 256 << 10
-_MAGIC = b"reenact offsets 2\n"
+_MAGIC = b"reenact offsets 3"
 _DIGESTED = 4096
 
 
@@ -52,15 +53,18 @@ class Offsets(NamedTuple):
     """The numbers of the recorder's own lines, where they are kept too."""
 
 
-def line_offsets(path: str, *, keep_from: int = KEEP_FROM) -> Offsets:
-    """Return where the lines begin, from the kept index where it fits."""
+def line_offsets(path: str, *, keep_from: int = KEEP_FROM, shortest: int = 0) -> Offsets:
+    """Return where the lines begin, from the kept index where it fits.
+
+    Lines shorter on average than ``shortest`` are not counted to their end, as they cannot be events of ours.
+    """
     size = os.path.getsize(path)
     kept = _load(path, size) if size >= keep_from else None
     starts, book, counted = kept if kept is not None else (array("Q"), array("Q"), 0)
     if counted == size:
         return Offsets(starts, size, True, book)
-    starts, end, ended = _count(path, starts, counted)
-    if end < keep_from:
+    starts, end, ended = _count(path, starts, counted, size // shortest + 1 if shortest else sys.maxsize)
+    if end < max(keep_from, size):
         return Offsets(starts, end, ended)
     book.extend(bookkeeping(path, starts, counted))
     _store(path, Offsets(starts, end, ended, book))
@@ -90,8 +94,8 @@ def bookkeeping(path: str, starts: array[int], begin: int = 0) -> array[int]:
     return numbers
 
 
-def _count(path: str, starts: array[int], begin: int) -> tuple[array[int], int, bool]:
-    """Append the starts of all lines from ``begin`` on, which is itself the start of one."""
+def _count(path: str, starts: array[int], begin: int, most: int) -> tuple[array[int], int, bool]:
+    """Append the starts of the lines from ``begin`` on, itself one; it gives up past ``most`` lines."""
     at = begin
     starts.append(begin)
     append, buffer = starts.append, bytearray(_BLOCK)
@@ -105,6 +109,8 @@ def _count(path: str, starts: array[int], begin: int) -> tuple[array[int], int, 
                 append(base + found)
                 found = find(b"\n", found + 1, got)
             at += got
+            if len(starts) > most:
+                return starts, at, False
     if starts[-1] == at:
         starts.pop()
         return starts, at, True
@@ -113,22 +119,16 @@ def _count(path: str, starts: array[int], begin: int) -> tuple[array[int], int, 
 
 def _load(path: str, size: int) -> tuple[array[int], array[int], int] | None:
     """Return the kept numbers and how much of the file they cover, or None if they do not fit."""
+    magic, _, rest = (cache.load(_entry(path), 4096 + 8 * size) or b"").partition(b"\n")
+    head, _, data = rest.partition(b"\n")
     try:
-        with open(path + ".offsets", "rb") as file:
-            if file.readline(64) != _MAGIC:
-                return None
-            header: dict[str, Any] = json.loads(file.readline(1024))
-            data = file.read()
-        covered = header["size"]
-        if (
-            type(covered) is not int
-            or not 0 <= covered <= size
-            or len(data) != (header["lines"] + header["book"]) * 8
-        ):
+        header: dict[str, Any] = json.loads(head)
+        count, covered = header["lines"], header["size"]
+        if magic != _MAGIC or type(covered) is not int or type(count) is not int or len(data) % 8:
             return None
         if covered == size and header["mtime"] != os.stat(path).st_mtime_ns:
             return None
-        if header["digest"] != _digest(path, covered):
+        if not 0 < covered <= size or header["digest"] != _digest(path, covered):
             return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -136,32 +136,38 @@ def _load(path: str, size: int) -> tuple[array[int], array[int], int] | None:
     numbers.frombytes(data)
     if sys.byteorder == "big":
         numbers.byteswap()
-    return numbers[: header["lines"]], numbers[header["lines"] :], covered
+    starts, book = numbers[: max(count, 0)], numbers[max(count, 0) :]
+    if not starts or starts[0] or not _ascend(starts, covered) or not _ascend(book, len(starts)):
+        return None
+    return starts, book, covered
+
+
+def _entry(path: str) -> str:
+    """Return the name of a file's index in the cache."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32] + ".offsets"
+
+
+def _ascend(numbers: array[int], below: int) -> bool:
+    """True if each number is larger than the one before it, and all are below a bound."""
+    return not numbers or (numbers[-1] < below and all(map(operator.lt, numbers, numbers[1:])))
 
 
 def _store(path: str, offsets: Offsets) -> None:
-    """Keep what is known of all finished lines; a folder that cannot be written to is no error."""
+    """Keep what is known of all finished lines."""
     starts, end, ended, book = offsets
     assert book is not None
     whole = starts[:] if ended else starts[:-1]
     end = end if ended else starts[-1]
     marked = array("Q", (number for number in book if number < len(whole)))
-    header: dict[str, int | str] = {"size": end, "lines": len(whole), "book": len(marked)}
+    header: dict[str, int | str] = {"size": end, "lines": len(whole)}
     whole.extend(marked)
     if sys.byteorder == "big":
         whole.byteswap()
-    kept, fresh = path + ".offsets", f"{path}.offsets.{os.getpid()}"
     try:
         header |= {"mtime": os.stat(path).st_mtime_ns, "digest": _digest(path, end)}
-        with open(fresh, "wb") as file:
-            file.write(_MAGIC + json.dumps(header).encode() + b"\n")
-            file.write(whole)
-        os.replace(fresh, kept)
     except OSError:
-        try:
-            os.unlink(fresh)
-        except OSError:
-            pass
+        return
+    cache.store(_entry(path), _MAGIC + b"\n" + json.dumps(header).encode() + b"\n", whole)
 
 
 def _digest(path: str, size: int) -> str:
@@ -171,6 +177,9 @@ def _digest(path: str, size: int) -> str:
         file.seek(max(0, size - _DIGESTED))
         return hashlib.blake2b(head + file.read(min(_DIGESTED, size)), digest_size=16).hexdigest()
 
+
+_SHORTEST = 40
+"""Bytes; no line of ours is as short."""
 
 LARGE = 1 << 20
 """From here on a file is trusted if its steps are gapless, instead of parsed whole."""
@@ -325,9 +334,9 @@ def _gapless(segments: list[str], shelf: Shelf) -> Execution | None:
     for path in segments:
         base = shelf.add(path)
         source = shelf.sources[-1]
-        starts, _, ended, book = line_offsets(path)
-        first = lines.peek(source.line(0)) if starts and ended else None
-        last = lines.peek(source.line(starts[-1])) if first is not None else None
+        starts, _, ended, book = line_offsets(path, shortest=_SHORTEST)
+        first = lines.peek(source.head(0)) if starts and ended else None
+        last = lines.peek(source.head(starts[-1])) if first is not None else None
         is_first = not execution.places
         if is_first and first is not None:
             execution.run, execution.writers = first[1], [first[2]]

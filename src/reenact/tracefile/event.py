@@ -156,7 +156,7 @@ class Event:
         fields = self.whole_fields
         if not self.is_ours:
             return dict(fresh(fields))
-        result, blob = {}, self._shelf.blobs.text
+        result, blob = {}, self._shelf.blobs.opener()
         for key, value in fields.items():
             kind = type(value)
             if kind is dict or kind is list:
@@ -212,7 +212,7 @@ class Event:
 
     def restore_value(self, value: Any) -> Any:
         """Return a fresh copy of a stored value, with long texts put back."""
-        return restore(value, self._shelf.blobs.text) if self.is_ours else fresh(value)
+        return restore(value, self._shelf.blobs.opener()) if self.is_ours else fresh(value)
 
     @property
     def stored_head(self) -> Envelope:
@@ -269,7 +269,7 @@ class Event:
     def _fresh_body(self) -> Any:
         fields, shelf = self.whole_fields, self._shelf
         if self._envelope.kind == schema.MODEL_REQUEST and self.is_ours:
-            return shelf.history.fresh(fields, shelf.blobs.text)
+            return shelf.history.fresh(fields, shelf.blobs.opener())
         return self.restore_value(fields.get("body"))
 
     def _lost(self) -> dict[str, Any]:

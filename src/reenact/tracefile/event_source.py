@@ -14,6 +14,7 @@ from ..wire.json_values import string
 from . import dialects, records, run_files
 from .dialects import Envelope
 from .findings import Note, OnFinding
+from .plain_files import open_plain
 from .rebuilt_requests import History, base_of
 from .stored_values import Blobs
 
@@ -76,7 +77,7 @@ class Source:
 
     def _pread(self, size: int, offset: int) -> bytes:
         if self._fd < 0:
-            self._fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            self._fd = open_plain(self.path, follow=True)
         return os.pread(self._fd, size, offset)
 
     def _fill(self, offset: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import lines, schema
 from ..totals import Totals
+from .plain_files import open_plain
 from .records import parse
 
 _SMALL, _END = 8 << 10, 64 << 10
@@ -37,7 +38,7 @@ class Ends(NamedTuple):
 
 def read_ends(path: str) -> Ends | None:
     """Return the facts of a file that is one writer's work on one run; None for any other."""
-    fd = os.open(path, os.O_RDONLY)  # bare calls: a folder may hold tens of thousands of files
+    fd = open_plain(path, follow=True)  # bare calls: a folder may hold tens of thousands of files
     try:
         data = os.read(fd, _SMALL)
         size = len(data)

@@ -15,7 +15,8 @@ from .. import schema
 from . import dialects, run_files
 from .event import Event
 from .event_source import Shelf
-from .findings import Note, OnFinding
+from .findings import Finding, Note, OnFinding
+from .plain_files import not_plain, open_plain
 from .reader import Placed, check_version, is_bookkeeping, placed_time
 from .records import LineReader, blocks, raw_lines
 
@@ -38,10 +39,16 @@ def follow(
     """
     name = os.fspath(path)
     runs: dict[str, _Run] = {}
+    skipped: set[str] = set()
     first = True
     while True:
         ending = stop is not None and stop()
         for main in _mains(name):
+            if main != name and (reason := not_plain(main)) is not None:
+                if main not in skipped and on_finding is not None:
+                    on_finding(Finding("skipped", f"{main} is {reason}", main))
+                skipped.add(main)
+                continue
             if main not in runs:
                 runs[main] = _Run(main, on_finding, counting=from_start or not first)
             yield from runs[main].news(skip=first and not from_start)
@@ -141,7 +148,7 @@ class _Growing:
     def _has_grown(self) -> bool:
         stat = os.stat(self._path)
         if stat.st_mtime_ns != self._mtime or stat.st_ino != self._inode:
-            with open(self._path, "rb") as file:
+            with open(open_plain(self._path, follow=True), "rb") as file:
                 head = file.read(_HEAD)
             # A new file of that name may have the old one's inode, but not its first time and run.
             if not head.startswith(self._head) or stat.st_size < self._offset:

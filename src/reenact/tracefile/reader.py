@@ -19,6 +19,7 @@ from .dialects import Envelope
 from .event import Event
 from .event_source import Shelf
 from .findings import Finding, Note, OnFinding
+from .plain_files import not_plain, open_plain
 from .records import Read, records
 
 Placed = tuple[Envelope, "dict[str, Any] | None", int]
@@ -64,6 +65,8 @@ def _read_folder(
     found = run is None
     for path in files:
         try:
+            if (reason := not_plain(path)) is not None:
+                raise OSError(f"{path} is {reason}")
             for event in read_events(path, on_finding=on_finding, run=run, blobs=blobs):
                 found = True
                 yield event
@@ -87,7 +90,8 @@ def placed(
 
     ``names`` are the files beside it that may belong to it; they spare a directory listing.
     """
-    chains = [_chain(files, shelf, on_finding, read) for files in run_files.streams(path, names)]
+    files = run_files.streams(path, names, lambda file, reason: shelf.note("skipped", f"{file} is {reason}"))
+    chains = [_chain(each, shelf, on_finding, read) for each in files]
     merged = chains[0] if len(chains) == 1 else heapq.merge(*chains, key=placed_time)
     checks = Checks(shelf.note)
     count = 0
@@ -239,7 +243,7 @@ def refuse_if_foreign(path: str, on_finding: OnFinding | None) -> None:
         if on_finding is not None:
             on_finding(Finding("empty", "the file is empty: nothing was recorded yet", path))
         return
-    with open(path, "rb") as file:
+    with open(open_plain(path, follow=True), "rb") as file:
         head = file.read(1 << 16)
     clean = head.removeprefix(b"\xef\xbb\xbf").strip(b"\0 \t\r\n")
     if not clean or (lines.START.startswith(clean[: len(lines.START)]) and clean[:1] == b"{"):

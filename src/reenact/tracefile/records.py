@@ -17,6 +17,7 @@ from .. import lines
 from . import dialects
 from .dialects import Envelope, Unwrapper
 from .findings import Note
+from .plain_files import open_plain
 
 MAX_LINE = 64 << 20
 """Longer lines are not parsed unless their payload is asked for."""
@@ -38,7 +39,7 @@ def blocks(path: str, start: int = 0, size: int = _BLOCK) -> Iterator[bytes]:
                 yield block
         return
     while True:
-        with open(path, "rb", buffering=0) as file:
+        with open(open_plain(path, follow=True), "rb", buffering=0) as file:
             file.seek(start)
             block = file.read(size)
         if not block:

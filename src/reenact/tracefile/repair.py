@@ -82,7 +82,7 @@ def _clean(record: Record, data: bytes) -> bytes:
 
 
 def _copy_blobs(folder: str, target: str) -> None:
-    os.makedirs(target, exist_ok=True)
+    os.makedirs(target, mode=0o700, exist_ok=True)
     for name in os.listdir(folder):
         source, copy = os.path.join(folder, name), os.path.join(target, name)
         if not os.path.isfile(source) or os.path.islink(source) or os.path.lexists(copy):

@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-import stat
+from collections.abc import Callable
 from typing import NamedTuple
 
+from .plain_files import not_plain
+
 _MEMBER = re.compile(r"^(?P<stem>.+?)(?:\.p(?P<w>[0-9a-f]{4,32}))?(?:\.s(?P<segment>\d{4,}))?\.jsonl$")
+
+
+Skipped = Callable[[str, str], object]
+"""Gets the path of a file that is not read, and the reason."""
 
 
 class Member(NamedTuple):
@@ -33,10 +39,11 @@ def member(path: str) -> Member:
     return Member(os.path.join(folder, found["stem"]), found["w"] or "", int(found["segment"] or 0))
 
 
-def streams(path: str, names: list[str] | None = None) -> list[list[str]]:
+def streams(path: str, names: list[str] | None = None, on_skipped: Skipped | None = None) -> list[list[str]]:
     """Return the files to read for ``path``: one list per writer stream, segments in order.
 
     A process's own file stands for itself and its segments only. ``names`` spares a directory listing.
+    A link, pipe or device with such a name is left out and reported to ``on_skipped``, with the reason.
     """
     folder, own = os.path.split(path)
     if names is None:
@@ -54,8 +61,13 @@ def streams(path: str, names: list[str] | None = None) -> list[list[str]]:
         part = member(file)
         if not part.writer and not part.segment:
             continue  # another file's beginning: t.jsonl beside t.log
-        if part.stem == own_part.stem and (part.writer == own_part.writer or not own_part.writer):
+        if part.stem != own_part.stem or (own_part.writer and part.writer != own_part.writer):
+            continue
+        reason = not_plain(file)
+        if reason is None:
             found.setdefault(part.writer, []).append((part.segment, file))
+        elif on_skipped is not None:
+            on_skipped(file, reason)
     return [[file for _, file in sorted(files)] for _, files in sorted(found.items())]
 
 
@@ -85,15 +97,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:  # a link to itself: whoever opens it says so
         return False
-
-
-def is_special(path: str) -> bool:
-    """True for a pipe, socket or device: opening it may wait for ever, and it cannot be read twice."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def blob_folders(path: str) -> list[str]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import zlib
 from collections.abc import Callable
 from typing import Any
 
 from .. import lines
 from .findings import Note
+from .plain_files import is_plain, read_plain
 
 _FLOATS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 _MAX_DEPTH = 200
@@ -118,8 +120,8 @@ def _index(value: Any, key: str) -> Any:
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})\Z")
 
-MAX_BLOB = 256 << 20
-"""Larger ones stay references; who wants them reads the file."""
+MAX_BLOB = 128 << 20
+"""Larger ones stay references; who wants them reads the file. A small stream can unpack to terabytes."""
 
 
 class Blobs:
@@ -138,33 +140,53 @@ class Blobs:
             return None
         for folder in self.folders:
             path = os.path.join(folder, found[1])
-            if os.path.isfile(path):
+            if is_plain(path):
                 return path
         return None
 
-    def text(self, reference: object) -> str | None:
-        """Return the whole text, or None after noting why it cannot be had."""
+    def opener(self) -> Callable[[object], str | None]:
+        """Return ``text`` for the references of one value, which together may lead to so much and no more."""
+        left = MAX_BLOB
+
+        def text(reference: object) -> str | None:
+            nonlocal left
+            found = self.text(reference, left)
+            left -= 0 if found is None else len(found)
+            return found
+
+        return text
+
+    def stream(self, reference: object) -> tuple[bytes, bytes] | None:
+        """Return a recorded stream, packed and unpacked; None if it is missing, damaged or too large."""
         path = self.path(reference)
         if path is None:
-            self._note(
-                "blob-missing", f"the blob {_short(reference)} is not beside the file; its head is shown"
-            )
+            return None
+        unpacking = zlib.decompressobj()
+        try:
+            packed = read_plain(path, MAX_BLOB + 1)
+            data = unpacking.decompress(packed, MAX_BLOB) if len(packed) <= MAX_BLOB else b""
+        except (OSError, zlib.error):
+            return None
+        is_whole = unpacking.eof and hashlib.sha256(packed).hexdigest() == os.path.basename(path)
+        return (packed, data) if is_whole else None
+
+    def text(self, reference: object, most: int = MAX_BLOB) -> str | None:
+        """Return the whole text, or None after noting why it cannot be had."""
+        path = self.path(reference)
+        name = _short(reference)
+        if path is None:
+            self._note("blob-missing", f"the blob {name} is not beside the file; its head is shown")
             return None
         try:
-            if os.path.getsize(path) > MAX_BLOB:
-                self._note(
-                    "blob-large", f"the blob {_short(reference)} is too large to be put in; see {path}"
-                )
-                return None
-            with open(path, "rb") as file:
-                data = file.read()
+            data = read_plain(path, most + 1)
         except OSError as why:
-            self._note("blob-missing", f"the blob {_short(reference)} cannot be read ({why.strerror})")
+            self._note("blob-missing", f"the blob {name} cannot be read ({why.strerror})")
+            return None
+        if len(data) > most:
+            self._note("blob-large", f"the blob {name} is too large to be put in; see {path}")
             return None
         if hashlib.sha256(data).hexdigest() != os.path.basename(path):
-            self._note(
-                "blob-damaged", f"the blob {_short(reference)} has other content than when it was written"
-            )
+            self._note("blob-damaged", f"the blob {name} has other content than when it was written")
             return None
         return data.decode("utf-8", "surrogatepass" if _is_decodable(data) else "replace")
 

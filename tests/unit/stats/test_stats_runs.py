@@ -257,7 +257,7 @@ def test_what_is_no_trace_is_named_and_left_out(logs):
     assert reasons["binary.jsonl"] == ("foreign", "no trace: it is binary")
     assert "Claude Code" in reasons["claude.jsonl"][1]
     assert reasons["newer.jsonl"][0] == "unreadable" and "9.0" in reasons["newer.jsonl"][1]
-    assert "no such file" in reasons["gone.jsonl"][1]
+    assert "a link" in reasons["gone.jsonl"][1]
     assert "pipe" in reasons["pipe.jsonl"][1]
     assert [one.code for one in found.findings] == ["empty"]
 

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.port is not None:
         raise UsageError("--port needs --serve", hint="reenact demo --serve --port 8000")
     folder = args.keep or tempfile.mkdtemp(prefix="reenact-demo-")
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
     out.say("Running a hotel-booking agent in a process of its own, against a scripted model …", "dim")
     began = time.monotonic()
     path, last_words = _record(folder)

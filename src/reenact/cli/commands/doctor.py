@@ -7,7 +7,6 @@ import os
 
 from ...debugger.checkup import Checkup
 from ...errors import ReenactError, TraceFileError, UsageError
-from ...recording.run_addresses import require_plain
 from ...tracefile.repair import repair
 from ...tracefile.text import clean, count
 from .. import run_argument
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     code = 0
     for path in paths:
         try:
-            require_plain(path)
+            run_argument.require_readable(path, args.what)
             checked = Checkup(path, args.blobs)
         except (ReenactError, OSError) as why:
             code = complain(out, why)

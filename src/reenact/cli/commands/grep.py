@@ -8,7 +8,6 @@ from typing import Any
 
 from ...debugger.search import FileSearch, Hit, TextSearch
 from ...errors import TraceFileError, UsageError
-from ...recording.run_addresses import require_plain
 from ...tracefile.event_text import address
 from ...tracefile.findings import Findings
 from ...tracefile.text import clean, cut, plain, width_of
@@ -82,7 +81,7 @@ def _one_file(
     path: str, search: FileSearch, args: argparse.Namespace, out: Output, findings: Findings
 ) -> int:
     number = 0
-    require_plain(path)
+    run_argument.require_readable(path, args.where)
     for hit in search.hits(path, args.blobs, findings):
         number += 1
         if args.files:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...messages.whole import Whole, placeholders
 from ...recording.calls import Call
+from ...recording.recording import MAX_PART
 from ...tracefile.event import ErrorText, Event
+from ...tracefile.plain_files import read_plain
 from ...tracefile.stored_values import Blobs
 from ...wire.json_values import mapping
 from ...wire.streams import assemble, stream_of
 from .request import MODEL, TOOL
 
 # A recorded stream, chunk by chunk as it arrived: the blob that ``raw`` of a ``model.response`` refers to.
-
-MAX_STREAM = 256 << 20
-"""Most bytes of one unpacked stream; a foreign blob may be a decompression bomb."""
 
 _CALL = re.compile(r"[0-9a-f]{16}\Z")
 
@@ -35,21 +32,15 @@ def read_stream(raw: Any, blobs: Blobs) -> tuple[list[Piece] | None, str | None]
         return None, "no-stream"
     if "withheld" in raw:
         return None, "stream-withheld"
-    path = blobs.path(raw.get("$blob"))
-    if path is None:
+    if blobs.path(raw.get("$blob")) is None:
         return None, "blob-missing"
+    stream = blobs.stream(raw.get("$blob"))
+    if stream is None:
+        return None, "blob-damaged"
+    head, _, rest = stream[1].partition(b"\n")
     try:
-        with open(path, "rb") as file:
-            packed = file.read(MAX_STREAM + 1)
-        if len(packed) > MAX_STREAM or hashlib.sha256(packed).hexdigest() != os.path.basename(path):
-            return None, "blob-damaged"
-        unpacking = zlib.decompressobj()
-        data = unpacking.decompress(packed, MAX_STREAM)
-        if not unpacking.eof:
-            return None, "blob-damaged"
-        head, _, rest = data.partition(b"\n")
         pieces = _cut(rest, json.loads(head)["chunks"])
-    except (OSError, ValueError, KeyError, TypeError, zlib.error):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None, "blob-damaged"
     if raw.get("form") == "rebuilt":
         return pieces, "redacted"
@@ -62,8 +53,7 @@ def read_partial_stream(call: str | None, blobs: Blobs) -> list[Piece] | None:
         return None
     for folder in blobs.folders:
         try:
-            with open(os.path.join(folder, f"{call}.part"), "rb") as file:
-                data = file.read(MAX_STREAM)
+            data = read_plain(os.path.join(folder, f"{call}.part"), MAX_PART)
         except OSError:
             continue
         return [(data, 0.0)] if data else None
