@@ -16,7 +16,7 @@ from ..money.prices import Bill
 from ..recording.calls import MODEL, TOOL, Call, Turn, join_calls, tokens_of
 from ..recording.derived_tools import turns_of
 from ..recording.index import MAIN, Index
-from ..recording.prompt import Piece, answer_pieces, prompt_of
+from ..recording.prompt import Keys, Piece, answer_pieces, prompt_of
 from ..recording.recording import SMALL_BYTES, Recording
 from ..tracefile.event import Event
 from ..tracefile.event_text import address, error_dict
@@ -284,11 +284,11 @@ def totals_dict(recording: Recording, story: Story | None, ledger: Ledger) -> di
     return {"money": bill.as_dict() if bill is not None else None, "time": spent}
 
 
-def turn_dict(block: Block, ledger: Ledger, root: str | None) -> dict[str, Any]:
+def turn_dict(block: Block, ledger: Ledger, keys: Keys, root: str | None) -> dict[str, Any]:
     """Return a turn, as ``--json --turns`` prints it; texts whole."""
     turn = block.turn
     assert turn is not None
-    found = prompt_of(turn, block.before, is_far=block.is_far)
+    found = prompt_of(turn, block.before, keys, is_far=block.is_far)
     end, totals = turn.response, tokens_of(turn.attempts)
     answer = answer_pieces(end) if end is not None and not end.is_partial else []
     fields = {} if end is None else end.stored_fields

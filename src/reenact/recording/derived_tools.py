@@ -295,7 +295,7 @@ def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
         elif event is call.end:
             deriver.answered(call.id, lane, event.stored_fields, call)
         else:
-            deriver.request(call.id, lane, event.stored_fields, event, partial(getattr, event, "body"))
+            deriver.request(call.id, lane, event.stored_fields, event, partial(getattr, event, "stored_body"))
     deriver.finish()
     return sorted(found, key=lambda call: (call.event.index or 0, call.order))
 

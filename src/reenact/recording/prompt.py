@@ -12,7 +12,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import compress, groupby
+from itertools import count as count_from
+from operator import is_not
 from typing import Any, NamedTuple
 
 from .. import lines, schema
@@ -131,10 +133,11 @@ class Delta(NamedTuple):
 NOT_RECORDED = Delta([], [], recorded=False)
 
 
-def prompt_of(turn: Turn, before: Sequence[Turn], *, is_far: bool) -> Delta:
+def prompt_of(turn: Turn, before: Sequence[Turn], keys: Keys, *, is_far: bool) -> Delta:
     """Return what was new in the prompt of a turn over the turns before it in its lane, the latest first.
 
-    ``is_far``: the whole prompt is not to be built, since that would take too long.
+    ``keys`` are shared by all turns of a run that are looked at. ``is_far``: the whole prompt is not to be
+    built, since that would take too long.
     """
     request = _request(turn)
     if request is None:
@@ -142,11 +145,11 @@ def prompt_of(turn: Turn, before: Sequence[Turn], *, is_far: bool) -> Delta:
     latest = before[0] if before else None
     old = _request(latest) if latest is not None else None
     if is_far:
-        return _stored(request, old).delta(latest)
-    found = _compared(request, old)
+        return _stored(request, old, keys).delta(latest)
+    found = _compared(request, old, keys)
     if ("history", ANOTHER) in found.changes:
         for earlier in before[1:]:
-            resumed = _compared(request, _request(earlier))
+            resumed = _compared(request, _request(earlier), keys)
             if ("history", ANOTHER) not in resumed.changes:
                 changes = [("history", "an earlier conversation goes on"), *resumed.changes]
                 return resumed._replace(changes=changes).delta(earlier)
@@ -160,8 +163,9 @@ def _request(turn: Turn) -> Event | None:
 
 
 class _Found(NamedTuple):
+    request: Event
     messages: list[Any] | None
-    """None: nothing was recorded."""
+    """As they are stored; None: nothing was recorded."""
     changes: list[tuple[str, str]]
 
     def delta(self, follows: Turn | None) -> Delta:
@@ -172,29 +176,29 @@ class _Found(NamedTuple):
         texts = {piece.text.strip() for piece in messages}
         new = [
             piece
-            for message in self.messages
+            for message in opened(self.request, self.messages)
             for piece in pieces_of(message)
             if piece.role != "assistant" or (piece.sort != REASONING and piece.text.strip() not in texts)
         ]
         return Delta(new, self.changes)
 
 
-def _compared(request: Event, before: Event | None) -> _Found:
+def _compared(request: Event, before: Event | None, keys: Keys) -> _Found:
     """Return what a request added over an earlier one; without one, all of it is new."""
     added = _appended(request, before) if before is not None else None
     if added is not None:
-        return _Found(opened(request, added), [])
+        return _Found(request, added, [])
     old = before.stored_body if before is not None else None  # first, since the request builds on it
     body = request.stored_body
     if type(body) is not dict:
-        return _Found(None, [])
+        return _Found(request, None, [])
     if type(old) is not dict:
-        return _Found(opened(request, _conversation(body)), _first(opened(request, _settings(body))))
-    new, history = _history(_conversation(old), _conversation(body))
+        return _Found(request, _conversation(body), _first(opened(request, _settings(body))))
+    new, history = _history(_conversation(old), _conversation(body), keys)
     if _GOES_ON[0] in body or _GOES_ON[1] in body:
         new, history = _conversation(body), ""
     changes = _changes(opened(request, _settings(old)), opened(request, _settings(body)))
-    return _Found(opened(request, new), [("history", history), *changes] if history else changes)
+    return _Found(request, new, [("history", history), *changes] if history else changes)
 
 
 def _appended(request: Event, before: Event) -> list[Any] | None:
@@ -214,12 +218,12 @@ def _appended(request: Event, before: Event) -> list[Any] | None:
     return None if any(map(is_reference, new)) else new
 
 
-def _stored(request: Event, before: Event | None) -> _Found:
+def _stored(request: Event, before: Event | None, keys: Keys) -> _Found:
     """Return what the line itself says is new, where building the whole request would take too long."""
     fields, below = request.stored_fields, before.stored_fields if before is not None else {}
     body, base = fields.get("body"), base_of(fields)
     if type(body) is not dict or not is_delta(fields):
-        return _compared(request, None)
+        return _compared(request, None, keys)
     key = reading.conversation_key(body)
     messages = body[key] if key is not None else []
     much = kept(fields).get(key, 0) if key is not None else True
@@ -230,7 +234,7 @@ def _stored(request: Event, before: Event | None) -> _Found:
         dropped = below["n"] - much - len(repeated_messages)
         if dropped > 0:
             changes.insert(0, ("history", f"rewritten: {count(dropped, 'message')} dropped"))
-    return _Found(opened(request, [item for item in messages if not is_reference(item)]), changes)
+    return _Found(request, [item for item in messages if not is_reference(item)], changes)
 
 
 def _conversation(body: dict[str, Any]) -> list[Any]:
@@ -257,30 +261,62 @@ class Comparison(NamedTuple):
     """Messages of the earlier one that are no longer there."""
 
 
-def compare(old: list[Any], new: list[Any]) -> Comparison:
+class Keys:
+    """What tells the messages of a run apart: their text without cache markers.
+
+    Of two requests the reader makes lists that share their messages, so the key of a message is kept with the
+    message itself: a run costs what is new in it, not every prompt again.
+    """
+
+    def __init__(self) -> None:
+        self._keys: dict[int, str] = {}
+        self._messages: list[Any] = []
+        """Held, so that their ids stay theirs."""
+        self._size = 0
+
+    def of(self, messages: list[Any]) -> list[str]:
+        """Return the keys of some messages, in their order."""
+        known = list(map(self._keys.get, map(id, messages)))
+        return [self._made(each) if key is None else key for key, each in zip(known, messages, strict=True)]
+
+    def _made(self, message: Any) -> str:
+        key = _key(message)
+        self._size += len(key)
+        if self._size > _MAX_HELD:
+            self._keys.clear()
+            self._messages.clear()
+            self._size = len(key)
+        self._messages.append(message)
+        self._keys[id(message)] = key
+        return key
+
+
+_MAX_HELD = 32 << 20
+
+
+def compare(old: list[Any], new: list[Any], keys: Keys) -> Comparison:
     """Compare the messages of two requests."""
-    same = 0
-    for a, b in zip(old, new, strict=False):
-        if a is not b and _is_changed(a, b):
-            break
-        same += 1
-    gone, added = Counter(map(_key, old[same:])), []
-    for at in range(same, len(new)):
-        key = _key(new[at]) if gone else ""
-        if gone[key] > 0:
-            gone[key] -= 1
-        else:
-            added.append(at)
-    return Comparison(same, added, sum(gone.values()))
+    at = next(compress(count_from(0), map(is_not, old, new)), min(len(old), len(new)))  # in C
+    while at < min(len(old), len(new)) and not _is_changed(old[at], new[at]):
+        at += 1
+    gone, added = Counter(keys.of(old[at:])), list(range(at, len(new)))
+    if gone and not gone.keys().isdisjoint(later := keys.of(new[at:])):
+        added = []
+        for place, key in enumerate(later, at):
+            if gone[key] > 0:
+                gone[key] -= 1
+            else:
+                added.append(place)
+    return Comparison(at, added, sum(gone.values()))
 
 
 def _is_changed(old: Any, new: Any) -> bool:
     return bool(old != new) and _key(old) != _key(new)
 
 
-def _history(old: list[Any], new: list[Any]) -> tuple[list[Any], str]:
+def _history(old: list[Any], new: list[Any], keys: Keys) -> tuple[list[Any], str]:
     """Return the messages that are new, and how the history was changed if it was."""
-    same, places, gone = compare(old, new)
+    same, places, gone = compare(old, new, keys)
     added = [new[at] for at in places]
     if gone and (gone == len(old) or (same == 1 and gone == len(old) - 1 and _is_system(old[0]))):
         return added, ANOTHER
@@ -432,7 +468,7 @@ def delta_of(recording: Recording, event: Event) -> ContextDelta | None:
     if previous is None:
         return ContextDelta(context, None, 0, 0, [], context.messages)
     messages = context.messages
-    found = compare(recording.context_at(previous), [part.value for part in messages])
+    found = compare(recording.context_at(previous), [part.value for part in messages], Keys())
     old, new = (body if type(body) is dict else {} for body in (previous.body, context.request.body))
     keys = [key for key in {**old, **new} if key not in schema.LISTS]
     changed = [key for key in keys if _is_changed(old.get(key), new.get(key))]

@@ -120,7 +120,7 @@ class Gatherer(Joiner):
             fields = begin.stored_fields
             facts = self._ledger.request_facts(fields, begin.stored_in)
             self._deriver.request(
-                call.id, (begin.writer, call.lane), fields, None, partial(getattr, begin, "body")
+                call.id, (begin.writer, call.lane), fields, None, partial(getattr, begin, "stored_body")
             )
         if call.kind != HTTP:
             self._open[call] = facts

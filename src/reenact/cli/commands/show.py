@@ -21,6 +21,7 @@ from ...debugger.story import (
 )
 from ...money.ledger import Ledger
 from ...recording.listing import RunRow
+from ...recording.prompt import Keys
 from ...recording.recording import Recording
 from ...recording.runs_inside import a_look_inside
 from ...tracefile.event import Event
@@ -204,9 +205,10 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
     )
     chosen = only(story, args.turn, recording.name) if story is not None and args.turn is not None else None
     if args.turns and story is not None:
+        keys = Keys()
         for block in story.blocks if chosen is None else [chosen]:
             if block.turn is not None:
-                out.json_line(turn_dict(block, ledger, root))
+                out.json_line(turn_dict(block, ledger, keys, root))
         return
     shown: Sequence[Event] = recording.lines if chosen is None else events_of(chosen, recording)
     for event, number in with_turns(shown, recording):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...debugger.story import Block, interval, spent_ms
 from ...money.ledger import Ledger
 from ...recording.calls import Call, Turn, tokens_of
-from ...recording.prompt import Delta, Piece, answer_pieces, opened, prompt_of
+from ...recording.prompt import Delta, Keys, Piece, answer_pieces, opened, prompt_of
 from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
@@ -238,6 +238,7 @@ class Turns:
         """The time up to which the run is shown."""
         self._results: set[str] = set()
         """Results that are shown already."""
+        self._keys = Keys()
         self._texts_shown: set[str] = set()
         """Remarks that need no repetition."""
         self._last_error = ""
@@ -279,7 +280,7 @@ class Turns:
         if request is not None and request.is_partial:
             self._asks(where, describe(request).text)
             return
-        found = prompt_of(turn, block.before, is_far=block.is_far)
+        found = prompt_of(turn, block.before, self._keys, is_far=block.is_far)
         if not found.recorded:
             self._note_once("the prompt was not recorded")
             return

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 
 from reenact import Recording, Tap, lines
+from support.work import calls_of
 
 REQUEST = "model.request"
 TURNS = 120
@@ -58,27 +58,6 @@ def turn_of(turn: int, secret: str) -> Messages:
     return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
 
 
-class Encoded:
-    """Counts the values that are encoded to text while it is the profiler."""
-
-    def __init__(self) -> None:
-        self.values = 0
-
-    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
-        if event == "call" and frame.f_code is lines.dumps.__code__:
-            self.values += 1
-
-    def during(self, work: Callable[[], object]) -> int:
-        self.values = 0
-        before = sys.getprofile()
-        sys.setprofile(self)
-        try:
-            work()
-        finally:
-            sys.setprofile(before)
-        return self.values
-
-
 @pytest.mark.parametrize("secret", ["", SECRET], ids=["plain", "redacted"])
 @pytest.mark.parametrize("change", SHAPES, ids=lambda change: change.__name__)
 def test_a_request_encodes_as_many_messages_late_in_a_run_as_early(
@@ -88,13 +67,12 @@ def test_a_request_encodes_as_many_messages_late_in_a_run_as_early(
     messages: Messages = [{"role": "user", "content": [{"type": "text", "text": "go"}]}]
     sent: list[str] = []
     counts: list[int] = []
-    encoded = Encoded()
     with Tap(path) as tap:
         for turn in range(TURNS):
             messages += turn_of(turn, secret)
             body = {"model": "m", "messages": change(messages, turn)}
             sent.append(json.dumps(body))
-            counts.append(encoded.during(lambda: tap.record_model_request(body)))  # noqa: B023
+            counts.append(calls_of(partial(tap.record_model_request, body), only=lines.dumps.__code__))
     early, late = sum(counts[30:60]), sum(counts[-30:])
     assert late <= 1.3 * early + 30, counts  # before, with the length of the conversation: 2 to 3 times
     assert late / 30 < 25, counts
