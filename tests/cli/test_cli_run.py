@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import one_in
 from support.forked import type_in
 from support.provider import Provider
 
@@ -251,6 +252,39 @@ def test_coverage_says_nothing_where_all_was_seen(project: Path, provider: Provi
     done = reenact(project, "run", *words)
     assert done.returncode == 0 and done.stderr.count("\n") == 1, done.stderr
     assert events(project / ".reenact")[-1]["unseen"] == []
+
+
+POOL = """
+import multiprocessing, sys, openai, httpx, reenact, asking
+def work(n):
+    WORK
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(work, range(2))
+        pool.close()
+        pool.join()
+"""
+POOLS = {
+    "calls": "asking.ask(sys.argv[1])",
+    "calls in runs of their own": "with reenact.run('job'): asking.ask(sys.argv[1])",
+    "embeddings in runs of their own": (
+        "with reenact.run('job'): httpx.post(sys.argv[1] + '/v1/embeddings', json={'model': 'e', 'input': 'x'})"
+    ),
+    "embeddings": "httpx.post(sys.argv[1] + '/v1/embeddings', json={'model': 'e', 'input': 'x'})",
+}
+
+
+@pytest.mark.parametrize("work", one_in(2, POOLS, first=1))
+def test_calls_of_a_pools_children_are_seen(work: str, project: Path, provider: Provider) -> None:
+    (project / "openai.py").write_text("# imported by the parent, used by its children\n")
+    (project / "agent.py").write_text(POOL.replace("WORK", POOLS[work]))
+    done = reenact(project, "run", "--strict-coverage", "agent.py", provider.url())
+    assert (done.returncode, "not seen" in done.stderr) == (0, False), done.stderr
+    told = reenact(project, "run", "--json", "--out", "again", "agent.py", provider.url())
+    assert json.loads(told.stderr)["unseen"] == []
+    (project / "agent.py").write_text(POOL.replace("WORK", "pass"))
+    done = reenact(project, "run", "--strict-coverage", "--out", "none", "agent.py", provider.url())
+    assert done.returncode == 3 and "openai was imported, and no call came of it" in done.stderr
 
 
 def test_a_failing_agent_keeps_its_code_under_strict_coverage(project: Path) -> None:

@@ -205,6 +205,36 @@ def test_a_signal_reaches_the_agent_exactly_once(number: int, whom: str, tmp_pat
     assert (finished.code, finished.out) == (7, "1\n")
 
 
+STOPS = {
+    "exit 0": ("sys.exit(0)", 0, "stopped"),
+    "exit 143": ("sys.exit(143)", 143, "stopped"),
+    "the signal again": ("signal.signal(15, signal.SIG_DFL); signal.raise_signal(15)", -15, "stopped"),
+    "another code": ("sys.exit(1)", 1, "error"),
+    "an exception": ("raise ValueError('shutdown')", 1, "error"),
+    "no handler": ("", -15, "killed"),
+}
+
+
+@pytest.mark.parametrize("how", STOPS)
+def test_a_program_that_handles_sigterm_and_ends_is_stopped_and_did_not_fail(
+    how: str, tmp_path: Path
+) -> None:
+    """Servers end so at every deploy; uvicorn by sending itself the signal again."""
+    source, code, status = STOPS[how]
+    handler = f"def stop(*_):\n    {source}\nsignal.signal(15, stop)\n" if source else ""
+    child = begin(tmp_path, handler + 'print("up", flush=True)\ntime.sleep(60)')
+    said(child, "up")
+    os.kill(child.pid, signal.SIGTERM)
+    assert finish(child).code == code
+    end = recorded(tmp_path).events[-1]
+    assert (end["status"], end["exit"]) == (status, code)
+    failed = type_in(["ls", "runs", "--failed", "--json"], tmp_path, environment())
+    assert bool(failed.stdout) == (status != "stopped")
+    newest = type_in(["show", "@failed"], tmp_path, environment(REENACT_DIR="runs"))
+    assert (newest.returncode == 0) == (status != "stopped"), newest.stderr
+    assert f"{'·' if status == 'stopped' else '✗'} {status}" in show(tmp_path)
+
+
 def test_ctrl_c_ends_both_as_it_would_end_the_agent(tmp_path: Path) -> None:
     child = begin(
         tmp_path, 'from reenact import Trace\nTrace().step("begun")\nprint("up", flush=True)\ntime.sleep(60)'

@@ -107,6 +107,6 @@ def ending(recording: Recording) -> dict[str, Any]:
 
 def failed_at(recording: Recording, calls: Sequence[Call]) -> Event | None:
     """Return the event to look at: what a process died inside of, else where the error came up."""
-    if calls and died_without_a_word(recording) and recording.status != states.RUNNING:
+    if calls and died_without_a_word(recording) and recording.status not in (states.RUNNING, states.STOPPED):
         return calls[-1].event
     return failure_of(recording)

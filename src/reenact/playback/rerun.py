@@ -15,6 +15,7 @@ from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
 from ..schema import MODEL_RESPONSE
 from ..supervise.supervisor import NOT_EXECUTABLE, OFF_VARIABLE
+from ..tracefile.status import STOPPED
 from .launch import TRY_ELSEWHERE, Apart, Finished, Launch, Start, Supervise, recording_of, start_of
 from .matching.divergence import Divergence, missing_calls
 from .matching.equality_rules import KEEP_GOING, REBASE, STRICT
@@ -417,6 +418,8 @@ def both_ends(then: Recording, now: Recording) -> Ended | None:
 
 
 def _end_of(recording: Recording) -> dict[str, Any]:
+    if recording.status == STOPPED:  # from outside
+        return {}
     end = recording.end_fields
     found: dict[str, Any] = {
         name: end[name] for name in ("http_status", "exit") if type(end.get(name)) is int

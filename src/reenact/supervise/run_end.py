@@ -7,6 +7,7 @@ the supervisor, as that same writer, adds a line that holds what the agent wrote
 from __future__ import annotations
 
 import os
+import signal
 import time
 from typing import Any
 
@@ -22,12 +23,15 @@ _KEPT = ("error", "http_status", "dropped", "redacted", "unredacted_signed", "ov
 
 
 def complete_end(
-    path: str, run_id: str, w: str, known: dict[str, Any]
+    path: str, run_id: str, w: str, known: dict[str, Any], *, handled_stop: bool = False
 ) -> tuple[str, Totals, list[dict[str, Any]]]:
-    """Append the ``run.end`` that counts; returns status and sums of the run, and what was not seen."""
+    """Append the ``run.end`` that counts; returns status and sums of the run, and what was not seen.
+
+    ``handled_stop`` if the agent was sent SIGTERM and had a handler for it.
+    """
     last_files = [files[-1] for files in streams(path)]
     (step, own, totals), *others = [_last_of(file) for file in last_files]
-    status = _status(own.get("status"), known["exit"])
+    status = _status(own.get("status"), known["exit"], handled_stop)
     fields = {"status": status, **known, "by": "supervisor", "events": step + 1}
     fields.update({key: own[key] for key in _KEPT if key in own})
     fields["tot"] = totals.as_tot()
@@ -59,8 +63,17 @@ def _append(path: str, line: str) -> None:
         os.close(fd)
 
 
-def _status(own: object, code: int) -> str:
-    """The agent's own word on an error or a cancellation is the better one; else its exit decides."""
+_STOPPED_EXIT = 128 + signal.SIGTERM
+"""The exit code of a program that ends in order because of SIGTERM, and of a shell whose child did."""
+
+
+def _status(own: object, code: int, handled_stop: bool) -> str:
+    """The agent's own word on an error or a cancellation is the better one; else its exit decides.
+
+    A server that has shut down in order may send itself the signal again, to end by it after all.
+    """
     if own in ("error", "cancelled") and code != 0:
         return str(own)
+    if code == _STOPPED_EXIT or (handled_stop and code in (0, -signal.SIGTERM)):
+        return "stopped"
     return "ok" if code == 0 else "error" if code > 0 else "killed"

@@ -30,7 +30,7 @@ from ..capture.seams.coverage import begins_without_us
 from ..capture.workspace import RESTORE_PATIENCE_S, SNAPSHOT, TREE, VARIABLE, WAITS, ask, report
 from ..lines import new_id
 from ..totals import Totals
-from .signals import WAITED_FOR, Relay
+from .signals import WAITED_FOR, Relay, handles
 from .workspace.snapshots import Shadow, repository_of
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ class Supervised:
         """An agent that is answered must not run if it cannot be: it would call models and tools for real."""
         self.overseer: Callable[[], int | None] | None = None
         """Asked every second, while the agent runs, for a signal to send it."""
+        self.handled_stop = False
+        """True if it was sent SIGTERM and had a handler for it."""
         self.exit = 0
         """Its exit code, or minus the signal that ended it."""
         self.status = "unknown"
@@ -146,7 +148,9 @@ class Supervised:
             from .run_end import complete_end  # reads traces, which is not needed to start an agent
 
             with guard.Swallowing("write how the agent ended"):
-                self.status, self.totals, self.unseen = complete_end(self.path, self.run_id, self.w, known)
+                self.status, self.totals, self.unseen = complete_end(
+                    self.path, self.run_id, self.w, known, handled_stop=self.handled_stop
+                )
 
     def _start_keeper(self) -> Keeper | None:
         """Begin to keep the workspace; without one the agent runs all the same."""
@@ -243,6 +247,8 @@ class Supervised:
         while True:
             number = self._next_signal(agent)
             if number != signal.SIGCHLD:
+                if number == signal.SIGTERM:
+                    self.handled_stop = self.handled_stop or handles(agent, number)
                 relay.pass_on(number, agent)
                 continue
             while True:  # as process 1 we bury whatever was orphaned, too

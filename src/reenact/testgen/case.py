@@ -43,8 +43,12 @@ class Blame(NamedTuple):
 def blame(recording: Recording) -> Blame | None:
     """Return the cause of a failure, None for a run that did not fail."""
     status, error = recording.status, recording.error
-    if status in (states.KILLED, states.CANCELLED, states.RUNNING):
-        words = {states.KILLED: "it was killed", states.CANCELLED: "it was cancelled"}
+    if status in (states.KILLED, states.CANCELLED, states.STOPPED, states.RUNNING):
+        words = {
+            states.KILLED: "it was killed",
+            states.CANCELLED: "it was cancelled",
+            states.STOPPED: "it was stopped by a signal",
+        }
         return Blame(OUTSIDE, words.get(status, "it has not ended yet"))
     if status != states.ERROR:
         return None

@@ -7,6 +7,8 @@ from typing import Any
 
 OK, ERROR, UNCLOSED, CANCELLED = "ok", "error", "unclosed", "cancelled"
 RUNNING, KILLED, UNKNOWN = "running", "killed", "unknown"
+STOPPED = "stopped"
+"""It was sent SIGTERM, handled it, and ended: no failure."""
 FOREIGN, UNREADABLE = "foreign", "unreadable"
 
 FAILED = frozenset((ERROR, KILLED))

@@ -14,11 +14,14 @@ from ...capture.runs.location import default_folder
 from ...capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.seams.libraries import SEAMS, SEAMS_VARIABLE
 from ...errors import UsageError
+from ...recording.listing import RunRow
 from ...recording.runs_inside import a_look_inside
+from ...schema import HTTP_REQUEST
 from ...settings import run_settings
 from ...supervise.command import command_line
 from ...supervise.supervisor import Supervised, end_like
 from ...supervise.workspace.snapshots import named_folder
+from ...tracefile.run_files import streams
 from ...tracefile.text import clean, compact, count, dump
 from .. import run_argument
 from ..output import Output
@@ -122,11 +125,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
     agent.called = called
     allow(command_key(command, os.getcwd()))
     agent.run()
-    unseen = _unseen(agent)
+    inside = a_look_inside(agent.path, agent.run_id)
+    unseen = _unseen(agent, inside[0])
     if args.json:
-        out.say(dump(_as_dict(agent)))
+        out.say(dump(_as_dict(agent, unseen)))
     elif agent.is_recorded:
-        _report(agent, unseen, out)
+        _report(agent, unseen, inside, out)
     strict = args.strict_coverage or settings.get("strict_coverage", False)
     if strict and (unseen or not agent.is_recorded) and agent.exit == 0:
         return UNCOVERED
@@ -189,12 +193,27 @@ def _check_seams(text: str) -> None:
             raise UsageError(f"{SEAMS_VARIABLE}: {word} is nothing to leave out", hint=hint)
 
 
-def _unseen(agent: Supervised) -> list[str]:
-    texts = [_unseen_text(each, agent.totals.turns) for each in agent.unseen]
-    return [text for text in dict.fromkeys(texts) if text]
+def _unseen(agent: Supervised, inside: list[RunRow]) -> list[dict[str, Any]]:
+    """Return what was not seen; a process that only imports an SDK is none if another one made the calls."""
+    is_called = any(each.get("what") == "sdk" for each in agent.unseen) and _has_calls(agent, inside)
+    return [each for each in agent.unseen if not (is_called and each.get("what") == "sdk")]
 
 
-def _as_dict(agent: Supervised) -> dict[str, Any]:
+def _has_calls(agent: Supervised, inside: list[RunRow]) -> bool:
+    if agent.totals.turns or any(row.turns for row in inside):
+        return True
+    paths = [agent.path, *(row.path for row in inside)]
+    files = (file for path in paths for files in streams(path) for file in files)
+    return any(map(_has_other_call, files))  # embeddings and the like are no turns
+
+
+def _has_other_call(path: str) -> bool:
+    mark = f'"kind": "{HTTP_REQUEST}"'.encode()
+    with open(path, "rb") as file:
+        return any(mark in line for line in file)
+
+
+def _as_dict(agent: Supervised, unseen: list[dict[str, Any]]) -> dict[str, Any]:
     sums = agent.totals
     return {
         "id": agent.run_id if agent.is_recorded else None,
@@ -204,35 +223,38 @@ def _as_dict(agent: Supervised) -> dict[str, Any]:
         "turns": sums.turns,
         "tokens": {"in": sums.tokens_in, "out": sums.tokens_out},
         "errors": sums.errors,
-        "unseen": agent.unseen,
+        "unseen": unseen,
     }
 
 
-def _report(agent: Supervised, unseen: list[str], out: Output) -> None:
+def _report(
+    agent: Supervised, unseen: list[dict[str, Any]], look: tuple[list[RunRow], bool], out: Output
+) -> None:
     """Say where the run is and what was not seen."""
     sums = agent.totals
     words = [agent.status, count(sums.turns, "call"), f"{compact(sums.total_tokens)} tokens"]
     if sums.errors:
         words.append(count(sums.errors, "error"))
-    inside, is_more = a_look_inside(agent.path, agent.run_id)
+    inside, is_more = look
     if inside:
         names = ", ".join(list(dict.fromkeys(row.name for row in inside))[:3])
         words.append(f"{'at least ' if is_more else ''}{count(len(inside), 'run')} inside: {names}")
     out.say(clean(f"reenact: {_shown(agent.path)}  {', '.join(words)}"))
-    if unseen:
-        more = f"; and {len(unseen) - 5} more" if len(unseen) > 5 else ""
-        out.say(clean(f"reenact: not seen: {'; '.join(unseen[:5])}{more}"))
+    texts = list(dict.fromkeys(map(_unseen_text, unseen)))
+    if texts:
+        more = f"; and {len(texts) - 5} more" if len(texts) > 5 else ""
+        out.say(clean(f"reenact: not seen: {'; '.join(texts[:5])}{more}"))
 
 
-def _unseen_text(unseen: dict[str, Any], calls: int) -> str:
-    """Return a sentence for what a process could not see; "" if the run as a whole has seen it."""
+def _unseen_text(unseen: dict[str, Any]) -> str:
+    """Return a sentence for what a process could not see."""
     what = unseen.get("what")
     if what == "host":
         return f"{unseen.get('host')} was contacted in a way that is not listened to"
     if what == "process":
         return f"a Python of its own began without us: {unseen.get('command')}"
     if what == "sdk":
-        return "" if calls else f"{unseen.get('sdk')} was imported, and no call came of it"
+        return f"{unseen.get('sdk')} was imported, and no call came of it"
     if what == "seam":
         return f"calls made with {unseen.get('seam')} ({unseen.get('why')})"
     return f"{what}"

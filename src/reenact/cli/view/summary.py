@@ -18,8 +18,14 @@ from ...tracefile.event_text import address, error_text
 from ...tracefile.text import clean, count, cut, milliseconds, plain, seconds
 from ..output import Output
 
-_STYLES = {"ok": "bold green", "running": "bold cyan", "unclosed": "bold yellow", "unknown": "bold yellow"}
-_SIGNS = {"ok": "✓", "running": "●", "unclosed": "·", "unknown": "·", "cancelled": "·"}
+_STYLES = {
+    "ok": "bold green",
+    "running": "bold cyan",
+    "unclosed": "bold yellow",
+    "unknown": "bold yellow",
+    "stopped": "bold yellow",
+}
+_SIGNS = {"ok": "✓", "running": "●", "unclosed": "·", "unknown": "·", "cancelled": "·", "stopped": "·"}
 
 _MEANINGS = {
     states.KILLED: "the process was killed without leaving an end record",
@@ -27,6 +33,7 @@ _MEANINGS = {
     states.UNCLOSED: "the recorder was never closed; the program may have succeeded",
     states.UNKNOWN: "how it ended is not recorded",
     states.CANCELLED: "it was cancelled",
+    states.STOPPED: "the process handled SIGTERM and ended",
 }
 
 
