@@ -15,13 +15,13 @@ from ...capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.seams.libraries import SEAMS, SEAMS_VARIABLE
 from ...errors import UsageError
 from ...recording.listing import RunRow
+from ...recording.recording import Recording
 from ...recording.runs_inside import a_look_inside
 from ...schema import HTTP_REQUEST
 from ...settings import run_settings
 from ...supervise.command import command_line
 from ...supervise.supervisor import Supervised, end_like
 from ...supervise.workspace.snapshots import named_folder
-from ...tracefile.run_files import streams
 from ...tracefile.text import clean, compact, count, dump
 from .. import run_argument
 from ..output import Output
@@ -202,15 +202,8 @@ def _unseen(agent: Supervised, inside: list[RunRow]) -> list[dict[str, Any]]:
 def _has_calls(agent: Supervised, inside: list[RunRow]) -> bool:
     if agent.totals.turns or any(row.turns for row in inside):
         return True
-    paths = [agent.path, *(row.path for row in inside)]
-    files = (file for path in paths for files in streams(path) for file in files)
-    return any(map(_has_other_call, files))  # embeddings and the like are no turns
-
-
-def _has_other_call(path: str) -> bool:
-    mark = f'"kind": "{HTTP_REQUEST}"'.encode()
-    with open(path, "rb") as file:
-        return any(mark in line for line in file)
+    paths = {agent.path, *(row.path for row in inside)}
+    return any(HTTP_REQUEST in Recording.load(path).event_types() for path in paths)  # embeddings: no turns
 
 
 def _as_dict(agent: Supervised, unseen: list[dict[str, Any]]) -> dict[str, Any]:
