@@ -103,10 +103,11 @@ def looks_secret(value: str) -> bool:
         + any(c.isdigit() for c in value)
         + any(not c.isalnum() for c in value)
     )
-    return classes >= 2 and len(set(value)) >= 6 and not _path(value) and not wordy(value)
+    return classes >= 2 and len(set(value)) >= 6 and not is_path(value) and not wordy(value)
 
 
-def _path(value: str) -> bool:
+def is_path(value: str) -> bool:
+    """True for a path, which is no base64 that begins like one."""
     if value[1:3] == ":\\":
         return True
     base64 = len(value) >= 32 and len(value) % 4 == 0 and not any(c in value for c in ".-_ ")

@@ -24,6 +24,11 @@ _SECRET_KEYS = frozenset(
 SPACED_KEYS = ("api ", "secret ", "access ", "private ", "account ")
 """What makes a bare ``key`` a secret one in a text, whatever stands right before it."""
 _GLUED_KEYS = ("apikey", "secretkey", "privatekey", "accesskey", "authkey", "accountkey")
+_PLAIN_PASSES = frozenset(
+    "to by all one two each first second third last next final single multi low high band max min num test "
+    "tests must should will render compiler optimization".split()
+)
+"""What makes a ``pass`` one over data, or a test that passes."""
 _PLAIN_OWNERS = frozenset(
     "has is no use needs require requires forgot reset show hide public missing".split()
 )
@@ -94,6 +99,10 @@ def _judge(name: str) -> str | None:
         return "cookie"
     if last == "authorization":
         return "authorization"
+    if last in ("pass", "pwd", "auth"):
+        if before in _PLAIN_PASSES:
+            return None
+        return "password" if last == "pass" and before and tail.isupper() else "credential"
     if last.endswith(_GLUED_KEYS):
         return "api-key" if last.endswith("apikey") else "secret-key"
     if last == "key" and (before in _SECRET_KEYS or (not before and spaced_key(name[:-3][-CONTEXT:]))):

@@ -6,38 +6,35 @@ A few passes over the bytes decide for ordinary text; no ``re``.
 
 from __future__ import annotations
 
-from .environment import RUN, TOKEN_BYTES
+from .environment import RUN
 from .names import CONTEXT, NAME, SPACED_KEYS, secret_name, spaced_key
+from .table import (
+    BEFORE_RUN,
+    FOLLOWS,
+    HEADS,
+    KEY_BLOCKS,
+    KEY_WORDS,
+    MASK,
+    NETRC,
+    RUN_START,
+    SCHEMES,
+    WORDS,
+    phrases,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .environment import EnvSecrets
 
-# Token characters become "a", the rest " ", so that a long token is a run of "a". The search goes backwards
-# because CPython's rfind() pivots on the first byte of the needle and then skips its whole length.
-_MASK = bytes(97 if byte in TOKEN_BYTES else 32 for byte in range(256))
-_RUN_START = b" " + b"a" * RUN
 _ONLY_WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
-_SHAPE_WORDS = frozenset(
-    b"sk rk ghp gho ghs ghu ghr pat glpat gldt glrt glcbt glptt glft glsoat hf npm pypi gsk xai xapp xoxa "
-    b"xoxb xoxc xoxd xoxe xoxo xoxp xoxr xoxs whsec pplx r8 dop shpat shpss tvly lsv2 nvapi figd ntn SG ya29 "
-    b"hvs".split()
-)
-"""Words before the first separator of a token with a known shape."""
-_SCHEMES = (b"bearer ", b"basic ")
-"""What announces any token, in any case, whatever it is glued to."""
-_SHAPE_HEADS = (b"AKIA", b"ASIA", b"AIza", b"eyJ")
-_BEFORE_RUN = 12  # bytes that may announce it: "Bearer", an escape and then "ya29."
-
-_KEY_WORDS = (
-    (b"key", (b"",)), (b"token", (b"",)), (b"cookie", (b"",)), (b"secret", (b"",)),
-    (b"pass", (b"word", b"wd", b"phrase")), (b"z", (b"ation",)),
-)  # fmt: skip
-"""What is looked for in lower-cased text, and how it goes on; "z" is rare, and in authorization."""
+_ANNOUNCED = tuple(f"{scheme} ".encode() for scheme in SCHEMES)
+_KEY_WORDS = tuple((stem.encode(), tuple(end.encode() for end in ends)) for stem, ends in KEY_WORDS)
+_KEY_BLOCKS = tuple(block.encode()[len("PRIVATE KEY") :] for block in KEY_BLOCKS)
 _HEADERS = (b"authorization", b"cookie")
-_MAY_FOLLOW = frozenset(b"\"'`\\=: %>-")
 _CERTAIN = frozenset(b"\"'`=:>")
 _AFTER_BACKSLASH = frozenset(b"\"'\\tu`: =%")
+_SPACES = (b" ", b"\\n", b"\\t", b"\\r", b"\\u", b"\\f")
+"""White space, as it stands in JSON."""
 _PERCENT = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
 _BACKSLASH, _SPACE, _SLASH, _COLON = b"\\ /:"
 
@@ -45,8 +42,8 @@ _BACKSLASH, _SPACE, _SLASH, _COLON = b"\\ /:"
 def scan(data: bytes, env: EnvSecrets | None) -> bool:
     """True if these bytes may hold something to redact: compact ASCII JSON, or ASCII text between quotes
     that has no tab in it."""
-    mask = data.translate(_MASK)
-    at = mask.rfind(_RUN_START)
+    mask = data.translate(MASK)
+    at = mask.rfind(RUN_START)
     if at >= 0 and _runs(data, mask, at, env):
         return True
     low = data.lower()
@@ -57,9 +54,7 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
     at = data.rfind(b"@")
     if at >= 0 and _user_info(data, at):
         return True
-    if data.rfind(b" -u ") >= 0:  # curl -u user:password
-        return True
-    if b"&" in data and (b"sig=" in low or b"ignature=" in low):
+    if phrases(low):
         return True
     if b"$" in data and b'{"$bytes":' in data:  # not readable in here: the redactor decodes them
         return True
@@ -75,23 +70,25 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
     runs = []
     while at >= 0:
         # With the bytes before it. There is an end: JSON text does not end in a token character.
-        runs.append(data[at - _BEFORE_RUN if at > _BEFORE_RUN else 0 : mask.find(b" ", at + RUN)])
-        at = mask.rfind(_RUN_START, 0, at)
+        runs.append(data[at - BEFORE_RUN if at > BEFORE_RUN else 0 : mask.find(b" ", at + RUN)])
+        at = mask.rfind(RUN_START, 0, at)
     joined = b" ".join(runs)
     low = joined.lower()
-    if any(scheme in low for scheme in _SCHEMES):
+    if any(scheme in low for scheme in _ANNOUNCED):
         return True
-    if not _SHAPE_WORDS.isdisjoint(joined.translate(_ONLY_WORDS).split()):
-        return True
-    for head in _SHAPE_HEADS:
+    for head in HEADS:
         if head in joined:
             return True
+    words = joined.translate(_ONLY_WORDS).split()
     if b"\\" in joined:
         # What follows a backslash is an escape, "\\n" or "\\u00e9", and only then the token.
         escaped = joined.split(b"\\")[1:]
         rest = b" ".join([*(part[1:] for part in escaped), *(part[5:] for part in escaped)])
-        if not _SHAPE_WORDS.isdisjoint(rest.translate(_ONLY_WORDS).split()):
-            return True
+        words += rest.translate(_ONLY_WORDS).split()
+    for word in WORDS.keys() & words:
+        for start in WORDS[word]:
+            if start in joined:
+                return True
     return env is not None and env.in_joined(joined)
 
 
@@ -101,8 +98,11 @@ def _names(data: bytes, low: bytes, mask: bytes, stem: bytes, ends: tuple[bytes,
         for rest in ends:
             end = at + len(stem) + len(rest)
             if low.startswith(rest, at + len(stem)) and end < len(data):
-                if data[end] in _MAY_FOLLOW and (
-                    _is_header(data, low, end) or _names_secret(data, mask, end)
+                if data[end] in FOLLOWS and (
+                    _is_header(data, low, end)
+                    or _names_secret(data, mask, end)
+                    or _is_login(low, end)
+                    or data.startswith(_KEY_BLOCKS, end)
                 ):
                     return True
         at = low.rfind(stem, 0, at)
@@ -114,6 +114,16 @@ def _is_header(data: bytes, low: bytes, end: int) -> bool:
     if not low.endswith(_HEADERS, 0, end):
         return False
     return data[end : end + 9].replace(b"\\t", b" ").lstrip(b" ")[:1] == b":"
+
+
+def _is_login(low: bytes, end: int) -> bool:
+    """True for ``sshpass``, and for ``password`` in a line of a netrc."""
+    if low.endswith(b"sshpass", 0, end):
+        return True
+    if not low.endswith(b"password", 0, end) or not low.startswith(_SPACES, end):
+        return False
+    before = low[max(0, end - 6 * NETRC) : end]
+    return b"machine" in before or b"default" in before
 
 
 def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
@@ -128,11 +138,11 @@ def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
         name = after_escape
         kind = secret_name(name)
     if kind is None:
+        if _is_query_key(after_escape, data, start):
+            return data[end : end + 1] == b"="
         before = data[max(0, start - CONTEXT - 1) : start].decode("ascii")
         if len(name) != 3 or not (spaced_key(before) or before.lower().endswith(SPACED_KEYS)):
             return False
-        if data.startswith((b"-----", b" BLOCK-----"), end):  # PRIVATE KEY, as PEM and as PGP have it
-            return True
     follows = data[end]
     if follows in _CERTAIN:
         return True
@@ -143,6 +153,11 @@ def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
         is_flag = name[:1] == "-" or after_escape[:1] == "-"
         return is_flag or rest[:1] in (b"=", b":", b"%", b"") or rest[:2] == b"\\t"
     return data[end + 1 : end + 3] in _PERCENT
+
+
+def _is_query_key(name: str, data: bytes, start: int) -> bool:
+    """True for ``key`` in the query of a URL."""
+    return name.lower() == "key" and data[start - 1 : start] in (b"?", b"&", b"\\")
 
 
 def _user_info(data: bytes, at: int) -> bool:

@@ -13,8 +13,9 @@ from ...lines import quote
 from .. import replay_hook
 from ..import_lock import import_lock
 from .environment import MIN_LENGTH, secrets_of
-from .names import secret_name
+from .names import NAME, secret_name
 from .prefilter import scan
+from .table import USER_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _SEALED_KEYS = frozenset(("signature", "encrypted_content", "thoughtSignature", 
 class Redactor:
     """Replaces secrets in plain JSON values and remembers which placeholder stands for which."""
 
-    policy = "default-1"
+    policy = "default-2"
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self.counts: dict[str, int] = {}
@@ -155,6 +156,8 @@ class Redactor:
         if type(value) is list:
             if not schema and len(value) > 0 and all(_is_pair(item) for item in value):
                 return _same(value, [self._pair(item) for item in value])
+            if not schema and any(type(item) is str and item[:1] == "-" for item in value):
+                return _same(value, self._arguments(value))
             return _same(value, [self._walk(item, schema=schema) for item in value])
         return value
 
@@ -229,6 +232,28 @@ class Redactor:
         second = self._leaf(kind, pair[1]) if kind is not None else self._text(pair[1])
         return _same(pair, [self._text(pair[0]), second])
 
+    def _arguments(self, words: list[Any]) -> list[Any]:
+        """Clean the words of a command: the flag before a word may announce that it is a secret."""
+        out: list[Any] = []
+        for number, word in enumerate(words):
+            before = words[number - 1] if number else None
+            if type(word) is str and type(before) is str and before[:1] == "-":
+                out.append(self._argument(words[:number], before, word))
+            else:
+                out.append(self._walk(word, schema=False))
+        return out
+
+    def _argument(self, words: list[Any], flag: str, word: str) -> str:
+        if flag == "-p" and _is_program(words[-2:-1], "sshpass"):
+            return self._leaf("password", word)
+        if flag in USER_FLAGS and _is_program(words, "curl"):
+            user, colon, password = word.partition(":")
+            return f"{user}:{self._leaf('password', password)}" if colon else word
+        kind = secret_name(flag) if len(flag) <= NAME and flag.replace("-", "").isidentifier() else None
+        if kind is not None and _rules().plausible_flag(kind, word):
+            return self._replace(kind, word)
+        return self._text(word) if len(word) >= 8 else word
+
     def _id(self, value: Any) -> Any:
         """An id stays as it is, unless it is an API key, a URL or made of a secret of the environment."""
         if type(value) is not str:
@@ -276,6 +301,11 @@ def _is_schema(value: object) -> bool:
 
 def _is_pair(value: object) -> bool:
     return type(value) is list and len(value) == 2 and type(value[0]) is str and type(value[1]) is str
+
+
+def _is_program(words: list[Any], name: str) -> bool:
+    """True if one of these words is a program of this name."""
+    return any(type(word) is str and word.rpartition("/")[2] == name for word in words)
 
 
 def _is_text_token(holder: dict[str, Any]) -> bool:

@@ -10,8 +10,22 @@ import re
 from collections.abc import Callable, Iterator
 from re import Match
 
-from .environment import wordy
+from .environment import RUN, is_path, wordy
 from .names import NAME, SPACED_KEYS, last_identifier, secret_name
+from .table import (
+    FIRST_TOKENS,
+    FOLLOWS,
+    HASHES,
+    KEY_BLOCKS,
+    KEY_WORDS,
+    MASK,
+    NETRC,
+    RUN_START,
+    SCHEMES,
+    STEMS,
+    TOKENS,
+    phrases,
+)
 
 Replace = Callable[[str, str], str]
 """(kind, secret) -> placeholder"""
@@ -28,11 +42,23 @@ _URL = re.compile(
     r"(:(?:\\{0,4}/){2})(?:([^\s/\"'`<>@:\\?#]{0,128}+):([^\s/\"'`<>\\?#]{1,512})|([^\s/\"'`<>@:\\?#]{16,512}+))@"
 )
 _SIGNATURE = re.compile(r"(?i:([?&;](?:sig|(?:x-(?:amz|goog)-)?signature)=))([^&\s\"'`\\<>]{8,4000}+)")
-_CURL_USER = re.compile(r"( -u [\"']?[^\s:\"'<>]{1,64}+:)([^\s\"'<>]{1,200}+)")
+_CURL_USER = re.compile(r"( (?:-u|--user) [\"']?[^\s:\"'<>]{1,64}+:)([^\s\"'<>]{1,200}+)")
+_OAUTH_CODE = re.compile(
+    r"(?i:((?<=[?&])code=(?=[^&\s\"'`\\<>]{8})|(?<![\w-])code=(?=[^&\s\"'`\\<>]{8,1000}+&)))"
+    r"([^&\s\"'`\\<>]{8,1000}+)"
+)
+_OAUTH = ("state=", "oauth", "authorization_code", "code_verifier")
+"""What stands beside the code of a callback."""
+_WEBHOOK = re.compile(
+    r"(?i:(hooks\.slack\.com\\?/(?:services|workflows|triggers)\\?/|webhook\.office\.com\\?/webhookb2\\?/"
+    r"|discord(?:app)?\.com\\?/api\\?/(?:v\d{1,2}\\?/)?webhooks\\?/))((?:[A-Za-z0-9_@.+-]|\\?/){20,400}+)"
+)
+_HASH = re.compile(
+    rf"\$(?:{'|'.join(sorted(name.decode() for name in HASHES))})\$"
+    r"(?:[A-Za-z0-9=,./+-]{1,64}\$){1,3}[A-Za-z0-9./+]{22,}+"
+)
 
-_KEYWORDS = ("token", "key", "secret", "passw", "passphrase", "authorization", "cookie")
-_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-_KEYWORD = r"(?i:token|key|secret|passw(?:or)?d|passphrase|authorization|cookie)"
+_KEYWORD = f"(?ai:{'|'.join(stem + end for stem, ends in KEY_WORDS for end in ends)})"
 _ASSIGNS = r"\\{0,8}[\"'`]?[ \t]{0,4}(?::=|=>|[:=]|%3[DdAa])[ \t]{0,4}"
 _QUOTED = r"(?P<q>\\{0,8}[\"'`])(?!(?P=q))(?P<quoted>[^\n]{1,1000}?)(?<!\\)(?P=q)"
 _BARE = r"[^\s\"'`\\,;&<>(){}\[\]|]{1,1000}+"
@@ -43,16 +69,16 @@ _HEADER = re.compile(
     r"((?i:authorization|cookie(?=[ \t]{0,4}:[ \t]{0,4}[^\s=;:,\"'`\\<>]{1,128}=)))([ \t]{0,4}:[ \t]{0,4})"
     r"([^\s\"'`\\<>][^\r\n\"'`\\]{0,4000}+)"
 )
-_FLAG = re.compile(
-    rf"((?i:token|key|secret|passw(?:or)?d|passphrase))( {{1,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))"
-)
+_FLAG = re.compile(rf"({_KEYWORD})( {{1,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))")
+_SSHPASS = re.compile(rf"((?ai:pass))( {{1,4}}-p {{0,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))")
+_NETRC = re.compile(r"((?ai:password))(\s{1,20}+)(\S{1,500}+)")
 _ELEMENT = re.compile(rf"({_KEYWORD})(>)([^<>\n]{{1,500}}+)(?=</)")
 
 _PLAIN_VALUES = frozenset(
     "none null nil true false undefined str string int integer number bool boolean bytes object any text "
     "char required optional password passwd secret token key apikey basic bearer digest oauth oauth2 "
     "redacted hidden masked changeme example placeholder default empty invalid valid expired missing unknown "
-    "value prompt".split()
+    "value prompt ed25519".split()
 )
 _REFERENCE = re.compile(
     r"\$(?:[A-Z_][A-Z0-9_]*+|[\d?@]|[{(].*|env:.*|(?i:\w*(?:pass|token|secret|key|pw)\w*))"
@@ -85,13 +111,34 @@ def plausible_leaf(kind: str, value: str) -> bool:
         return False
     if kind == "token":  # also the word for a piece of text
         return len(value) >= 8 and not any(c.isspace() for c in value)
-    return True
+    return kind != "credential" or _is_credential(value)
+
+
+def plausible_flag(kind: str, value: str) -> bool:
+    """True if the argument after a flag is a secret."""
+    if not value or value[0] == "-" or is_reference(value) or already_redacted(value):
+        return False
+    if kind == "credential":
+        return _is_credential(value)
+    return kind == "password" or (len(value) >= 8 and not wordy(value))
+
+
+_PIECES = re.compile("[A-Za-z0-9+/=]{7,}+")
+
+
+def _is_credential(value: str) -> bool:
+    """True if what stands under ``pass``, ``pwd`` or ``auth`` is more than a word, a path or a method."""
+    if is_path(value) or "://" in value or any(c.isspace() for c in value):
+        return False
+    return any(not piece.isdigit() and not wordy(piece) for piece in _PIECES.findall(value))
 
 
 def _plausible(kind: str, value: str, *, quoted: bool, assign: str, after: str) -> bool:
     """True if what is assigned in a text is a secret rather than prose or program code."""
     if is_reference(value) or already_redacted(value):
         return False
+    if kind == "credential":
+        return after not in ("(", "[", "{") and _is_credential(value)
     bare_word = wordy(value)
     if quoted:
         if ":" in assign and kind == "password":
@@ -124,19 +171,21 @@ def name_before(text: str, end: int) -> str:
 
 def clean_text(text: str, replace: Replace) -> str:
     """Return the text with all its secrets replaced; the environment's are the caller's business."""
-    text = _private_keys(text, replace)
+    if any(block in text for block in KEY_BLOCKS):
+        text = _private_keys(text, replace)
+    for kind in phrases(_ascii(text).lower()):
+        text = _PHRASES[kind](text, replace)
     if "@" in text:
         text = _URL.sub(lambda match: _url(match, replace), text)
-    if "&" in text:
-        text = _SIGNATURE.sub(lambda match: _signature(match, replace), text)
-    if " -u " in text and ("curl" in text or "http" in text):
-        text = _CURL_USER.sub(lambda match: match[1] + replace("password", match[2]), text)
     return _clean_shapes(_assignments(text, replace), replace)
 
 
+def _ascii(text: str) -> bytes:
+    """Return one byte for each character, so that places in one are places in the other."""
+    return text.encode("ascii", "replace")
+
+
 def _private_keys(text: str, replace: Replace) -> str:
-    if "PRIVATE KEY" not in text:
-        return text
     out, done, ends = [], 0, True
     begin = _PEM.search(text)
     while begin is not None:
@@ -153,13 +202,17 @@ def _private_keys(text: str, replace: Replace) -> str:
 
 def _assignments(text: str, replace: Replace) -> str:
     """Replace what is assigned to a secret name, looking only where a key word stands."""
-    low = text.lower() if text.isascii() else text.translate(_LOWER)
+    low = _ascii(text).lower()
     places = []
-    for word in _KEYWORDS:
-        at = low.find(word)
+    for stem, ends in _KEY_WORDS:
+        at = low.find(stem)
         while at >= 0:
-            places.append(at)
-            at = low.find(word, at + 1)
+            upto = at + len(stem)
+            for end in ends:
+                if low.startswith(end, upto) and low[upto + len(end) : upto + len(end) + 1] in _FOLLOWS:
+                    places.append(at)
+                    break
+            at = low.find(stem, at + 1)
     out, done = [], 0
     for at in sorted(places):
         if at < done or _inside_placeholder(text, at):
@@ -177,6 +230,41 @@ def _assignments(text: str, replace: Replace) -> str:
 
 def _signature(match: Match[str], replace: Replace) -> str:
     return match[0] if is_reference(match[2]) else match[1] + replace("signature", match[2])
+
+
+def _oauth_code(match: Match[str], replace: Replace) -> str:
+    around = match.string[max(0, match.start() - 300) : match.end() + 300].lower()
+    code = match[2]
+    if (
+        is_reference(code)
+        or already_redacted(code)
+        or wordy(code)
+        or not any(each in around for each in _OAUTH)
+    ):
+        return match[0]
+    return match[1] + replace("oauth-code", code)
+
+
+def _webhook(match: Match[str], replace: Replace) -> str:
+    path = match[2].rstrip(".")
+    if len(set(path.rpartition("/")[2])) <= 1:  # XXXX
+        return match[0]
+    return match[1] + replace("webhook", path) + match[2][len(path) :]
+
+
+def _curl_user(text: str, replace: Replace) -> str:
+    if "curl" not in text and "http" not in text:
+        return text
+    return _CURL_USER.sub(lambda match: match[1] + replace("password", match[2]), text)
+
+
+_PHRASES: dict[str, Callable[[str, Replace], str]] = {
+    "signature": lambda text, replace: _SIGNATURE.sub(lambda match: _signature(match, replace), text),
+    "oauth-code": lambda text, replace: _OAUTH_CODE.sub(lambda match: _oauth_code(match, replace), text),
+    "webhook": lambda text, replace: _WEBHOOK.sub(lambda match: _webhook(match, replace), text),
+    "curl-user": _curl_user,
+    "password-hash": lambda text, replace: _HASH.sub(lambda match: replace("password-hash", match[0]), text),
+}
 
 
 def _url(match: Match[str], replace: Replace) -> str:
@@ -219,9 +307,10 @@ def _inside_placeholder(text: str, at: int) -> bool:
 
 
 def _assignment(match: Match[str], replace: Replace) -> str:
-    kind = secret_name(name_before(match.string, match.end(1)))
+    name = name_before(match.string, match.end(1))
+    kind = secret_name(name)
     if kind is None:
-        return match[0]
+        return _query_key(name, match, replace)
     group = "quoted" if match["quoted"] else "bare" if match["bare"] else "torn"
     value = match[group]
     start, stop = match.span(group)
@@ -249,13 +338,41 @@ def _assignment(match: Match[str], replace: Replace) -> str:
     return whole[: start - match.start()] + replace(kind, value) + whole[stop - match.start() :]
 
 
+def _query_key(name: str, match: Match[str], replace: Replace) -> str:
+    """``key`` in the query of a URL is a secret if it looks like one."""
+    before = match.string[max(0, match.end(1) - len(name) - 6) : match.end(1) - len(name)]
+    key = match["bare"]
+    if name.lower() != "key" or match[2] != "=" or not key or not before.endswith(("?", "&", "\\u0026")):
+        return match[0]
+    if len(key) < 16 or wordy(key) or is_reference(key) or already_redacted(key):
+        return match[0]
+    return match[1] + match[2] + replace("api-key", key)
+
+
+def _sshpass(match: Match[str], replace: Replace) -> str:
+    value = match["quoted"] or match["bare"]
+    is_ssh = match.string[: match.end(1)][-7:].lower() == "sshpass"
+    if not is_ssh or is_reference(value) or already_redacted(value):
+        return match[0]
+    start = match.start("quoted" if match["quoted"] else "bare") - match.start()
+    return match[0][:start] + replace("password", value) + match[0][start + len(value) :]
+
+
+def _netrc(match: Match[str], replace: Replace) -> str:
+    """``machine HOST login USER password SECRET``, in one line or in several."""
+    words = match.string[max(0, match.start() - NETRC) : match.start()].lower().split()
+    if words[-2:-1] == ["login"]:
+        words = words[:-2] if words[-3:-2] != ["default"] else ["machine", "default"]
+    if words[-2:-1] != ["machine"] or is_reference(match[3]) or already_redacted(match[3]):
+        return match[0]
+    return match[1] + match[2] + replace("password", match[3])
+
+
 def _flag(match: Match[str], replace: Replace) -> str:
     name = name_before(match.string, match.end(1))
     kind = secret_name(name)
     value = match["quoted"] or match["bare"]
-    if kind is None or name[0] != "-" or value[0] == "-" or is_reference(value) or already_redacted(value):
-        return match[0]
-    if kind != "password" and (len(value) < 8 or wordy(value)):
+    if kind is None or name[0] != "-" or not plausible_flag(kind, value):
         return match[0]
     return match[0].replace(value, replace(kind, value), 1)
 
@@ -268,7 +385,16 @@ def _element(match: Match[str], replace: Replace) -> str:
     return match[1] + match[2] + match[3].replace(value, replace(kind, value), 1)
 
 
-_RULES = ((_HEADER, _header), (_ASSIGNMENT, _assignment), (_FLAG, _flag), (_ELEMENT, _element))
+_RULES = (
+    (_HEADER, _header),
+    (_ASSIGNMENT, _assignment),
+    (_FLAG, _flag),
+    (_ELEMENT, _element),
+    (_SSHPASS, _sshpass),
+    (_NETRC, _netrc),
+)
+_KEY_WORDS = tuple((stem.encode(), tuple(end.encode() for end in ends)) for stem, ends in KEY_WORDS)
+_FOLLOWS = frozenset(bytes([byte]) for byte in FOLLOWS)
 
 
 # Tokens that are known by their shape, wherever they stand, and tokens announced by ``Bearer``.
@@ -276,45 +402,22 @@ _RULES = ((_HEADER, _header), (_ASSIGNMENT, _assignment), (_FLAG, _flag), (_ELEM
 # Looked for only where a token can begin, so that a long text costs one pass; whatever matches has 20 token
 # characters in a row, by which the prefilter finds it.
 
-_T = "[A-Za-z0-9_-]"
-_SHAPES = (  # kind, pattern
-    ("anthropic-key", rf"sk-ant-{_T}{{13,}}+"),
-    ("openrouter-key", rf"sk-or-{_T}{{14,}}+"),
-    ("openai-key", rf"sk-(?:proj|svcacct|admin|None)-{_T}{{12,}}+"),
-    ("secret-key", rf"sk-{_T}{{17,}}+"),
-    ("stripe-key", rf"(?:[sr]k_(?:live|test)_{_T}{{12,}}+|whsec_{_T}{{14,}}+)"),
-    ("github-token", rf"(?:gh[pousr]_{_T}{{16,}}+|github_pat_{_T}{{12,}}+)"),
-    ("gitlab-token", rf"gl(?:pat|dt|rt|cbt|ptt|ft|soat)-{_T}{{15,}}+"),
-    ("slack-token", rf"(?:xox[a-eoprs]-{_T}{{15,}}+|xapp-{_T}{{15,}}+)"),
-    ("huggingface-token", r"hf_[A-Za-z0-9]{17,}+"),
-    ("npm-token", r"npm_[A-Za-z0-9]{30,}+"),
-    ("pypi-token", rf"pypi-{_T}{{30,}}+"),
-    ("groq-key", r"gsk_[A-Za-z0-9]{16,}+"),
-    ("xai-key", r"xai-[A-Za-z0-9]{16,}+"),
-    ("vendor-key", rf"(?:pplx-|tvly-|nvapi-|lsv2_|shpat_|shpss_|figd_|ntn_|dop_v1_|r8_){_T}{{20,}}+"),
-    ("sendgrid-key", rf"SG\.{_T}{{20,}}+\.{_T}{{16,}}+"),
-    ("google-token", rf"ya29\.{_T}{{20,}}+"),
-    ("vault-token", rf"hvs\.{_T}{{20,}}+"),
-)
-# Letters that a random id may well contain: only at the very beginning of a run.
-_FIRST_SHAPES = (
-    ("aws-key-id", rf"A[KS]IA[A-Z0-9]{{16}}(?!{_T})"),
-    ("google-key", rf"AIza{_T}{{30,}}+"),
-    ("jwt", rf"eyJ{_T}{{17,}}+\.{_T}{{8,}}+\.{_T}*+"),
-)
-_KINDS = [kind for kind, _ in (*_SHAPES, *_FIRST_SHAPES)]
+_KINDS = [row[0] for row in (*TOKENS, *FIRST_TOKENS)]
 
 
-def _any_of(shapes: tuple[tuple[str, str], ...], first: int) -> str:
-    return "|".join(f"(?P<s{number}>{pattern})" for number, (_, pattern) in enumerate(shapes, first))
+def _pattern(rows: tuple[tuple[str, str, str, str, str], ...]) -> re.Pattern[str]:
+    each = []
+    for number, (_, starts, letters, times, end) in enumerate(rows):
+        either = "|".join(map(re.escape, starts.split()))
+        either = either.replace(":", r"(?<=\d:)")  # stands before the run
+        each.append(f"(?P<s{number}>(?:{either}){letters}{times}{end})")
+    return re.compile("|".join(each))
 
 
-_INNER = re.compile(_any_of(_SHAPES, 0))
-_OUTER = re.compile(_any_of((*_SHAPES, *_FIRST_SHAPES), 0))
-_RUN = re.compile(_T + "{20,}+")
+_INNER = _pattern(TOKENS)
+_OUTER = _pattern((*TOKENS, *FIRST_TOKENS))
 _SEPARATOR = re.compile("[_-]")
 _ANNOUNCED = re.compile("[A-Za-z0-9_.~+/=-]++")
-_STEMS = ("SG.", "ya29.", "hvs.")
 
 
 def shape_of(value: str) -> str | None:
@@ -325,7 +428,7 @@ def shape_of(value: str) -> str | None:
 
 def _kind(match: Match[str]) -> str | None:
     kind = _KINDS[int((match.lastgroup or "s0")[1:])]
-    if kind == "secret-key" and not any(c.isdigit() or c.isupper() for c in match[0]):
+    if kind in ("secret-key", "vendor-key") and not any(c.isdigit() or c.isupper() for c in match[0]):
         return None  # a kebab-case name
     return kind
 
@@ -333,10 +436,15 @@ def _kind(match: Match[str]) -> str | None:
 def _clean_shapes(text: str, replace: Replace) -> str:
     """Return the text with all tokens of known shape, and announced ones, replaced."""
     out, done = [], 0
-    for run in _RUN.finditer(text):
-        if run.start() < done:
+    mask = b" " + _ascii(text).translate(MASK) + b" "
+    begins, at = [], mask.rfind(RUN_START)
+    while at >= 0:
+        begins.append(at)
+        at = mask.rfind(RUN_START, 0, at)
+    for begin in reversed(begins):
+        if begin < done:
             continue
-        for start, stop, kind in _tokens(text, run.start(), run.end()):
+        for start, stop, kind in _tokens(text, begin, mask.index(b" ", begin + RUN) - 1):
             out += [text[done:start], replace(kind, text[start:stop])]
             done = stop
     return "".join([*out, text[done:]]) if out else text
@@ -345,7 +453,7 @@ def _clean_shapes(text: str, replace: Replace) -> str:
 def _tokens(text: str, start: int, stop: int) -> Iterator[tuple[int, int, str]]:
     """Yield the secrets in and around one run of token characters."""
     before = text[max(0, start - 7) : start].lower()
-    for scheme in ("bearer", "basic"):
+    for scheme in SCHEMES:
         if before.endswith(scheme + " "):
             whole = _ANNOUNCED.match(text, start)
             assert whole is not None
@@ -353,7 +461,7 @@ def _tokens(text: str, start: int, stop: int) -> Iterator[tuple[int, int, str]]:
             if not wordy(whole[0]) and (mixed or scheme == "bearer"):
                 yield start, whole.end(), scheme
                 return
-    for stem in _STEMS:
+    for stem in STEMS:
         if text.startswith(stem, start - len(stem)) and start >= len(stem):
             match = _INNER.match(text, start - len(stem))
             if match is not None and _begins(text, match.start()):
