@@ -16,6 +16,7 @@ from .table import (
     FIRST_TOKENS,
     FOLLOWS,
     HASHES,
+    HEADS,
     KEY_BLOCKS,
     KEY_WORDS,
     MASK,
@@ -24,6 +25,7 @@ from .table import (
     SCHEMES,
     STEMS,
     TOKENS,
+    WORDS,
     phrases,
 )
 
@@ -205,14 +207,14 @@ def _assignments(text: str, replace: Replace) -> str:
     low = _ascii(text).lower()
     places = []
     for stem, ends in _KEY_WORDS:
-        at = low.find(stem)
+        at = low.rfind(stem)
         while at >= 0:
             upto = at + len(stem)
             for end in ends:
                 if low.startswith(end, upto) and low[upto + len(end) : upto + len(end) + 1] in _FOLLOWS:
                     places.append(at)
                     break
-            at = low.find(stem, at + 1)
+            at = low.rfind(stem, 0, at)
     out, done = [], 0
     for at in sorted(places):
         if at < done or _inside_placeholder(text, at):
@@ -416,6 +418,9 @@ def _pattern(rows: tuple[tuple[str, str, str, str, str], ...]) -> re.Pattern[str
 
 _INNER = _pattern(TOKENS)
 _OUTER = _pattern((*TOKENS, *FIRST_TOKENS))
+_WORDS = frozenset(word.decode() for word in WORDS)
+_HEADS = tuple(head.decode().lstrip(":") for head in HEADS)
+_STEM_ENDS = frozenset(stem[-1] for stem in STEMS)
 _SEPARATOR = re.compile("[_-]")
 _ANNOUNCED = re.compile("[A-Za-z0-9_.~+/=-]++")
 
@@ -452,7 +457,8 @@ def _clean_shapes(text: str, replace: Replace) -> str:
 
 def _tokens(text: str, start: int, stop: int) -> Iterator[tuple[int, int, str]]:
     """Yield the secrets in and around one run of token characters."""
-    before = text[max(0, start - 7) : start].lower()
+    last = text[start - 1 : start] if start else ""
+    before = text[max(0, start - 7) : start].lower() if last == " " else ""
     for scheme in SCHEMES:
         if before.endswith(scheme + " "):
             whole = _ANNOUNCED.match(text, start)
@@ -461,12 +467,14 @@ def _tokens(text: str, start: int, stop: int) -> Iterator[tuple[int, int, str]]:
             if not wordy(whole[0]) and (mixed or scheme == "bearer"):
                 yield start, whole.end(), scheme
                 return
-    for stem in STEMS:
+    for stem in STEMS if last in _STEM_ENDS else ():
         if text.startswith(stem, start - len(stem)) and start >= len(stem):
             match = _INNER.match(text, start - len(stem))
             if match is not None and _begins(text, match.start()):
                 yield match.start(), match.end(), _kind(match) or stem
                 return
+    if last != "\\" and not _may_hold_token(text[start:stop]):
+        return
     at = start
     while at < stop:
         match = (_OUTER if at == start or _after_escape(text, at) else _INNER).match(text, at)
@@ -482,6 +490,11 @@ def _tokens(text: str, start: int, stop: int) -> Iterator[tuple[int, int, str]]:
         if separator is None:
             return
         at = separator.end()
+
+
+def _may_hold_token(run: str) -> bool:
+    """False for nearly all runs, which are long names and numbers: no word in it begins a token."""
+    return run.startswith(_HEADS) or not _WORDS.isdisjoint(run.replace("_", "-").split("-"))
 
 
 def _after_escape(text: str, at: int) -> bool:
