@@ -146,13 +146,16 @@ FRAGMENTS = st.sampled_from(
      "@", "&", "?", "%3D", "%22", "sig", "<", ">", "</", "{", "}", "[", ",", "é", "\u212a", "-u", " -u ", "curl",
      "sk-", "gh" + "p_", "eyJ", "AK" + "IA", "SG.", "ya29.", "Bearer ", "basic ", "bEaReR ", "Sig=", "BLOCK", "a1B2c3D4e5F6g7H8i9J0k", "Qx9-27",
      "hunter2", "-----", "BEGIN", "END", "PRIVATE KEY", "u0041", "n", "u", "5", "x" * 30, "<redacted:token:1>",
-     "value", "name", ENV_VALUE, "ABCDEFGH12345678"]
+     "value", "name", ENV_VALUE, "ABCDEFGH12345678", "--api-key", "--pass", "auth", "pwd", "PASS",
+     "sshpass", "-p", "curl", "?key=", "$6$", "code=", "hooks.slack.com/services/"]
 )  # fmt: skip
 SOUP = st.lists(FRAGMENTS, max_size=14).map("".join)
 VALUES = st.recursive(
     SOUP | st.integers() | st.none() | st.booleans(),
     lambda inner: (
-        st.lists(inner, max_size=3)
+        st.lists(
+            inner | st.sampled_from(["--api-key", "--password", "-u", "-p", "sshpass", "curl"]), max_size=3
+        )
         | st.dictionaries(
             SOUP | st.sampled_from(["name", "value", "key", "id", "text", "signature"]), inner, max_size=3
         )

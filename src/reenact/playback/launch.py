@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -24,6 +26,7 @@ from ..recording.recording import Recording
 from ..recording.run_addresses import locate
 from ..supervise.command import command_line
 from ..supervise.supervisor import Supervised
+from .matching.equality_rules import PLACEHOLDER
 from .replay.entry import Entry, located
 from .replay.report import Diverged, Growing, Halted, Unknown
 from .replay.side_effect_guard import is_python
@@ -94,6 +97,13 @@ def start_of(
         return Start(words, here, entry.entry, head, code_folder=code_folder)
     if type(recorded) is not list or not all(type(word) is str for word in recorded) or not recorded:
         raise _not_startable(recording, verb)
+    if secret := redacted_argument(recorded):
+        words = recorded[1:] if is_python(recorded[0]) else recorded
+        shown = " ".join(shlex.quote(word) for word in words)
+        raise UsageError(
+            f"the argument {secret} is a secret that was not recorded, so the command cannot be started",
+            hint=f"say it again: reenact {verb} RUN -- {_QUOTED_PLACEHOLDER.sub('…', shown)}",
+        )
     hint = _name_command(verb)
     if type(recorded_folder) is not str or not os.path.isdir(recorded_folder):
         raise UsageError(f"its folder {recorded_folder} is not here", hint=hint)
@@ -103,6 +113,18 @@ def start_of(
     if is_script and not os.path.exists(os.path.join(recorded_folder, recorded[1])):
         raise UsageError(f"{recorded[1]} is not in {recorded_folder} any more", hint=hint)
     return Start(_answerable(recorded, verb), recorded_folder)
+
+
+_QUOTED_PLACEHOLDER = re.compile(f"'?{PLACEHOLDER.pattern}'?")
+
+
+def redacted_argument(command: Sequence[str]) -> str | None:
+    """Return the argument of a recorded command that was a secret, after its flag; None if there is none."""
+    for number, word in enumerate(command):
+        if PLACEHOLDER.search(word):
+            before = command[number - 1] if number else ""
+            return f"{before} {word}" if before.startswith("-") and PLACEHOLDER.fullmatch(word) else word
+    return None
 
 
 def start_in(folder: str, words: Sequence[str]) -> Start:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..capture.runs.entry_point import ASGI, MAIN
 from ..errors import UsageError
 from ..messages.whole import read_request
-from ..playback.launch import Start, start_in
+from ..playback.launch import Start, redacted_argument, start_in
 from ..playback.matching.recorded_answers import CUT, EXCEPTION, STATUS, outcome_of
 from ..playback.matching.tape import Tape
 from ..playback.replay import preflight
@@ -254,9 +254,8 @@ def from_fixture(fixture: Recording, case: Case) -> Case:
     entry = Entry.of(fixture)
     recorded_input = entry.input if entry is not None else fixture.input
     if case.sort == COMMAND:
-        recorded_input = (
-            portable(fixture.start.stored_fields.get("command"))[1:] if fixture.start is not None else []
-        )
+        command = fixture.start.stored_fields.get("command") if fixture.start is not None else None
+        recorded_input = _startable(portable(command))[1:]
     failed = failure_text(fixture)
     return replace(case, input=recorded_input, tools=_tools(fixture), final=_final(fixture), failed=failed)
 
@@ -300,7 +299,17 @@ def _start(recording: Recording, entry: str | None, code_folder: str | None) -> 
             f"{recording.name} does not name the function or command it started with",
             hint="name it: --entry module:function; or record with @reenact.run or reenact run",
         )
-    return COMMAND, words[0], folder, words[1:]
+    return COMMAND, words[0], folder, _startable(words)[1:]
+
+
+def _startable(words: list[str]) -> list[str]:
+    """Return the words of a command; raise if one of them was a secret."""
+    if secret := redacted_argument(words):
+        raise UsageError(
+            f"the argument {secret} is a secret that was not recorded, so a test cannot start the command",
+            hint="record it with the secret in an environment variable, or name its function with --entry",
+        )
+    return words
 
 
 def _check_names(module: str, name: str) -> None:

@@ -71,7 +71,10 @@ _HEADER = re.compile(
     r"((?i:authorization|cookie(?=[ \t]{0,4}:[ \t]{0,4}[^\s=;:,\"'`\\<>]{1,128}=)))([ \t]{0,4}:[ \t]{0,4})"
     r"([^\s\"'`\\<>][^\r\n\"'`\\]{0,4000}+)"
 )
-_FLAG = re.compile(rf"({_KEYWORD})( {{1,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))")
+_FLAG = re.compile(
+    rf"({_KEYWORD})(?: {{1,4}}|\\{{0,8}}[\"'`],\s{{0,40}}+(?=[\\\"'`]))(?:{_QUOTED}|(?P<bare>{_BARE}))"
+)
+"""In a text, and in a list of arguments as JSON or Python print it."""
 _SSHPASS = re.compile(rf"((?ai:pass))( {{1,4}}-p {{0,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))")
 _NETRC = re.compile(r"((?ai:password))(\s{1,20}+)(\S{1,500}+)")
 _ELEMENT = re.compile(rf"({_KEYWORD})(>)([^<>\n]{{1,500}}+)(?=</)")
@@ -356,8 +359,13 @@ def _sshpass(match: Match[str], replace: Replace) -> str:
     is_ssh = match.string[: match.end(1)][-7:].lower() == "sshpass"
     if not is_ssh or is_reference(value) or already_redacted(value):
         return match[0]
-    start = match.start("quoted" if match["quoted"] else "bare") - match.start()
-    return match[0][:start] + replace("password", value) + match[0][start + len(value) :]
+    return _with_value(match, replace("password", value))
+
+
+def _with_value(match: Match[str], new: str) -> str:
+    """Return what matched with another value."""
+    start, stop = match.span("quoted" if match["quoted"] else "bare")
+    return match[0][: start - match.start()] + new + match[0][stop - match.start() :]
 
 
 def _netrc(match: Match[str], replace: Replace) -> str:
@@ -376,7 +384,7 @@ def _flag(match: Match[str], replace: Replace) -> str:
     value = match["quoted"] or match["bare"]
     if kind is None or name[0] != "-" or not plausible_flag(kind, value):
         return match[0]
-    return match[0].replace(value, replace(kind, value), 1)
+    return _with_value(match, replace(kind, value))
 
 
 def _element(match: Match[str], replace: Replace) -> str:

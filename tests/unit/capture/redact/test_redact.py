@@ -104,6 +104,12 @@ PLANTED = {
     "dsn": ({"dsn": "postgresql://app:zz%409981@db:5432/main"}, "zz%409981"),
     "github": ({"out": f"remote: {GITHUB}"}, GITHUB),
     "aws": ({"env": f"AWS_ACCESS_KEY_ID={AWS_ID}\nAWS_SECRET_ACCESS_KEY={AWS_SECRET}\n"}, AWS_SECRET),
+    "list argument": ({"command": ["python", "agent.py", "--api-key", "zz9981abc"]}, "zz9981abc"),
+    "list argument of a tool": ({"args": {"cmd": ["tool", "-v", "--password", "rosebud", "x"]}}, "rosebud"),
+    "sshpass as a list": ({"cmd": ["/usr/bin/sshpass", "-p", "rosebud", "ssh", "h"]}, "rosebud"),
+    "curl as a list": ({"cmd": ["curl", "-s", "-u", "bob:rosebud", "https://h.example"]}, "rosebud"),
+    "docker auth": ({"auths": {"h.example": {"auth": "Ym9iOnp6OTk4MQ=="}}}, "Ym9iOnp6OTk4MQ"),
+    "pwd of a database": ({"db": {"user": "sa", "pwd": "zz9981x"}}, "zz9981x"),
     "json password": ({"login": {"user": "bob", "password": "zz9981"}}, "zz9981"),
 }
 
@@ -115,6 +121,34 @@ def test_planted_secret_is_not_in_the_bytes(plant: str) -> None:
 
 
 TEXTS = {
+    "DB_PASS=rosebud": "rosebud",
+    "HOME=/root\nSMTP_PASS=zz9981!\nPWD=/root": "zz9981!",
+    "db_pass: zz9981x": "zz9981x",
+    "export MYSQL_PWD=zz9981x": "zz9981x",
+    "Server=h;Uid=sa;Pwd=zz9981x;Database=main": "zz9981x",
+    "Driver={ODBC};UID=sa;PWD=zz9981x": "zz9981x",
+    "//registry.example/:_auth=Ym9iOnp6OTk4MQ==": "Ym9iOnp6OTk4MQ",
+    '{"auths": {"h": {"auth": "Ym9iOnp6OTk4MQ=="}}}': "Ym9iOnp6OTk4MQ",
+    "GET https://h.example/v1beta/models?key=zz9981abcdefghijk": "zz9981",
+    "https://h.example/v1?alt=sse&KEY=zz9981abcdefghijk&x=1": "zz9981",
+    "https://h.example/v1?alt=sse\\u0026key=zz9981abcdefghijk": "zz9981",
+    "sshpass -p rosebud ssh bob@h": "rosebud",
+    "sshpass -p 'rose bud' ssh bob@h": "rose bud",
+    "machine h.example login bob password rosebud": "rosebud",
+    "machine h.example\n\tlogin bob\n\tpassword rosebud\n": "rosebud",
+    "default login anonymous password rosebud": "rosebud",
+    "GET /callback?code=zz9981abcdef&state=af0if": "zz9981",
+    "grant_type=authorization_code&code=4%2F0AXzz9981&client_id=c": "zz9981",
+    "root:$6$saltSalt$" + BODY + BODY + ":19000:0:99999": BODY,
+    "$2b$12$" + BODY + BODY[:17]: BODY,
+    "$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$" + BODY: BODY,
+    "https://hooks.slack.com/" + "services/T0ABC1234/B0ABC1234/" + BODY[:24]: BODY[:24],
+    "https://discord.com/" + "api/webhooks/123456789012345678/" + BODY + BODY: BODY,
+    "https:\\/\\/hooks.slack.com\\/services\\/T0ABC1234\\/B0ABC1234\\/" + BODY[:24]: BODY[:24],
+    "Command '['a.py', '--token', 'zz9981abc']' returned non-zero exit status 1.": "zz9981abc",
+    json.dumps(["a.py", "--api-key", "zz9981abc"], indent=2): "zz9981abc",
+    json.dumps({"arguments": json.dumps({"cmd": ["--api-key", "zz9981abc"]})}): "zz9981abc",
+    "curl --user bob:rosebud https://h.example": "rosebud",
     'password: "zz 99 81"': "zz 99 81",
     "Password: zz9981!": "zz9981!",
     "DB_PASSWORD='zz9981'": "zz9981",
@@ -256,6 +290,26 @@ UNTOUCHED = [
     "class TokenCounter: keyword = 'key'; monkey: int; task-management-service-name",
     "Basic authentication-is-documented-elsewhere; Bearer of good-news-everyone-today",
     "eyJub3RhIjoiand0In0 is base64 of no token",
+    "PWD=/home/bob/x9Kq27LmZ\nOLDPWD=/home/bob/x9Kq27LmZ2\nINIT_PWD=/srv/x9Kq27LmZ cd x; PWD=$(pwd)",
+    {"env": {"PWD": "/home/bob/x9Kq27LmZ", "OLDPWD": "/srv/x9Kq27LmZ"}, "pwd": "/srv/x9Kq27LmZ"},
+    {
+        "auth": "oauth2-client",
+        "basicAuth": "https://h.example/x9Kq27LmZ",
+        "pass": "first",
+        "bypass": "x9Kq27LmZ",
+    },
+    {"FAIL_TO_PASS": '["tests/test_x9Kq27LmZ.py::test_a"]', "PASS_TO_PASS": "tests/test_x9Kq27LmZ.py"},
+    "requests.get(url, auth=HTTPBasicAuth(user, pw)); auth=(user, pw); first_pass = run(x9Kq27LmZ); auth: none",
+    "all tests pass: 12345678; one-pass-encryption; the author: x9Kq27LmZ; `auth: ed25519`",
+    "https://h.example/?key=some-name&page=2 and ?key=abc and sort_key=x9Kq27LmZx9Kq27LmZ and key=a1b2c3d4e5f6g7h8i9",
+    "https://h.example/?code=SUMMER2024&page=2 exit code=12345678 status_code=200&x=1",
+    "you may login with password authentication on this machine; the default password is shown",
+    "cat $1$2 > $5/x; cost $6$; awk '{print $1$2$3}'",
+    "see https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX and the webhooks below",
+    ["- set the token", "x9Kq27LmZ"],
+    ["--token", "--verbose", "--password", "$PASSWORD", "--key-file", "/etc/x9Kq27LmZ", "--api-key", "<key>"],
+    "parser.add_argument('--token', 'api_token', help='x'); cache-key-0123456789abcdef0123456789abcdef",
+    "npm-cache-key-0123456789abcdef0123456789abcdef0123456789abcdef; papa-pa-some-long-name-of-a-thing-in-kebab",
     f"{DASHES}BEGIN RSA PRIVATE KEY{DASHES} and {DASHES}END RSA PRIVATE KEY{DASHES} are its marks",
 ]
 
@@ -313,6 +367,8 @@ def test_private_key_is_replaced_as_a_whole_also_escaped_and_torn() -> None:
     assert Redactor({}).clean(f"a\n{PEM}\nb") == "a\n<redacted:private-key:1>\nb"
     assert Redactor({}).clean("k=" + PEM.replace("\n", "\\n") + "!") == "k=<redacted:private-key:1>!"
     assert BODY not in Redactor({}).clean("a\n" + PEM[:150])
+    pgp = PEM.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK")
+    assert Redactor({}).clean(f"a\n{pgp}\nb") == "a\n<redacted:private-key:1>\nb"
     assert Redactor({}).clean(PEM + "\nx\n" + PEM).count("<redacted:private-key:1>") == 2
 
 
@@ -324,7 +380,8 @@ def test_private_key_is_replaced_as_a_whole_also_escaped_and_torn() -> None:
         ("max_tokens", None), ("token_count", None), ("nextPageToken", None), ("dbPassword", "password"),
         ("passwd", "password"), ("sshPassphrase", "password"), ("set-cookie", "cookie"), ("Proxy-Authorization", "authorization"),
         ("privateKey", "secret-key"), ("key", None), ("cache_key", None), ("has_password", None),
-        ("public_key", None), ("", None), ("-", None), ("é", None),
+        ("public_key", None), ("DB_PASS", "password"), ("dbPass", "credential"), ("PWD", "credential"), ("OLDPWD", None),
+        ("_auth", "credential"), ("FAIL_TO_PASS", None), ("no_auth", None), ("author", None), ("", None), ("-", None), ("é", None),
     ],
 )  # fmt: skip
 def test_names_promise_secrets_by_their_last_whole_word(name: str, kind: str | None) -> None:

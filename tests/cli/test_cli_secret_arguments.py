@@ -1,0 +1,79 @@
+"""A secret among the arguments of a program is in no file, and no command is started without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.forked import type_in
+
+SECRET, OTHERS = "zz9981" + "abcdef", "x7K27" + "qwertz"
+
+AGENT = """
+import subprocess, sys
+from reenact import Tap
+
+tap = Tap()
+
+@tap.tool
+def call(words):
+    return len(words)
+
+if "--api-key" in sys.argv:
+    tap.record_model_request({"model": "m", "messages": [{"role": "user", "content": "go"}]})
+    tap.record_model_response({"role": "assistant", "content": "went"})
+    subprocess.run([sys.executable, "agent.py", "--token", OTHERS], check=True)
+    call(["tool", "--password", OTHERS])
+else:
+    call(["child"])
+with open("done", "a") as file:
+    file.write("done ")
+""".replace("OTHERS", repr(OTHERS))
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory):
+    """Types commands in the folder of an agent that was recorded with a secret argument."""
+    folder = tmp_path_factory.mktemp("arguments")
+    (folder / "agent.py").write_text(AGENT)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+
+    def here(*words: str) -> subprocess.CompletedProcess[str]:
+        return type_in(words, folder, env)
+
+    here.folder = folder  # type: ignore[attr-defined]
+    assert here("run", "--name", "first", "agent.py", "--api-key", SECRET).returncode == 0
+    return here
+
+
+def test_it_is_in_no_file_neither_ours_nor_a_childs(typed) -> None:
+    traces = [path for path in (typed.folder / ".reenact").rglob("*") if path.is_file()]
+    written = "".join(path.read_text(errors="replace") for path in traces)
+    assert SECRET not in written and OTHERS not in written
+    assert '"--api-key","<redacted:' in written  # run.start
+    assert '"--token","<redacted:' in written  # proc.start
+    assert '"--password","<redacted:' in written  # a tool's arguments
+
+
+@pytest.mark.parametrize(
+    "words", [["replay", "first"], ["fork", "first", "--set", "system=x"], ["test", "first"]]
+)
+def test_the_command_is_not_started_and_the_argument_named(typed, words: list[str]) -> None:
+    before = (typed.folder / "done").read_text()
+    result = typed(*words)
+    assert result.returncode == 2
+    assert "the argument --api-key <redacted:api-key:1> is a secret that was not recorded" in result.stderr
+    if words[0] != "test":
+        assert f"reenact {words[0]} RUN -- agent.py --api-key …" in result.stderr
+    assert (typed.folder / "done").read_text() == before
+    assert not Path(typed.folder / "tests").exists()
+
+
+def test_with_the_argument_named_again_it_is_replayed(typed) -> None:
+    result = typed("replay", "--yes", "first", "--", "agent.py", "--api-key", SECRET)
+    assert "is a secret" not in result.stderr
+    written = "".join(path.read_text() for path in (typed.folder / ".reenact").glob("*.jsonl"))
+    assert SECRET not in written
