@@ -133,3 +133,29 @@ def test_json_says_the_same_for_programs(trip):
     report = json.loads(typed("doctor", trip, "--json").out)
     assert report["requests"] == {"all": 2, "proved": 2} and report["blobs"] == {"all": 1, "whole": 1}
     assert report["tot"] == {"turns": 2, "in": 52, "out": 31, "err": 1}
+
+
+def test_secrets_in_an_older_trace_are_reported_by_kind_and_line_without_their_value(tmp_path):
+    path = tmp_path / "old.jsonl"
+    password, key, long_key = "zz9981-Tr0ub4dor", "sk-" + "ant-" + "aB3" * 12, "ghp" + "_" + "aB3" * 12
+    with reenact.Trace(path, redact=False) as trace:
+        trace.step("note", text="nothing here")
+        trace.step("note", env=f"DB_PASS={password}", again=f"use {key}")
+        trace.step("note", text="x" * 2_000_000 + f" {long_key} " + "y" * 200_000)
+    code, out, err = typed("doctor", path)
+    assert code == 1
+    assert "line 3, byte" in out and "a secret by the rules of today: anthropic-key, password [secret]" in out
+    assert "line 4, byte" in out and "github-token" in out
+    assert "2 findings" in out and "change them" in err and "--repair" not in err
+    assert not any(secret in out + err for secret in (password, key, long_key))
+    assert codes(path) == ["secret", "secret"]
+
+
+def test_a_redacted_trace_holds_no_secret_and_a_flood_of_them_is_counted(tmp_path):
+    for redact, expected in ((True, 0), (False, 21)):
+        path = tmp_path / f"{redact}.jsonl"
+        with reenact.Trace(path, redact=redact) as trace:
+            for number in range(50):
+                trace.step("note", text=f"DB_PASS=zz9981-{number}", args=["--api-key", f"zz9981abc{number}"])
+        assert len(codes(path)) == expected
+    assert "30 more findings of this sort (secret)" in typed("doctor", path).out

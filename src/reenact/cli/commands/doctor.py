@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from ...capture.redact.redactor import Redactor
 from ...debugger.checkup import Checkup
 from ...errors import ReenactError, TraceFileError, UsageError
 from ...tracefile.repair import repair
@@ -15,8 +16,9 @@ from ..output import Output
 
 DESCRIPTION = """\
 Read a whole trace and report what is damaged, with line and byte, and what is still readable: every request
-is rebuilt and verified, and every long text is checked by its digest. Never changes the input. Exit code 1 if
-anything was found, 2 if a file is not a trace."""
+is rebuilt and verified, and every long text is checked by its digest. Reports secrets, by kind and line, that
+the rules of today find in a trace, because it is older or was recorded without redaction. Never changes the
+input. Exit code 1 if anything was found, 2 if a file is not a trace."""
 EXAMPLES = """\
   reenact doctor trip.jsonl                       check one file
   reenact doctor runs/                            check all files in a folder
@@ -41,7 +43,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for path in paths:
         try:
             run_argument.require_readable(path, args.what)
-            checked = Checkup(path, args.blobs)
+            checked = Checkup(path, args.blobs, Redactor({}))
         except (ReenactError, OSError) as why:
             code = complain(out, why)
             continue
@@ -73,7 +75,10 @@ def _print(checked: Checkup, out: Output, *, is_repaired: bool) -> None:
     verdict = count(len(checked.findings), "finding") if checked.findings else "nothing is damaged"
     style = "yellow" if checked.findings else "green"
     out.line(f"{clean(checked.path)}: {out.paint(verdict, style)}; {', '.join(holds)}")
-    if checked.findings and checked.lines and not is_repaired:
+    if any(finding.code == "secret" for finding in checked.findings):
+        out.say("\nhint: these secrets stay in the file: change them, or delete it")
+    is_damaged = any(finding.code != "secret" for finding in checked.findings)
+    if is_damaged and checked.lines and not is_repaired:
         out.say(
             clean(f"\nhint: `reenact doctor {checked.path} --repair OUT` writes a copy of everything intact")
         )
