@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
+
 import pytest
 
 import reenact
+from reenact.cli.main import main
 from support.typed import record_steps, record_trip, typed
+from support.work import calls_of
 
 
 @pytest.fixture
@@ -100,3 +105,16 @@ def test_a_word_is_no_part_of_an_id(tmp_path):
     assert len(typed("grep", "8900", tmp_path / "run.jsonl").out.splitlines()) == 2
     (hit,) = typed("grep", "-w", "8900", tmp_path / "run.jsonl").out.splitlines()
     assert ":2  tool.called" in hit
+
+
+@pytest.mark.parametrize("command", ["grep", "stats"])
+def test_a_folder_is_listed_once_however_many_runs_it_holds(tmp_path, capsys, command):
+    for number in range(40):
+        with reenact.Trace(tmp_path / f"run-{number}.jsonl", segment_bytes=400) as trace:
+            for _ in range(3):
+                trace.step("note", text="a needle " + "x" * 200)
+    arguments = [command, *(["needle"] if command == "grep" else []), str(tmp_path)]
+    main(arguments)  # modules are loaded
+    listed = sum(calls_of(partial(main, arguments), only=each) for each in (os.listdir, os.scandir))
+    assert listed <= 4
+    assert capsys.readouterr().out.count("needle") == (3 * 120 if command == "grep" else 0)

@@ -7,14 +7,16 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 
 
-def calls_of(work: Callable[[], object], only: CodeType | None = None) -> int:
-    """Return how many functions of Python the work calls; ``only``: how often that one."""
+def calls_of(work: Callable[[], object], only: CodeType | Callable[..., object] | None = None) -> int:
+    """Return how many functions of Python the work calls; ``only``: how often that one, or a built-in one."""
     count = 0
 
-    def look(frame: FrameType, event: str, _: object) -> None:
+    def look(frame: FrameType, event: str, built_in: object) -> None:
         nonlocal count
-        if event == "call" and (only is None or frame.f_code is only):
-            count += 1
+        if event == "call":
+            count += only is None or frame.f_code is only
+        elif event == "c_call":
+            count += built_in is only
 
     before = sys.getprofile()
     sys.setprofile(look)

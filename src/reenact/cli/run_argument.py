@@ -14,7 +14,7 @@ from ..recording.recording import Recording
 from ..recording.run_addresses import default_folder, locate, require_plain
 from ..tracefile.findings import Finding
 from ..tracefile.plain_files import LINK, not_plain
-from ..tracefile.run_files import trace_files
+from ..tracefile.run_files import families
 from ..tracefile.text import clean, count
 from .output import Output
 
@@ -104,12 +104,15 @@ def require_readable(path: str, named: Sequence[str]) -> None:
     require_plain(path)
 
 
-def files_of(named: Sequence[str]) -> list[str]:
-    """Return the trace files of runs, files and folders; without any, those of the default folder."""
-    files: dict[str, None] = {}
+def files_of(named: Sequence[str]) -> dict[str, list[str] | None]:
+    """Return the trace files of runs, files and folders; without any, those of the default folder.
+
+    Each with the names that may belong to it, where a folder was listed.
+    """
+    files: dict[str, list[str] | None] = {}
     for text in named or [default_folder()]:
         if os.path.isdir(text):
-            files.update(dict.fromkeys(trace_files(text)))
+            files.update(families(text))
         elif not named:
             raise NotATrace(
                 f"there is no folder {text}, so nothing was recorded yet",
@@ -118,7 +121,7 @@ def files_of(named: Sequence[str]) -> list[str]:
             )
         else:
             files[locate(text)[0]] = None
-    return list(files)
+    return files
 
 
 def report(findings: Sequence[Finding], out: Output) -> None:

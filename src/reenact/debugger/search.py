@@ -28,6 +28,10 @@ _HEAD = re.compile(rb',"head":"(?:[^"\\]|\\.)*"')
 """The beginning of a long text, which was searched whole already."""
 
 
+_EVENT = lines.heads(rb'(?!(?:run\.start|run\.more|proc\.start)")[^"\\]*')
+"""The envelope of a line of ours that does not begin a file."""
+
+
 class TextSearch:
     """A pattern sought in events."""
 
@@ -117,12 +121,17 @@ class FileSearch(NamedTuple):
     kinds: list[str]
     tool: str | None
 
-    def hits(self, path: str, blobs: str | None, findings: Findings) -> Iterator[Hit]:
-        """Yield the matching events of a file with its segments and processes."""
+    def hits(
+        self, path: str, blobs: str | None, findings: Findings, names: list[str] | None = None
+    ) -> Iterator[Hit]:
+        """Yield the matching events of a file with its segments and processes.
+
+        ``names`` are the files beside it that may belong to it; they spare a directory listing.
+        """
         shelf = Shelf(path, findings.add, blobs)
         seen: set[str] = set()
         is_empty = True
-        for file in (file for chain in run_files.streams(path) for file in chain):
+        for file in (file for chain in run_files.streams(path, names) for file in chain):
             base = shelf.add(file)
             note = Note(file, findings.add)
             reader = LineReader(note)
@@ -148,10 +157,7 @@ class FileSearch(NamedTuple):
 
     def _is_ruled_out(self, data: bytes) -> bool:
         """True if a whole line of ours cannot match; the first line of a file is read for its version."""
-        if data[-1:] != b"}" or not self.search.is_ruled_out(data):
-            return False
-        head = lines.peek(data)
-        return head is not None and head[4] not in schema.HEADS
+        return data[-1:] == b"}" and self.search.is_ruled_out(data) and _EVENT.match(data) is not None
 
     def _is_wanted(self, event: Event) -> bool:
         if self.kinds and event.kind not in self.kinds and event.event_type not in self.kinds:

@@ -21,7 +21,7 @@ from ..tracefile.findings import Findings, Note
 from ..tracefile.plain_files import not_plain
 from ..tracefile.reader import check_version, refuse_if_foreign
 from ..tracefile.records import LineReader, raw_lines
-from .run_lines import RunLines
+from .run_lines import RunLines, nothing_to_collect
 
 
 @dataclass(slots=True)
@@ -84,9 +84,10 @@ def list_runs(folder: str) -> list[RunRow]:
             else:
                 groups.setdefault(run_files.member(entry.name).stem, []).append(entry.name)
     folder = os.path.join(folder, "")
-    for names in groups.values():
-        for name in names if len(names) == 1 else run_files.heads(names):
-            rows += head_and_tail(folder + name, names)
+    with nothing_to_collect():
+        for names in groups.values():
+            for name in names if len(names) == 1 else run_files.heads(names):
+                rows += head_and_tail(folder + name, names)
     rows.sort(key=lambda row: (row.started or 0.0, row.path))
     return rows
 
@@ -120,13 +121,23 @@ def _rows(path: str, names: list[str] | None) -> list[RunRow]:
     files = [[path]] if alone else run_files.streams(path, names)
     if alone and (one := read_ends(path)) is not None and one.first.get("v") == schema.VERSION:
         return [_row(path, [[one]])]
-    ends = [[read_ends(file) for file in chain] for chain in files]
+    ends = [_ends_of(chain) for chain in files]
     firsts = ends[0][0]
     if firsts is None or any(end is None or end.last[1] != firsts.last[1] for chain in ends for end in chain):
         return _scan(path, files)
     if firsts.first.get("v") != schema.VERSION:
         check_version(firsts.first.get("v"), Note(path, None))
     return [_row(path, [[end for end in chain if end is not None] for chain in ends])]
+
+
+def _ends_of(chain: list[str]) -> list[Ends | None]:
+    """Return the ends of one writer's files; where the last one holds the sums, the others need none.
+
+    A segment of a quarter of a gigabyte that holds notes alone has none.
+    """
+    last = read_ends(chain[-1])
+    has_sums = last is not None and last.has_sums
+    return [*(read_ends(file, sums=not has_sums) for file in chain[:-1]), last]
 
 
 def _row(path: str, chains: list[list[Ends]]) -> RunRow:

@@ -74,17 +74,8 @@ def _places(text: str) -> list[Place]:
 
 
 def _folder(folder: str) -> list[Place]:
-    """Return the files of a folder that begin a family; listed once, however many there are."""
-    stems: dict[str, list[str]] = {}
-    for name in os.listdir(folder):
-        if name.endswith(".jsonl") and not os.path.isdir(os.path.join(folder, name)):
-            stems.setdefault(run_files.member(name).stem, []).append(name)
-    found = [
-        Place(os.path.join(folder, head), None, names)
-        for names in stems.values()
-        for head in run_files.heads(names)
-    ]
-    return sorted(found, key=lambda place: place.path)
+    """Return the files of a folder that begin a family."""
+    return [Place(path, None, names) for path, names in run_files.families(folder).items()]
 
 
 def _heads(paths: Iterable[str]) -> set[str]:

@@ -36,8 +36,11 @@ class Ends(NamedTuple):
     """False: no line of the file carries sums, so ``totals`` are of this file only."""
 
 
-def read_ends(path: str) -> Ends | None:
-    """Return the facts of a file that is one writer's work on one run; None for any other."""
+def read_ends(path: str, *, sums: bool = True) -> Ends | None:
+    """Return the facts of a file that is one writer's work on one run; None for any other.
+
+    Without ``sums``, which a later segment holds, its last line is enough.
+    """
     fd = open_plain(path, follow=True)  # bare calls: a folder may hold tens of thousands of files
     try:
         data = os.read(fd, _SMALL)
@@ -55,7 +58,7 @@ def read_ends(path: str) -> Ends | None:
             return None
         tail = data if size <= len(data) else os.pread(fd, _END, size - _END)
         while True:
-            found = _ends(first, envelope, tail, size, whole=len(tail) >= size)
+            found = _ends(first, envelope, tail, size, whole=len(tail) >= size, sums=sums)
             if found is not None or len(tail) >= min(size, _FAR):
                 return found
             count = min(len(tail) * 8, size)
@@ -74,7 +77,7 @@ def tail_totals(path: str, *, only: bool) -> Totals | None:
 
 
 def _ends(
-    first: dict[str, Any], envelope: tuple[Any, ...], tail: bytes, size: int, *, whole: bool
+    first: dict[str, Any], envelope: tuple[Any, ...], tail: bytes, size: int, *, whole: bool, sums: bool
 ) -> Ends | None:
     stop = tail.rfind(b"\n")
     last_begin = tail.rfind(b"\n", 0, stop) + 1 if stop >= 0 else 0
@@ -84,9 +87,9 @@ def _ends(
     if last is None or last[1] != envelope[1] or last[2] != envelope[2] or last[3] < envelope[3]:
         return None
     at = tail.rfind(lines.TOTALS, 0, stop)
-    if at < 0 and not whole:
+    if at < 0 and not whole and sums:
         return None
-    begin = tail.rfind(b"\n", 0, max(at, 0)) + 1
+    begin = last_begin if at < 0 and not whole else tail.rfind(b"\n", 0, max(at, 0)) + 1
     try:
         totals, end = summed(map(parse, tail[begin:stop].split(b"\n")))
         if end is None:  # a response that nobody had read may come after it

@@ -87,9 +87,21 @@ def heads(names: list[str]) -> list[str]:
 
 def trace_files(folder: str) -> list[str]:
     """Return the paths in a folder that begin a family, sorted by name; other files are left out."""
+    return list(families(folder))
+
+
+def families(folder: str) -> dict[str, list[str]]:
+    """Return the paths of ``trace_files``, each with the names that may belong to it.
+
+    The folder is listed once, however many there are.
+    """
+    stems: dict[str, list[str]] = {}
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.name.endswith(".jsonl") and not _is_folder(entry)]
-    return [os.path.join(folder, name) for name in heads(names)]
+        for entry in entries:
+            if entry.name.endswith(".jsonl") and not _is_folder(entry):
+                stems.setdefault(member(entry.name).stem, []).append(entry.name)
+    found = {head: names for names in stems.values() for head in heads(names)}
+    return {os.path.join(folder, head): found[head] for head in sorted(found)}
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

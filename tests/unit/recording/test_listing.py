@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from reenact import Recording
+from reenact import Recording, Trace
 from reenact.errors import NoSuchRun
 from reenact.recording.listing import head_and_tail, list_runs
 from reenact.recording.run_addresses import default_folder, find_run
@@ -256,3 +256,27 @@ def test_sums_out_of_sight_of_a_large_file_s_end_are_counted_instead(tmp_path, m
     pen = Pen()
     path = write(tmp_path, "t.jsonl", *long_run(pen, 2), *(pen("note", x="y" * 5000) for _ in range(40)))
     assert Recording.load(path).tot == tot(2)
+
+
+def test_the_ends_of_a_closed_run_suffice_even_if_segments_hold_no_sums(tmp_path):
+    path = tmp_path / "notes.jsonl"
+    with Trace(path, segment_bytes=10 << 20, redact=False) as trace:
+        for number in range(600):
+            trace.step("note", number=number, text="x" * 60_000)
+    assert len(list(tmp_path.glob("*.s*.jsonl"))) >= 2
+    before = bytes_read()
+    (row,) = list_runs(str(tmp_path))
+    assert bytes_read() - before < 2 << 20  # of 36 MB
+    assert (row.status, row.steps, row.size) == (
+        "ok",
+        600,
+        sum(file.stat().st_size for file in tmp_path.iterdir()),
+    )
+    (named,) = head_and_tail(str(path))
+    assert (named.id, named.steps, named.ended) == (row.id, row.steps, row.ended)
+
+
+def bytes_read():
+    """Return how much this process has read."""
+    with open("/proc/self/io", "rb") as file:
+        return int(file.readline().split()[1])

@@ -282,9 +282,8 @@ def _recordings(args: argparse.Namespace) -> list[Recording]:
     for text in args.run_addresses or [None]:
         if text is not None and any(char in text for char in "*?["):
             paths = [path for path in sorted(glob.glob(text)) if os.path.isfile(path)]
-            files = (
-                run_argument.files_of([path for path in paths if path.endswith(".jsonl")]) if paths else []
-            )
+            named = [path for path in paths if path.endswith(".jsonl")]
+            files = run_argument.files_of(named) if paths else {}
         elif text is not None and os.path.isdir(text):
             files = run_argument.files_of([text])
         else:

@@ -51,10 +51,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     search = _search(args)
     explicit: list[str] = args.where
     code, found = 0, 0
-    for path in run_argument.files_of(explicit):
+    for path, names in run_argument.files_of(explicit).items():
         findings = Findings()
         try:
-            number = _one_file(path, search, args, out, findings)
+            number = _one_file(path, names, search, args, out, findings)
         except (TraceFileError, OSError) as why:
             if path in explicit:
                 code = complain(out, why)
@@ -78,11 +78,16 @@ def _search(args: argparse.Namespace) -> FileSearch:
 
 
 def _one_file(
-    path: str, search: FileSearch, args: argparse.Namespace, out: Output, findings: Findings
+    path: str,
+    names: list[str] | None,
+    search: FileSearch,
+    args: argparse.Namespace,
+    out: Output,
+    findings: Findings,
 ) -> int:
     number = 0
     run_argument.require_readable(path, args.where)
-    for hit in search.hits(path, args.blobs, findings):
+    for hit in search.hits(path, args.blobs, findings, names):
         number += 1
         if args.files:
             if args.json:
