@@ -220,7 +220,7 @@ class _Edited:
 
     def find(self, index: int, plain: Any, key: int) -> Element | None:
         """Return the element with this text."""
-        same = self._known.get(key)
+        same = self._known.get((self._base.key, key))
         if same is None or not copy_equal(plain, same.copy):
             return None
         if self._places is None:
@@ -342,8 +342,9 @@ class History:
         self.bases: list[Base] = []
         """Least recently used first."""
         self.answers = Answers()
-        self.known: dict[int, Element] = {}
-        """The elements of the bases, and some of earlier ones, by the hash of their text."""
+        self.known: dict[tuple[str, int], Element] = {}
+        """The elements of the bases, and some of earlier ones, by the name of their list, which a reference
+        leaves out, and the hash of their text."""
         self._most_known = _FEW_KNOWN
         self.resets = 0
         """Tells what was written before everything had to be forgotten from what was written after it."""
@@ -383,9 +384,9 @@ class History:
         if draft.key is not None:
             self.changes = object()
             self._take(draft.commit(draft.key))
-            self.known.update((element.key, element) for element in draft.new)
+            self.known.update(((draft.key, element.key), element) for element in draft.new)
             if len(self.known) > self._most_known:  # seldom, so that each element is looked at a few times
-                self.known = {element.key: element for base in self.bases for element in base.elements}
+                self.known = {(base.key, each.key): each for base in self.bases for each in base.elements}
                 self._most_known = 2 * len(self.known) + _FEW_KNOWN
 
     def _take(self, base: Base) -> None:
