@@ -19,8 +19,8 @@ class Totals:
     """Running sums of one run or writer; ``tokens_in`` includes what the cache read and wrote."""
 
     __slots__ = (
-        "_failed_lanes", "_open", "cache_read", "cache_write", "errors", "llm_calls", "reasoning",
-        "steps", "tokens_in", "tokens_out", "tool_calls", "turns", "writer",
+        "_failed_lanes", "_failures", "_open", "cache_read", "cache_write", "errors", "llm_calls",
+        "reasoning", "steps", "tokens_in", "tokens_out", "tool_calls", "turns", "writer",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -28,6 +28,7 @@ class Totals:
         self.tokens_in = self.tokens_out = self.cache_read = self.cache_write = self.reasoning = 0
         self._open: dict[object, str] = {}
         self._failed_lanes: dict[str, int] = {}
+        self._failures = Failures()
         self.writer = ""
         """Whose events are added, where several writers are summed: each has lanes of its own."""
 
@@ -39,8 +40,7 @@ class Totals:
             count(self, fields)
         elif not kind.startswith(("run.", "proc.")):
             self.steps += 1
-            if fields.get("error") is not None:
-                self.errors += 1
+            self._ended(fields)
 
     @property
     def total_tokens(self) -> int:
@@ -104,8 +104,7 @@ class Totals:
         call = fields.get("call")
         lane = self._open.pop(call, "") if type(call) is str else ""
         lane = lane or self.writer + "main"
-        if fields.get("error") is not None:
-            self.errors += 1
+        if self._ended(fields):
             if len(self._failed_lanes) < _MAX_OPEN:
                 self._failed_lanes[lane] = 1
         self._tokens(used(fields))
@@ -113,21 +112,86 @@ class Totals:
     def _llm_call(self, fields: Mapping[str, Any]) -> None:
         self.turns += 1
         self.llm_calls += 1
-        if fields.get("error") is not None:
-            self.errors += 1
+        self._ended(fields)
         self._tokens(used(fields))
 
     def _tool_begin(self, fields: Mapping[str, Any]) -> None:
         self.tool_calls += 1
-        if fields.get("error") is not None:
-            self.errors += 1
+        self._ended(fields)
 
-    def _tool_end(self, fields: Mapping[str, Any]) -> None:
-        if fields.get("error") is not None:
-            self.errors += 1
+    def _ended(self, fields: Mapping[str, Any]) -> bool:
+        """Count a call that failed; False for one that did not."""
+        if fields.get("error") is None:
+            return False
+        self.errors += 1
+        self._failures.add(self.writer, fields)
+        return True
 
     def _error(self, fields: Mapping[str, Any]) -> None:
-        self.errors += 1
+        if not self._failures.explain(self.writer, fields):
+            self.errors += 1
+
+
+class Failures:
+    """Failed calls whose exception has not come up as an ``error`` event: one failure is one error."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: list[tuple[str, str, str, str]] = []
+        """Writer, type and message of the error, and the HTTP status."""
+
+    def add(self, writer: str, fields: Mapping[str, Any]) -> None:
+        """Remember the error of a call."""
+        if len(self._known) >= _MAX_FAILURES:
+            del self._known[0]
+        status = fields.get("status")
+        status = str(status) if type(status) is int and status >= 400 else ""
+        self._known.append((writer, *_told(fields.get("error")), status))
+
+    def explain(self, writer: str, fields: Mapping[str, Any]) -> bool:
+        """True if an ``error`` event is the exception of a failed call, or came of it; once for each call."""
+        for at in range(len(self._known) - 1, -1, -1):
+            if self._known[at][0] == writer and _came_of(fields.get("error"), *self._known[at][1:]):
+                del self._known[at]
+                return True
+        return False
+
+
+_MAX_FAILURES, _MAX_CAUSES = 64, 8
+
+
+def _told(error: object) -> tuple[str, str]:
+    """Return the type of an error without its module, and its message."""
+    if not isinstance(error, dict):
+        return "", error if isinstance(error, str) else ""
+    kind, message = error.get("type"), error.get("message")
+    kind = kind.rpartition(".")[2] if isinstance(kind, str) else ""
+    return kind, message[:_MAX_MESSAGE] if isinstance(message, str) else ""
+
+
+def _came_of(error: object, kind: str, message: str, status: str) -> bool:
+    """True if an exception, one of its causes or of its group is the error of a call.
+
+    An SDK raises another exception for the error of a provider: it has the provider's words, or the status.
+    """
+    waiting: list[object] = [error]
+    for _ in range(_MAX_CAUSES):
+        if not waiting:
+            return False
+        error = waiting.pop(0)
+        own_kind, text = _told(error)
+        if text == message and (kind == own_kind or (message and not (kind and own_kind))):
+            return True
+        if status and any(each and each in text for each in (message, kind)):
+            return True
+        if status and any(word.strip("'\"():,.") == status for word in text[:200].split()):
+            return True
+        if isinstance(error, dict):
+            group = error.get("group")
+            waiting += [error["cause"]] if error.get("cause") is not None else []
+            waiting += group if isinstance(group, list) else []
+    return False
 
 
 def used(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -182,6 +246,7 @@ def number(value: object) -> int:
         return 0
 
 
+_MAX_MESSAGE = 10_000
 _MAX_COUNT = 1 << 62
 """No count of tokens is larger; a sum must stay a number that can be written."""
 
@@ -197,13 +262,13 @@ _SUMS = (
     "cache_read", "cache_write", "reasoning", "errors",
 )  # fmt: skip
 
-_COUNTERS: dict[str, Callable[[Totals, Mapping[str, Any]], None]] = {
+_COUNTERS: dict[str, Callable[[Totals, Mapping[str, Any]], object]] = {
     "model.request": Totals._model_request,
     "model.response": Totals._model_response,
     "llm_call": Totals._llm_call,
     "tool.called": Totals._tool_begin,
     "tool_call": Totals._tool_begin,
-    "tool.result": Totals._tool_end,
-    "tool_result": Totals._tool_end,
+    "tool.result": Totals._ended,
+    "tool_result": Totals._ended,
     "error": Totals._error,
 }

@@ -200,7 +200,7 @@ class Debugger:
         return lanes
 
     def errors(self) -> list[Event]:
-        """Return the events that are errors; an attempt that a retry made good is none."""
+        """Return the events that are errors; an attempt that was retried is none."""
         return list(counted_errors(self.recording))
 
     def context_at(self, event: Event) -> list[Any]:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .. import schema
 from ..errors import NoSuchEvent
+from ..totals import Failures
 from ..tracefile import status as states
 from ..tracefile.event import ErrorText, Event, is_error
 
@@ -57,13 +59,22 @@ def _by_call(recording: Recording, prefix: str) -> tuple[Event | None, str]:
 
 
 def errors(recording: Recording) -> Iterator[Event]:
-    """Yield the events that are errors and were not made good by a retry."""
+    """Yield the events that are errors and that no retry followed; of one failure, the first."""
     retried = {call.end for turn in recording.turns() for call in turn.attempts[:-1] if call.end is not None}
-    return (e for e in recording.events if e.error is not None and e not in retried)
+    failures = Failures()
+    for event in recording.events:
+        if event.error is None:
+            continue
+        if event.event_type == schema.ERROR and failures.explain(event.writer, event.stored_fields):
+            continue
+        if event.event_type != schema.ERROR:
+            failures.add(event.writer, event.stored_fields)
+        if event not in retried:
+            yield event
 
 
 def first_error(recording: Recording) -> Event | None:
-    """Return the first event that is an error and was not made good by a retry."""
+    """Return the first event that is an error and that no retry followed."""
     return next(errors(recording), None)
 
 

@@ -98,9 +98,9 @@ class RunStats:
         self.by_model_and_stop: dict[tuple[str, str], CallStats] = {}
         self.tools: dict[str, CallStats] = {}
         self.error_types: dict[str, int] = {}
-        """The errors that count, by type: what a retry made good is not among them."""
+        """The errors that count, by type: what a retry recovered is not among them."""
         self.retried = 0
-        """Failures that a retry made good."""
+        """Failures after which a retry succeeded."""
         self.findings = 0
         """Damage met in its files."""
 

@@ -66,6 +66,8 @@ class Gatherer(Joiner):
         """The calls that may not have ended, with what of its request decides the price of a model call."""
         self._failed: dict[str, str] = {}
         """What the last failed model call of a lane is counted under."""
+        self._retried: dict[str, int] = {}
+        """Failures of a lane's turn that a retry followed; whether one of them succeeds is not known yet."""
         self._start: tuple[dict[str, Any], float | None] | None = None
         self._end: dict[str, Any] | None = None
         self._is_empty = True
@@ -99,8 +101,10 @@ class Gatherer(Joiner):
     def _count_error(self, event: Event, change: int, fields: dict[str, Any]) -> None:
         types = self.row.error_types
         if change < 0:  # a retry: its lane's last failure was none after all
-            name = self._failed.pop(event.writer + (string(fields.get("lane")) or "main"), None)
-            self.row.retried -= change
+            lane = event.writer + (string(fields.get("lane")) or "main")
+            name = self._failed.pop(lane, None)
+            if len(self._retried) < MAX_NAMES:
+                self._retried[lane] = self._retried.get(lane, 0) - change
             if name is not None and types.get(name):
                 types[name] += change
                 if not types[name]:
@@ -114,6 +118,8 @@ class Gatherer(Joiner):
 
     def began(self, call: Call) -> None:
         begin, facts = call.begin, None
+        if begin is not None and call.kind == MODEL and call.attempt == 1:
+            self._retried.pop(begin.writer + call.lane, None)  # another turn: the last one failed
         if begin is not None and call.kind == TOOL:
             self._deriver.called(call.parent, begin.writer, begin.stored_fields, call.tool)
         elif begin is not None and call.kind == MODEL and begin.kind != schema.LLM_CALL:
@@ -147,6 +153,8 @@ class Gatherer(Joiner):
         stats.totals.add(kind, fields)
         stats.cost.add(self._ledger.price(fields, facts))
         self._deriver.answered(call.id, (end.writer, call.lane), fields, None)
+        if call.error is None:
+            self.row.retried += self._retried.pop(end.writer + call.lane, 0)
         return stats
 
     def _tool(self, name: str | None, *, has_begun: bool) -> CallStats:

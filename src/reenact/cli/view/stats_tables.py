@@ -71,8 +71,8 @@ def show_overview(runs: Runs, out: Output) -> None:
     _fact("prices", runs.cost.source, out)
     _fact("stopped", _names(runs.stop_reasons), out)
     retried = sum(row.retried for row in runs)
-    made_good = f"; {retried:,} made good by a retry" if retried else ""
-    _fact("errors", f"{totals.errors:,} {_in_brackets(_names(runs.error_types))}".strip() + made_good, out)
+    recovered = f"; {retried:,} recovered by a retry" if retried else ""
+    _fact("errors", f"{totals.errors:,} {_in_brackets(_names(runs.error_types))}".strip() + recovered, out)
     out.line()
     _show_durations(runs, out)
     _show_parts(runs, "model", out)
