@@ -11,6 +11,7 @@ from threading import RLock
 from typing import Any
 
 from ... import schema
+from ...capture.redact.redactor import Redactor
 from ...lines import is_mark
 from ...recording.calls import Call
 from ...recording.recording import Recording
@@ -27,8 +28,14 @@ _MOST_PARTS = 20_000
 class _Parts:
     """Digests of recorded messages; requests rebuilt one after the other share message objects."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: object) -> None:
         self._known: dict[int, tuple[Any, Part]] = {}
+        self._rules = Redactor({}) if type(policy) is str and policy != Redactor.policy else None
+        """For a recording by other rules than those that redact the requests of a replay."""
+
+    def clean(self, value: Any, name: str) -> Any:
+        """Return a recorded value as the rules of today leave it."""
+        return value if self._rules is None else self._rules.clean(value, name)
 
     def of(self, element: Any, restored: Callable[[Any], Any]) -> Part:
         known = self._known.get(id(element))
@@ -84,7 +91,7 @@ class RecordedCall:
 
     @cached_property
     def url(self) -> str | None:
-        return string(self._begin.url)
+        return string(self._parts.clean(self._begin.url, "url"))
 
     @cached_property
     def provider(self) -> str | None:
@@ -95,8 +102,9 @@ class RecordedCall:
         """The rebuilt request."""
         with self._lock:
             if self.kind == TOOL:
-                return Request.tool(self.tool or "", self._begin.args)
-            return Request(self.kind, self.method, self._begin.body, url=self.url, sent=self._sent())
+                return Request.tool(self.tool or "", self._parts.clean(self._begin.args, "args"))
+            body = self._parts.clean(self._begin.body, "body")
+            return Request(self.kind, self.method, body, url=self.url, sent=self._sent())
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -111,9 +119,13 @@ class RecordedCall:
         key = conversation_key(body)
         if key is None or self._sent() is not None:
             return self.request.fingerprint
-        elements = [self._parts.of(element, self._begin.restore_value) for element in body[key]]
+
+        def restored(element: Any) -> Any:
+            return self._parts.clean(self._begin.restore_value(element), key)
+
+        elements = [self._parts.of(element, restored) for element in body[key]]
         rest = self._begin.restore_value({name: value for name, value in body.items() if name != key})
-        return of_parts(self.method, self.url, rest, key, elements)
+        return of_parts(self.method, self.url, self._parts.clean(rest, "body"), key, elements)
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
@@ -202,7 +214,7 @@ class Tape:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.lock = RLock()
-        parts = _Parts()
+        parts = _Parts(recording.start_fields.get("policy"))
         self._processes = processes_of(recording)
         self.calls: list[RecordedCall] = []
         self.unusable: list[Call] = []

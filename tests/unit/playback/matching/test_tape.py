@@ -13,6 +13,8 @@ import pytest
 
 from reenact import Tap
 from reenact.capture.http.watch import Watch
+from reenact.capture.redact import redactor
+from reenact.capture.redact.redactor import Redactor
 from reenact.playback.matching.frontier import Miss, Served
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.request import HTTP, MODEL, Request
@@ -269,3 +271,24 @@ def test_the_request_id_comes_in_the_header_of_its_provider(
     write_trace(path, [("model.request", request), ("model.response", response)])
     (call,) = Tape.load(path).calls
     assert call.answer.headers[header] == "req-7"
+
+
+def test_a_recording_by_older_rules_is_compared_by_those_of_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "DB_PASS=" + "zz9981-Tr0ub4dor"
+    body = {"model": "m", "system": secret, "messages": [{"role": "user", "content": f"it is {secret}"}]}
+    with monkeypatch.context() as older:
+        older.setattr(Redactor, "policy", "default-1")
+        older.setattr(redactor, "scan", lambda data, env: False)
+        with Tap(tmp_path / "run.jsonl") as tap:
+            tap.record_model_request(body)
+            tap.record_model_response({"role": "assistant", "content": "thanks"})
+            tap.record_tool_call("connect", {"env": secret})
+            tap.record_tool_result("connect", "done", None)
+    assert secret in (tmp_path / "run.jsonl").read_text()
+    tape = Tape.load(str(tmp_path / "run.jsonl"))
+    now = Redactor({})
+    model, tool = tape.calls
+    assert model.fingerprint.l1 == Request(MODEL, "POST", now.clean(body)).fingerprint.l1
+    assert secret not in str(model.request.body) and secret not in str(tool.request.body)
