@@ -195,6 +195,11 @@ def rewritten(ts: float | None, items: Iterable[tuple[str, str]]) -> str:
 
 # Reading without parsing: bytes to look for, and patterns for whoever compiles them once.
 
+LATEST, LAST_STEP = 1e11, 1 << 63
+"""A time after the year 5138, and a step beyond that, stand in no line of a recorder."""
+MAX_NESTING = 128
+"""Deeper values are cut when they are read; a recorder cuts at MAX_DEPTH. Readers are recursive."""
+
 START = b'{"ts": '
 """What a line of ours begins with; inside one it cannot stand."""
 TOTALS = b'"tot": {'
@@ -256,7 +261,10 @@ def peek(line: bytes) -> tuple[float, str, str, int, str] | None:
         run, w = head[1][6:].decode("ascii"), head[2][5:-1].decode("ascii")
         if "\\" in run or "\\" in kind or not is_writer_id(w):
             return None  # escaped or odd: the caller parses the line whole
-        return float(head[0][7:]), run[1:-1], w, int(head[3][7:]), kind[1:-1]
+        ts, step = float(head[0][7:]), int(head[3][7:])
+        if not (-LATEST < ts < LATEST and 0 <= step < LAST_STEP):
+            return None
+        return ts, run[1:-1], w, step, kind[1:-1]
     except (IndexError, ValueError):
         return None
 
@@ -267,11 +275,32 @@ def parse(line: bytes) -> dict[str, Any]:
 
     try:
         value = json.loads(line)
+        cut_deep(value, line.count(b"[") + line.count(b"{"))
     except RecursionError:
         raise ValueError("nested too deeply to read") from None
     if type(value) is not dict:
         raise ValueError(f"a JSON {type(value).__name__}, not an object")
     return value
+
+
+def cut_deep(value: Any, opened: int = LAST_STEP) -> None:
+    """Cut what is nested too deeply in a value, in place; ``opened``: the brackets of its text, if known."""
+    if opened <= MAX_NESTING:
+        return
+    level = [value] if type(value) is dict or type(value) is list else []
+    for _ in range(MAX_NESTING - 1):
+        level = [
+            item
+            for outer in level
+            for item in (outer.values() if type(outer) is dict else outer)
+            if type(item) is dict or type(item) is list
+        ]
+        if not level:
+            return
+    for outer in level:
+        for key, item in list(outer.items() if type(outer) is dict else enumerate(outer)):
+            if type(item) is dict or type(item) is list:
+                outer[key] = {"$cut": "depth"}
 
 
 def escape_key(key: str) -> str:

@@ -23,6 +23,8 @@ from ..wire.json_values import as_json
 # Every function takes any decoded JSON value; what cannot be done gives None or False.
 
 _MAX_JOINED = 1 << 20
+_MAX_BITS = 13_500
+"""Of a number; those of much more than 4,000 digits cannot be printed."""
 _NOT_VALUES = frozenset(("restore_value", "stored_head", "stored_in"))
 """Attributes of an event that are no values of a trace."""
 _ALIASES = {"tool": "tool_name", "type": "event_type"}
@@ -126,9 +128,12 @@ def combined(combine: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     if not is_number(a) or not is_number(b):
         return None
     try:
-        return combine(a, b)
+        value = combine(a, b)
     except (ArithmeticError, ValueError):
         return None
+    if type(value) is int and value.bit_length() > _MAX_BITS:
+        raise UsageError("the result of the expression has more than 4,000 digits")
+    return value
 
 
 MAX_TEXT, MAX_NODES, MAX_DEPTH = 2000, 300, 40

@@ -15,6 +15,9 @@ from ..tracefile.event import ErrorText, Event, error_of, tool_of
 
 MODEL, TOOL, HTTP = "model", "tool", "http"
 
+_MAX_MS = 1e13
+"""A longer call, of 300 years, is a wrong number."""
+
 
 class Call:
     """One model or tool call, or another call to a model's API (``http``).
@@ -81,7 +84,8 @@ class Call:
         if error is not None:  # an empty text is an error too
             self.error = error
         duration = fields.get("duration_ms")
-        self.duration_ms = duration if type(duration) is float or type(duration) is int else None
+        if type(duration) is float or type(duration) is int:
+            self.duration_ms = duration if abs(duration) < _MAX_MS else None
 
     def __repr__(self) -> str:
         how = "open" if self.is_open else "failed" if self.error is not None else "ok"

@@ -15,6 +15,7 @@ from ..errors import NewerSchema, NotATrace
 from ..totals import Totals
 from ..tracefile import run_files, status
 from ..tracefile.columns import executions
+from ..tracefile.dialects import recognise
 from ..tracefile.event_source import Shelf
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
@@ -149,7 +150,7 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
     for chain in chains[1:]:
         totals += _summed(chain)
     totals.steps = steps
-    started = first["ts"] if isinstance(first.get("ts"), int | float) else None
+    started = recognised.ts if (recognised := recognise(first)) is not None else None
     end = last.end if start is not None or last.last[4] == "run.end" else None
     row = RunRow(
         path,

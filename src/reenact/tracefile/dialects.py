@@ -1,6 +1,8 @@
 """Which spelling a JSON object is, and where its envelope stands: ours, the articles', their family's.
 
 Pure functions over parsed objects and text; the reader asks for every line, so ours is decided first.
+Here, and in ``lines.peek``, the envelope of an untrusted line is checked: a time, step or writer that cannot
+be is not passed on.
 Foreign formats are refused here rather than half understood: importers read them.
 """
 
@@ -10,7 +12,7 @@ import re
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from ..lines import is_writer_id
+from ..lines import LAST_STEP, LATEST, is_writer_id
 
 OURS, TRACE, STEP_LOG, FAMILY = "ours", "trace", "step-log", "family"
 
@@ -88,15 +90,21 @@ def event_type(kind: str) -> str:
 def recognise(fields: dict[str, Any]) -> Envelope | None:
     """Return the envelope of an event, or None if the object is no event in any dialect we read."""
     kind, run, ts = fields.get("kind"), fields.get("run"), fields.get("ts")
-    if type(kind) is str and type(run) is str and type(ts) in (float, int):
+    if type(kind) is str and type(run) is str and (type(ts) is float or type(ts) is int):
         w, step = fields.get("w"), fields.get("step")
         if type(w) is str and type(step) is int:
-            return Envelope(ts, run, w if is_writer_id(w) else _writer_id(w), step, kind, OURS)
-        return Envelope(timestamp(ts), run, "", step if type(step) is int else None, kind, TRACE)
+            time = ts if -LATEST < ts < LATEST else None  # of hundreds of digits, or NaN
+            step = step if 0 <= step < LAST_STEP else 0
+            return Envelope(time, run, w if is_writer_id(w) else _writer_id(w), step, kind, OURS)
+        return Envelope(timestamp(ts), run, "", _step(step), kind, TRACE)
     run, kind = fields.get("run_id"), fields.get("type")
     if type(run) is str and kind in ("llm_call", "tool_call") and type(fields.get("step")) is int:
-        return Envelope(timestamp(ts), run, "", fields["step"], kind, STEP_LOG)
+        return Envelope(timestamp(ts), run, "", _step(fields["step"]), kind, STEP_LOG)
     return _family(fields)
+
+
+def _step(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value < LAST_STEP else None
 
 
 def _writer_id(text: str) -> str:
@@ -112,7 +120,7 @@ def _family(fields: dict[str, Any]) -> Envelope | None:
         return None
     kind = fields[key]
     ts = next((time for key in TIME_KEYS if (time := timestamp(fields.get(key))) is not None), None)
-    step = next((fields[key] for key in ORDER_KEYS if type(fields.get(key)) is int), None)
+    step = next((number for key in ORDER_KEYS if (number := _step(fields.get(key))) is not None), None)
     run = next((fields[key] for key in RUN_KEYS if type(fields.get(key)) is str), None)
     if kind in (_CALLS if key in ("type", "action") else _WORDS):
         known = ts is not None or step is not None or run is not None or "tool_name" in fields

@@ -6,6 +6,7 @@ An event keeps only its place (file and offset); everything else is fetched here
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import lines, schema
@@ -23,7 +24,7 @@ PLACE_BITS = 48
 _OFFSET = (1 << PLACE_BITS) - 1
 
 _HEAD, _SMALL, _WINDOW = 4 << 10, 8 << 10, 256 << 10
-_HELD_BYTES = 4 << 20
+_HELD_BYTES, _PIECE = 4 << 20, 1 << 20
 _LARGE = 8 << 20
 MAX_LINKS = 10_000
 """Requests followed from base to base for a model; a hostile file must not hold us up."""
@@ -54,7 +55,7 @@ class Source:
         self._window = b""
 
     def line(self, offset: int) -> bytes:
-        """Return the bytes from ``offset`` up to the next newline or the end of the file."""
+        """Return the bytes from ``offset`` up to the next newline or the end of the file, or their first."""
         begin = offset - self._at
         if 0 <= begin < len(self._window):
             end = self._window.find(b"\n", begin)
@@ -95,13 +96,22 @@ class Source:
         parts = [self._window[begin:]]
         at = offset + len(parts[0])
         while (end := parts[-1].find(b"\n")) < 0:
-            size = min(size * 4, 64 << 20)
-            parts.append(os.pread(self._fd, size, at))
+            size = min(size * 4, 16 << 20, offset + records.MAX_WHOLE - at)
+            parts.append(os.pread(self._fd, max(size, 0), at))
             if not parts[-1]:
                 return b"".join(parts)
             at += len(parts[-1])
         parts[-1] = parts[-1][:end]
         return b"".join(parts)
+
+    def pieces(self, offset: int) -> Iterator[bytes]:
+        """Yield the bytes of a line of any length, without its newline, in pieces."""
+        while piece := self._pread(_PIECE, offset):
+            end = piece.find(b"\n")
+            yield piece if end < 0 else piece[:end]
+            offset += len(piece)
+            if end >= 0:
+                return
 
     def block(self, offset: int, size: int) -> bytes:
         """Return the bytes from ``offset`` on, more than ``size`` if its line is longer, up to the bound."""
@@ -134,11 +144,15 @@ class Source:
         """Return the event that begins at ``offset`` and the size of its line; None if it is gone."""
         try:
             line = self.line(offset)
+            if len(line) >= records.MAX_WHOLE:
+                del line
+                return self.beginning(offset), records.MAX_WHOLE
             if line.startswith(lines.START):
                 try:
                     return records.parse(line), len(line)
                 except ValueError:
                     pass
+            del line  # before it is read again
             for record in records.records(self.path, Note(self.path, None), start=offset):
                 if record.offset == offset and record.fields is not None:
                     return record.fields, record.size
@@ -192,7 +206,14 @@ class Shelf:
 
     def fields(self, place: int) -> tuple[dict[str, Any], int] | None:
         """Return the fields of the event at a place and its size."""
-        return self.sources[place >> PLACE_BITS].fields(place & _OFFSET)
+        found = self.sources[place >> PLACE_BITS].fields(place & _OFFSET)
+        if found is not None and found[1] >= records.MAX_WHOLE:
+            size = f"{records.MAX_WHOLE >> 20} MB"
+            message = (
+                f"the event at byte {place & _OFFSET:,} is longer than {size}; only its first fields are read"
+            )
+            self.note.once("long", message)
+        return found
 
     def parsed(self, place: int) -> Parsed | None:
         """Return the fields of the line at a place, and hold them for a while; None if it is gone."""

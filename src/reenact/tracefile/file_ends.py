@@ -61,7 +61,7 @@ def read_ends(path: str, *, sums: bool = True) -> Ends | None:
             found = _ends(first, envelope, tail, size, whole=len(tail) >= size, sums=sums)
             if found is not None or len(tail) >= min(size, _FAR):
                 return found
-            count = min(len(tail) * 8, size)
+            count = min(len(tail) * 8, _FAR, size)
             tail = os.pread(fd, count, size - count)
     finally:
         os.close(fd)

@@ -64,10 +64,12 @@ def skimmer() -> Read:
     """
     orjson = extras.have("orjson")
     fast = parse if orjson is None else orjson.loads
+    cut_deep = lines.cut_deep
 
     def skim(line: bytes) -> dict[str, Any]:
         try:
             fields = fast(_skimmed(line) if len(line) >= _LONG else line)
+            cut_deep(fields, line.count(b"[") + line.count(b"{"))
         except ValueError:
             return parse(line)
         return fields if type(fields) is dict else parse(line)

@@ -195,6 +195,7 @@ class References:
         self._spend(len(text))
         element = json.loads(text)
         change(element, reference)
+        lines.cut_deep(element)
         return element
 
     def _spend_line(self, call: str, size: int) -> None:

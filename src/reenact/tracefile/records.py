@@ -22,6 +22,9 @@ from .plain_files import open_plain
 MAX_LINE = 64 << 20
 """Longer lines are not parsed unless their payload is asked for."""
 
+MAX_WHOLE = 96 << 20
+"""Of longer lines only the head is ever parsed; ``cat`` passes them on."""
+
 HEAD = 64 << 10
 """What is kept of such a line: enough for its envelope."""
 
@@ -306,6 +309,7 @@ def head_fields(head: bytes) -> dict[str, Any]:
             key, at = _decoder.raw_decode(text, at)
             colon = text.index(":", at)
             fields[key], at = _decoder.raw_decode(text, colon + 1 + (text[colon + 1] == " "))
+            lines.cut_deep(fields[key], at - colon)
             at = text.index(",", at) + 1
             at += text[at] == " "
     except (ValueError, IndexError, RecursionError, TypeError):
@@ -346,11 +350,13 @@ _lenient = json.JSONDecoder(parse_int=_lenient_int)
 
 def _decode(text: str) -> tuple[Any, int]:
     try:
-        return _decoder.raw_decode(text)
+        value, end = _decoder.raw_decode(text)
     except json.JSONDecodeError:
         raise
     except ValueError:  # a number beyond the interpreter's limit for digits
-        return _lenient.raw_decode(text)
+        value, end = _lenient.raw_decode(text)
+    lines.cut_deep(value, text.count("[") + text.count("{"))
+    return value, end
 
 
 def parse(data: bytes) -> dict[str, Any]:

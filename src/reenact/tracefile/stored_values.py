@@ -120,7 +120,7 @@ def _index(value: Any, key: str) -> Any:
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})\Z")
 
-MAX_BLOB = 128 << 20
+MAX_BLOB = 96 << 20
 """Larger ones stay references; who wants them reads the file. A small stream can unpack to terabytes."""
 
 

@@ -18,7 +18,7 @@ from ...tracefile.event import Event
 from ...tracefile.file_ends import read_ends
 from ...tracefile.findings import Finding, Findings, Note
 from ...tracefile.reader import check_version, read_events
-from ...tracefile.records import MAX_LINE, raw_lines
+from ...tracefile.records import raw_lines
 from ...tracefile.text import count, dump
 from .. import run_argument
 from ..output import Output
@@ -169,7 +169,9 @@ def _print(events: Iterable[Event], args: argparse.Namespace, write: Write, out:
         if args.kind and event.kind not in args.kind and event.event_type not in args.kind:
             continue
         if not (args.full or args.stable or args.json):
-            write(_stored_line(event) + b"\n")
+            for piece in _stored_line(event):
+                write(piece)
+            write(b"\n")
             continue
         fields = event.payload if args.full else event.stored_fields
         if stable is not None:
@@ -180,17 +182,17 @@ def _print(events: Iterable[Event], args: argparse.Namespace, write: Write, out:
             write(line_of(fields) + b"\n")
 
 
-def _stored_line(event: Event) -> bytes:
-    """Return the bytes of an event; written anew if they share their line with something else."""
+def _stored_line(event: Event) -> Iterable[bytes]:
+    """Return the bytes of an event in pieces; written anew if they share their line with something else."""
     source, offset = event.stored_in.at(event.stored_at)
+    if event.is_partial:
+        return source.pieces(offset)
     data = source.line(offset).rstrip(b"\r\0")
-    if len(data) > MAX_LINE:
-        return data
     fields = event.stored_fields
     try:
-        return data if lines.parse(data) == fields else line_of(fields)
+        return [data if lines.parse(data) == fields else line_of(fields)]
     except ValueError:
-        return line_of(fields)
+        return [line_of(fields)]
 
 
 def line_of(fields: dict[str, Any]) -> bytes:
