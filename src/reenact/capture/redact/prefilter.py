@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .environment import EnvSecrets
 
 _ONLY_WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
+_WORDS = frozenset(WORDS)
 _ANNOUNCED = tuple(f"{scheme} ".encode() for scheme in SCHEMES)
 _KEY_WORDS = tuple((stem.encode(), tuple(end.encode() for end in ends)) for stem, ends in KEY_WORDS)
 _KEY_BLOCKS = tuple(block.encode()[len("PRIVATE KEY") :] for block in KEY_BLOCKS)
@@ -43,8 +44,8 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
     """True if these bytes may hold something to redact: compact ASCII JSON, or ASCII text between quotes
     that has no tab in it."""
     mask = data.translate(MASK)
-    at = mask.rfind(RUN_START)
-    if at >= 0 and _runs(data, mask, at, env):
+    run = mask.rfind(RUN_START)
+    if run >= 0 and _runs(data, mask, run, env):
         return True
     low = data.lower()
     for stem, ends in _KEY_WORDS:
@@ -54,7 +55,7 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
     at = data.rfind(b"@")
     if at >= 0 and _user_info(data, at):
         return True
-    if phrases(low):
+    if phrases(low, run >= 0):
         return True
     if b"$" in data and b'{"$bytes":' in data:  # not readable in here: the redactor decodes them
         return True
@@ -74,8 +75,9 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
         at = mask.rfind(RUN_START, 0, at)
     joined = b" ".join(runs)
     low = joined.lower()
-    if any(scheme in low for scheme in _ANNOUNCED):
-        return True
+    for scheme in _ANNOUNCED:
+        if scheme in low:
+            return True
     for head in HEADS:
         if head in joined:
             return True
@@ -85,10 +87,11 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
         escaped = joined.split(b"\\")[1:]
         rest = b" ".join([*(part[1:] for part in escaped), *(part[5:] for part in escaped)])
         words += rest.translate(_ONLY_WORDS).split()
-    for word in WORDS.keys() & words:
-        for start in WORDS[word]:
-            if start in joined:
-                return True
+    if not _WORDS.isdisjoint(words):
+        for word in _WORDS.intersection(words):
+            for start in WORDS[word]:
+                if start in joined:
+                    return True
     return env is not None and env.in_joined(joined)
 
 

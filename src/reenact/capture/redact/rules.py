@@ -178,7 +178,8 @@ def clean_text(text: str, replace: Replace) -> str:
     """Return the text with all its secrets replaced; the environment's are the caller's business."""
     if any(block in text for block in KEY_BLOCKS):
         text = _private_keys(text, replace)
-    for kind in phrases(_ascii(text).lower()):
+    data = _ascii(text)
+    for kind in phrases(data.lower(), RUN_START in b" " + data.translate(MASK)):
         text = _PHRASES[kind](text, replace)
     if "@" in text:
         text = _URL.sub(lambda match: _url(match, replace), text)

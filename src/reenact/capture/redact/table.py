@@ -122,15 +122,18 @@ USER_FLAGS = ("-u", "--user")
 _AT_USER_FLAG = (b"-u ", b'-u"', b"-user ", b'-user"')
 
 
-def phrases(low: bytes) -> list[str]:
-    """Return the kinds of phrases that may be in these bytes, which are in lower case."""
+def phrases(low: bytes, has_run: bool) -> list[str]:
+    """Return the kinds of phrases that may be in these bytes, which are in lower case.
+
+    ``has_run`` is True if they hold a run of token characters, without which there is no webhook.
+    """
     found = []
     if b"&" in low:
         if any(word in low for word in SIGNATURES):
             found.append("signature")
         if OAUTH_CODE in low:
             found.append("oauth-code")
-    if low.rfind(b"hook") >= 0 and any(word in low for word in WEBHOOKS):
+    if has_run and low.rfind(b"hook") >= 0 and any(word in low for word in WEBHOOKS):
         found.append("webhook")
     at = low.rfind(b"-u")
     while at >= 0:

@@ -390,7 +390,8 @@ def test_names_promise_secrets_by_their_last_whole_word(name: str, kind: str | N
 
 HOSTILE = ["eyJ-", "sk-", "token=", 'token="', "token='", "://a:", "@", "\\", '"', "password: ", "Bearer ", "key ",
            "-----BEGIN PRIVATE KEY-----", "--key ", "&sig=", "cookie:", " -u ", "://" + "a" * 20, "é", "<password>",
-           '\\"token\\":\\"', "AKIA", "key", "x:y@", "\n", "a" * 20 + "."]  # fmt: skip
+           '\\"token\\":\\"', "AKIA", "key", "x:y@", "\n", "a" * 20 + ".", "&code=", "code=a1b2c3d4&", "hooks.slack.com/services/", "$6$", "$6$a$", "?key=", "sshpass -p ",
+           "machine a login b password ", "password\t", '--token", "', "-u", "curl --user a:", "$", "pass", "auth"]  # fmt: skip
 
 
 @pytest.mark.parametrize(
