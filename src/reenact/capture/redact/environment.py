@@ -13,6 +13,7 @@ from .names import secret_variable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 MIN_LENGTH = 12
 RUN = 20
@@ -67,12 +68,23 @@ class EnvSecrets:
         return False
 
 
-_last: tuple[tuple[str, ...], EnvSecrets] | None = None
+_last: tuple[dict[Any, Any], EnvSecrets | None] | None = None
+"""A copy of the environment that was looked at last, and its secrets."""
 
 
 def secrets_of(environ: Mapping[str, str]) -> EnvSecrets | None:
     """Return the secrets of this environment, None if it has none. Equal environments share one table."""
     global _last
+    # A server begins many runs in one environment. What os.environ holds inside is compared at once in C;
+    # asked itself, it would decode each variable again.
+    held = dict(getattr(environ, "_data", environ))
+    last = _last  # another thread may look at another environment meanwhile
+    if last is None or last[0] != held:
+        last = _last = held, _found(environ)
+    return last[1]
+
+
+def _found(environ: Mapping[str, str]) -> EnvSecrets | None:
     found = []
     for name in environ:
         value = environ.get(name, "")  # another thread may take it out meanwhile
@@ -85,12 +97,7 @@ def secrets_of(environ: Mapping[str, str]) -> EnvSecrets | None:
         elif not secret_variable(name) or not looks_secret(value):
             continue
         found.append(value)
-    if not found:
-        return None
-    values = tuple(found)
-    if _last is None or _last[0] != values:
-        _last = (values, EnvSecrets(values))
-    return _last[1]
+    return EnvSecrets(tuple(found)) if found else None
 
 
 def looks_secret(value: str) -> bool:

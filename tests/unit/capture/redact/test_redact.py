@@ -15,6 +15,7 @@ from reenact.capture.redact.names import secret_name
 from reenact.capture.redact.redactor import Redactor
 from reenact.lines import dumps
 from support.examples import LONG
+from support.work import calls_of
 
 # Put together at run time, so that no scanner takes them for real ones.
 BODY = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
@@ -236,6 +237,19 @@ def test_password_of_a_url_in_the_environment_is_known() -> None:
 def test_environment_of_the_process_is_read_when_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANTED_API_TOKEN", ENV_VALUE)
     assert ENV_VALUE not in Redactor().clean(f"x {ENV_VALUE} y")
+
+
+def test_an_environment_is_looked_at_again_only_if_it_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = "x9Kq27LmZ8dfj2kPq0", "Tm4Wc81QeR6yUb3Hs7"
+    monkeypatch.setenv("PAYMENT_TOKEN", first)
+    for number in range(100):
+        monkeypatch.setenv(f"ORDINARY_{number}", f"value number {number}")
+    assert first not in str(Redactor().clean({"text": f"it is {first}"}))
+    assert calls_of(Redactor) < 20  # a server begins a run with each request; 100 variables are 700 calls
+    monkeypatch.setenv("PAYMENT_TOKEN", second)  # as many variables as before
+    assert second not in str(Redactor().clean({"text": f"it is {second}"}))
+    monkeypatch.delenv("PAYMENT_TOKEN")
+    assert second in str(Redactor().clean({"text": f"it is {second}"}))
 
 
 def test_equal_secrets_get_equal_placeholders_however_they_are_found() -> None:
