@@ -290,3 +290,22 @@ def test_calls_of_a_pools_children_are_seen(work: str, project: Path, provider: 
 def test_a_failing_agent_keeps_its_code_under_strict_coverage(project: Path) -> None:
     (project / "agent.py").write_text("import openai, sys\nsys.exit(5)")
     assert reenact(project, "run", "--strict-coverage", "agent.py").returncode == 5
+
+
+def test_an_agent_does_not_wait_for_what_reads_traces(tmp_path: Path) -> None:
+    """Modules of ours that the supervisor loads; the agent itself is no Python here."""
+    command = [sys.executable, "-X", "importtime", "-m", "reenact", "run", "true"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "import time:" in line}
+    assert "reenact.supervise.supervisor" in loaded
+    rooms = ("recording", "wire", "money", "playback", "tracefile.columns", "tracefile.reader")
+    assert not [name for name in loaded if name.startswith(tuple(f"reenact.{room}" for room in rooms))]
+    assert "ok, 0 calls" in done.stderr
+
+
+def test_runs_inside_are_reported_if_there_are_any(tmp_path: Path) -> None:
+    inside = "import reenact\nwith reenact.run('inner'):\n    reenact.Trace().step('note')\n"
+    (tmp_path / "outer.py").write_text(inside)
+    assert "1 run inside: inner" in reenact(tmp_path, "run", "outer.py").stderr

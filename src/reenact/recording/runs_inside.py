@@ -6,9 +6,6 @@ Who reads a run sees its own events; who runs it again needs those of all, in th
 from __future__ import annotations
 
 import heapq
-import os
-import re
-import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -20,9 +17,6 @@ from ..tracefile.reader import placed, placed_time
 from .listing import RunRow, head_and_tail
 from .recording import Recording
 
-_NAMED = re.compile(r"\d{8}-\d{6}-")
-_STAMP = 15
-"""Letters of a file's name that tell the second in which its run began."""
 _LOOKED_AT = 500
 """Files that are looked at where nobody waits for all of them."""
 
@@ -36,7 +30,7 @@ class Inner(NamedTuple):
 
 def a_look_inside(path: str, run_id: str, ended: float | None = None) -> tuple[list[RunRow], bool]:
     """Return the runs inside a run, and whether there may be more: of a server there are thousands."""
-    files = _files_beside(path, ended)
+    files = run_files.files_beside(path, ended)
     return _inside(files[:_LOOKED_AT], run_id), len(files) > _LOOKED_AT
 
 
@@ -88,31 +82,5 @@ def inner_of(recording: Recording) -> list[Inner]:
     if recording.run_id is None:
         return []
     ended = recording.end.timestamp if recording.end is not None else None
-    rows = _inside(_files_beside(recording.path, ended), recording.run_id)
+    rows = _inside(run_files.files_beside(recording.path, ended), recording.run_id)
     return [Inner(row.path, row.id) for row in rows if row.id is not None]
-
-
-def has_recorders_name(path: str) -> bool:
-    """True if a file is called as a recorder calls it: by the time, so that it is among the runs it was made
-    with."""
-    return _NAMED.match(os.path.basename(path)) is not None
-
-
-def _files_beside(path: str, ended: float | None) -> list[str]:
-    """Return the files that may have been begun while a run went on, as far as their names tell."""
-    folder, own = os.path.split(os.path.abspath(path))
-    since = own[:_STAMP] if has_recorders_name(own) else ""
-    try:
-        until = time.strftime("%Y%m%d-%H%M%S", time.gmtime(ended)) if ended is not None else "9"
-    except (OverflowError, ValueError, OSError):  # no time of this world
-        until = "9"
-    try:
-        files = run_files.trace_files(folder)
-    except OSError:
-        return []
-    names = ((file, os.path.basename(file)) for file in files)
-    return [
-        file
-        for file, name in names
-        if name != own and (not has_recorders_name(name) or since <= name[:_STAMP] <= until)
-    ]

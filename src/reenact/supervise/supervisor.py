@@ -31,7 +31,6 @@ from ..capture.workspace import RESTORE_PATIENCE_S, SNAPSHOT, TREE, VARIABLE, WA
 from ..lines import new_id
 from ..totals import Totals
 from .signals import WAITED_FOR, Relay, handles
-from .workspace.snapshots import Shadow, repository_of
 
 if TYPE_CHECKING:
     from .workspace.keeper import Keeper
@@ -157,6 +156,7 @@ class Supervised:
         if self.workspace is None:
             return None
         from .workspace.keeper import Keeper  # loads subprocess and sockets
+        from .workspace.snapshots import Shadow, repository_of
 
         with guard.Swallowing("keep the workspace"):
             shadow = Shadow(repository_of(self.path), self.workspace, [os.path.dirname(self.path)])

@@ -13,9 +13,9 @@ from .. import lines, schema
 from ..errors import ReenactError, UsageError
 from ..playback.matching.tape import Tape
 from ..recording.recording import Recording
-from ..recording.runs_inside import has_recorders_name, with_inside
+from ..recording.runs_inside import with_inside
 from ..tracefile.plain_files import create_private, open_plain
-from ..tracefile.run_files import blob_folders, member, streams
+from ..tracefile.run_files import blob_folders, has_recorders_name, member, streams
 
 
 def is_there(path: str) -> bool:

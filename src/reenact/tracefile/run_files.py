@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -116,3 +117,34 @@ def blob_folders(path: str) -> list[str]:
     own = os.path.splitext(path)[0] + ".blobs"
     shared = member(path).stem + ".blobs"
     return [own] if own == shared else [own, shared]
+
+
+_NAMED = re.compile(r"\d{8}-\d{6}-")
+_STAMP = 15
+"""Letters of a file's name that tell the second in which its run began."""
+
+
+def has_recorders_name(path: str) -> bool:
+    """True if a file is called as a recorder calls it: by the time, so that it is among the runs it was made
+    with."""
+    return _NAMED.match(os.path.basename(path)) is not None
+
+
+def files_beside(path: str, ended: float | None = None) -> list[str]:
+    """Return the files that may have been begun while a run went on, as far as their names tell."""
+    folder, own = os.path.split(os.path.abspath(path))
+    since = own[:_STAMP] if has_recorders_name(own) else ""
+    try:
+        until = time.strftime("%Y%m%d-%H%M%S", time.gmtime(ended)) if ended is not None else "9"
+    except (OverflowError, ValueError, OSError):  # no time of this world
+        until = "9"
+    try:
+        files = trace_files(folder)
+    except OSError:
+        return []
+    names = ((file, os.path.basename(file)) for file in files)
+    return [
+        file
+        for file, name in names
+        if name != own and (not has_recorders_name(name) or since <= name[:_STAMP] <= until)
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...capture.ambient.modules import AMBIENT_VARIABLE
 from ...capture.front.options import CONTENT_VARIABLE
@@ -14,17 +14,18 @@ from ...capture.runs.location import default_folder
 from ...capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ...capture.seams.libraries import SEAMS, SEAMS_VARIABLE
 from ...errors import UsageError
-from ...recording.listing import RunRow
-from ...recording.recording import Recording
-from ...recording.runs_inside import a_look_inside
 from ...schema import HTTP_REQUEST
 from ...settings import run_settings
 from ...supervise.command import command_line
 from ...supervise.supervisor import Supervised, end_like
-from ...supervise.workspace.snapshots import named_folder
+from ...tracefile.run_files import files_beside
 from ...tracefile.text import clean, compact, count, dump
-from .. import run_argument
 from ..output import Output
+
+if TYPE_CHECKING:
+    from ...recording.listing import RunRow
+
+# The agent waits for what is imported here; what reads traces is loaded when it has ended, if it is needed.
 
 DESCRIPTION = """\
 Run a program and record its model calls, without changing it. COMMAND is a script, `-m module`, `-c code`
@@ -81,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict-coverage", action="store_true", help="exit with 3 if something could not be recorded"
     )
-    run_argument.add_json(parser, "print the summary on stderr as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print the summary on stderr as one JSON object")
 
 
 def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
@@ -116,6 +117,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     name = args.name or settings.get("name") or _name(args.command)
     workspace = args.workspace or settings.get("workspace")
     if workspace is not None:
+        from ...supervise.workspace.snapshots import named_folder
+
         workspace = named_folder(workspace, default_folder())
     meta = {**settings.get("tags", {}), **tags}
     variables = _variables(args, settings)
@@ -125,7 +128,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     agent.called = called
     allow(command_key(command, os.getcwd()))
     agent.run()
-    inside = a_look_inside(agent.path, agent.run_id)
+    inside = _look_inside(agent)
     unseen = _unseen(agent, inside[0])
     if args.json:
         out.say(dump(_as_dict(agent, unseen)))
@@ -193,6 +196,15 @@ def _check_seams(text: str) -> None:
             raise UsageError(f"{SEAMS_VARIABLE}: {word} is nothing to leave out", hint=hint)
 
 
+def _look_inside(agent: Supervised) -> tuple[list[RunRow], bool]:
+    """Return the runs inside the agent's, and whether there may be more."""
+    if not files_beside(agent.path):
+        return [], False
+    from ...recording.runs_inside import a_look_inside
+
+    return a_look_inside(agent.path, agent.run_id)
+
+
 def _unseen(agent: Supervised, inside: list[RunRow]) -> list[dict[str, Any]]:
     """Return what was not seen; a process that only imports an SDK is none if another one made the calls."""
     is_called = any(each.get("what") == "sdk" for each in agent.unseen) and _has_calls(agent, inside)
@@ -202,6 +214,8 @@ def _unseen(agent: Supervised, inside: list[RunRow]) -> list[dict[str, Any]]:
 def _has_calls(agent: Supervised, inside: list[RunRow]) -> bool:
     if agent.totals.turns or any(row.turns for row in inside):
         return True
+    from ...recording.recording import Recording
+
     paths = {agent.path, *(row.path for row in inside)}
     return any(HTTP_REQUEST in Recording.load(path).event_types() for path in paths)  # embeddings: no turns
 

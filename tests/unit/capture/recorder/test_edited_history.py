@@ -85,3 +85,21 @@ def test_a_request_encodes_as_many_messages_late_in_a_run_as_early(
     else:
         assert SECRET not in path.read_text()
         assert [text.count("<redacted:") for text in rebuilt] == [text.count(SECRET) for text in sent]
+
+
+def test_equal_messages_under_another_name_are_not_referred_to(tmp_path: Path) -> None:
+    """A reference names a call and a place; the list is the one it stands in."""
+    path = tmp_path / "run.jsonl"
+    lists: dict[str, Messages] = {"messages": [], "input": []}
+    sent: list[str] = []
+    with Tap(path, redact=False) as tap:
+        for turn in range(40):
+            for name, messages in lists.items():
+                messages += turn_of(turn if name == "messages" else turn // 2, "")
+                body = {"model": "m", name: clear_old_results(slide(messages, turn), turn)}
+                sent.append(json.dumps(body))
+                tap.record_model_request(body)
+    recording = Recording.load(str(path))
+    rebuilt = [json.dumps(event.payload["body"]) for event in recording.events if event.kind == REQUEST]
+    assert rebuilt == sent
+    assert recording.findings == []
