@@ -25,8 +25,8 @@ from support.provider import Provider, Received
 
 CHILD_AT, PIDS_AT, SLOTS = 8, 16, 18
 REACHED = 1 << 32
-HELD_BACK = 2_048
-"""Bytes that may wait to be looked at together: 512, and the events of a word that is not over."""
+HELD_BACK = 1_024
+"""Bytes that may wait to be looked at: the events of a word that is not over."""
 MARKS = {
     "anthropic": b"text_delta",
     "openai": b'"delta":{"content"',

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from reenact import Debugger
+from reenact.wire.streams import assemble
 from support.provider import Provider
 
 AGENT = """
@@ -41,6 +44,46 @@ def test_a_stream_is_there_as_far_as_it_came(provider: Provider, tmp_path: Path)
         [sys.executable, "-m", "reenact", "show", str(path)], capture_output=True, text=True, check=True
     ).stdout
     assert "the answer had not ended" in shown and "bytes had come" in shown
+
+
+ENDS = """
+import asyncio, os, signal, sys
+import httpx
+from reenact import Tap
+
+async def main():
+    client = Tap(sys.argv[2]).wrap(httpx.AsyncClient())
+    body = {"model": "m", "max_tokens": 99, "stream": True, "messages": [{"role": "user", "content": "go"}]}
+    async with client.stream("POST", sys.argv[1] + "/v1/messages", json=body) as answer:
+        seen = b""
+        async for piece in answer.aiter_bytes():
+            seen += piece
+            if seen.count(b"text_delta") >= 12:
+                open(sys.argv[3], "wb").write(seen)
+                if sys.argv[4] == "killed":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                asyncio.current_task().cancel()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("how", ["killed", "cancelled"])
+def test_show_prints_what_the_agent_had_of_a_stream_but_for_the_last_word(
+    how: str, provider: Provider, tmp_path: Path
+) -> None:
+    path, seen = tmp_path / "run.jsonl", tmp_path / "seen"
+    url = provider.url("long-200,drip-1")
+    subprocess.run(
+        [sys.executable, "-c", ENDS, url, str(path), str(seen), how], check=False, capture_output=True
+    )
+    received = assemble(seen.read_bytes(), "anthropic").body["content"][0]["text"]
+    assert len(received) > 50
+    show = [sys.executable, "-m", "reenact", "show", str(path)]
+    shown = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+    (line,) = [line for line in shown.splitlines() if "had come" in line]
+    due = received[: received.rindex(" ") - 6]  # the event with the last word's beginning has six letters
+    assert " ".join(due.split()) in " ".join(shown[shown.index(line) :].split())
 
 
 def test_an_id_that_is_a_path_is_none(tmp_path: Path) -> None:

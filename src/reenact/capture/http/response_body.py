@@ -203,12 +203,12 @@ def _unpacked(packed: bytes) -> list[bytes]:
 
 # A stream so far, on disk: ``<stem>.blobs/<call>.part``, until the response is recorded.
 #
-# SIGKILL leaves it there, and the reader shows it. Redacted as it is written. Up to 512 bytes are held back,
-# so that a secret that arrives in two pieces of a line is seen whole; so are the events of a word that is not
-# complete, for a secret that arrives a few letters at a time. The file ends before such a secret.
+# SIGKILL leaves it there, and the reader shows it. Redacted as it is written. Held back are an event that is
+# not whole, so that a secret that arrives in two pieces of a line is seen whole, and the events of a word
+# that is not complete, for a secret that arrives a few letters at a time. The file ends before such a secret.
 
-LOOKED_AT, LONG, HELD_BACK = 512, 8_192, 256
-"""Bytes that are looked at together; of an event too long to wait for its end; of such a one that wait."""
+LONG, HELD_BACK = 8_192, 256
+"""Bytes of an event too long to wait for its end; of such a one that wait."""
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 _may_stay_open = [True] * 32
 """One for each descriptor that may be kept: with a thousand streams at once, the agent needs its own."""
@@ -241,20 +241,16 @@ class Spill:
             return os.open(self.path, flags, 0o600)
 
     def add(self, data: bytes) -> None:
-        """Append what arrived, events that are whole; of a long unfinished one all but its end.
-
-        A few pieces are looked at together; what waits for them is little.
-        """
+        """Append what arrived, events that are whole; of a long unfinished one all but its end."""
         if self._is_over:
             return
-        self._held = held = self._held + data if self._held else data
-        if len(held) < LOOKED_AT:
-            return
-        upto = _end_of_events(held)
-        if not upto:
-            return
-        self._held = held[upto:]
-        block = held[:upto] if self._stream_text is None else self._stream_text.passes(held[:upto])
+        block = self._held + data if self._held else data
+        self._held = b""
+        if block[-1:] != b"\n":  # usually whole events arrive
+            upto = _end_of_events(block)
+            block, self._held = block[:upto], block[upto:]
+        if block and self._stream_text is not None:
+            block = self._stream_text.passes(block)
         try:
             if block:
                 self._write(block)
@@ -320,6 +316,6 @@ class Spill:
 def _end_of_events(data: bytes) -> int:
     """Return where the last whole event ends: a line, or the object in a frame of Bedrock's binary stream."""
     upto = data.rfind(b"\n") + 1
-    if len(data) - upto > HELD_BACK and (at := data.rfind(b'"}', upto)) >= 0:
+    if upto < len(data) and b"\0" in data[upto:] and (at := data.rfind(b'"}', upto)) >= 0:
         upto = at + 2
     return upto if len(data) - upto <= LONG else len(data) - HELD_BACK

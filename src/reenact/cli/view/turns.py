@@ -321,6 +321,7 @@ class Turns:
         attempt = f"attempt {len(turn.attempts)}" if len(turn.attempts) > 1 else ""
         if call.error is not None:
             self._failed(call, attempt)
+            self._begun(end)
             return
         if end is None:
             self._unanswered(call, attempt)
@@ -348,6 +349,14 @@ class Turns:
                 self._note_once("the answer's text was not recorded")
             where = ""
         self._pending_address = where
+
+    def _begun(self, end: Event | None) -> None:
+        """Draw what had come of an answer that was cancelled, or cut off."""
+        if end is None or end.is_partial:
+            return
+        status = end.stored_fields.get("status")
+        if type(status) is int and status < 400 and (text := reading.text(end.body)):
+            self._answers("", text, "had come", "dim")
 
     def _unanswered(self, call: Call, attempt: str) -> None:
         """Draw a call without an end, and what had come of its answer when the process died."""

@@ -413,6 +413,52 @@ def test_said_by_the_letter_in_every_dialect(tmp_path: Path) -> None:
             ], name
 
 
+@pytest.mark.parametrize("size", [1, 4, 7, 30, 64, 200])
+def test_a_key_block_that_has_begun_is_not_on_disk(size: int, tmp_path: Path) -> None:
+    from reenact.capture.redact.redactor import Redactor
+
+    lines = [f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC{number:013}" for number in range(20)]
+    for name in ("PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"):
+        text = "\n".join(
+            [f"Lisbon has seven hills.\n-----BEGIN {name}-----", *lines, f"-----END {name}-----"]
+        )
+        spill = Spill(str(tmp_path), name, Redactor({}))
+        for at in range(0, len(text), size):
+            told = {"choices": [{"delta": {"content": text[at : at + size]}}]}
+            spill.add(b"data: " + json.dumps(told).encode() + b"\n\n")
+            written = b"".join(_told((tmp_path / f"{name}.part").read_bytes()))
+            assert b"MII" not in written and b"QIBADAN" not in written, name
+        spill.close()
+
+
+def test_all_but_the_last_word_is_on_disk_whatever_came(tmp_path: Path) -> None:
+    """Each piece as it comes: whole events, events in two pieces, frames of a binary stream."""
+    from reenact.capture.redact.redactor import Redactor
+
+    def event(text: str) -> bytes:
+        delta = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}
+        return b"event: content_block_delta\ndata: " + json.dumps(delta).encode() + b"\n\n"
+
+    def halved(text: str) -> tuple[bytes, bytes]:
+        whole = event(text)
+        return whole[: len(whole) // 2], whole[len(whole) // 2 :]
+
+    def frame(text: str) -> tuple[bytes]:
+        return (
+            b"\x00\x00\x00\x7f" + json.dumps({"delta": {"text": text}, "p": "ab"}).encode() + b"\x07\x99",
+        )
+
+    words = [f" word{number}" for number in range(60)]
+    for name, pieces in {"events": lambda text: (event(text),), "halves": halved, "frames": frame}.items():
+        spill = Spill(str(tmp_path), name, Redactor({}))
+        for number, word in enumerate(words):
+            for piece in pieces(word):
+                spill.add(piece)
+            written = b"".join(_told((tmp_path / f"{name}.part").read_bytes())).decode()
+            assert written in ("".join(words[:number]), "".join(words[: number + 1])), name
+        spill.close()
+
+
 def _told(data: bytes) -> Iterator[bytes]:
     from reenact.capture.http.response_body import _PACKED, _TEXT, _unpacked
 
