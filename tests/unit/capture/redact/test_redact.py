@@ -138,6 +138,7 @@ TEXTS = {
     "machine h.example login bob password rosebud": "rosebud",
     "machine h.example\n\tlogin bob\n\tpassword rosebud\n": "rosebud",
     "default login anonymous password rosebud": "rosebud",
+    json.dumps({"content": "machine h.example\n  login bob\n  password rosebud\n"}): "rosebud",
     "GET /callback?code=zz9981abcdef&state=af0if": "zz9981",
     "grant_type=authorization_code&code=4%2F0AXzz9981&client_id=c": "zz9981",
     "root:$6$saltSalt$" + BODY + BODY + ":19000:0:99999": BODY,
