@@ -15,6 +15,7 @@ ROWS = {
     "concurrent": "1,000 runs at once in one asyncio process",
     "reader": "reading a large file and a large folder",
     "stats": "sums over a folder of runs",
+    "desk": "commands on many and on large files",
     "rebuild": "rebuilding a late request",
     "alternatives": "one record() beside the alternatives",
     "crash": "events kept after SIGKILL",

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..harness import Table, interleave, size
 from ..ours import feed_tap
 from ..workload import agent_run
+from .desk import copies
 from .reader import _command
 
 TURNS = 20
@@ -33,6 +34,9 @@ def measure(quick: bool, folder: Path) -> Table:
         meta = {"environment": "prod" if number % 2 else "dev"}
         feed_tap(home / f"run-{number:05d}.jsonl", agent_run(TURNS), name=f"agent-{number % 5}", meta=meta)
     _compare(table, home, runs, rounds=3 if quick else 7)
+    many = folder / "many"
+    many.mkdir()
+    _many(table, many, 200 if quick else 2_000)
     if not quick:
         _large(table, folder / "large")
     table.notes.append(
@@ -67,6 +71,22 @@ def _compare(table: Table, home: Path, runs: int, rounds: int) -> None:
             note=f"{best[name] / best['parse']:.1f} x of it; {walls[name] * 1000:.0f} ms on the clock; "
             f"{size(bytes_read)}",
         )
+
+
+def _many(table: Table, home: Path, runs: int) -> None:
+    copies(home, runs)
+    spent = interleave(
+        {
+            "stats": lambda: _command("-m", "reenact", "stats", str(home))[0],
+            "parse": lambda: _command("-c", PARSE_ALL, str(home))[0],
+        },
+        3,
+    )
+    ours, theirs = min(spent["stats"]), min(spent["parse"])
+    table.add(
+        f"reenact stats, {runs:,} runs of {TURNS} turns", ours / theirs, budget=2, ours=f"{ours:.2f} s",
+        against="json.loads of every line, one process", theirs=f"{theirs:.2f} s",
+    )  # fmt: skip
 
 
 def _large(table: Table, home: Path) -> None:
