@@ -76,6 +76,7 @@ _FLAG = re.compile(
 )
 """In a text, and in a list of arguments as JSON or Python print it."""
 _SSHPASS = re.compile(rf"((?ai:pass))( {{1,4}}-p {{0,4}})(?:{_QUOTED}|(?P<bare>{_BARE}))")
+_BREAKS = re.compile(r"\\[nrt]|[\"'`]")
 _NETRC = re.compile(r"((?ai:password))(\s{1,20}+)([^\s\\\"]{1,500}+)")
 _ELEMENT = re.compile(rf"({_KEYWORD})(>)([^<>\n]{{1,500}}+)(?=</)")
 
@@ -372,7 +373,7 @@ def _with_value(match: Match[str], new: str) -> str:
 def _netrc(match: Match[str], replace: Replace) -> str:
     """``machine HOST login USER password SECRET``, in one line or in several."""
     before = match.string[max(0, match.start() - NETRC) : match.start()].lower()
-    words = before.replace("\\n", " ").replace("\\t", " ").split()
+    words = _BREAKS.sub(" ", before).split()
     if words[-2:-1] == ["login"]:
         words = words[:-2] if words[-3:-2] != ["default"] else ["machine", "default"]
     if words[-2:-1] != ["machine"] or is_reference(match[3]) or already_redacted(match[3]):
