@@ -40,6 +40,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("arguments")
     (folder / "agent.py").write_text(AGENT)
     env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env["XDG_STATE_HOME"] = str(folder / "state")
 
     def here(*words: str) -> subprocess.CompletedProcess[str]:
         return type_in(words, folder, env)
@@ -47,6 +48,16 @@ def typed(tmp_path_factory: pytest.TempPathFactory):
     here.folder = folder  # type: ignore[attr-defined]
     assert here("run", "--name", "first", "agent.py", "--api-key", SECRET).returncode == 0
     return here
+
+
+def test_it_is_not_in_the_files_of_allowed_programs(typed) -> None:
+    script = typed.folder / "tool.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o700)
+    assert typed("run", "./tool.sh", "--api-key", SECRET, "--passphrase", OTHERS).returncode == 0
+    kept = [path.read_text() for path in (typed.folder / "state").rglob("*") if path.is_file()]
+    assert any(str(script) in text for text in kept)
+    assert not any(SECRET in text or OTHERS in text for text in kept)
 
 
 def test_it_is_in_no_file_neither_ours_nor_a_childs(typed) -> None:
