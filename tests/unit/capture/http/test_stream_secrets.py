@@ -7,6 +7,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from reenact import Debugger, Tap
 from reenact.capture.http.exchange import Exchange
 from reenact.capture.http.watch import Watch
@@ -77,3 +79,42 @@ def test_an_answer_in_an_encoding_that_cannot_be_read_is_not_kept_at_all(tmp_pat
         assert event.body is None and event.raw is None
         assert event.problems == ["content encoding x-unheard-of cannot be read here"]
     assert not (tmp_path / "run.blobs").exists()
+
+
+BODY_OF_TOKEN = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
+SAID = {
+    "DB_PASS=rosebud99": "rosebud99",
+    "Server=h;Uid=sa;Pwd=zz9981x;Database=main": "zz9981x",
+    "sshpass -p rosebud99 ssh bob@h": "rosebud99",
+    "machine h.example login bob password rosebud99": "rosebud99",
+    "['a.py', '--api-key', 'zz9981abc']": "zz9981abc",
+    "https://h.example/v1?key=zz9981abcdefghijk": "zz9981",
+    "https://h.example/callback?code=zz9981abcdef&state=af0if": "zz9981",
+    "root:$6$saltSalt$" + BODY_OF_TOKEN * 2: BODY_OF_TOKEN,
+    "https://hooks.slack.com/" + "services/T0ABC1234/B0ABC1234/" + BODY_OF_TOKEN[:24]: BODY_OF_TOKEN[:24],
+    "12345678:AA" + BODY_OF_TOKEN: BODY_OF_TOKEN,
+    "dp.st.dev." + BODY_OF_TOKEN: BODY_OF_TOKEN,
+    '{"auth": "Ym9iOnp6OTk4MQ=="}': "Ym9iOnp6OTk4MQ",
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_a_stream_that_was_killed_holds_no_secret_of_any_kind(tmp_path: Path, text: str) -> None:
+    with Tap(tmp_path / "run.jsonl") as tap:
+        exchange = begun(tap)
+        exchange.answered(200, [("content-type", "text/event-stream")])
+        for chunk in events(f"Well, {'let us see. ' * 40}{text} and that is all {'there is. ' * 40}"):
+            exchange.chunk(chunk)
+        (part,) = (tmp_path / "run.blobs").glob("*.part")
+        on_disk = part.read_text()
+        exchange.end()
+    spoken = "".join(
+        json.loads(line[6:])["delta"].get("text", "")
+        for line in on_disk.splitlines()
+        if line.startswith("data: ") and '"delta"' in line
+    )
+    assert "let us see" in spoken
+    assert SAID[text] not in spoken
+    assert SAID[text] not in "".join(
+        path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file()
+    )
