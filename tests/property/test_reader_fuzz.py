@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 import traceback
 from pathlib import Path
@@ -19,6 +20,7 @@ from support.hostile import COMMANDS, command, folders, mutated, rich_run, sizes
 CASES = 100_000 if LONG else 120
 BATCHES = 100 if LONG else 4
 DOCUMENTED = (ReenactError, OSError)
+_FAULT = re.compile(r"a fault of its own|cannot be read \(\w*(?:Error|Exception|Iteration)\b")
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +68,9 @@ def faults_of(path: Path, commands: list[list[str]] = COMMANDS) -> list[str]:
     before = sizes(path.parent)
     try:
         read_with_the_library(path)
-    except DOCUMENTED:
-        pass
+    except DOCUMENTED as why:
+        if _FAULT.search(str(why)):
+            found.append("library\n" + traceback.format_exc())
     except Exception:
         found.append("library\n" + traceback.format_exc())
     for words in commands:
@@ -77,7 +80,7 @@ def faults_of(path: Path, commands: list[list[str]] = COMMANDS) -> list[str]:
         except Exception:
             found.append(f"{' '.join(words)}\n{traceback.format_exc()}")
             continue
-        if "a fault of its own" in done.err or done.code not in (0, 1, 2):
+        if _FAULT.search(done.out + done.err) or done.code not in (0, 1, 2):
             found.append(f"{' '.join(words)}\n{done.err}")
     if sizes(path.parent) != before:
         found.append("a file was changed")

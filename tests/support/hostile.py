@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reenact.cli.main import main
-from support.written import A, B, C, Pen, chain_of
+from support.written import RUN, A, B, C, Pen, chain_of
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 
@@ -93,10 +93,11 @@ RAW_VALUES = [
 _MARK = "\x00raw"
 
 
-def rich_run(path: Path, text: str = "", call: str = A) -> Path:
+def rich_run(path: Path, text: str = "") -> Path:
     """A run with every kind and nearly every field of the format; ``text`` is in each string that has no fixed form."""
     t = text
-    pen = Pen()
+    pen = Pen(run=RUN + t)
+    call, tool, retried, http = A + t, B + t, C + t, "d" * 16 + t
     messages = [{"role": "user", "content": f"Plan {t}"}]
     error = {"type": f"Err{t}", "message": f"no {t}", "frames": [f"agent.py:4 in {t}"]}
     second = [*messages, {"role": "assistant", "content": [{"type": "tool_use", "id": f"toolu{t}", "name": f"search{t}", "input": {f"q{t}": f"h{t}"}}]},
@@ -111,13 +112,13 @@ def rich_run(path: Path, text: str = "", call: str = A) -> Path:
         ("model.response", {"call": call, "status": 200, "duration_ms": 8.5, "ttft_ms": 2.5, "ended": f"e{t}", "problems": [f"p{t}"], "request_id": f"r{t}",
           "model": f"claude{t}", "stop_reason": f"tool_use{t}", "usage": {"input": 5, "output": 3, f"u{t}": 1}, "error": None, "tot": {"turns": 1, "in": 5, "out": 3, "err": 0},
           "body": {"id": f"m{t}", "role": "assistant", "model": f"claude{t}", "content": [{"type": "thinking", "thinking": t}, {"type": "text", "text": f"I look {t}"}, second[1]["content"][0]], "stop_reason": f"tool_use{t}"}}),
-        ("tool.called", {"call": B, "parent": call, "tool": f"search{t}", "tool_id": f"toolu{t}", "args": {f"q{t}": f"h{t}"}, "effect": f"read{t}", "within": t}),
-        ("tool.result", {"call": B, "tool": f"search{t}", "tool_id": f"toolu{t}", "duration_ms": 4.5, "error": error, "replayed": t, "workspace": t, "result": {f"r{t}": f"v{t}"}}),
-        ("model.request", {"call": C, "lane": f"lane{t}", "provider": f"anthropic{t}", "attempt": 1, "base": call, "keep": {"model": True, "messages": 1},
+        ("tool.called", {"call": tool, "parent": call, "tool": f"search{t}", "tool_id": f"toolu{t}", "args": {f"q{t}": f"h{t}"}, "effect": f"read{t}", "within": t}),
+        ("tool.result", {"call": tool, "tool": f"search{t}", "tool_id": f"toolu{t}", "duration_ms": 4.5, "error": error, "replayed": t, "workspace": t, "result": {f"r{t}": f"v{t}"}}),
+        ("model.request", {"call": retried, "lane": f"lane{t}", "provider": f"anthropic{t}", "attempt": 1, "base": call, "keep": {"model": True, "messages": 1},
           "n": 3, "chain": chain_of(second), "body": {"messages": second[1:]}}),
-        ("model.response", {"call": C, "status": 529, "attempt": 1, "duration_ms": 9.5, "error": error, "body": {"type": "error", "error": {"message": f"over {t}"}}}),
-        ("http.request", {"call": "d" * 16, "sort": f"embed{t}", "method": f"POST{t}", "url": f"https://h/{t}", "body": {"input": t}}),
-        ("http.response", {"call": "d" * 16, "sort": f"embed{t}", "status": 500, "duration_ms": 1.5, "model": f"m{t}", "error": error, "body": t, "headers": {t or "h": t}}),
+        ("model.response", {"call": retried, "status": 529, "attempt": 1, "duration_ms": 9.5, "error": error, "body": {"type": "error", "error": {"message": f"over {t}"}}}),
+        ("http.request", {"call": http, "sort": f"embed{t}", "method": f"POST{t}", "url": f"https://h/{t}", "body": {"input": t}}),
+        ("http.response", {"call": http, "sort": f"embed{t}", "status": 500, "duration_ms": 1.5, "model": f"m{t}", "error": error, "body": t, "headers": {t or "h": t}}),
         ("llm_call", {"model": f"m{t}", "input_tokens": 5, "output_tokens": 2, "stop_reason": f"end{t}", "duration_ms": 3.5, "content": f"c{t}"}),
         ("tool_call", {"tool": f"t{t}", "input": {"a": t}, "output": f"o{t}", "error": f"e{t}", "duration_ms": 2.5}),
         ("tool_result", {"id": f"i{t}", "output": t}),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import schema
-from ..errors import NewerSchema, NotATrace
+from ..errors import NotATrace, TraceFileError
 from ..totals import Totals
 from ..tracefile import run_files, status
 from ..tracefile.columns import executions
@@ -20,7 +20,7 @@ from ..tracefile.event_source import Shelf
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
 from ..tracefile.plain_files import not_plain
-from ..tracefile.reader import check_version, refuse_if_foreign
+from ..tracefile.reader import check_version, one_of_many, refuse_if_foreign
 from ..tracefile.records import LineReader, raw_lines
 from .run_lines import RunLines, nothing_to_collect
 
@@ -96,10 +96,11 @@ def list_runs(folder: str) -> list[RunRow]:
 def head_and_tail(path: str, names: list[str] | None = None) -> list[RunRow]:
     """Return the rows of one file with its segments and processes; one row unless runs share it."""
     try:
-        return _rows(path, names)
+        with one_of_many(path):
+            return _rows(path, names)
     except NotATrace as why:
         return [_bad(path, status.FOREIGN, str(why))]
-    except NewerSchema as why:
+    except TraceFileError as why:
         return [_bad(path, status.UNREADABLE, str(why))]
     except OSError as why:
         return [_bad(path, status.UNREADABLE, why.strerror or str(why))]

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from .. import schema
-from ..errors import NewerSchema, NotATrace
+from ..errors import NotATrace, TraceFileError
 from ..money.prices import Book
 from ..recording.listing import head_and_tail
 from ..recording.run_addresses import default_folder, find_run
@@ -20,7 +20,7 @@ from ..tracefile.event_source import Shelf
 from ..tracefile.findings import Finding, Findings
 from ..tracefile.light_lines import skimmer
 from ..tracefile.plain_files import SPECIAL, is_special, not_plain
-from ..tracefile.reader import placed, require_file
+from ..tracefile.reader import one_of_many, placed, require_file
 from .rows import RunStats
 from .sums import Gatherer
 
@@ -117,10 +117,11 @@ class Scan:
             reason = not_plain(path) if place.names is not None else None
             if reason is not None or is_special(path):
                 raise OSError(reason or SPECIAL)
-            return self._runs(path, place.names)
+            with one_of_many(path):
+                return self._runs(path, place.names)
         except NotATrace as why:
             self._skip("foreign", str(why), path)
-        except NewerSchema as why:
+        except TraceFileError as why:
             self._skip("unreadable", str(why), path)
         except OSError as why:
             self._skip("unreadable", f"it cannot be read ({(why.strerror or str(why)).lower()})", path)

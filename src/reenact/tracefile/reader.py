@@ -9,11 +9,12 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from math import isnan
 from typing import Any
 
 from .. import lines, schema
-from ..errors import NewerSchema, NoSuchRun, NotATrace, TraceFileError
+from ..errors import NewerSchema, NoSuchRun, NotATrace, ReenactError, TraceFileError
 from . import dialects, run_files
 from .dialects import Envelope
 from .event import Event
@@ -56,6 +57,17 @@ def read_events(
     shelf.note.close()
 
 
+@contextmanager
+def one_of_many(path: str) -> Iterator[None]:
+    """Turn whatever goes wrong with one file into an error about that file, so that the others are read."""
+    try:
+        yield
+    except (ReenactError, OSError):
+        raise
+    except Exception as why:
+        raise TraceFileError(f"{path} cannot be read ({type(why).__name__}: {why})", path=path) from why
+
+
 def _read_folder(
     folder: str, on_finding: OnFinding | None, run: str | None, blobs: str | None
 ) -> Iterator[Event]:
@@ -67,14 +79,19 @@ def _read_folder(
         try:
             if (reason := not_plain(path)) is not None:
                 raise OSError(f"{path} is {reason}")
-            for event in read_events(path, on_finding=on_finding, run=run, blobs=blobs):
+            events = read_events(path, on_finding=on_finding, run=run, blobs=blobs)
+            while True:
+                with one_of_many(path):  # not around the yield: what the caller does is its own
+                    event = next(events, None)
+                if event is None:
+                    break
                 found = True
                 yield event
         except NoSuchRun:
             continue
-        except (NotATrace, OSError) as why:
+        except (TraceFileError, OSError) as why:
             if on_finding is not None:
-                on_finding(Finding("foreign", str(why), path))
+                on_finding(Finding("foreign" if isinstance(why, NotATrace) else "unreadable", str(why), path))
     if not found:
         raise NoSuchRun(f"no run in {folder} has the id {run!r}", asked=str(run))
 

@@ -81,7 +81,7 @@ MAX_BYTES = 256 << 20
 MAX_LINKS = 200_000
 """Requests from the full one to the one asked for."""
 
-_EACH = 32 << 20
+_EACH = 8 << 20
 """What every further request may spend of it; so a file of nothing but bombs is read in bounded time too."""
 
 _HOP = 1 << 10
@@ -171,7 +171,9 @@ class References:
     def _written(self, target: _Target) -> Any:
         """Return element i of an earlier request as it stands in a line, without rebuilding that request."""
         call, key, i = target
-        for _ in range(MAX_LINKS):
+        passed: set[str] = set()
+        while call not in passed and len(passed) < MAX_LINKS:
+            passed.add(call)
             got = self._request(call)
             if got is None:
                 raise Lost(f"call {call[:16]} is lost")

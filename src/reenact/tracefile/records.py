@@ -138,6 +138,8 @@ class LineReader:
     def feed(self, line: RawLine) -> Iterable[Record]:
         """Return the events on the next line."""
         number, offset, size, data, ended = line
+        if not size:
+            return ()
         if data.startswith(lines.START) and data.endswith(b"}") and len(data) == size:
             try:
                 fields = self.read(data)

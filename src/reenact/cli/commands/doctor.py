@@ -8,6 +8,7 @@ import os
 from ...capture.redact.redactor import Redactor
 from ...debugger.checkup import Checkup
 from ...errors import ReenactError, TraceFileError, UsageError
+from ...tracefile.reader import one_of_many
 from ...tracefile.repair import repair
 from ...tracefile.text import clean, count
 from .. import run_argument
@@ -43,7 +44,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for path in paths:
         try:
             run_argument.require_readable(path, args.what)
-            checked = Checkup(path, args.blobs, Redactor({}))
+            with one_of_many(path):
+                checked = Checkup(path, args.blobs, Redactor({}))
         except (ReenactError, OSError) as why:
             code = complain(out, why)
             continue

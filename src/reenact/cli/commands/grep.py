@@ -10,6 +10,7 @@ from ...debugger.search import FileSearch, Hit, TextSearch
 from ...errors import TraceFileError, UsageError
 from ...tracefile.event_text import address
 from ...tracefile.findings import Findings
+from ...tracefile.reader import one_of_many
 from ...tracefile.text import clean, cut, plain, width_of
 from .. import run_argument
 from ..main import complain, sentence
@@ -54,7 +55,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for path, names in run_argument.files_of(explicit).items():
         findings = Findings()
         try:
-            number = _one_file(path, names, search, args, out, findings)
+            with one_of_many(path):
+                number = _one_file(path, names, search, args, out, findings)
+        except BrokenPipeError:
+            raise
         except (TraceFileError, OSError) as why:
             if path in explicit:
                 code = complain(out, why)
