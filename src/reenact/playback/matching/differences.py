@@ -118,6 +118,7 @@ def _words(text: str) -> Counter[str]:
 CLOCK, RANDOM_ID, ORDER, ADDRESS, TEMP_PATH = "clock", "random-id", "order", "address", "temp-path"
 MODEL, FIELD, PROMPT, SDK, RACE = "model", "field", "prompt", "sdk", "race"
 ANSWER, LOSSY, STREAM, TOOL_RESULT = "answer", "lossy", "stream", "tool-result"
+EQUAL_AT_ONCE = "equal-at-once"
 
 WORDS = {
     CLOCK: "a time or date is in the text: take it from reenact.now(), or record with --ambient MODULE",
@@ -135,6 +136,8 @@ WORDS = {
     "pass --blobs DIR if its long texts are in another folder",
     TOOL_RESULT: "this is the result of a tool that ran again and returned something else; "
     "decorated with @tap.tool and recorded again, it returns its recorded result",
+    EQUAL_AT_ONCE: "tell the requests apart, for instance by a number in the prompt, or make them from tasks "
+    "of one event loop, which keep their order; then record again",
     STREAM: "one side requests a stream, the other a plain answer",
 }
 

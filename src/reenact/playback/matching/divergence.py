@@ -17,6 +17,7 @@ from ...wire.pairing import pairs
 from ...wire.reading import conversation_key
 from .differences import (
     ANSWER,
+    EQUAL_AT_ONCE,
     LOSSY,
     PROMPT,
     RACE,
@@ -30,7 +31,18 @@ from .differences import (
     likely_causes,
 )
 from .equality_rules import REBASE, STRICT
-from .frontier import CHANGED, EXHAUSTED, EXTRA, MISSING_CALL, REORDERED, WRONG_KIND, Frontier, Miss, Served
+from .frontier import (
+    AMBIGUOUS,
+    CHANGED,
+    EXHAUSTED,
+    EXTRA,
+    MISSING_CALL,
+    REORDERED,
+    WRONG_KIND,
+    Frontier,
+    Miss,
+    Served,
+)
 from .recorded_answers import IN_FLIGHT
 from .request import MODEL, TOOL, Request
 from .tape import RecordedCall, Tape
@@ -42,6 +54,7 @@ SENTENCES = {
     EXTRA: "No call like this was recorded here.",
     EXHAUSTED: "All recorded calls are used up; this is one more.",
     MISSING_CALL: "This recorded call was never made.",
+    AMBIGUOUS: "Threads made equal requests at once; which thread got which answer is not recorded.",
 }
 
 ADD_KEEP_GOING = "add --keep-going   # see all differences at once"
@@ -142,6 +155,11 @@ def explain(
 def out_of_order(call: RecordedCall) -> Divergence:
     """Return the report of a call that was answered although other calls should have come before it."""
     return Divergence(REORDERED, None, None, call.label(), call.id, hints=(RACE,))
+
+
+def guessed(call: RecordedCall) -> Divergence:
+    """Return the report of a call that answers one of several equal requests of threads."""
+    return Divergence(AMBIGUOUS, None, None, call.label(), call.id, hints=(EQUAL_AT_ONCE,))
 
 
 def missing_calls(frontier: Frontier, tape: Tape) -> list[Divergence]:

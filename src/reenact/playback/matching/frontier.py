@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import islice
-from threading import Lock
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...wire.reading import conversation_key
@@ -162,6 +162,10 @@ class Served(NamedTuple):
     call: RecordedCall
     notes: tuple[str, ...] = ()
     """``ambiguous-duplicate``, ``reordered``, ``drift``: answered, but not with certainty."""
+    is_guess: bool = False
+    """True if another thread made an equal request at once: the two may have got each other's answers.
+
+    Only for the first such pair of equal requests."""
 
 
 class Early(NamedTuple):
@@ -206,6 +210,9 @@ class Frontier:
         self._requests = 0
         self._served: dict[str, int] = {}
         """How often a request was answered, by its L1 fingerprint."""
+        self._guessed: set[str] = set()
+        self._threads: dict[str, list[tuple[RecordedCall, int]]] = {}
+        """The calls that answered equal requests, and the threads that made them, by the same."""
         self.log: list[Served | Miss] = []
         """The result of every request, in order."""
 
@@ -228,8 +235,23 @@ class Frontier:
                 if self._shared is not None:
                     self._shared.take(found.call)
                 self._served[digest] = self._served.get(digest, 0) + 1
+                found = found._replace(is_guess=self._is_guess(digest, found.call))
             self.log.append(found)
             return found
+
+    def _is_guess(self, digest: str, call: RecordedCall) -> bool:
+        """True if a call answers one of several equal requests that threads make at once, with other answers.
+
+        Tasks of one event loop make theirs in the order in which they were created. Once for equal requests.
+        """
+        here = get_ident()
+        others = self._threads.setdefault(digest, [])
+        rivals = [each for each, thread in others if thread != here and _overlap(each, call)]
+        others.append((call, here))
+        if digest in self._guessed or all(each.answer.body == call.answer.body for each in rivals):
+            return False
+        self._guessed.add(digest)
+        return True
 
     def first_equal(self, request: Request, promised: int = 0) -> RecordedCall | None:
         """Return the first unused call that equals a request.
@@ -388,10 +410,14 @@ def _first(equal: list[RecordedCall], request: Request) -> Served:
     """Return the first of equal calls in the order they began; prefer one with identical bytes."""
     exactly = [call for call in equal if call.fingerprint.l0 == request.fingerprint.l0] or equal
     chosen = exactly[0]
-    rivals = [call for call in exactly[1:] if call.begin < chosen.end and chosen.begin < call.end]
+    rivals = [call for call in exactly[1:] if _overlap(call, chosen)]
     if any(call.answer.body != chosen.answer.body for call in rivals):
         return Served(chosen, (AMBIGUOUS,))
     return Served(chosen)
+
+
+def _overlap(one: RecordedCall, other: RecordedCall) -> bool:
+    return one.begin < other.end and other.begin < one.end
 
 
 def alike(recorded: Request, now: Request) -> tuple[float, float]:

@@ -19,9 +19,9 @@ from ...capture.replay_hook import Live, ToolCall
 from ...errors import Diverged, NotRecorded
 from ...tracefile.status import FAILED
 from ...wire.inflate import packed
-from ..matching.divergence import out_of_order
+from ..matching.divergence import guessed, out_of_order
 from ..matching.equality_rules import KEEP_GOING, STRICT
-from ..matching.frontier import REORDERED, Miss, Served, is_same_request
+from ..matching.frontier import AMBIGUOUS, REORDERED, Miss, Served, is_same_request
 from ..matching.player import Player
 from ..matching.recorded_answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
 from ..matching.request import HTTP, MODEL, TOOL, Request
@@ -46,6 +46,7 @@ from .tool_results import reply_of_tool, tool_request
 if TYPE_CHECKING:
     from ...capture.replay_hook import OutgoingRequest
     from ..matching.divergence import Divergence
+    from ..matching.tape import RecordedCall
     from ..serve.replies import HttpCall, ServerRequest
 
 _THEN = {CUT: BREAKS, CANCELLED: STAYS_OPEN, CLOSED: STAYS_OPEN, IN_FLIGHT: ENDS}
@@ -234,8 +235,17 @@ class TapeResponder:
         self.answered += 1
         if REORDERED in found.notes and self._mode == KEEP_GOING and self._on_divergence is not None:
             self._on_divergence(out_of_order(found.call))
+        elif found.is_guess:
+            self._guessed(found.call)
         elif found.notes:  # answered, but not with certainty
             self._note(Doubt(found.call.label(), ", ".join(found.notes)))
+
+    def _guessed(self, call: RecordedCall) -> None:
+        """Report an answer that may be another thread's: the run goes on, and it counts as diverged."""
+        if self._on_divergence is not None:
+            self._on_divergence(guessed(call))
+        else:
+            self._note(Doubt(call.label(), AMBIGUOUS))
 
     def _explained(self, found: Miss) -> Divergence:
         return self.player.explain(found)
@@ -331,6 +341,11 @@ class Strict(TapeResponder):
         self.misses.append(divergence)
         self.texts.append(text)
         raise self._raised(text)
+
+    def _guessed(self, call: RecordedCall) -> None:
+        divergence = guessed(call)
+        self.misses.append(divergence)
+        self.texts.append(divergence.text())
 
     def _ends_in_failure(self) -> bool:
         """True if all recorded calls are used up and the recorded run failed."""

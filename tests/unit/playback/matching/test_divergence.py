@@ -148,7 +148,7 @@ def test_more_causes(tape: Tape) -> None:
 
 
 def test_every_verdict_has_its_sentence() -> None:
-    codes = {f.REORDERED, f.CHANGED, f.WRONG_KIND, f.EXTRA, f.EXHAUSTED, f.MISSING_CALL}
+    codes = {f.REORDERED, f.CHANGED, f.WRONG_KIND, f.EXTRA, f.EXHAUSTED, f.MISSING_CALL, f.AMBIGUOUS}
     assert codes == divergence.SENTENCES.keys()
 
 
