@@ -253,7 +253,7 @@ def _oauth_code(match: Match[str], replace: Replace) -> str:
 
 
 def _webhook(match: Match[str], replace: Replace) -> str:
-    path = match[2].rstrip(".")
+    path = match[2].rstrip("./\\")
     if len(set(path.rpartition("/")[2])) <= 1:  # XXXX
         return match[0]
     return match[1] + replace("webhook", path) + match[2][len(path) :]
@@ -358,8 +358,8 @@ def _query_key(name: str, match: Match[str], replace: Replace) -> str:
 
 def _sshpass(match: Match[str], replace: Replace) -> str:
     value = match["quoted"] or match["bare"]
-    is_ssh = match.string[: match.end(1)][-7:].lower() == "sshpass"
-    if not is_ssh or is_reference(value) or already_redacted(value):
+    before = match.string[max(0, match.start() - 3) : match.start()]
+    if before.lower() != "ssh" or is_reference(value) or already_redacted(value):
         return match[0]
     return _with_value(match, replace("password", value))
 

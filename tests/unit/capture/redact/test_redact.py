@@ -145,6 +145,7 @@ TEXTS = {
     "$2b$12$" + BODY + BODY[:17]: BODY,
     "$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$" + BODY: BODY,
     "https://hooks.slack.com/" + "services/T0ABC1234/B0ABC1234/" + BODY[:24]: BODY[:24],
+    "see https://hooks.slack.com/" + "services/T0ABC1234/B0ABC1234/" + BODY[:24] + "/.": BODY[:24],
     "https://discord.com/" + "api/webhooks/123456789012345678/" + BODY + BODY: BODY,
     "https:\\/\\/hooks.slack.com\\/services\\/T0ABC1234\\/B0ABC1234\\/" + BODY[:24]: BODY[:24],
     "Command '['a.py', '--token', 'zz9981abc']' returned non-zero exit status 1.": "zz9981abc",
