@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -22,6 +23,9 @@ LIBRARIES = ("httpx2", "anthropic", "openai")
 
 def measure(quick: bool, folder: Path) -> Table:
     table = Table("")
+    # As installed: modules are compiled once, whatever the environment of this process says.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
     tape = SCRIPTS / "tape"
     prefixes = {
         "bare": [],

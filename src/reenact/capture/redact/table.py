@@ -81,12 +81,11 @@ STEMS = tuple(sorted({_before_run(start) for start in _STARTS} - {"", ":"}, key=
 """What stands before the run of a token."""
 BEFORE_RUN = len(STEMS[0]) + len("\\u00e9")
 """So many characters before a run may announce it: a scheme, or an escape and a stem."""
-WORDS = {
-    word.encode(): tuple(start.encode() for start in _STARTS if _first_word(start) == word)
-    for word in map(_first_word, _STARTS)
-    if word
-}
+WORDS: dict[bytes, tuple[bytes, ...]] = {}
 """First words of tokens, which stand alone in a run or before it, and the beginnings that begin with them."""
+for _start in _STARTS:
+    if _word := _first_word(_start).encode():
+        WORDS[_word] = (*WORDS.get(_word, ()), _start.encode())
 HEADS = tuple(start.encode() for start in _STARTS if not _first_word(start))
 """Beginnings of tokens without such a word."""
 SCHEMES = ("bearer", "basic")
