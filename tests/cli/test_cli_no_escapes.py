@@ -86,9 +86,9 @@ def test_characters_that_stand_unescaped_in_the_file_are_removed_for_a_terminal(
 
 
 def test_a_writer_id_that_is_an_escape_is_shown_nowhere(tmp_path):
-    path = rich_run(tmp_path / "t.jsonl")
+    path = rich_run(tmp_path / "t.jsonl", "é")  # an escape in the run id: the line is parsed, not looked at
     path.write_bytes(path.read_bytes().replace(b'"w": "9f1c2a7e"', rb'"w": "\u001b[2J"'))
-    child = rich_run(tmp_path / "t.p00000001.jsonl")
+    child = rich_run(tmp_path / "t.p00000001.jsonl", "é")
     child.write_bytes(
         child.read_bytes()
         .replace(b'"w": "9f1c2a7e"', rb'"w": "\u001bc"')
