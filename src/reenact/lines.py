@@ -197,7 +197,7 @@ def rewritten(ts: float | None, items: Iterable[tuple[str, str]]) -> str:
 
 LATEST, LAST_STEP = 1e11, 1 << 63
 """A time after the year 5138, and a step beyond that, stand in no line of a recorder."""
-MAX_NESTING = 128
+MAX_NESTING = 200
 """Deeper values are cut when they are read; a recorder cuts at MAX_DEPTH. Readers are recursive."""
 
 START = b'{"ts": '
@@ -275,7 +275,7 @@ def parse(line: bytes) -> dict[str, Any]:
 
     try:
         value = json.loads(line)
-        cut_deep(value, line.count(b"[") + line.count(b"{"))
+        cut_deep(value, line)
     except RecursionError:
         raise ValueError("nested too deeply to read") from None
     if type(value) is not dict:
@@ -283,10 +283,15 @@ def parse(line: bytes) -> dict[str, Any]:
     return value
 
 
-def cut_deep(value: Any, opened: int = LAST_STEP) -> None:
-    """Cut what is nested too deeply in a value, in place; ``opened``: the brackets of its text, if known."""
-    if opened <= MAX_NESTING:
-        return
+def cut_deep(value: Any, text: bytes | None = None) -> None:
+    """Cut what is nested too deeply in a value, in place; the text it was parsed from may rule that out."""
+    if text is not None:
+        size = len(text)
+        if size < 2 * MAX_NESTING:
+            return
+        # ``replace`` finds a byte several times as fast as ``count`` does
+        if 2 * size - len(text.replace(b"[", b"")) - len(text.replace(b"{", b"")) <= MAX_NESTING:
+            return
     level = [value] if type(value) is dict or type(value) is list else []
     for _ in range(MAX_NESTING - 1):
         level = [

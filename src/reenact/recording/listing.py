@@ -10,12 +10,11 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import schema
+from .. import lines, schema
 from ..errors import NotATrace, TraceFileError
 from ..totals import Totals
 from ..tracefile import run_files, status
 from ..tracefile.columns import executions
-from ..tracefile.dialects import recognise
 from ..tracefile.event_source import Shelf
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
@@ -151,7 +150,8 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
     for chain in chains[1:]:
         totals += _summed(chain)
     totals.steps = steps
-    started = recognised.ts if (recognised := recognise(first)) is not None else None
+    ts = first.get("ts")
+    started = ts if isinstance(ts, int | float) and -lines.LATEST < ts < lines.LATEST else None
     end = last.end if start is not None or last.last[4] == "run.end" else None
     row = RunRow(
         path,

@@ -68,8 +68,9 @@ def skimmer() -> Read:
 
     def skim(line: bytes) -> dict[str, Any]:
         try:
-            fields = fast(_skimmed(line) if len(line) >= _LONG else line)
-            cut_deep(fields, line.count(b"[") + line.count(b"{"))
+            text = _skimmed(line) if len(line) >= _LONG else line
+            fields = fast(text)
+            cut_deep(fields, text)
         except ValueError:
             return parse(line)
         return fields if type(fields) is dict else parse(line)

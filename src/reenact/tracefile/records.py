@@ -284,7 +284,7 @@ def _first_object(piece: bytes) -> tuple[dict[str, Any] | None, int, bool]:
     except UnicodeDecodeError:
         text, exact = piece.decode("utf-8", "replace"), False
     try:
-        fields, end = _decode(text)
+        fields, end = _decode(text, piece)
     except (ValueError, RecursionError):
         return None, 0, exact
     if type(fields) is not dict:
@@ -311,7 +311,7 @@ def head_fields(head: bytes) -> dict[str, Any]:
             key, at = _decoder.raw_decode(text, at)
             colon = text.index(":", at)
             fields[key], at = _decoder.raw_decode(text, colon + 1 + (text[colon + 1] == " "))
-            lines.cut_deep(fields[key], at - colon)
+            lines.cut_deep(fields[key])
             at = text.index(",", at) + 1
             at += text[at] == " "
     except (ValueError, IndexError, RecursionError, TypeError):
@@ -350,21 +350,21 @@ def _lenient_int(text: str) -> int | float:
 _lenient = json.JSONDecoder(parse_int=_lenient_int)
 
 
-def _decode(text: str) -> tuple[Any, int]:
+def _decode(text: str, data: bytes) -> tuple[Any, int]:
     try:
         value, end = _decoder.raw_decode(text)
     except json.JSONDecodeError:
         raise
     except ValueError:  # a number beyond the interpreter's limit for digits
         value, end = _lenient.raw_decode(text)
-    lines.cut_deep(value, text.count("[") + text.count("{"))
+    lines.cut_deep(value, data)
     return value, end
 
 
 def parse(data: bytes) -> dict[str, Any]:
     """Return the one JSON object these bytes are; ValueError says what they are instead."""
     try:
-        value, end = _decode(data.decode("utf-8"))
+        value, end = _decode(data.decode("utf-8"), data)
     except RecursionError:
         raise ValueError("nested too deeply to read") from None
     if type(value) is not dict:

@@ -18,7 +18,7 @@ from .findings import Note
 from .plain_files import is_plain, read_plain
 
 _FLOATS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
-_MAX_DEPTH = 200
+_MAX_DEPTH = lines.MAX_NESTING
 """Well below where the interpreter would refuse; capture cuts long before."""
 
 

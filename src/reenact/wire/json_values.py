@@ -9,7 +9,9 @@ import json
 from binascii import b2a_base64
 from typing import Any
 
-_MAX_DEPTH = 200
+from ..lines import MAX_NESTING
+
+_MAX_DEPTH = MAX_NESTING
 
 
 def mapping(value: object) -> dict[str, Any]:
