@@ -7,6 +7,7 @@ The nearest one counts, looked for from the working directory upwards. Read at t
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -74,7 +75,8 @@ def nearest_settings(folder: str | None) -> tuple[str, Mapping[str, Any]]:
             return path, _parsed(path, data)
         path = os.path.join(each, "pyproject.toml")
         if (data := _bytes(path)) is not None and b"tool.reenact" in data:
-            settings = _parsed(path, data).get("tool", {}).get("reenact")
+            tools = _parsed(path, data).get("tool")
+            settings = tools.get("reenact") if isinstance(tools, dict) else None
             if isinstance(settings, dict):
                 return path, settings
     return "", {}
@@ -95,7 +97,9 @@ def _upwards(folder: str | None) -> Iterator[str]:
 
 def _bytes(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"{path} is a pipe or device, not a plain file")
             return file.read(_MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
@@ -103,10 +107,15 @@ def _bytes(path: str) -> bytes | None:
         raise UsageError(f"{path}: {exc.strerror or exc}") from exc
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that came with a repository must not hold us up."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def _parsed(path: str, data: bytes) -> dict[str, Any]:
     import tomllib
 
     try:
         return tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as exc:
+    except (ValueError, RecursionError) as exc:  # also a number of thousands of digits
         raise UsageError(f"{path} is not TOML: {exc}") from exc

@@ -178,3 +178,29 @@ def test_a_fault_of_ours_in_one_file_leaves_the_others(folder, monkeypatch):
     assert "a mistake of ours" in command("ls", folder).out
     assert "a mistake of ours" in command("stats", folder).err
     assert "a mistake of ours" in command("grep", "faulty", folder).err
+
+
+SETTINGS = {
+    "a pipe": lambda path: os.mkfifo(path),
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "a folder": lambda path: path.mkdir(),
+    "no table": lambda path: path.write_text("tool = 5 # tool.reenact\nprices = 5\nrun = []\neffects = 7\n"),
+    "digits": lambda path: path.write_text("x = " + "9" * 5000 + " # tool.reenact"),
+    "nesting": lambda path: path.write_text("tool.reenact.x = " + "[" * 5000 + "]" * 5000),
+    "no text": lambda path: path.write_bytes(b"\xff\xfe tool.reenact \0"),
+    "escapes": lambda path: path.write_text("tool.reenact.\x1b[2J = \x9b"),
+}
+
+
+@pytest.mark.parametrize("name", ["reenact.toml", "pyproject.toml"])
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_settings_that_come_with_a_repository_end_in_an_answer_or_a_sentence(
+    folder, tmp_path, name, settings
+):
+    SETTINGS[settings](tmp_path / name)
+    for words in (["ls"], ["show"], ["stats"], ["doctor"]):
+        done = command(*words, folder)
+        assert FAULT not in done.err and done.code in (0, 1, 2), done.err
+        assert "\x1b" not in done.err and "\x9b" not in done.err
+    assert command("ls", folder).code == 0
