@@ -39,6 +39,8 @@ steps = st.lists(
         st.tuples(st.just("edit"), st.tuples(st.integers(0, 20), values)),
         st.tuples(st.just("retype"), st.integers(0, 20)),
         st.tuples(st.just("compact"), st.tuples(st.integers(0, 6), st.integers(1, 8))),
+        st.tuples(st.just("drop"), st.tuples(st.integers(0, 6), st.integers(1, 4))),
+        st.tuples(st.just("shuffle"), st.integers(0, 5)),
         st.tuples(st.just("swap"), st.integers(0, 1)),
         st.tuples(
             st.just("params"), st.tuples(st.sampled_from(["system", "tools", "temperature", "$k"]), values)
@@ -118,6 +120,17 @@ class Agent:
     def do_compact(self, span: tuple[int, int]) -> None:
         start, length = span
         self.messages[start : start + length] = [{"role": "user", "content": "summary"}]
+
+    def do_drop(self, span: tuple[int, int]) -> None:
+        """Leave messages out, so that all later ones move by as many places."""
+        start, length = span
+        del self.messages[start : start + length]
+        if not self.messages:
+            self.do_say("again")
+
+    def do_shuffle(self, by: int) -> None:
+        at = by % len(self.messages)
+        self.messages[:] = self.messages[at:] + self.messages[:at]
 
     def do_swap(self, _: int) -> None:
         self.at = 1 - self.at
