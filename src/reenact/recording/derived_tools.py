@@ -49,7 +49,7 @@ class ToolUseAt:
 class _Answer:
     """The uses of one answer that still wait."""
 
-    __slots__ = ("call", "lane", "length", "uses")
+    __slots__ = ("call", "lane", "length", "seen_by", "uses")
 
     def __init__(self, call: str | None, lane: Lane, length: int, uses: list[ToolUseAt]) -> None:
         self.call = call
@@ -57,6 +57,13 @@ class _Answer:
         self.length = length
         """Of the conversation it answers, in messages."""
         self.uses = uses
+        self.seen_by: set[str] = set()
+        """Requests that were searched for its results from its place on; what one builds on is not again."""
+
+    def saw(self, call: str) -> None:
+        if len(self.seen_by) > _MOST_WAITING:  # then one of the next is searched once more
+            self.seen_by.clear()
+        self.seen_by.add(call)
 
 
 class Deriver:
@@ -133,10 +140,15 @@ class Deriver:
             return
         written = _elements(fields.get("body"))
         last = next(reversed(self._in_lane.get(lane, {})), None)
-        if last is not None and kept > last.length > 0:
+        begin, base = kept, base_of(fields)
+        if last is not None and kept > last.length > 0 and base not in last.seen_by:
             # A conversation had word for word before: its results stand in what is kept from then.
-            written = _elements(whole())[last.length :]
+            begin = last.length
+            written = _elements(whole())[begin:]
         answers = self._line_of(lane, fields, written)
+        for answer in answers:
+            if call is not None and (begin <= answer.length or base in answer.seen_by):
+                answer.saw(call)
         elements = _spelled_out(written, whole)
         last_answer = max((at for at, element in enumerate(elements) if _is_answer(element)), default=-1)
         for result in (result for element in elements[last_answer + 1 :] for result in tool_results(element)):

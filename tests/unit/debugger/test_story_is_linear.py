@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reenact import Tap
+from reenact import Recording, Tap
 from reenact.cli.main import main
 from support.work import calls_of
 
@@ -79,3 +79,39 @@ def test_four_times_the_turns_take_four_times_the_work(
             work.append(calls_of(partial(main, ["show", "--all", *more, str(path)])))
         assert out.getvalue().count('"turn": ' if more else "run(n=") == (turns if more else turns * 4 // 5)
     assert work[2] <= 1.25 * MANY / FEW * work[1], work
+
+
+def test_a_tool_that_was_never_answered_is_not_sought_in_all_later_prompts_again(tmp_path: Path) -> None:
+    work = []
+    for turns in (FEW, FEW, MANY):
+        path = tmp_path / f"{turns}.jsonl"
+        if not path.exists():
+            talk_on(path, turns)
+        recording = Recording.load(path)
+        recording.calls()
+        found: list[Any] = []
+        work.append(calls_of(partial(recorded_tools, recording, found)))
+        assert [tool.tool for tool in found if tool.end is None] == ["run"]
+        assert len(found) == 1 + len(range(2, turns, 3))
+    assert work[2] <= 1.25 * MANY / FEW * work[1], work
+
+
+def recorded_tools(recording: Recording, found: list[Any]) -> None:
+    found += [call for call in recording.calls(derived=True) if call.derived]
+
+
+def talk_on(path: Path, turns: int) -> None:
+    """Record an agent that drops a tool the model asks for, and goes on talking."""
+    messages: Messages = [{"role": "user", "content": [{"type": "text", "text": "go"}]}]
+    use = {"type": "tool_use", "id": "toolu_1", "name": "run", "input": {}}
+    with Tap(path) as tap:
+        for turn in range(turns):
+            call = tap.record_model_request({"model": "m", "messages": messages})
+            said = [{"type": "text", "text": f"answer {turn}"}, *([use] if turn == 1 else [])]
+            heard = {"type": "text", "text": f"question {turn}"}
+            if turn % 3 == 2:
+                said += [{**use, "id": f"toolu_{turn}", "name": "look"}]
+                heard = {"type": "tool_result", "tool_use_id": f"toolu_{turn}", "content": "seen"}
+            tap.record_model_response({"type": "message", "role": "assistant", "content": said}, call=call)
+            kept = said[:1] if turn == 1 else said
+            messages += [{"role": "assistant", "content": kept}, {"role": "user", "content": [heard]}]
