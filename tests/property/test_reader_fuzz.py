@@ -97,3 +97,10 @@ def test_whatever_a_trace_holds_reading_it_raises_nothing_undocumented(batch):
                 path = mutated(chance.choice(sources), Path(folder), chance)
                 faults = faults_of(path, chance.sample(COMMANDS, 5))
                 assert not faults, f"case {number}\n{path.read_bytes()!r:.4000}\n" + "\n".join(faults)
+
+
+def test_a_tool_id_that_is_no_text_is_looked_up_nowhere(tmp_path):
+    (tmp_path / "runs").mkdir()
+    path = rich_run(tmp_path / "runs" / "t.jsonl")
+    path.write_bytes(path.read_bytes().replace(b'"tool_id": "toolu"', b'"tool_id": {"a":[]}'))
+    assert not faults_of(path)

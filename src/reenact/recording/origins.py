@@ -113,8 +113,9 @@ class Origins:
         for event in self._before(link, _NEAR):
             if len(found) == len(wanted):
                 break
-            if event.event_type == schema.TOOL_RESULT and event.tool_id in wanted:
-                found.setdefault(event.tool_id, event)
+            tool_id = event.tool_id if event.event_type == schema.TOOL_RESULT else None
+            if type(tool_id) is str and tool_id in wanted:
+                found.setdefault(tool_id, event)
         events = sorted(found.values(), key=lambda event: event.index or 0)
         return Origin(events, "tool") if events else Origin([link], "request")
 

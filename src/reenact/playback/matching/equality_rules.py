@@ -55,7 +55,7 @@ value."""
 JSON_TEXTS = frozenset({"arguments"})
 """Keys with JSON as text: its spaces and the order of its keys do not count."""
 
-TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+TEXT_PARTS = ("text", "input_text", "output_text")
 """A list of one such part equals its text."""
 
 PLACEHOLDER = re.compile(r"<redacted:([^:<>]+):(\d+)>")
