@@ -147,7 +147,7 @@ class Failures:
             del self._known[0]
         status = fields.get("status")
         status = str(status) if type(status) is int and status >= 400 else ""
-        self._known.append((writer, *_told(fields.get("error")), status))
+        self._known.append((writer, *_type_and_message(fields.get("error")), status))
 
     def explain(self, writer: str, fields: Mapping[str, Any]) -> bool:
         """True if an ``error`` event is the exception of a failed call, or came of it; once for each call."""
@@ -161,13 +161,16 @@ class Failures:
 _MAX_FAILURES, _MAX_CAUSES = 64, 8
 
 
-def _told(error: object) -> tuple[str, str]:
-    """Return the type of an error without its module, and its message."""
-    if not isinstance(error, dict):
-        return "", error if isinstance(error, str) else ""
+def _type_and_message(error: object) -> tuple[str, str]:
+    """Return the type of an error without its module, and its message.
+
+    Exact types only: an object of the agent may pretend to be a text.
+    """
+    if type(error) is not dict:
+        return "", error[:_MAX_MESSAGE] if type(error) is str else ""
     kind, message = error.get("type"), error.get("message")
-    kind = kind.rpartition(".")[2] if isinstance(kind, str) else ""
-    return kind, message[:_MAX_MESSAGE] if isinstance(message, str) else ""
+    kind = kind.rpartition(".")[2] if type(kind) is str else ""
+    return kind, message[:_MAX_MESSAGE] if type(message) is str else ""
 
 
 def _came_of(error: object, kind: str, message: str, status: str) -> bool:
@@ -180,17 +183,17 @@ def _came_of(error: object, kind: str, message: str, status: str) -> bool:
         if not waiting:
             return False
         error = waiting.pop(0)
-        own_kind, text = _told(error)
+        own_kind, text = _type_and_message(error)
         if text == message and (kind == own_kind or (message and not (kind and own_kind))):
             return True
         if status and any(each and each in text for each in (message, kind)):
             return True
         if status and any(word.strip("'\"():,.") == status for word in text[:200].split()):
             return True
-        if isinstance(error, dict):
+        if type(error) is dict:
             group = error.get("group")
             waiting += [error["cause"]] if error.get("cause") is not None else []
-            waiting += group if isinstance(group, list) else []
+            waiting += group[:_MAX_CAUSES] if type(group) is list else []
     return False
 
 
