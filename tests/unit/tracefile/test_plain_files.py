@@ -14,6 +14,7 @@ from reenact.playback.matching.recorded_answers import read_partial_stream, read
 from reenact.recording.listing import list_runs
 from reenact.stats.many_runs import runs
 from reenact.testgen.fixture import Fixture
+from reenact.testing.traces import replace_trace
 from reenact.tracefile import stored_values
 from reenact.tracefile.follow import follow
 from reenact.tracefile.plain_files import open_plain
@@ -218,13 +219,19 @@ def test_many_references_to_one_long_text_unfold_within_a_bound(folder, monkeypa
     assert {finding.code for finding in found} == {"blob-large"}
 
 
-def test_what_a_fixture_writes_is_private(folder):
+def test_what_a_fixture_or_its_copy_writes_is_private(folder):
     path = folder / "t.jsonl"
     run_with_stream(path, stream_blob(path, zlib.compress(b'{"chunks":[]}\nevent: ping\n\n')))
     old = os.umask(0)
     try:
         Fixture(Recording.load(path)).write(str(folder / "traces" / "fixture.jsonl"))
+        path.chmod(0o644)
+        replace_trace(str(path), str(folder / "copies" / "copy.jsonl"))
     finally:
         os.umask(old)
-    for place in [folder / "traces", *(folder / "traces").rglob("*")]:
+    written = [
+        place for name in ("traces", "copies") for place in (folder / name, *(folder / name).rglob("*"))
+    ]
+    assert len(written) == 8
+    for place in written:
         assert place.stat().st_mode & 0o777 == (0o700 if place.is_dir() else 0o600)
