@@ -103,6 +103,7 @@ def test_a_link_in_the_scratch_folder_leads_nowhere(recorded: Recorded) -> None:
     assert again.stderr.count("refused\n") == 2 and again.returncode == 3
 
 
+@pytest.mark.long  # it waits twice until an agent counts as quiet
 def test_code_that_asks_again_whatever_is_raised_is_ended(recorded: Recorded) -> None:
     again = recorded("replay", "first", mood="deaf")
     assert again.returncode == 3 and "extra-call" in again.stderr
