@@ -41,11 +41,20 @@ def key_variables(provider: object) -> tuple[str, ...]:
 
 
 def credentials(url: str, provider: object) -> dict[str, str]:
-    """Return the header with the key for a URL; UsageError if it needs one and none is set."""
+    """Return the header with the key for a URL; UsageError if it needs one and none is set.
+
+    The URL comes from a trace, so the key goes only to the provider's own hosts, to this machine, and to a
+    host that the user's environment names.
+    """
     host = host_of(url)
-    key = next((each for each in _KEYS if host.endswith(each.hosts)), None)
+    key = next((each for each in _KEYS if _is_host_of(host, each.hosts)), None)
     if key is None and isinstance(provider, str) and provider in _BY_PROVIDER:
         key = _KEYS[_BY_PROVIDER[provider]]
+        if not is_here(host) and host not in _named_hosts():
+            raise UsageError(
+                f"the recorded request went to {host}, and no API key is sent there",
+                hint=f"if that host is yours, name it: {str(provider).upper()}_BASE_URL=https://{host}",
+            )
     if key is None:
         return {}
     value = next((os.environ[name] for name in key.variables if os.environ.get(name)), None)
@@ -54,6 +63,15 @@ def credentials(url: str, provider: object) -> dict[str, str]:
     if is_here(host):
         return {}
     raise UsageError(f"no API key for {host}", hint=f"set {' or '.join(key.variables)}")
+
+
+def _is_host_of(host: str, hosts: tuple[str, ...]) -> bool:
+    return any(host == each or host.endswith(f".{each}") for each in hosts)
+
+
+def _named_hosts() -> set[str]:
+    """Return the hosts of the base URLs in the environment, as SDKs read them."""
+    return {host_of(value) for name, value in os.environ.items() if name.endswith(("_BASE_URL", "_API_BASE"))}
 
 
 # Why a fork failed where it went live: no key, a key that is refused, nobody at the other end.
