@@ -129,8 +129,8 @@ OWNERS = {
     ', "kind": ': {"lines"},
     '"kind": "': {"lines"},
     '"tot": ': {"lines"},
-    "$same": {"capture.recorder.deltas", "tracefile.rebuilt_requests"},
-    "$answer": {"capture.recorder.deltas", "tracefile.rebuilt_requests"},
+    "$same": {"capture.recorder.deltas", "tracefile.events.rebuilt_requests"},
+    "$answer": {"capture.recorder.deltas", "tracefile.events.rebuilt_requests"},
 }
 """Spellings of the trace format, and the modules that may know them."""
 
@@ -171,7 +171,7 @@ def test_the_tree_keeps_to_the_rule(rule: Callable[[Tree], dict[str, set[str]]])
 MUTATIONS = {
     "a reader inside the recorder": (
         "capture.recorder.file",
-        "def f():\n    from ...tracefile.event import Event",
+        "def f():\n    from ...tracefile.events.event import Event",
         wrong_layers,
     ),
     "a root module that knows a provider": ("schema", "from .wire import routes", wrong_layers),

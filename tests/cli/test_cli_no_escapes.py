@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from reenact.tracefile.text import clean, one_line, plain, pretty_json, short_json
+from reenact.tracefile.events.text import clean, one_line, plain, pretty_json, short_json
 from support.examples import long
 from support.hostile import COMMANDS, command, rich_run
 

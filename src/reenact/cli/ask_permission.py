@@ -7,7 +7,7 @@ import os
 import sys
 
 from ..playback.permission import Permission, Question
-from ..tracefile.text import clean
+from ..tracefile.events.text import clean
 from .output import Output
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ..errors import ReenactError
-from ..tracefile.text import clean
+from ..tracefile.events.text import clean
 from .output import Output
 
 COMMANDS = {

@@ -1,7 +1,7 @@
 """Where commands write: data to stdout, messages to stderr, in the colours and the width of the terminal.
 
 One ``Output`` per invocation. Colour only on a terminal and without NO_COLOR; rich, where installed,
-colours JSON there. Texts that it writes must be printable already (see ``tracefile.text``).
+colours JSON there. Texts that it writes must be printable already (see ``tracefile.events.text``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from ..extras import have
-from ..tracefile.text import clean, cut, dump, pad, pretty_json, width_of
+from ..tracefile.events.text import clean, cut, dump, pad, pretty_json, width_of
 
 PIPE_WIDTH = 120
 """Columns of a pipe: wide enough for people reading a log, short enough for a line."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from ..errors import NotATrace, TraceFileError
 from ..recording.recording import Recording
 from ..recording.run_addresses import default_folder, locate, require_plain
+from ..tracefile.events.text import clean, count
 from ..tracefile.findings import Finding
 from ..tracefile.plain_files import LINK, not_plain
 from ..tracefile.run_files import families
-from ..tracefile.text import clean, count
 from .output import Output
 
 _MOST_FINDINGS = 8

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import NoSuchEvent, UsageError
-from ..tracefile.event import Event, is_error
+from ..tracefile.events.event import Event, is_error
 from .expressions import Expr
 from .search import TextSearch
 

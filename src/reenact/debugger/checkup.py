@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from .. import schema
 from ..totals import Totals
-from ..tracefile.event import Event
+from ..tracefile.events.event import Event
 from ..tracefile.findings import Finding, Findings, Note
 from ..tracefile.plain_files import open_plain
 from ..tracefile.reader import read_events

@@ -19,7 +19,7 @@ from ..recording.recording import Recording
 from ..stats.rows import RunStats
 from ..stats.sums import stats_of
 from ..totals import Totals
-from ..tracefile.event import Event
+from ..tracefile.events.event import Event
 from ..tracefile.findings import Finding
 from .event_filters import Filter, Where, types_of
 from .step_session import StepSession

@@ -14,9 +14,9 @@ from ..recording.derived_tools import DerivedCall, derived_tools
 from ..recording.event_addresses import failure_of
 from ..recording.recording import Recording
 from ..tracefile import status as states
-from ..tracefile.event import ErrorText, Event
-from ..tracefile.event_text import address, describe, error_dict, tool_text
-from ..tracefile.text import call_text
+from ..tracefile.events.event import ErrorText, Event
+from ..tracefile.events.event_text import address, describe, error_dict, tool_text
+from ..tracefile.events.text import call_text
 
 _LOOK_BACK = 2000
 """Events at the end of a long run among which open calls are searched for."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import schema
 from ..errors import UsageError
-from ..tracefile.event import Event
+from ..tracefile.events.event import Event
 from .expressions import Expr, field, truth
 
 Where = Callable[[Event], Any] | str | None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import UsageError
-from ..tracefile.event import ErrorText, Event
+from ..tracefile.events.event import ErrorText, Event
 from ..wire.json_values import as_json
 
 # What the expression language computes with: total operations on the values of a trace.

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from .. import lines, schema
 from ..tracefile import run_files
 from ..tracefile.dialects import OURS
-from ..tracefile.event import Event
-from ..tracefile.event_source import Shelf
+from ..tracefile.events.event import Event
+from ..tracefile.events.event_source import Shelf
+from ..tracefile.events.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..tracefile.findings import Findings, Note
 from ..tracefile.reader import check_version, refuse_if_foreign
-from ..tracefile.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..tracefile.records import LineReader, RawLine, raw_lines
 from .expressions import regex
 

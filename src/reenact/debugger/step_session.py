@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ReenactError
 from ..recording.recording import Recording
-from ..tracefile.event import Event
+from ..tracefile.events.event import Event
 from .event_filters import Filter, Where
 from .expressions import as_text, regex
 

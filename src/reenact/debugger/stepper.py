@@ -23,7 +23,7 @@ from ..stats.rows import RunStats
 from ..stats.sums import Gatherer
 from ..tracefile import run_files
 from ..tracefile import status as states
-from ..tracefile.event import Event, base_kind, is_tool_begin, is_turn_begin
+from ..tracefile.events.event import Event, base_kind, is_tool_begin, is_turn_begin
 from .breakpoints import Progress, Reason, Repeats, Stops, change_before
 from .expressions import Expr
 from .search import TextSearch

@@ -18,9 +18,9 @@ from ..recording.derived_tools import turns_of
 from ..recording.index import MAIN, Index
 from ..recording.prompt import Keys, Piece, answer_pieces, prompt_of
 from ..recording.recording import SMALL_BYTES, Recording
-from ..tracefile.event import Event
-from ..tracefile.event_text import address, error_dict
-from ..tracefile.text import count, plain
+from ..tracefile.events.event import Event
+from ..tracefile.events.event_text import address, error_dict
+from ..tracefile.events.text import count, plain
 
 _HEAD, _TAIL = 400, 2_000
 """Events parsed at either end of a larger run; the tail also shows what it died inside of."""

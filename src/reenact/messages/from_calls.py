@@ -13,7 +13,7 @@ from typing import Any
 from .. import schema
 from ..recording.calls import Call
 from ..recording.index import Index
-from ..tracefile.event import Event
+from ..tracefile.events.event import Event
 from ..wire import pairing, reading
 from ..wire.messages import tool_results
 from ..wire.neutral import Outcome, ToolUse

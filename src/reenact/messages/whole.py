@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from .. import lines, schema
 from ..recording.calls import Call
-from ..tracefile.event import Event
-from ..tracefile.stored_values import fresh
+from ..tracefile.events.event import Event
+from ..tracefile.events.stored_values import fresh
 from ..wire import reading
 from ..wire.json_values import mapping
 from ..wire.providers import named, openai_responses

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from ..recording.calls import MODEL, Call
-from ..tracefile.event import Event
-from ..tracefile.event_source import MAX_LINKS, Shelf
-from ..tracefile.rebuilt_requests import is_delta
+from ..tracefile.events.event import Event
+from ..tracefile.events.event_source import MAX_LINKS, Shelf
+from ..tracefile.events.rebuilt_requests import is_delta
 from ..wire import reading
 from ..wire.json_values import string
 from .prices import LISTED, Bill, Book, Price

@@ -18,7 +18,7 @@ from ..errors import NoSuchRun, UsageError
 from ..recording.calls import MODEL, TOOL
 from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
-from ..tracefile.text import dump
+from ..tracefile.events.text import dump
 from ..wire import reading
 from .edits.edits import Edits
 from .edits.request_settings import settings_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from .. import schema
-from ..tracefile.event import Event, is_tool_begin, links_of
+from ..tracefile.events.event import Event, is_tool_begin, links_of
 from ..wire.json_values import canonical
 from .calls import MODEL, TOOL, Call
 from .index import MAIN, Index

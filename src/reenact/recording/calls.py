@@ -11,7 +11,7 @@ from typing import Any
 from .. import schema
 from ..totals import Totals
 from ..tracefile import dialects
-from ..tracefile.event import ErrorText, Event, error_of, tool_of
+from ..tracefile.events.event import ErrorText, Event, error_of, tool_of
 
 MODEL, TOOL, HTTP = "model", "tool", "http"
 

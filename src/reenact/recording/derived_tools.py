@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any
 
 from .. import schema
-from ..tracefile.event import ErrorText, Event
-from ..tracefile.rebuilt_requests import answer_named, base_of, has_nothing_new, is_repeated, kept
+from ..tracefile.events.event import ErrorText, Event
+from ..tracefile.events.rebuilt_requests import answer_named, base_of, has_nothing_new, is_repeated, kept
 from ..wire import reading
 from ..wire.json_values import as_text, string
 from ..wire.messages import tool_results

@@ -10,7 +10,7 @@ from .. import schema
 from ..errors import NoSuchEvent
 from ..totals import Failures
 from ..tracefile import status as states
-from ..tracefile.event import ErrorText, Event, is_error
+from ..tracefile.events.event import ErrorText, Event, is_error
 
 if TYPE_CHECKING:
     from .recording import Recording

@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
-from ..tracefile.event import (
+from ..tracefile.events.event import (
     Event,
     base_kind,
     is_model_begin,
@@ -31,7 +31,7 @@ from ..tracefile.event import (
     links_of,
     text_link,
 )
-from ..tracefile.rebuilt_requests import answer_named, base_of, kept
+from ..tracefile.events.rebuilt_requests import answer_named, base_of, kept
 from .calls import MODEL, TOOL, Call, Turn, group_turns
 
 if TYPE_CHECKING:

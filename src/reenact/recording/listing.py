@@ -15,7 +15,7 @@ from ..errors import NotATrace, TraceFileError
 from ..totals import Totals
 from ..tracefile import run_files, status
 from ..tracefile.columns import executions
-from ..tracefile.event_source import Shelf
+from ..tracefile.events.event_source import Shelf
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
 from ..tracefile.plain_files import not_plain

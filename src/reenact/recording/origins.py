@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import schema
-from ..tracefile.event import Event, base_kind, is_turn_begin, links_of
-from ..tracefile.rebuilt_requests import answer_named, base_of, kept, repeated
+from ..tracefile.events.event import Event, base_kind, is_turn_begin, links_of
+from ..tracefile.events.rebuilt_requests import answer_named, base_of, kept, repeated
 from ..wire import reading
 from ..wire.messages import tool_results
 from .recording import Recording

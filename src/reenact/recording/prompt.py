@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 from .. import lines, schema
 from ..totals import number, used
-from ..tracefile.event import Event, base_kind, links_of
-from ..tracefile.rebuilt_requests import answer_named, base_of, is_delta, is_reference, kept
-from ..tracefile.stored_values import restore
-from ..tracefile.text import arguments, count, plain, short_json
+from ..tracefile.events.event import Event, base_kind, links_of
+from ..tracefile.events.rebuilt_requests import answer_named, base_of, is_delta, is_reference, kept
+from ..tracefile.events.stored_values import restore
+from ..tracefile.events.text import arguments, count, plain, short_json
 from ..wire import reading
 from ..wire.json_values import canonical, mapping, string
 from ..wire.messages import message_parts, readable, role_of

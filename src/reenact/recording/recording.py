@@ -14,8 +14,8 @@ from typing import Any
 
 from .. import schema
 from ..tracefile.columns import Execution, choose, executions
-from ..tracefile.event import ErrorText, Event
-from ..tracefile.event_source import Shelf
+from ..tracefile.events.event import ErrorText, Event
+from ..tracefile.events.event_source import Shelf
 from ..tracefile.findings import Findings
 from ..tracefile.plain_files import read_plain
 from ..tracefile.reader import require_file

@@ -17,8 +17,8 @@ from ..totals import Totals
 from ..tracefile import dialects
 from ..tracefile.columns import Execution
 from ..tracefile.dialects import OURS, Envelope
-from ..tracefile.event import Event
-from ..tracefile.event_source import PLACE_BITS, Shelf
+from ..tracefile.events.event import Event
+from ..tracefile.events.event_source import PLACE_BITS, Shelf
 from ..tracefile.file_ends import tail_totals
 from ..tracefile.findings import Finding, Findings
 from ..tracefile.light_lines import links_and_sums

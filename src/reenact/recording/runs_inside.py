@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..tracefile import run_files
 from ..tracefile.columns import Execution
-from ..tracefile.event_source import Shelf
+from ..tracefile.events.event_source import Shelf
 from ..tracefile.findings import Findings
 from ..tracefile.reader import placed, placed_time
 from .listing import RunRow, head_and_tail

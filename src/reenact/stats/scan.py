@@ -15,8 +15,8 @@ from ..recording.listing import head_and_tail
 from ..recording.run_addresses import default_folder, find_run
 from ..tracefile import run_files
 from ..tracefile.columns import Execution, Sorter
-from ..tracefile.event import Event
-from ..tracefile.event_source import Shelf
+from ..tracefile.events.event import Event
+from ..tracefile.events.event_source import Shelf
 from ..tracefile.findings import Finding, Findings
 from ..tracefile.light_lines import skimmer
 from ..tracefile.plain_files import SPECIAL, is_special, not_plain

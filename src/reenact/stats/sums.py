@@ -20,7 +20,7 @@ from ..recording.derived_tools import Deriver, ToolUseAt
 from ..recording.recording import Recording
 from ..tracefile import dialects, run_files
 from ..tracefile.dialects import OURS
-from ..tracefile.event import ErrorText, Event
+from ..tracefile.events.event import ErrorText, Event
 from ..tracefile.status import status_of
 from ..wire.json_values import string
 from ..wire.neutral import ToolResult

@@ -20,9 +20,9 @@ from ..playback.matching.tape import processes_of
 from ..playback.replay.recorded_events import without_folders
 from ..recording.calls import MODEL
 from ..recording.recording import Recording
-from ..tracefile.event import Event
+from ..tracefile.events.event import Event
+from ..tracefile.events.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..tracefile.plain_files import create_private
-from ..tracefile.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..wire.reading import conversation_key, model_of
 
 _KEPT = frozenset({

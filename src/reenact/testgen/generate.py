@@ -18,7 +18,7 @@ from ..recording.recording import Recording
 from ..recording.run_addresses import default_folder, locate
 from ..recording.runs_inside import with_inside
 from ..testing.traces import replace_trace
-from ..tracefile.text import count
+from ..tracefile.events.text import count
 from . import files
 from .case import CODE, KINDS, PROMPT, TOOL_KIND, Case, case_of, from_fixture, lossy, slug
 from .fixture import Fixture

@@ -22,7 +22,7 @@ from ..errors import NoSuchRun
 from ..totals import Totals
 from . import cache, dialects, run_files
 from .dialects import OURS, Envelope
-from .event_source import Shelf
+from .events.event_source import Shelf
 from .findings import Finding, Findings, OnFinding
 from .reader import check_version, is_bookkeeping, placed, resolve_run
 from .records import blocks

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 
 from .. import schema
 from . import dialects, run_files
-from .event import Event
-from .event_source import Shelf
+from .events.event import Event
+from .events.event_source import Shelf
 from .findings import Finding, Note, OnFinding
 from .plain_files import not_plain, open_plain
 from .reader import Placed, check_version, is_bookkeeping, placed_time

@@ -17,8 +17,8 @@ from .. import lines, schema
 from ..errors import NewerSchema, NoSuchRun, NotATrace, ReenactError, TraceFileError
 from . import dialects, run_files
 from .dialects import Envelope
-from .event import Event
-from .event_source import Shelf
+from .events.event import Event
+from .events.event_source import Shelf
 from .findings import Finding, Note, OnFinding
 from .plain_files import not_plain, open_plain
 from .records import Read, records

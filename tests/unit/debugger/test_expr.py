@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reenact import Debugger, Tap, UsageError
 from reenact.debugger.expressions import Expr
-from reenact.tracefile.event import Event
+from reenact.tracefile.events.event import Event
 from support.examples import up_to
 
 

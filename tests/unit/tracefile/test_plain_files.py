@@ -15,7 +15,7 @@ from reenact.recording.listing import list_runs
 from reenact.stats.many_runs import runs
 from reenact.testgen.fixture import Fixture
 from reenact.testing.traces import replace_trace
-from reenact.tracefile import stored_values
+from reenact.tracefile.events import stored_values
 from reenact.tracefile.follow import follow
 from reenact.tracefile.plain_files import open_plain
 from reenact.tracefile.repair import repair

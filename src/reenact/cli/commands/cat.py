@@ -14,12 +14,12 @@ from ...recording.listing import head_and_tail
 from ...recording.recording import Recording
 from ...recording.run_addresses import locate
 from ...tracefile import run_files
-from ...tracefile.event import Event
+from ...tracefile.events.event import Event
+from ...tracefile.events.text import count, dump
 from ...tracefile.file_ends import read_ends
 from ...tracefile.findings import Finding, Findings, Note
 from ...tracefile.reader import check_version, read_events
 from ...tracefile.records import raw_lines
-from ...tracefile.text import count, dump
 from .. import run_argument
 from ..output import Output
 

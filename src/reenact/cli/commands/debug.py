@@ -11,8 +11,8 @@ from ...debugger.stepper import Stepper
 from ...recording.event_addresses import failure_of
 from ...recording.recording import Recording
 from ...recording.run_addresses import locate
-from ...tracefile.event_text import error_text
-from ...tracefile.text import clean, count, cut, plain, width_of
+from ...tracefile.events.event_text import error_text
+from ...tracefile.events.text import clean, count, cut, plain, width_of
 from .. import run_argument
 from ..output import Output
 from ..repl.keyboard import PROMPT, completions, typed_lines

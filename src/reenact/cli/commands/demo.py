@@ -19,8 +19,8 @@ from ...demo.model_server import scripted_model, variables
 from ...errors import TraceFileError, UsageError
 from ...recording.prompt import delta_of
 from ...recording.recording import Recording
-from ...tracefile.event_text import error_text
-from ...tracefile.text import clean, cut, plain, seconds
+from ...tracefile.events.event_text import error_text
+from ...tracefile.events.text import clean, cut, plain, seconds
 from .. import run_argument
 from ..output import Output
 from . import ls, show

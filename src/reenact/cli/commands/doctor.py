@@ -8,9 +8,9 @@ import os
 from ...capture.redact.redactor import Redactor
 from ...debugger.checkup import Checkup
 from ...errors import ReenactError, TraceFileError, UsageError
+from ...tracefile.events.text import clean, count
 from ...tracefile.reader import one_of_many
 from ...tracefile.repair import repair
-from ...tracefile.text import clean, count
 from .. import run_argument
 from ..main import complain
 from ..output import Output

@@ -20,7 +20,7 @@ from ...playback.launch import supervise_here
 from ...playback.matching.equality_rules import REBASE, STRICT
 from ...recording.recording import Recording
 from ...supervise.supervisor import end_like
-from ...tracefile.text import clean, dump
+from ...tracefile.events.text import clean, dump
 from .. import ask_permission, run_argument
 from ..output import Output, Progress
 from ..view.reports import say_fork, say_one_call, show_experiment

@@ -8,10 +8,10 @@ from typing import Any
 
 from ...debugger.search import FileSearch, Hit, TextSearch
 from ...errors import TraceFileError, UsageError
-from ...tracefile.event_text import address
+from ...tracefile.events.event_text import address
+from ...tracefile.events.text import clean, cut, plain, width_of
 from ...tracefile.findings import Findings
 from ...tracefile.reader import one_of_many
-from ...tracefile.text import clean, cut, plain, width_of
 from .. import run_argument
 from ..main import complain, sentence
 from ..output import Output

@@ -11,7 +11,7 @@ from ...errors import TraceFileError
 from ...recording.listing import RunRow, head_and_tail, list_runs
 from ...recording.run_addresses import default_folder
 from ...stats.run_filters import DEEP, Filter, parse_filter
-from ...tracefile.text import age, clean, compact, count, plain
+from ...tracefile.events.text import age, clean, compact, count, plain
 from .. import run_argument
 from ..output import Cell, Output
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...messages.rebuild import Messages, check, messages_of
 from ...playback.edits.edits import read_text
-from ...tracefile.text import arguments, clean, count, plain
+from ...tracefile.events.text import arguments, clean, count, plain
 from ...wire import convert
 from ...wire.neutral import CommonPart, Image, Text, ToolResult, ToolUse
 from .. import run_argument

@@ -8,7 +8,7 @@ from ...playback.launch import supervise_here
 from ...playback.matching.equality_rules import KEEP_GOING, REBASE, STRICT
 from ...playback.rerun import prepare_rerun
 from ...supervise.supervisor import end_like
-from ...tracefile.text import dump
+from ...tracefile.events.text import dump
 from .. import ask_permission, run_argument
 from ..output import Output
 from ..view.reports import say_rerun

@@ -18,8 +18,8 @@ from ...schema import HTTP_REQUEST
 from ...settings import run_settings
 from ...supervise.command import command_line
 from ...supervise.supervisor import Supervised, end_like
+from ...tracefile.events.text import clean, compact, count, dump
 from ...tracefile.run_files import files_beside
-from ...tracefile.text import clean, compact, count, dump
 from ..output import Output
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from ...recording.listing import RunRow
 from ...recording.prompt import Keys
 from ...recording.recording import Recording
 from ...recording.runs_inside import a_look_inside
-from ...tracefile.event import Event
-from ...tracefile.event_text import event_dict
-from ...tracefile.text import age, arguments, count, moment, plain, short_json
+from ...tracefile.events.event import Event
+from ...tracefile.events.event_text import event_dict
+from ...tracefile.events.text import age, arguments, count, moment, plain, short_json
 from ...wire.json_values import mapping, mappings
 from .. import run_argument
 from ..output import Output

@@ -11,7 +11,7 @@ from ...errors import UsageError
 from ...recording.run_addresses import default_folder
 from ...stats.groups import Group
 from ...stats.many_runs import Runs, collect
-from ...tracefile.text import clean, count, plain
+from ...tracefile.events.text import clean, count, plain
 from .. import run_argument
 from ..output import Output, Progress
 from ..view.stats_tables import overview, show_groups, show_overview

@@ -10,11 +10,11 @@ from ... import schema
 from ...recording.recording import Recording
 from ...recording.run_addresses import locate
 from ...tracefile import status as states
-from ...tracefile.event import Event
-from ...tracefile.event_text import event_dict
+from ...tracefile.events.event import Event
+from ...tracefile.events.event_text import event_dict
+from ...tracefile.events.text import plain
 from ...tracefile.findings import Findings
 from ...tracefile.follow import follow
-from ...tracefile.text import plain
 from .. import run_argument
 from ..output import Output
 from ..view.events import event_lines

@@ -6,7 +6,7 @@ import argparse
 
 from ...testgen.case import CODE, KINDS, PROMPT, TOOL_KIND
 from ...testgen.generate import GeneratedTest, generate
-from ...tracefile.text import clean
+from ...tracefile.events.text import clean
 from .. import ask_permission, run_argument
 from ..output import Output
 

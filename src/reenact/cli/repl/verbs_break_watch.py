@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...debugger.breakpoints import Breakpoint, Watch, unquoted
 from ...debugger.expressions import Expr
 from ...errors import UsageError
-from ...tracefile.text import count
+from ...tracefile.events.text import count
 from .session import Do, Group, Session
 from .verbs_move import number
 

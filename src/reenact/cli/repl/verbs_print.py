@@ -9,8 +9,8 @@ from ...debugger.expressions import Expr
 from ...errors import UsageError
 from ...recording.origins import Origin
 from ...recording.prompt import Context, ContextPart, context_of, delta_of
-from ...tracefile.event import Event
-from ...tracefile.text import compact, count
+from ...tracefile.events.event import Event
+from ...tracefile.events.text import compact, count
 from .session import Group, Session
 
 INSPECT = Group("inspect")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...tracefile.event import Event
-from ...tracefile.text import arguments, clean, count, moment, seconds, short_json
+from ...tracefile.events.event import Event
+from ...tracefile.events.text import arguments, clean, count, moment, seconds, short_json
 from ..view.events import offset_text
 from .session import Group, Session
 from .verbs_move import WHERE

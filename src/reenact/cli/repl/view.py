@@ -13,9 +13,9 @@ from typing import Any
 from ...debugger.breakpoints import Breakpoint, Reason
 from ...debugger.stepper import Move, Stepper
 from ...recording.index import MAIN
-from ...tracefile.event import Event
-from ...tracefile.event_text import address, event_dict
-from ...tracefile.text import clean, cut, pad, pretty_json, short_json, width_of
+from ...tracefile.events.event import Event
+from ...tracefile.events.event_text import address, event_dict
+from ...tracefile.events.text import clean, cut, pad, pretty_json, short_json, width_of
 from ..output import Output
 from ..view.events import event_lines
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from ... import schema
 from ...recording.recording import Recording
-from ...tracefile.event import Event
-from ...tracefile.event_text import address, describe
-from ...tracefile.text import cut, seconds, width_of
+from ...tracefile.events.event import Event
+from ...tracefile.events.event_text import address, describe
+from ...tracefile.events.text import cut, seconds, width_of
 from ..output import Cell, Output
 
 _LEAST = 20

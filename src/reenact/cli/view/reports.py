@@ -21,7 +21,7 @@ from ...playback.rerun import (
     NOT_STARTED,
     RerunReport,
 )
-from ...tracefile.text import clean, compact, count
+from ...tracefile.events.text import clean, compact, count
 from ...wire import reading
 from ..output import Cell, Output
 

@@ -7,7 +7,7 @@ from typing import Any
 from ...stats.groups import Group
 from ...stats.many_runs import SAMPLES, Runs
 from ...stats.rows import summed
-from ...tracefile.text import compact, count, milliseconds, plain
+from ...tracefile.events.text import compact, count, milliseconds, plain
 from ..output import Cell, Output
 
 MAX_TOOLS = 10

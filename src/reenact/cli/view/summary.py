@@ -13,9 +13,9 @@ from ...money.prices import Bill, money
 from ...recording.calls import Call
 from ...recording.recording import Recording
 from ...tracefile import status as states
-from ...tracefile.event import Event
-from ...tracefile.event_text import address, error_text
-from ...tracefile.text import clean, count, cut, milliseconds, plain, seconds
+from ...tracefile.events.event import Event
+from ...tracefile.events.event_text import address, error_text
+from ...tracefile.events.text import clean, count, cut, milliseconds, plain, seconds
 from ..output import Output
 
 _STYLES = {

@@ -12,9 +12,19 @@ from ...recording.prompt import Delta, Keys, Piece, answer_pieces, opened, promp
 from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.dialects import ARGS_KEYS, RESULT_KEYS
-from ...tracefile.event import Event
-from ...tracefile.event_text import address, describe, error_text
-from ...tracefile.text import call_text, clean, compact, count, cut, milliseconds, plain, seconds, width_of
+from ...tracefile.events.event import Event
+from ...tracefile.events.event_text import address, describe, error_text
+from ...tracefile.events.text import (
+    call_text,
+    clean,
+    compact,
+    count,
+    cut,
+    milliseconds,
+    plain,
+    seconds,
+    width_of,
+)
 from ...wire import reading
 from ...wire.json_values import as_json, canonical, plain_text, string
 from ...wire.neutral import REASONING, RESULT, TOOL

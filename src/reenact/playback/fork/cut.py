@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from ...errors import UsageError
 from ...recording.recording import Recording
-from ...tracefile.event import Event
+from ...tracefile.events.event import Event
 from ..edits.cut_request import CutRequest
 from ..matching.frontier import Frontier, is_same_request, same_site
 from ..matching.request import MODEL, TOOL, Request

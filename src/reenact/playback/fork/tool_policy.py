@@ -18,7 +18,7 @@ from ...money.prices import Bill, Book
 from ...recording.calls import MODEL, Call, tokens_of
 from ...recording.recording import Recording
 from ...recording.runs_inside import with_inside
-from ...tracefile.text import compact, count
+from ...tracefile.events.text import compact, count
 from ...wire.routes import HTTP, OTHER, host_of
 from ..matching.frontier import is_same_request
 from ..matching.request import TOOL, Request

@@ -24,9 +24,9 @@ from ...recording.recording import Recording
 from ...schema import EFFECTS, MODEL_REQUEST, TOOL_RESULT
 from ...supervise.workspace.git import SnapshotError
 from ...supervise.workspace.snapshots import Shadow, is_tree_id, named_folder, way_back
-from ...tracefile.event import Event
+from ...tracefile.events.event import Event
+from ...tracefile.events.text import count
 from ...tracefile.run_files import member
-from ...tracefile.text import count
 from ...wire.json_values import string
 from ..matching.request import MODEL
 from ..matching.tape import RecordedCall, Tape

@@ -11,9 +11,9 @@ from typing import Any
 from ...messages.whole import Whole, placeholders
 from ...recording.calls import Call
 from ...recording.recording import MAX_PART
-from ...tracefile.event import ErrorText, Event
+from ...tracefile.events.event import ErrorText, Event
+from ...tracefile.events.stored_values import Blobs
 from ...tracefile.plain_files import read_plain
-from ...tracefile.stored_values import Blobs
 from ...wire.json_values import mapping
 from ...wire.streams import assemble, stream_of
 from .request import MODEL, TOOL

@@ -15,7 +15,7 @@ from ...capture.redact.redactor import Redactor
 from ...lines import is_mark
 from ...recording.calls import Call
 from ...recording.recording import Recording
-from ...tracefile.event import Event
+from ...tracefile.events.event import Event
 from ...wire.json_values import string
 from ...wire.reading import conversation_key
 from .recorded_answers import ENDED_BY_AGENT, EXCEPTION, Answer, answer_of, outcome_of

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ... import schema
 from ...lines import dumps
 from ...recording.recording import Recording
-from ...tracefile.event import Event
+from ...tracefile.events.event import Event
 from ...wire.json_values import mapping
 from ..matching.equality_rules import PLACEHOLDER
 from ..matching.tape import Tape

@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from ...capture.replay_hook import ToolCall
-from ...tracefile.event import ErrorText
-from ...tracefile.stored_values import restore
+from ...tracefile.events.event import ErrorText
+from ...tracefile.events.stored_values import restore
 from ..matching.recorded_answers import CANCELLED, EXCEPTION, Answer
 from ..matching.request import Request
 from ..serve.replies import ToolReply

@@ -16,7 +16,7 @@ import urllib3
 
 import reenact
 from reenact import Tap, read_events
-from reenact.tracefile.event import Event
+from reenact.tracefile.events.event import Event
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 ANSWER = {"id": "m1", "type": "message", "role": "assistant", "content": [], "model": "m"}

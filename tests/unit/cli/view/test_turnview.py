@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reenact.cli.view import turns
 from reenact.cli.view.turns import comparable, wrap
 from reenact.recording.prompt import pieces_of, system_text, tool_names
-from reenact.tracefile.text import width_of
+from reenact.tracefile.events.text import width_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

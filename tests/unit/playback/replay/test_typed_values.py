@@ -17,7 +17,7 @@ import pytest
 
 from reenact.capture.recorder.jsonable import jsonable
 from reenact.playback.replay.typed_values import StandIn, as_annotated, hints_of, yielded
-from reenact.tracefile.stored_values import restore
+from reenact.tracefile.events.stored_values import restore
 
 if typing.TYPE_CHECKING:
     from somewhere import Unknown

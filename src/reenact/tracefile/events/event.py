@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from .. import lines, schema
-from . import dialects
-from .dialects import Envelope
+from ... import lines, schema
+from .. import dialects
+from ..dialects import Envelope
 from .event_source import Shelf
 from .rebuilt_requests import DELTA_FIELDS
 from .stored_values import fresh, restore
@@ -128,7 +128,7 @@ class Event:
     @property
     def content(self) -> str | None:
         """What was said, as text, for every provider's shape."""
-        from ..wire import reading
+        from ...wire import reading
 
         fields = self.whole_fields
         provider = fields.get("provider")

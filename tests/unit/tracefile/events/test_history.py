@@ -6,7 +6,7 @@ import time
 import pytest
 
 from reenact import Recording
-from reenact.tracefile import rebuilt_requests as references
+from reenact.tracefile.events import rebuilt_requests as references
 from support.written import Pen, chain_link, chain_of, store_blob
 
 

@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .. import lines, schema
-from .findings import Note
+from ... import lines, schema
+from ..findings import Note
 from .stored_values import change, point, restore
 
 # How a request is written as what was new in it: the fields ``base`` and ``keep`` of its line, and messages

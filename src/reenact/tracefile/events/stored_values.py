@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from .. import lines
-from .findings import Note
-from .plain_files import is_plain, read_plain
+from ... import lines
+from ..findings import Note
+from ..plain_files import is_plain, read_plain
 
 _FLOATS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 _MAX_DEPTH = lines.MAX_NESTING

@@ -9,13 +9,13 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .. import lines, schema
-from ..wire import reading
-from ..wire.json_values import string
-from . import dialects, records, run_files
-from .dialects import Envelope
-from .findings import Note, OnFinding
-from .plain_files import open_plain
+from ... import lines, schema
+from ...wire import reading
+from ...wire.json_values import string
+from .. import dialects, records, run_files
+from ..dialects import Envelope
+from ..findings import Note, OnFinding
+from ..plain_files import open_plain
 from .rebuilt_requests import History, base_of
 from .stored_values import Blobs
 

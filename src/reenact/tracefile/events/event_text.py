@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import schema
-from ..totals import used
-from ..wire import reading
-from .dialects import ARGS_KEYS, RESULT_KEYS
+from ... import schema
+from ...totals import used
+from ...wire import reading
+from ..dialects import ARGS_KEYS, RESULT_KEYS
 from .rebuilt_requests import is_delta
 from .text import arguments, call_text, compact, milliseconds, one_line, plain, short_json
 
