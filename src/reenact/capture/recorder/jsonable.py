@@ -6,6 +6,8 @@ Used by the recorder for every field of every event, so it must always answer: i
 
 from __future__ import annotations
 
+import sys
+
 from ...lines import MAX_DEPTH, MAX_NODES, accelerate, dumps, dumps_if_plain, escape_key
 from .. import guard
 from ..import_lock import import_lock
@@ -183,9 +185,9 @@ class _Copy:
         for method in ("model_dump", "to_dict", "_asdict"):
             if callable(getattr(kind, method, None)):
                 return self.of(getattr(value, method)(), depth + 1)
-        fields = getattr(kind, "__dataclass_fields__", None)
-        if isinstance(fields, dict):
-            return self.mapping({name: getattr(value, name, None) for name in list(fields)}, depth)
+        if isinstance(getattr(kind, "__dataclass_fields__", None), dict):
+            fields = sys.modules["dataclasses"].fields(value)  # not class variables, which that dict has too
+            return self.mapping({each.name: getattr(value, each.name, None) for each in fields}, depth)
         if hasattr(kind, "keys") and hasattr(kind, "__getitem__") and module.startswith("collections"):
             return self.mapping({key: value[key] for key in list(value.keys())}, depth)
         return _foreign(value)

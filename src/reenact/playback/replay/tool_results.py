@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from ...capture.replay_hook import ToolCall
@@ -54,12 +55,24 @@ def _as_returned(value: Any, function: Callable[..., Any]) -> tuple[Any, Any]:
     is_generator = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if not is_generator or not _is_of_generator(value) or type(value["yielded"]) is not list:
         converted, fits = as_annotated(value, hint)
+        if type(converted) is list and len(converted) == 2 and _is_content_and_artifact(sys._getframe()):
+            converted = tuple(converted)
         return converted, None if fits else hint
     item, returned = yielded(hint)
     items = [as_annotated(each, item) for each in value["yielded"]]
     result, is_fit = as_annotated(value.get("returned"), returned)
     unfit = item if not all(fits for _, fits in items) else None if is_fit else returned
     return {**value, "yielded": [each for each, _ in items], "returned": result}, unfit
+
+
+def _is_content_and_artifact(frame: FrameType | None) -> bool:
+    """True if the caller is a LangChain tool that takes a pair of its function: it accepts a tuple only."""
+    while frame is not None:
+        tool = frame.f_locals.get("self")
+        if str(frame.f_globals.get("__name__")).startswith("langchain_core.tools."):
+            return getattr(tool, "response_format", None) == "content_and_artifact"
+        frame = frame.f_back
+    return False
 
 
 def _shown(hint: Any) -> str:

@@ -45,6 +45,12 @@ class Leg:
     count: int = dataclasses.field(init=False, default=0)
 
 
+@dataclasses.dataclass
+class Price:
+    amount: int
+    currency: typing.ClassVar[str] = "EUR"
+
+
 class Guest(pydantic.BaseModel):
     name: str = pydantic.Field(alias="guestName")
     born: datetime.date
@@ -88,6 +94,7 @@ KEY = uuid.UUID(int=7)
         ({"text": "x", "tags": {"a"}}, Note), (Code("x"), Code), (UserId(3), UserId), (1.5, float), (1, float),
         ((1,), Annotated[tuple[int], "why"]), ([(1,)], typing.Sequence[tuple[int]]), (float("inf"), float),
         ({"a": [1, None]}, Any), ({"a": 1}, dict), (LEG, Place | Leg), ((1, 2), int | tuple[int, int]),
+        (Price(5), Price), ([Price(5)], list[Price]),
     ],
 )  # fmt: skip
 def test_a_value_comes_back_as_what_it_was(value: Any, hint: Any) -> None:
