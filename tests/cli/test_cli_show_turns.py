@@ -170,8 +170,8 @@ def test_a_result_that_the_model_saw_otherwise_than_the_tool_gave_it_is_told(age
     agent.tap.record_tool_result(
         "search", "82 EUR", call=agent.tap.record_tool_call("search", {"q": "hotels"})
     )
-    agent.ask([result("t1", "82 E (cut)")], answer("Done."))
-    assert turn(agent.show(), 2)[0] == "6 → result 82 E (cut)"
+    agent.ask([result("t1", "82 EUR (sale)")], answer("Done."))
+    assert turn(agent.show(), 2)[0] == "6 → result as sent 82 EUR (sale)"
 
 
 def test_tools_seen_on_the_wire_only_get_their_results_from_the_next_prompt(agent):

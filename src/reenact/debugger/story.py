@@ -20,7 +20,8 @@ from ..recording.prompt import Keys, Piece, answer_pieces, prompt_of
 from ..recording.recording import SMALL_BYTES, Recording
 from ..tracefile.events.event import Event
 from ..tracefile.events.event_text import address, error_dict
-from ..tracefile.events.text import count, plain
+from ..tracefile.events.text import call_text, count, plain, short_json
+from ..wire.results import result_text
 
 _HEAD, _TAIL = 400, 2_000
 """Events parsed at either end of a larger run; the tail also shows what it died inside of."""
@@ -46,6 +47,8 @@ class Block(NamedTuple):
     """A few turns before it in its lane, the latest first."""
     after: Turn | None = None
     """The turn after it in its lane."""
+    brought: Sequence[Call] = ()
+    """The tool calls whose results its request brought to the model."""
     lane: str = MAIN
     is_far: bool = False
     """True in the tail of a large run: its requests build on a chain too long to be followed."""
@@ -143,6 +146,11 @@ def _lanes(index: Index) -> list[str]:
 def _blocks(recording: Recording, index: Index, turns: Sequence[Turn], indexes: range) -> list[Block]:
     """Return the turns in order with the tools and other events that go with each."""
     outside = Block(None, 0, [])
+    brought: dict[Event, list[Call]] = {}
+    for call in (call for turn in turns for call in turn.tools):
+        request = call.end if call.derived else None if call.sent is None else call.sent.request
+        if request is not None:
+            brought.setdefault(request, []).append(call)
     blocks = {
         turn.number: Block(
             turn,
@@ -150,6 +158,7 @@ def _blocks(recording: Recording, index: Index, turns: Sequence[Turn], indexes: 
             list(turn.tools),
             index.turns_before(turn, _NEAR),
             index.turn_after(turn),
+            [tool for call in turn.attempts for tool in brought.get(call.event, ())],
             lane=index.lane_of(turn.call),
         )
         for turn in turns
@@ -164,6 +173,16 @@ def _blocks(recording: Recording, index: Index, turns: Sequence[Turn], indexes: 
     for block in (outside, *blocks.values()):
         block.items.sort(key=_order)
     return [*([outside] if outside.items else []), *blocks.values()]
+
+
+def contradiction(call: Call, sent: str) -> str:
+    """Return in words that the model was sent another result than the tool returned."""
+    returned = short_json(call.result, _SHORT)
+    words = call_text(call.tool, call.args, _SHORT)
+    return f"{words}: the tool returned {returned}, the model was sent {short_json(sent, _SHORT)}"
+
+
+_SHORT = 120
 
 
 def _order(item: Call | int) -> int:
@@ -331,4 +350,7 @@ def _tool(call: Call, root: str | None) -> dict[str, Any]:
         "duration_ms": call.duration_ms,
         "error": None if call.error is None else error_dict(call.error),
         "derived": call.derived,
+        "source": call.source,
+        "sent": None if call.sent is None else result_text(call.sent.value),
+        "verdict": call.verdict,
     }

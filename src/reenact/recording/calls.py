@@ -12,11 +12,36 @@ from .. import schema
 from ..totals import Totals
 from ..tracefile import dialects
 from ..tracefile.events.event import ErrorText, Event, error_of, tool_of
+from ..wire.neutral import ToolResult
+from ..wire.results import CONTRADICTED, OTHER_FORM, compare_error, compare_result
 
 MODEL, TOOL, HTTP = "model", "tool", "http"
 
 _MAX_MS = 1e13
 """A longer call, of 300 years, is a wrong number."""
+
+
+class Sent:
+    """What the model was sent as the result of a tool call, found by the id of the tool use."""
+
+    __slots__ = ("_result", "is_certain", "request")
+
+    def __init__(self, request: Event, result: ToolResult, *, is_certain: bool) -> None:
+        self.request = request
+        """The request that brought it."""
+        self.is_certain = is_certain
+        """False if two equal tool uses stand in one response: which result is whose is not certain."""
+        self._result = result
+
+    @property
+    def value(self) -> Any:
+        """The result as the provider carries it."""
+        return self.request.restore_value(self._result.value)
+
+    @property
+    def failed(self) -> bool:
+        """True if it was sent as an error."""
+        return self._result.failed
 
 
 class Call:
@@ -27,7 +52,7 @@ class Call:
 
     __slots__ = (
         "attempt", "begin", "duration_ms", "end", "error", "id", "kind", "lane", "names_lane", "parent",
-        "requested_by", "tool",
+        "requested_by", "sent", "tool",
     )  # fmt: skip
 
     def __init__(self, kind: str, begin: Event | None, fields: dict[str, Any]) -> None:
@@ -46,6 +71,9 @@ class Call:
         self.tool: str | None = None
         self.error: ErrorText | None = None
         self.duration_ms: float | None = None
+        self.sent: Sent | None = None
+        """What the model was sent as the result of a recorded tool; None where no request brought one.
+        Filled in by ``derived_tools``."""
 
     @property
     def is_open(self) -> bool:
@@ -76,6 +104,27 @@ class Call:
     def tool_id(self) -> str | None:
         """The provider's id of the use that a tool call answers."""
         return _text(self.event.tool_id) if self.kind == TOOL else None
+
+    @property
+    def source(self) -> str | None:
+        """Where a tool call comes from: ``reported`` (``@tap.tool`` or by hand), ``found`` (a function of the
+        program that was watched), ``mcp``, the name of a framework, or ``derived``; None for other calls."""
+        if self.kind != TOOL or self.derived:
+            return "derived" if self.derived else None
+        return _text(self.event.source) or "reported"
+
+    @property
+    def verdict(self) -> str | None:
+        """How what the model was sent relates to what a recorded tool returned: ``same``, ``other form`` or
+        ``contradicted``; None where there are not two to compare."""
+        if self.sent is None or self.end is None or self.derived:
+            return None
+        if self.error is not None:
+            return compare_error(str(self.error), self.sent.value, failed=self.sent.failed)
+        if self.end.is_partial or self.end.suspended is not None:
+            return None
+        found = compare_result(self.result, self.sent.value)
+        return OTHER_FORM if found == CONTRADICTED and not self.sent.is_certain else found
 
     def close(self, event: Event, fields: dict[str, Any]) -> None:
         """Take in the end of the call."""

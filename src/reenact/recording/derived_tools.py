@@ -1,7 +1,8 @@
 """Tools derived from the wire: what answers asked for, and what later requests say it gave.
 
 A result goes with the nearest answer before it, in its own line of work, that still waits for it; ids
-repeat within a run, so there is no map of them. A tool that was recorded itself takes its use away.
+repeat within a run, so there is no map of them. A tool that was recorded itself takes its use: it is not
+derived, and learns what the model was sent for that use, to be compared with what it returned (``Sent``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..wire.messages import tool_results
 from ..wire.neutral import ToolResult, ToolUse
 from ..wire.pairing import is_answer, is_models
 from ..wire.reading import tool_uses
-from .calls import MODEL, TOOL, Call, Turn, group_turns
+from .calls import MODEL, TOOL, Call, Sent, Turn, group_turns
 
 Lane = tuple[str, str]
 """Writer and lane: processes run side by side even where both say ``main``."""
@@ -35,10 +36,14 @@ _NEAR = 16
 class ToolUseAt:
     """A tool use that waits for its result."""
 
-    __slots__ = ("args", "at", "id", "name", "order", "provider")
+    __slots__ = ("args", "at", "id", "is_alone", "name", "order", "provider", "recorded")
 
     def __init__(self, use: ToolUse, order: int, provider: str | None, at: Any) -> None:
         self.id, self.name, self.args = use.id, use.name, use.args
+        self.recorded: Any = None
+        """What came with the tool call that was recorded itself; None: there is none so far."""
+        self.is_alone = True
+        """False if its answer has an equal use: which of their results is whose is not certain."""
         self.order = order
         """Among the uses of its answer, as this provider spells them."""
         self.provider = provider
@@ -69,9 +74,13 @@ class _Answer:
 class Deriver:
     """Takes in the model and tool events of a run in their order; holds only what still waits."""
 
-    def __init__(self, report: Callable[[ToolUseAt, ToolResult | None, Any], None]) -> None:
+    def __init__(
+        self, report: Callable[[ToolUseAt, ToolResult | None, Any], None], *, with_recorded: bool = False
+    ) -> None:
         self._report = report
         """Called once with each use, its result and what came with the request that brought it, or None."""
+        self._with_recorded = with_recorded
+        """Report also the uses whose tools were recorded themselves."""
         self._waiting: dict[_Answer, None] = {}
         """Oldest first, as in each lane."""
         self._in_lane: dict[Lane, dict[_Answer, None]] = {}
@@ -89,6 +98,8 @@ class Deriver:
         uses = reading.tool_uses(body, provider)
         if uses:
             waiting = [ToolUseAt(use, order, provider, at) for order, use in enumerate(uses)]
+            for use in waiting if self._with_recorded else ():
+                use.is_alone = sum(one.name == use.name and one.args == use.args for one in waiting) == 1
             answer = _Answer(call, lane, length, waiting)
             self._waiting[answer] = self._in_lane.setdefault(lane, {})[answer] = None
             if call is not None:
@@ -96,8 +107,10 @@ class Deriver:
             if len(self._waiting) > _MOST_WAITING:
                 self._give_up(next(iter(self._waiting)))
 
-    def called(self, parent: str | None, writer: str, fields: dict[str, Any], name: str | None) -> None:
-        """Take in a tool call that was recorded itself: what asked for it is no derived tool."""
+    def called(
+        self, parent: str | None, writer: str, fields: dict[str, Any], name: str | None, at: Any = True
+    ) -> None:
+        """Take in a tool call that was recorded itself, with what comes with it: its use is not derived."""
         asker = self._by_call.get(parent or "")
         lane = self._lane_of_tool(asker, writer, fields)
         near = islice(reversed(self._in_lane.get(lane, {})), _NEAR)
@@ -106,12 +119,21 @@ class Deriver:
         tool_id, args = string(fields.get("tool_id")), fields.get("args", fields.get("arguments"))
         for is_it in (
             lambda use: tool_id is not None and use.id == tool_id,
-            lambda use: _is_same_tool(use.name, name) and use.args == args,
+            lambda use: use.recorded is None and _is_same_tool(use.name, name) and use.args == args,
         ):
-            if self._take(answers, is_it) is not None:
+            if self._record(answers, is_it, at):
                 return
         if tool_id is None and answers and (answers[0] is asker or answers[0].lane == lane):
-            self._take(answers[:1], lambda use: use.name == name)
+            self._record(answers[:1], lambda use: use.recorded is None and use.name == name, at)
+
+    def _record(self, answers: list[_Answer], is_it: Callable[[ToolUseAt], bool], at: Any) -> bool:
+        """Mark the first such use as recorded; of several attempts at one use the last counts."""
+        if not self._with_recorded:
+            return self._take(answers, is_it) is not None
+        use = next((use for answer in answers for use in answer.uses if is_it(use)), None)
+        if use is not None:
+            use.recorded = at
+        return use is not None
 
     def _lane_of_tool(self, asker: _Answer | None, writer: str, fields: dict[str, Any]) -> Lane:
         """Return the lane a tool names, else that of its model call: see ``index`` for the rules."""
@@ -293,17 +315,23 @@ class DerivedCall(Call):
 
 
 def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
-    """Return the tools that recorded calls imply, in the order the model requested them."""
+    """Return the tools that recorded calls imply, in the order the model requested them.
+
+    Recorded tool calls learn what the model was sent as their results (``Call.sent``).
+    """
     found: list[DerivedCall] = []
 
     def report(use: ToolUseAt, result: ToolResult | None, request: Any) -> None:
-        found.append(DerivedCall(use, use.at, result, request))
+        if use.recorded is None:
+            found.append(DerivedCall(use, use.at, result, request))
+        elif result is not None:
+            use.recorded.sent = Sent(request, result, is_certain=use.is_alone)
 
-    deriver = Deriver(report)
+    deriver = Deriver(report, with_recorded=True)
     for event, call in _in_order(calls):
         lane = event.writer, call.lane
         if call.kind == TOOL:
-            deriver.called(call.parent, event.writer, event.stored_fields, call.tool)
+            deriver.called(call.parent, event.writer, event.stored_fields, call.tool, call)
         elif event is call.end:
             deriver.answered(call.id, lane, event.stored_fields, call)
         else:

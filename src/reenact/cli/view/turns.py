@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from ...debugger.story import Block, interval, spent_ms
+from ...debugger.story import Block, contradiction, interval, spent_ms
 from ...money.ledger import Ledger
 from ...recording.calls import Call, Turn, tokens_of
 from ...recording.prompt import Delta, Keys, Piece, answer_pieces, opened, prompt_of
@@ -26,8 +26,9 @@ from ...tracefile.events.text import (
     width_of,
 )
 from ...wire import reading
-from ...wire.json_values import as_json, canonical, plain_text, string
+from ...wire.json_values import as_json, string
 from ...wire.neutral import REASONING, RESULT, TOOL
+from ...wire.results import CONTRADICTED, OTHER_FORM, SAME, comparable, result_text
 from ..output import Cell, Output
 from .events import offset_text
 
@@ -184,27 +185,8 @@ def _numbers(turn: Turn, ledger: Ledger) -> list[str]:
     return [f"{cached:>12}", f"{used:>11}", f"{money:>8}", f"{milliseconds(spent_ms(turn)):>7}"]
 
 
-# Tools as text: the call, its result, and results that compare equal.
-
 _WIDE = 2000
-
-
-def comparable(text: str) -> str:
-    """Return what a tool's result and the model's copy of it have in common if they mean the same."""
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return text.strip()
-    return value.strip() if type(value) is str else canonical(value)
-
-
-def result_text(value: Any) -> str:
-    """Return a tool's result as the model got it: the words of its parts, else JSON."""
-    parts = value if type(value) is list else None
-    if parts and all(type(part) is dict and plain_text(part.get("text")) for part in parts):
-        return "\n".join(plain_text(part.get("text")) for part in parts)
-    return value if type(value) is str else as_json(value)
-
+"""Characters of a tool's arguments."""
 
 _GAP = 1.0
 """Seconds in which nothing happened that are worth a word."""
@@ -246,8 +228,10 @@ class Turns:
         self.is_alive = recording.status == states.RUNNING
         self._until: float | None = None
         """The time up to which the run is shown."""
-        self._results: set[str] = set()
-        """Results that are shown already."""
+        self._drawn: set[int] = set()
+        """Tool calls that are shown already, by their id."""
+        self._sent: dict[str, set[str]] = {}
+        """By the id of a tool use: the results that are shown as sent to the model."""
         self._keys = Keys()
         self._texts_shown: set[str] = set()
         """Remarks that need no repetition."""
@@ -297,24 +281,42 @@ class Turns:
         for what, how in found.changes:
             self._asks(where, how, what, "yellow" if what == "history" else "dim")
             where = ""
-        for piece, hidden in self._some(self._unseen(found)):
+        for piece, hidden in self._some(self._unseen(found, block.brought)):
             if hidden:
                 self.page.note(f"… {count(hidden, 'more message')}; --turn {turn.number} shows all")
-            label = "result" if piece.sort == RESULT else plain(piece.role, 20)
-            self._asks(where, piece.text, label, "dim" if piece.role == "system" else _color(piece))
+            self._new(where, piece, _call_of(piece, block.brought))
             where = ""
         if where:
             self._asks(where, "", "the results above" if found.new else "nothing new", "dim")
 
-    def _unseen(self, found: Delta) -> list[Piece]:
-        """Return the new pieces without the results that are shown with their tools."""
-        if self.detail:
-            return found.new
-        return [
-            piece
-            for piece in found.new
-            if piece.sort != RESULT or comparable(piece.text) not in self._results
-        ]
+    def _new(self, where: str, piece: Piece, call: Call | None) -> None:
+        """Draw what is new in a prompt; a result that is not what the tool returned beside that."""
+        verdict = call.verdict if call is not None else None
+        if call is not None and verdict == CONTRADICTED:
+            text = contradiction(call, piece.text)
+            self.page.entry(Entry(where, "✗", text, "", "", "red", "red", 4))
+            return
+        label = "result" if piece.sort == RESULT else plain(piece.role, 20)
+        label += " as sent" if verdict == OTHER_FORM else ""
+        self._asks(where, piece.text, label, "dim" if piece.role == "system" else _color(piece))
+
+    def _unseen(self, found: Delta, brought: Sequence[Call]) -> list[Piece]:
+        """Return the new pieces without the results that are shown with their tools.
+
+        A result is shown there if it is that of the same tool use, and says the same.
+        """
+        unseen = []
+        for piece in found.new:
+            if piece.sort == RESULT and piece.id is not None:
+                call, text = _call_of(piece, brought), comparable(piece.text)
+                shown = self._sent.setdefault(piece.id, set())
+                is_above = call is not None and id(call) in self._drawn and call.verdict in (None, SAME)
+                is_repeated = text in shown and call is None
+                shown.add(text)
+                if (is_above or is_repeated) and not self.detail:
+                    continue
+            unseen.append(piece)
+        return unseen
 
     def _some(self, pieces: list[Piece]) -> list[tuple[Piece, int]]:
         """Return the first and last pieces, each with how many are left out just before it."""
@@ -384,6 +386,7 @@ class Turns:
             else:
                 self._gap(item.event.timestamp)
                 (self._derived if item.derived else self._recorded)(item)
+                self._drawn.add(id(item))
                 self._reach(item)
 
     def _recorded(self, call: Call) -> None:
@@ -402,7 +405,6 @@ class Turns:
             fields = end.stored_fields
             result = opened(end, next((fields[key] for key in RESULT_KEYS if key in fields), None))
             result_words = result if type(result) is str else as_json(result)
-            self._results.add(comparable(result_words))
             self._result_line("" if end is event else address(end, self.root), result_words)
 
     def _derived(self, call: Call) -> None:
@@ -416,9 +418,8 @@ class Turns:
             text = "asked for; no result yet" if self.is_alive else "asked for, never answered"
             self.page.entry(Entry("", "·", text, style="yellow"))
             return
-        result_words = result_text(call.result)
-        self._results.add(comparable(result_words))
-        self._result_line(address(call.end, self.root), result_words, "red" if call.error is not None else "")
+        style = "red" if call.error is not None else ""
+        self._result_line(address(call.end, self.root), result_text(call.result), style)
 
     def _failed(self, call: Call, label: str, *, with_time: bool = True) -> None:
         error = call.error
@@ -476,6 +477,13 @@ class Turns:
     def _reached(self, ts: float | None) -> None:
         if ts is not None:
             self._until = ts if self._until is None else max(self._until, ts)
+
+
+def _call_of(piece: Piece, brought: Sequence[Call]) -> Call | None:
+    """Return the tool call whose result a piece of a prompt is: of its id, else of its name."""
+    if piece.sort != RESULT or piece.id is None:
+        return None
+    return next((call for call in brought if piece.id in (call.tool_id, call.tool)), None)
 
 
 def _color(piece: Piece) -> str:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.cli.view import turns
-from reenact.cli.view.turns import comparable, wrap
+from reenact.cli.view.turns import wrap
 from reenact.recording.prompt import pieces_of, system_text, tool_names
 from reenact.tracefile.events.text import width_of
+from reenact.wire.results import comparable
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
