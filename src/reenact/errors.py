@@ -7,7 +7,7 @@ ReenactError               .hint: what to do, on its own line
 │  └─ NewerSchema          .found, .supported
 ├─ NoSuchRun               .asked
 ├─ NoSuchEvent             .asked
-├─ NotRecorded             in place of a tool's result, where a run goes on without it
+├─ NotRecorded             in place of a tool's result, where a run continues without it
 └─ MissingExtra            .extra; also an ImportError
 Diverged                   a BaseException, so that nothing takes it for a failed call and tries again
 Halted                     the same of a fork that must not go on; .hint
@@ -71,7 +71,7 @@ class NoSuchEvent(ReenactError):
 
 
 class NotRecorded(ReenactError):
-    """A tool was called that the recording has no result of; only where a run goes on after that."""
+    """A tool was called that the recording has no result of; only where a run continues after that."""
 
 
 class MissingExtra(ReenactError, ImportError):

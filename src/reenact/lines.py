@@ -31,7 +31,7 @@ quote: Callable[[str], str] = encode_basestring_ascii
 
 
 def dumps(value: Any) -> str:
-    """Return the compact ASCII JSON of a plain value: exact types, no cycle, no NaN (is_plain() tells).
+    """Return the compact ASCII JSON of a plain value: exact types, no cycle, no NaN (see is_plain()).
 
     >>> dumps({"a": [1, "é"]})
     '{"a":[1,"\\\\u00e9"]}'
@@ -42,7 +42,7 @@ def dumps(value: Any) -> str:
 
 
 def dumps_if_plain(value: Any) -> str | None:
-    """Return dumps(value), None if the value is not plain as it stands; one walk tells both that and how."""
+    """Return dumps(value), None if the value is not plain as it stands; one walk does both."""
     count = nodes(value, MAX_DEPTH)
     return None if count < 0 else _encoded(value, count)
 

@@ -34,7 +34,7 @@ _CHOICES = {"record_http": ("models", "all"), "content": ("full", "hash", "none"
 
 
 def run_settings(folder: str | None = None) -> dict[str, Any]:
-    """Return what ``reenact run`` is to do unless it is told otherwise; folders as whole paths."""
+    """Return the defaults of ``reenact run``; folders as whole paths."""
     path, settings = nearest_settings(folder)
     table = settings.get("run", {})
     if not isinstance(table, dict):

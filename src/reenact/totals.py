@@ -199,7 +199,7 @@ def _came_of(error: object, kind: str, message: str, status: str) -> bool:
 
 def used(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the tokens of an ended model call: input (without the cached part), output, cache_read,
-    cache_write, reasoning, as far as its line tells them.
+    cache_write, reasoning, as far as its line has them.
 
     Read from the counts a StepLog writes beside each other, from ``usage`` in any spelling, and where there
     is neither from the provider's own answer.

@@ -121,7 +121,7 @@ def test_a_folder_is_checked_file_by_file_and_the_worst_decides(tmp_path):
     assert typed("doctor", tmp_path).code == 1
     (tmp_path / "bin.jsonl").write_bytes(b"\0\1\2")
     code, out, err = typed("doctor", tmp_path)
-    assert code == 2 and "good.jsonl: nothing is damaged" in out and "is no trace" in err
+    assert code == 2 and "good.jsonl: nothing is damaged" in out and "is not a trace" in err
 
 
 def test_a_folder_without_traces_and_no_run_at_all_are_unusable(tmp_path):

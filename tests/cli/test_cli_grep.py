@@ -96,7 +96,7 @@ def test_a_foreign_file_in_a_folder_is_left_out_and_one_that_was_named_is_refuse
     code, out, err = typed("grep", "Plan", folder)
     assert code == 0 and out.count("\n") == 1 and "it is left out" in err
     code, _, err = typed("grep", "Plan", folder / "bin.jsonl")
-    assert code == 2 and "is no trace" in err
+    assert code == 2 and "is not a trace" in err
 
 
 def test_a_word_is_no_part_of_an_id(tmp_path):

@@ -224,8 +224,8 @@ def test_two_conversations_in_one_lane_are_told_apart(agent):
         agent.ask(f"second {number}", answer(f"answer {number} to the second"))
     out = agent.show()
     assert turn(out, 2)[:2] == ["4 → history another conversation", "→ user second 0"]
-    assert turn(out, 3)[:2] == ["6 → history an earlier conversation goes on", "→ user first 1"]
-    assert turn(out, 4)[:2] == ["8 → history an earlier conversation goes on", "→ user second 1"]
+    assert turn(out, 3)[:2] == ["6 → history an earlier conversation continues", "→ user first 1"]
+    assert turn(out, 4)[:2] == ["8 → history an earlier conversation continues", "→ user second 1"]
 
 
 def test_moved_cache_markers_are_no_change_of_history(agent):

@@ -121,7 +121,7 @@ def test_options_choose_and_order_the_runs(folder, options, names):
     [
         (["--by", "models"], "hint: there are model, tool"),
         (["--where", "environment"], "hint: write KEY=VALUE"),
-        (["--where", "tokens>many"], "no number"),
+        (["--where", "tokens>many"], "not a number"),
         (["--since", "yesterday"], "hint: write 30m, 2h"),
         (["--by", "model", "--sort", "price"], "hint: the columns are model"),
         (["--sort", "tokens"], "hint: add --by"),

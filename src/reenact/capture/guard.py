@@ -1,4 +1,4 @@
-"""Our own failures: told once per cause on stderr, counted, and kept away from the agent.
+"""Our own failures: reported once per cause on stderr, counted, and kept away from the agent.
 
 Used around everything capture does. An exception that a signal handler of the agent raised while
 we happened to be running is the agent's, and goes through.
@@ -58,7 +58,7 @@ def swallow(doing: str, exc: BaseException) -> None:
 
 
 class Swallowing:
-    """Around work of ours: what fails in there is reported, and the agent goes on after it."""
+    """Around work of ours: what fails in there is reported, and the agent continues."""
 
     def __init__(self, doing: str) -> None:
         self._doing = doing
@@ -103,5 +103,5 @@ def _code(handler: Any) -> object:
 
 
 def forget() -> None:
-    """Let every cause be told again; a forked child has a reader of its own."""
+    """Let every cause be reported again; a forked child has a reader of its own."""
     _reported.clear()

@@ -54,7 +54,7 @@ def _give_up(recorder: Recorder, why: str, *, is_new: bool) -> None:
 
 
 def report(why: str) -> None:
-    """Say that the run goes on without snapshots."""
+    """Report that the run continues without snapshots."""
     guard.tell("workspace", f"no more snapshots of the workspace ({why}). Your agent is unaffected.")
 
 

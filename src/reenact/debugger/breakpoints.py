@@ -82,7 +82,7 @@ def test_of(text: str, stepper: Stepper) -> Test:
             return _lane(stepper, unquoted(named[2]))
         near = difflib.get_close_matches(named[1], ("tool", "agent", "lane", "turn", "call"), 1, 0.5)
         hint = f"did you mean {near[0]}:{named[2]}?" if near else f"there is {FORMS}"
-        raise UsageError(f"{named[1]}: is no kind of breakpoint", hint=hint)
+        raise UsageError(f"{named[1]}: is not a kind of breakpoint", hint=hint)
     return Expr(text).matches
 
 

@@ -26,7 +26,7 @@ _MAX_JOINED = 1 << 20
 _MAX_BITS = 13_500
 """Of a number; those of much more than 4,000 digits cannot be printed."""
 _NOT_VALUES = frozenset(("restore_value", "stored_head", "stored_in"))
-"""Attributes of an event that are no values of a trace."""
+"""Attributes of an event that are not values of a trace."""
 _ALIASES = {"tool": "tool_name", "type": "event_type"}
 _ORDER: dict[type, Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,

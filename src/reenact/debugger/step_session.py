@@ -106,7 +106,7 @@ class StepSession:
                 self.message = str(why)
                 return None
         if type(to) is not int:
-            self.message = f"{to!r} is no index, address or event"
+            self.message = f"{to!r} is not an index, address or event"
             return None
         return to + len(self) if to < 0 else to
 

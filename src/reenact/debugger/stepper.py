@@ -181,7 +181,7 @@ class Stepper:
             side = "after" if direction > 0 else "before"
             return Move(
                 False,
-                f"No event of lane {lane} comes {side} this one; {'s' if direction > 0 else 'rs'} goes on.",
+                f"No event of lane {lane} comes {side} this one; {'s' if direction > 0 else 'rs'} continues.",
             )
         return self._stay(direction)
 
@@ -192,7 +192,7 @@ class Stepper:
         if call is None or call.begin != event or call.end == event:
             call = self.tree.enclosing(event)
         if call is None:
-            return Move(False, "No call is open around this event; c goes on.")
+            return Move(False, "No call is open around this event; c continues.")
         if call.end is None or call.end.index is None:
             return Move(False, "That call has no end in the trace.")
         return self._go(call.end.index)

@@ -261,7 +261,7 @@ class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Stay quiet: a client that hangs up in the middle of an answer is no news."""
+        """Stay quiet: a client that hangs up in the middle of a response is normal."""
 
 
 @contextlib.contextmanager

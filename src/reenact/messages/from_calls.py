@@ -75,7 +75,7 @@ def with_answer(call: Call, request: RecordedRequest, index: Index, limit: int, 
     if request.lost is not None or end is None or end.index is None or end.index >= limit:
         return request.messages
     if call.error is not None or end.ended not in (None, "complete"):
-        return request.messages  # a failure is no message
+        return request.messages  # a failure is not a message
     answer = read_answer(end, request.provider)
     if answer.lost is not None:
         report("lost", f"{answer.lost} (call {_name(call)})")
@@ -189,7 +189,7 @@ def _slice(uses: list[ToolUse], request: RecordedRequest, messages: list[Any]) -
     known = len(request.messages)
     names = [[use[:2] for use in pairing.uses(message)] for message in messages]
     wanted = [use[:2] for use in uses]
-    # Without ids only the place tells one use of a tool from the next.
+    # Without ids only the place distinguishes one use of a tool from the next.
     begin = known if uses[0].id is None else 0
     first = next((at for at in range(begin, len(messages)) if wanted[0] in names[at]), None)
     if first is None:
@@ -241,7 +241,7 @@ class Answers:
     def _answer(self, event: Event) -> bool:
         """Take in an answer; False if its content is missing, so that nothing after it can be used."""
         if event.error is not None:
-            return True  # a failure is no message
+            return True  # a failure is not a message
         self._flush()
         answer = self._response(event)
         if answer.lost is not None:

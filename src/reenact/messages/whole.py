@@ -171,7 +171,7 @@ def _conversation(stored: Any, restored: Whole) -> tuple[list[Any], str | None]:
         return (
             ([{"role": "user", "content": text}], None)
             if whole
-            else ([], restored.missing or "it is no text")
+            else ([], restored.missing or "it is not text")
         )
     messages: list[Any] = []
     for item in stored if type(stored) is list else []:

@@ -245,7 +245,7 @@ class Overseer:
         self._report = Growing(report)
         self._others = others
         self._went_on = self._went_wrong = 0
-        """Notes of progress, and of what ends a run: repeated, that is no progress."""
+        """Notes of progress, and of what ends a run: repeated, they do not count as progress."""
         self._progress: list[int] = []
         self._since = time.monotonic()
         self._sent = 0

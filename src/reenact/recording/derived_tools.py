@@ -246,7 +246,7 @@ def _elements(body: Any) -> list[Any]:
 
 
 def _spelled_out(written: list[Any], whole: Callable[[], Any]) -> list[Any]:
-    """Return messages with those that are told as another one, with small changes, in full."""
+    """Return messages in full, also those stored as another one with small changes."""
     if not any(map(is_repeated, written)):
         return written
     full = _elements(whole())
@@ -266,9 +266,9 @@ def _is_same_tool(requested: str, recorded: str | None) -> bool:
     return not before or not before[-1].isalnum()
 
 
-# Tool calls nobody reported, as the wire tells them: beside the recorded ones in ``calls`` and ``turns``.
+# Tool calls nobody reported, from model traffic: beside the recorded ones in ``calls`` and ``turns``.
 #
-# They are no events: no count, index or address changes by them.
+# They are not events: no count, index or address changes by them.
 
 
 class DerivedCall(Call):

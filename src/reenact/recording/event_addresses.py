@@ -87,7 +87,7 @@ _NOT_RECORDED = (states.UNKNOWN, states.UNCLOSED)
 
 
 def failure_of(recording: Recording) -> Event | None:
-    """Return the event a failed run failed at, None for a run that did not, as far as its end tells.
+    """Return the event a failed run failed at, None for a run that did not, as far as its end shows.
 
     Of an exception the first event that reports it; of a killed run the last event there is.
     """

@@ -345,7 +345,7 @@ class Index:
         """Yield what came before an event in its line of work, nearest first.
 
         A line of work is a turn, the turn whose conversation it continues, and so on back to the first:
-        parallel agents stand mixed in one file, where nearness is no cause.
+        parallel agents stand mixed in one file, where nearness proves nothing.
         """
         turn, before = self.turn_of_call(event), event.index or 0
         seen: set[int] = set()

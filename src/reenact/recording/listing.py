@@ -72,7 +72,7 @@ class RunRow:
 
 
 def list_runs(folder: str) -> list[RunRow]:
-    """Return a row for every run in a folder, oldest first; files that are no trace come first."""
+    """Return a row for every run in a folder, oldest first; files that are not traces come first."""
     groups: dict[str, list[str]] = {}
     rows: list[RunRow] = []
     with os.scandir(folder) as entries:

@@ -99,23 +99,23 @@ def _piece(role: str, part: Part) -> Piece:
 def _joined(pieces: list[Piece]) -> list[Piece]:
     """Answers are cut into texts anywhere, around a citation for instance; prompts between paragraphs."""
     result: list[Piece] = []
-    for _, group in groupby(enumerate(pieces), _what_goes_together):
+    for _, group in groupby(enumerate(pieces), _grouping):
         some = [piece for _, piece in group]
         glue = "" if some[0].role == "assistant" else "\n"
         result.append(some[0]._replace(text=glue.join(piece.text for piece in some if piece.text)))
     return result
 
 
-def _what_goes_together(numbered: tuple[int, Piece]) -> object:
+def _grouping(numbered: tuple[int, Piece]) -> object:
     number, piece = numbered
     joins = piece.sort == TEXT or (piece.sort == RESULT and piece.id is not None)
     return (piece.sort, piece.id) if joins else number
 
 
-_GOES_ON = ("previous_response_id", "conversation")
+_CONTINUES = ("previous_response_id", "conversation")
 """A request with one of these sends only what is new; the provider knows the rest."""
 
-_NOT_SHOWN = frozenset(("model", "stream", "stream_options", *_GOES_ON))
+_NOT_SHOWN = frozenset(("model", "stream", "stream_options", *_CONTINUES))
 _WIDE = 160
 ANOTHER = "another conversation"
 
@@ -124,7 +124,7 @@ class Delta(NamedTuple):
     """What was new in a prompt."""
 
     new: list[Piece]
-    """What was said since; the answer that the conversation goes on with is not among it."""
+    """Messages since then, without the response that the conversation continues."""
     changes: list[tuple[str, str]]
     """What else differs: (what, how)."""
     recorded: bool = True
@@ -151,7 +151,7 @@ def prompt_of(turn: Turn, before: Sequence[Turn], keys: Keys, *, is_far: bool) -
         for earlier in before[1:]:
             resumed = _compared(request, _request(earlier), keys)
             if ("history", ANOTHER) not in resumed.changes:
-                changes = [("history", "an earlier conversation goes on"), *resumed.changes]
+                changes = [("history", "an earlier conversation continues"), *resumed.changes]
                 return resumed._replace(changes=changes).delta(earlier)
     return found.delta(latest)
 
@@ -195,7 +195,7 @@ def _compared(request: Event, before: Event | None, keys: Keys) -> _Found:
     if type(old) is not dict:
         return _Found(request, _conversation(body), _first(opened(request, _settings(body))))
     new, history = _history(_conversation(old), _conversation(body), keys)
-    if _GOES_ON[0] in body or _GOES_ON[1] in body:
+    if _CONTINUES[0] in body or _CONTINUES[1] in body:
         new, history = _conversation(body), ""
     changes = _changes(opened(request, _settings(old)), opened(request, _settings(body)))
     return _Found(request, new, [("history", history), *changes] if history else changes)
@@ -247,7 +247,7 @@ def _conversation(body: dict[str, Any]) -> list[Any]:
 
 def _settings(body: dict[str, Any]) -> dict[str, Any]:
     talk = reading.conversation_key(body)
-    return {key: value for key, value in body.items() if key not in (talk, "input", "prompt", *_GOES_ON)}
+    return {key: value for key, value in body.items() if key not in (talk, "input", "prompt", *_CONTINUES)}
 
 
 class Comparison(NamedTuple):
@@ -262,7 +262,7 @@ class Comparison(NamedTuple):
 
 
 class Keys:
-    """What tells the messages of a run apart: their text without cache markers.
+    """What distinguishes the messages of a run: their text without cache markers.
 
     Of two requests the reader makes lists that share their messages, so the key of a message is kept with the
     message itself: a run costs what is new in it, not every prompt again.

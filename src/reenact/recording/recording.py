@@ -117,7 +117,7 @@ class Recording(RunLines):
         return self._calls is not None
 
     def calls(self, *, derived: bool = False) -> list[Call]:
-        """Return the calls in the order they began; ``derived``: also tools that only the wire tells of."""
+        """Return the calls in the order they began; ``derived``: also tools known from model traffic only."""
         if self._calls is None:
             with nothing_to_collect():
                 if self.execution.is_gapless:
@@ -151,7 +151,7 @@ class Recording(RunLines):
         return find_event(self, address)
 
     def at_step(self, step: int, writer: str | None = None) -> Event | None:
-        """Return a writer's event by its step; the first writer's unless told."""
+        """Return a writer's event by its step; by default the first writer's."""
         writer = self.first_writer if writer is None else writer
         position = None if writer is None else self.execution.find(writer, step)
         if position is None:
@@ -181,7 +181,7 @@ class Recording(RunLines):
 
         It is put together from the file ``<call>.part`` beside the trace.
         """
-        if call is None or _CALL.match(call) is None:  # a call id from a trace is no path
+        if call is None or _CALL.match(call) is None:  # a call id from a trace may hold anything
             return None
         for folder in self.shelf.blobs.folders:
             try:

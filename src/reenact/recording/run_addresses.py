@@ -12,7 +12,7 @@ from .listing import RunRow, head_and_tail, list_runs
 
 
 def default_folder() -> str:
-    """Return where runs are kept unless told: ``$REENACT_DIR``, else ``./.reenact``."""
+    """Return the default folder of runs: ``$REENACT_DIR``, else ``./.reenact``."""
     return os.environ.get("REENACT_DIR") or ".reenact"
 
 
@@ -79,7 +79,7 @@ def _by_alias(address: str, rows: list[RunRow]) -> RunRow | None:
     back = {"@last": 1, "@prev": 2}.get(address)
     if back is None:
         raise NoSuchRun(
-            f"{address} is no alias for a run",
+            f"{address} is not an alias for a run",
             asked=address,
             hint="there are @last, @prev, @failed, @replay and @fork",
         )

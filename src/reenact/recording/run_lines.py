@@ -72,7 +72,7 @@ class RunLines:
 
     @property
     def end(self) -> Event | None:
-        """The ``run.end`` event; None if the run was killed or still goes on."""
+        """The ``run.end`` event; None if the run was killed or is still running."""
         return self._start_and_end()[1]
 
     def _start_and_end(self) -> tuple[Event | None, Event | None]:

@@ -52,7 +52,7 @@ def _inside(files: Iterable[str], run_id: str) -> list[RunRow]:
 
 
 def with_inside(recording: Recording, inside: Sequence[Inner] | None = None) -> Recording:
-    """Return a run together with those inside it, which are sought unless told; itself if there are none."""
+    """Return a run with those inside it (searched for by default); itself if there are none."""
     if inside is None:
         inside = inner_of(recording)
     if not inside:

@@ -25,7 +25,9 @@ def nearest_rank(q: float, ordered: Sequence[float]) -> float | None:
     (95, 7, None)
     """
     if not isinstance(q, int | float) or not 0 < q <= 100:
-        raise UsageError(f"{q!r} is no percentile", hint="it is a number above 0 and up to 100, such as 95")
+        raise UsageError(
+            f"{q!r} is not a percentile", hint="it is a number above 0 and up to 100, such as 95"
+        )
     if not ordered:
         return None
     # Rounded first: 0.07 * 100 is a little more than 7, and the rank is not 8.
@@ -50,7 +52,7 @@ class CallStats:
         self.open = 0
         """Calls whose end is not recorded."""
         self.durations = array("d")
-        """Milliseconds of every call that tells how long it took."""
+        """Milliseconds of every call with a recorded duration."""
 
     @property
     def calls(self) -> int:

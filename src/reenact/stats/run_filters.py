@@ -26,7 +26,7 @@ DEEP_NUMBERS = (
     "llm_calls", "tool_calls", "cache_read", "cache_write", "reasoning", "duration_ms", "usd", "retried",
 )  # fmt: skip
 LISTS = {"model": "models", "tool": "tools", "stop_reason": "stop_reasons", "error": "error_types"}
-"""Of these a run has several; it is meant if one of them is (or, with ``!=``, if none is)."""
+"""Of these a run has several; it matches if one of them does (with ``!=``: if none does)."""
 
 DEEP = frozenset((*DEEP_NUMBERS, *LISTS))
 """Known only to those who read whole files."""
@@ -67,7 +67,7 @@ def parse_filter(text: str) -> Filter:
         value = value[1:-1]
     if operator in _COMPARE and _number(value) is None:
         raise UsageError(
-            f"the filter {text!r} compares with {value!r}, which is no number",
+            f"the filter {text!r} compares with {value!r}, which is not a number",
             hint=f"for instance {key}{operator}1000",
         )
     return Filter(key, operator, value)
@@ -125,7 +125,7 @@ def moment(since: Any, now: float | None = None) -> float:
         since = _from_iso(since.isoformat())
         timestamp = getattr(since, "timestamp", None)
     if timestamp is None:
-        raise UsageError(f"{since!r} is no time", hint="write 30m, 2h, 7d, 2026-11-01 or 2026-11-01T08:30")
+        raise UsageError(f"{since!r} is not a time", hint="write 30m, 2h, 7d, 2026-11-01 or 2026-11-01T08:30")
     try:
         return float(timestamp())
     except (OverflowError, ValueError, OSError):

@@ -1,6 +1,6 @@
 """Paths -> the runs in them, every file read once from its beginning to its end.
 
-What is no trace is named in the findings and left out; nothing a file holds raises.
+A file that is not a trace becomes a finding and is skipped; no content of a file raises.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Scan:
     def __init__(self, book: Book, tick: Tick | None = None) -> None:
         self.findings = Findings()
         self.skipped: list[Finding] = []
-        """Files that are no trace or could not be read."""
+        """Files that are not traces or could not be read."""
         self._book = book
         self._tick = tick
         self._read = skimmer()
@@ -137,8 +137,8 @@ class Scan:
         gatherers: dict[Execution, Gatherer] = {}
         gatherer, run, writer = None, None, None
         for envelope, fields, place in placed(path, shelf, findings.add, self._read, names):
-            goes_on = envelope.run == run is not None and envelope.w == writer
-            if gatherer is None or not goes_on or envelope.kind == schema.RUN_START:
+            continues = envelope.run == run is not None and envelope.w == writer
+            if gatherer is None or not continues or envelope.kind == schema.RUN_START:
                 execution = sorter.execution(envelope, fields)
                 gatherer = gatherers.get(execution)
                 if gatherer is None:

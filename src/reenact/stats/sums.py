@@ -29,7 +29,7 @@ from .rows import NOT_RECORDED, CallStats, RunStats
 
 OTHERS = "(others)"
 MAX_NAMES = 1000
-"""Of tools, models or errors told apart in one run; a hostile file must not fill memory."""
+"""Of distinct tools, models or errors of one run; a hostile file must not fill memory."""
 MAX_NAME = 200
 
 
@@ -169,7 +169,7 @@ class Gatherer(Joiner):
         return stats
 
     def _derived(self, use: ToolUseAt, result: ToolResult | None, at: None) -> None:
-        """Count a tool that only the wire tells of; how long it took is not known."""
+        """Count a tool that is known from model traffic only; its duration is not known."""
         self.row.totals.tool_calls += 1
         stats = self._tool(use.name, has_begun=True)
         stats.open += result is None

@@ -76,7 +76,7 @@ class Relay:
 
 
 def handles(pid: int, number: int) -> bool:
-    """True if a process has a handler for a signal, as far as Linux tells; False where nothing tells."""
+    """True if a process has a handler for a signal, as far as Linux shows; False if unknown."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
             caught = next(line for line in file if line.startswith("SigCgt:"))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def oom_kills(mounted: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> int | None:
-    """Return the count so far, for version 2 or 1 of control groups; None where nothing tells."""
+    """Return the count so far, for version 2 or 1 of control groups; None if unknown."""
     try:
         with open(own, encoding="utf-8") as file:
             groups = [line.rstrip("\n").split(":", 2) for line in file if line.count(":") >= 2]
@@ -91,12 +91,12 @@ class Supervised:
     ) -> None:
         self.command = command
         self.called = command[0]
-        """The program as it was typed: what a shell tells it, and what it says in its messages."""
+        """The program as it was typed: what a shell passes to it, and what its messages print."""
         self.name = name
         self.meta = meta
         self.variables = variables
         self.head = head or {}
-        """What else its first line tells."""
+        """Further fields of its first line."""
         self.run_id = new_id(16)
         self.w = new_id(4)
         self.path = in_folder(default_folder(), name, self.run_id)
@@ -190,7 +190,7 @@ class Supervised:
             os._exit(NOT_FOUND if isinstance(exc, FileNotFoundError) else NOT_EXECUTABLE)
 
     def _joining(self) -> dict[str, str]:
-        """Return the variables by which the agent goes on with the run, or by which it is left alone."""
+        """Return the variables by which the agent joins the run, or is left alone."""
         with guard.Swallowing("begin a run"):
             folder = os.path.dirname(self.path)
             if os.path.isdir(folder):

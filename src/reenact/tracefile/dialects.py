@@ -88,7 +88,7 @@ def event_type(kind: str) -> str:
 
 
 def recognise(fields: dict[str, Any]) -> Envelope | None:
-    """Return the envelope of an event, or None if the object is no event in any dialect we read."""
+    """Return the envelope of an event, or None if the object is not an event in any dialect we read."""
     kind, run, ts = fields.get("kind"), fields.get("run"), fields.get("ts")
     if type(kind) is str and type(run) is str and (type(ts) is float or type(ts) is int):
         w, step = fields.get("w"), fields.get("step")
@@ -194,7 +194,7 @@ class Unwrapper:
         self._parts: dict[str, tuple[int, int, list[bytes]]] = {}
 
     def record(self, fields: dict[str, Any], number: int, offset: int) -> tuple[int, int, bytes] | None:
-        """Return (line, offset, inner line) of a JSON log record; None if it is none or goes on."""
+        """Return (line, offset, inner line) of a JSON log record; None if it is not one or not complete."""
         text = fields.get("log")
         if type(text) is str and "stream" in fields:  # docker json-file: 16 KB pieces, the last ends in \n
             whole = text.endswith("\n")

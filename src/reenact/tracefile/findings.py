@@ -1,6 +1,6 @@
 """Findings: what was met while reading that is not as it should be.
 
-Reading never stops for damage; it names it here and goes on. Used by everything in this package.
+Reading never stops for damage; it reports it here and continues. Used by everything in this package.
 """
 
 from __future__ import annotations

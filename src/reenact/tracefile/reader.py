@@ -266,7 +266,7 @@ def refuse_if_foreign(path: str, on_finding: OnFinding | None) -> None:
     if not clean or (lines.START.startswith(clean[: len(lines.START)]) and clean[:1] == b"{"):
         return
     raise NotATrace(
-        f"{path} is no trace: {_looks_like(clean)}",
+        f"{path} is not a trace: {_looks_like(clean)}",
         path=path,
         hint="reading other formats will come with importers",
     )
@@ -281,7 +281,7 @@ def _looks_like(head: bytes) -> str:
     if fields is None:
         return "no line of it is a JSON object"
     what = dialects.foreign(fields)
-    return f"it looks like {what}" if what else "its JSON objects are no events in any form we know"
+    return f"it looks like {what}" if what else "its JSON objects are not events in any form we know"
 
 
 def require_file(path: str) -> None:

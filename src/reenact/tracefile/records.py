@@ -209,11 +209,13 @@ def _object(fields: dict[str, Any], size: int, place: _Place, state: LineReader)
         yield from _inner(state.unwrapper.record(fields, number, offset), state)
     else:
         what = dialects.foreign(fields) or "something else"
-        state.note("foreign", f"a JSON object that is no event of ours; it looks like {what}", number, offset)
+        state.note(
+            "foreign", f"a JSON object that is not an event of ours; it looks like {what}", number, offset
+        )
 
 
 def _inner(inner: tuple[int, int, bytes] | None, state: LineReader) -> Iterator[Record]:
-    """A line out of a container log: ours or the program's other output; None while it goes on."""
+    """A line out of a container log: ours or the program's other output; None while it continues."""
     if inner is None:
         return
     number, offset, data = inner

@@ -40,7 +40,7 @@ def events(data: bytes, problems: Problems) -> Iterator[Event]:
     while at < len(data):
         if not is_frame(data, at):
             start, at = at, _next_frame(data, at + 1)
-            problem = "bytes that are no frame" if len(data) - start >= 12 else "cut off in the frame"
+            problem = "bytes that are not a frame" if len(data) - start >= 12 else "cut off in the frame"
             problems.note(f"{problem} at byte {start}")
             continue
         end = at + _number(data, at)

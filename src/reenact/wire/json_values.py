@@ -20,7 +20,7 @@ def mapping(value: object) -> dict[str, Any]:
 
 
 def mappings(value: object) -> list[dict[str, Any]]:
-    """Return the objects in a list; empty if it is no list."""
+    """Return the objects in a list; empty if it is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -70,7 +70,7 @@ def canonical(value: Any) -> str:
     """Return JSON text that does not depend on the order of keys; any value gives some text."""
     try:
         return _sorted.encode(value)
-    except (TypeError, ValueError, RecursionError):  # keys that are no text, cycles, bottomless nesting
+    except (TypeError, ValueError, RecursionError):  # keys that are not text, cycles, bottomless nesting
         return json.dumps(_tamed(value, 0), sort_keys=True, separators=(",", ":"))
 
 
@@ -134,5 +134,5 @@ def _text_of_item(item: object) -> str:
 
 
 def text_pieces(text: object, size: int = 40) -> list[str]:
-    """Return a text as a stream would hand it out; nothing for what is no text."""
+    """Return a text as a stream would hand it out; nothing for other values."""
     return [text[at : at + size] for at in range(0, len(text), size)] if isinstance(text, str) else []

@@ -113,7 +113,7 @@ def readable(part: Part) -> tuple[str, str]:
 
 
 def with_result(message: dict[str, Any], order: int, text: str) -> dict[str, Any]:
-    """Return a message with another text as one of its results, which is no error any more."""
+    """Return a message with another text as one of its results, no longer an error."""
     if role_of(message) == "tool":
         provider: Provider = openai_chat if "role" in message else openai_responses
         return provider.with_result(message, text)

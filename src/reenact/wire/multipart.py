@@ -39,7 +39,7 @@ class Piece:
         return None if self._kept is None else b"".join(self._kept)
 
     def described(self, name: str) -> dict[str, Any]:
-        """Return size, and the text under a name; of what is no text the digest."""
+        """Return size, and the text under a name; of other data the digest."""
         data = self.data()
         try:
             if data is not None and b"\0" not in data:

@@ -113,12 +113,12 @@ def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: boo
     was_models = False
     for position, message in enumerate(messages):
         models = is_models(message)
-        goes_on = models and was_models and named(provider).JOINS_ROLES
+        continues = models and was_models and named(provider).JOINS_ROLES
         if models and not was_models:
             block = position
         was_models = models
         results = tool_results(message)
-        if waiting and not results and not goes_on and provider != openai_responses.NAME:
+        if waiting and not results and not continues and provider != openai_responses.NAME:
             return Prefix(safe, [use for use, _ in waiting.left()], [])
         for result in results:
             if waiting.take(result) is None and not kept_elsewhere:

@@ -212,7 +212,7 @@ def answers(body: object, provider: str | None = None) -> list[tuple[str, dict[s
 
 
 def kept_conversation(body: object) -> str | None:
-    """Return the id of the answer, or of the conversation, that a request goes on with at the provider's."""
+    """Return the id of the answer, or of the conversation, that a request continues at the provider."""
     request = mapping(body)
     before = string(request.get("previous_response_id"))
     thread = string(mapping(request.get("thread")).get("previous_message_id"))

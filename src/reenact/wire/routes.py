@@ -189,7 +189,7 @@ def endpoint(path: str) -> str:
 
 
 def route_of(method: str, url: str, body: object = None, named: Collection[str] = ()) -> Route | None:
-    """Return what a call is, None for traffic that is no business of a model's."""
+    """Return what a call is, None for traffic that does not concern a model."""
     path, served = _place(url, named)
     asks = method == "POST" and path.endswith(_ASKING)  # whatever stands before it, a gateway's prefix too
     sort = None if asks else sort_of(method, path, served)

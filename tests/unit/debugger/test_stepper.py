@@ -68,7 +68,7 @@ def test_out_goes_to_the_end_of_the_call_begun_here_then_of_the_one_around(team)
     assert team.out().moved and step_of(team) == 8  # search ends
     assert team.out().moved and step_of(team) == 11  # the tool the sub-agent ran in ends
     move = team.out()
-    assert not move.moved and move.note == "No call is open around this event; c goes on."
+    assert not move.moved and move.note == "No call is open around this event; c continues."
 
 
 def test_up_and_down_follow_calls(team):

@@ -254,7 +254,7 @@ def test_what_is_no_trace_is_named_and_left_out(logs):
     found = runs(logs)
     assert len(found) == 3
     reasons = {os.path.basename(one.path): (one.code, one.message) for one in found.skipped}
-    assert reasons["binary.jsonl"] == ("foreign", "no trace: it is binary")
+    assert reasons["binary.jsonl"] == ("foreign", "not a trace: it is binary")
     assert "Claude Code" in reasons["claude.jsonl"][1]
     assert reasons["newer.jsonl"][0] == "unreadable" and "9.0" in reasons["newer.jsonl"][1]
     assert "a link" in reasons["gone.jsonl"][1]

@@ -88,9 +88,9 @@ FALSE = {
     "book out of order": (8, [0, 4], [1, 0]),
     "more than the file has": (9, [0, 4], []),
     "of no bytes": (0, [0], []),
-    "size that is no number": ("8", [0, 4], []),
+    "size that is not a number": ("8", [0, 4], []),
     "a negative count": (8, [0, 4], [], -1),
-    "a count that is no number": (8, [0, 4], [], 2.0),
+    "a count that is not a number": (8, [0, 4], [], 2.0),
 }
 
 

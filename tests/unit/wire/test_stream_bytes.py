@@ -134,7 +134,7 @@ class TestFrames:
         data = bytearray(frames(*BEDROCK_EVENTS))
         data[9] ^= 1
         found = assemble(bytes(data), None, "application/vnd.amazon.eventstream")
-        assert found.problems == ["bytes that are no frame at byte 0"]
+        assert found.problems == ["bytes that are not a frame at byte 0"]
         assert found.body == BEDROCK_BODY
 
     def test_a_wrong_checksum_costs_one_frame(self):
@@ -150,7 +150,7 @@ class TestFrames:
         data = frames(*BEDROCK_EVENTS[:5]) + b"\0\0junk\0" * 50 + frames(*BEDROCK_EVENTS[5:])
         found = assemble(data, "bedrock")
         assert found.body == BEDROCK_BODY
-        assert found.problems == [f"bytes that are no frame at byte {start}"]
+        assert found.problems == [f"bytes that are not a frame at byte {start}"]
 
     def test_a_cut_is_said(self):
         start = len(frames(*BEDROCK_EVENTS[:-1]))

@@ -47,7 +47,7 @@ class Lanes:
     def begin(
         self,
         call: str,
-        goes_on: str | None,
+        continued: str | None,
         request: Hashable,
         attempt: int | None,
         kept: str | None = None,
@@ -55,14 +55,14 @@ class Lanes:
     ) -> tuple[str, int]:
         """Return the lane of a request and which attempt it is.
 
-        ``goes_on`` is its conversation's lane, ``kept`` names what it goes on with at the provider's,
+        ``continued`` is its conversation's lane, ``kept`` names what it continues at the provider,
         ``results`` are the tool uses whose results it brings.
         """
-        goes_on = self._of_name.get(kept or "", goes_on) or self._lane_waiting_for(results)
+        continued = self._of_name.get(kept or "", continued) or self._lane_waiting_for(results)
         run_id, here = _in_context.get() or ("", None)
         here = here if run_id == self._run_id else None
-        retried = self._retried((goes_on, here), request)
-        name = retried or self._free(goes_on, here, results)
+        retried = self._retried((continued, here), request)
+        name = retried or self._free(continued, here, results)
         lane = self._lanes.get(name) or self._make(name)
         is_retry = retried is not None or (attempt or 1) > 1
         lane.attempt = attempt or (lane.attempt + 1 if is_retry else 1)
@@ -112,11 +112,11 @@ class Lanes:
         waiting = [name for name, lane in self._lanes.items() if lane.waiting and lane.wanted & results]
         return waiting[0] if len(waiting) == 1 else None
 
-    def _free(self, goes_on: str | None, here: str | None, results: frozenset[str]) -> str:
-        if goes_on is not None and (not self._busy(goes_on) or self._has_gone_on(goes_on, results)):
-            return goes_on
-        for name in (here, MAIN, *self._lanes) if goes_on is None else self._lanes:
-            if name is not None and name != goes_on and not self._busy(name) and not self._waits(name):
+    def _free(self, continued: str | None, here: str | None, results: frozenset[str]) -> str:
+        if continued is not None and (not self._busy(continued) or self._has_gone_on(continued, results)):
+            return continued
+        for name in (here, MAIN, *self._lanes) if continued is None else self._lanes:
+            if name is not None and name != continued and not self._busy(name) and not self._waits(name):
                 return name
         return MAIN if not self._count else f"lane-{self._count + 1}"
 

@@ -114,7 +114,7 @@ class FrontEnd:
             self._own.lost += 1
 
     def close(self) -> None:
-        """End what this began; a run that was joined goes on."""
+        """End what this began; a run that was joined continues."""
         if self._own is not None and not self._borrowed:
             self._own.close("ok")
 

@@ -23,7 +23,7 @@ def unload_ipython_extension(ipython: Any) -> None:
 
 
 def _after_cell(result: Any) -> None:
-    """Record how a cell failed; IPython prints the traceback itself and tells no other hook."""
+    """Record how a cell failed; IPython prints the traceback itself and calls no other hook."""
     try:
         exc = result.error_before_exec or result.error_in_exec
         if exc is not None:

@@ -115,5 +115,5 @@ class StepLog(FrontEnd):
 
 
 def rounded(milliseconds: Any) -> Any:
-    """Return a duration to the microsecond; anything that is no number as it is."""
+    """Return a duration to the microsecond; anything else as it is."""
     return round(milliseconds, 3) if type(milliseconds) is float else milliseconds

@@ -230,7 +230,7 @@ class _Edited:
 
 
 def goes_on(base: Base | None, kept: int, raw: list[Any]) -> str | None:
-    """Return the lane of the conversation that a request goes on with, None for a new one."""
+    """Return the lane of the conversation that a request continues, None for a new one."""
     if (
         base is None
         or raw is None

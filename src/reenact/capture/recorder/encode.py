@@ -169,7 +169,7 @@ class Texts:
 
 
 def has_long_text(value: Any, cap: int, depth: int) -> bool:
-    """True if a string of more than ``cap`` bytes is in there, or something that cannot be told at once."""
+    """True if a string of more than ``cap`` bytes is in there, or something that takes a longer look."""
     kind = type(value)
     if kind is str:
         return len(value) > cap or (

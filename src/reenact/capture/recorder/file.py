@@ -249,7 +249,7 @@ class FileSink:
 
 
 class StallQueue:
-    """A bounded queue for the time a device stalls: the agent goes on, the loss bound is known.
+    """A bounded queue for the time a device stalls: the agent continues, the loss is bounded.
 
     Lines wait for the device, one thread writes them. Begun after one slow write and left as soon as writes
     are fast again.

@@ -400,7 +400,7 @@ class Recorder:
         return text
 
     def _put(self, kind: str, step: int, text: str, full: str) -> bool:
-        """Stamp a line and give it to the file; a failure is counted and told once."""
+        """Stamp a line and give it to the file; a failure is counted and reported once."""
         if kind in ENDS:
             t = self.totals
             sums = totals_field(t.turns, t.tokens_in, t.tokens_out, t.errors)

@@ -114,7 +114,7 @@ def looks_secret(value: str) -> bool:
 
 
 def is_path(value: str) -> bool:
-    """True for a path, which is no base64 that begins like one."""
+    """True for a path, not base64 that begins like one."""
     if value[1:3] == ":\\":
         return True
     base64 = len(value) >= 32 and len(value) % 4 == 0 and not any(c in value for c in ".-_ ")

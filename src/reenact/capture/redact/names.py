@@ -11,7 +11,7 @@ CONTEXT = 16
 """So far before a bare ``key`` we look for the word that makes it secret."""
 
 # The last word of a name decides ("access_token", "tokenCount" is about a count). A page token or a token
-# of text is no secret.
+# of text is not a secret.
 _PLAIN_TOKENS = frozenset(
     "page next prev previous continuation continue cursor sync max min num per special pad eos bos unk sep "
     "cls mask stop start end first last image text input output prompt completion thinking reasoning cached "

@@ -78,7 +78,7 @@ class RunContext:
             try:
                 current_run.reset(previous._started)
             except (ValueError, RuntimeError):
-                pass  # begun in another context, whose task has begun ours: it goes on
+                pass  # started in another context, by a task that started ours: it continues
             else:
                 previous.close("unclosed")
         run = cls(name, **options)

@@ -48,7 +48,7 @@ class OtherEnd(Protocol):
 # send it again at the same place.
 
 MOST = 1_000
-"""Recorded messages of one connection: a server may send them for as long as audio goes on."""
+"""Recorded messages of one connection: a server may send them for as long as audio lasts."""
 _AUDIO = "input_audio_buffer.append"
 """Their number depends on time alone, so they are not counted."""
 _HERE = ("localhost", "127.0.0.1", "::1")

@@ -131,7 +131,7 @@ def _only_run(path: str) -> str | None:
 
 
 def _copy(path: str, write: Write) -> list[Finding]:
-    """Pass on the lines of a file, of any length; return whether some of them are no events."""
+    """Pass on the lines of a file, of any length; return whether some of them are not events."""
     odd, first = 0, None
     with open(path, "rb", buffering=0) as file:
         for number, offset, size, data, ended in raw_lines(path):

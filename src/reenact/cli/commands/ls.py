@@ -134,6 +134,6 @@ def _cells(row: RunRow, now: float) -> list[Cell]:
 
 
 def _reason(row: RunRow) -> str:
-    """Return why a file is no run, without its path, which stands beside it already."""
+    """Return why a file is not a run, without its path, which stands beside it already."""
     reason = row.reason or ""
-    return plain(reason.removeprefix(f"{row.path} is no trace: ").removeprefix(f"{row.path} "))
+    return plain(reason.removeprefix(f"{row.path} is not a trace: ").removeprefix(f"{row.path} "))

@@ -189,7 +189,7 @@ _WIDE = 2000
 """Characters of a tool's arguments."""
 
 _GAP = 1.0
-"""Seconds in which nothing happened that are worth a word."""
+"""Seconds in which nothing happened that are worth a line."""
 
 _FEW_LINES, _MANY_LINES = 3, 40
 _FEW_PIECES = 2, 4
@@ -464,7 +464,7 @@ class Turns:
     def _note_once(self, text: str) -> None:
         if text not in self._texts_shown:
             self._texts_shown.add(text)
-            self.page.note(f"{text}, here and wherever none is shown")
+            self.page.note(f"{text}, here and wherever it is missing")
 
     def _gap(self, begin: float | None) -> None:
         if begin is not None and self._until is not None and _GAP < begin - self._until < 1e9:

@@ -41,7 +41,7 @@ def key_variables(provider: object) -> tuple[str, ...]:
 
 
 def credentials(url: str, provider: object) -> dict[str, str]:
-    """Return the header with the key for a URL; UsageError if it needs one and none is set.
+    """Return the header with the key for a URL; UsageError if it needs one and there is no key.
 
     The URL comes from a trace, so the key goes only to the provider's own hosts, to this machine, and to a
     host that the user's environment names.

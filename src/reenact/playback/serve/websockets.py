@@ -83,7 +83,7 @@ class RecordedServer:
             )
         request = json.loads(body)
         if request.get("previous_response_id") and request.get("store") is False:
-            return "it goes on with an answer that only its connection keeps (store is false)"
+            return "it continues a response that only its connection keeps (store is false)"
         return None
 
     def expect(self, exchange: Exchange) -> None:

@@ -99,7 +99,7 @@ class _Serving:
         self._source = source
         self._waits = source is not None
         self._failed: str | None = None
-        self._is_told = False
+        self._is_reported = False
         self._uncommitted: str | None = None
         self._measured_until = 0.0
         shadow.git.timeout_s = LONG_S
@@ -174,8 +174,8 @@ class _Serving:
             self._failed = guard.explain(exc)
 
     def _failure(self) -> str:
-        word = FAILED_BEFORE if self._is_told else FAILED
-        self._is_told = True
+        word = FAILED_BEFORE if self._is_reported else FAILED
+        self._is_reported = True
         return f"{word} {' '.join((self._failed or '').split())}"
 
 

@@ -108,7 +108,7 @@ class Shadow:
             done = self.git.run("add", "--all", "--", ".", *without, index=index, folder=folder)
             if done.returncode == 0 and not done.stderr:
                 return
-            # A repository inside is no exception to git but a link; or a file has gone meanwhile.
+            # Git stores a repository inside as a link; or a file has vanished meanwhile.
             for name in self._repositories(folder, index, [*leave_out, *empty]):
                 if not self._take_in(folder, index, name):
                     empty.append(name)
@@ -150,7 +150,7 @@ class Shadow:
     def fetch(self, tree: str, source: str) -> None:
         """Copy a tree out of another repository, of which nothing but objects is read, each checked."""
         if not is_tree_id(tree):
-            raise SnapshotError(f"{tree!r} is no id of a snapshot")
+            raise SnapshotError(f"{tree!r} is not the id of a snapshot")
         objects = os.path.join(source, "objects")
         if not os.path.isdir(objects):
             raise SnapshotError(f"there are no snapshots at {source}")
@@ -177,7 +177,7 @@ class Shadow:
             kept = self.git("write-tree").decode().strip()
         self.commit(kept, "before a restore", "kept")
         self.git("read-tree", "--reset", "-u", tree)
-        if self.git.run("diff-files", "--quiet").returncode:  # ignored files beside it are no difference
+        if self.git.run("diff-files", "--quiet").returncode:  # ignored files beside it do not count
             raise SnapshotError(
                 f"{self.folder} is not as the snapshot {tree[:12]} has it: is somebody at work there?"
             )

@@ -18,7 +18,7 @@ from .rebuilt_requests import DELTA_FIELDS
 from .stored_values import fresh, restore
 
 _RAW = "raw"
-"""A reference to the bytes of a stream, which are no text to put in its place."""
+"""A reference to the bytes of a stream, which are not text to put in its place."""
 
 
 Index = int | None | Callable[[], int | None]
@@ -397,12 +397,12 @@ def is_tool_begin(event: Event) -> bool:
 
 
 def is_turn_begin(event: Event) -> bool:
-    """True for the event that opens a turn: a model call that is no retry."""
+    """True for the event that opens a turn: a model call that is not a retry."""
     return is_model_begin(event) and links_of(event).get("attempt") in (None, 1)
 
 
 def is_error(event: Event) -> bool:
-    """True if the event is an error; most are told from their first bytes."""
+    """True if the event is an error; most are recognised by their first bytes."""
     if event.is_ours and not event.is_parsed and event.kind != schema.ERROR:
         data = _head(event)
         if _NO_ERROR in data or (len(data) < _WHOLE and _MAY_BE_ERROR not in data):

@@ -187,7 +187,7 @@ def _result_block(use: ToolUse, outcome: Outcome) -> dict[str, Any]:
 
 
 def with_result(block: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the block that is a result with another text, which is no error any more."""
+    """Return the block that is a result with another text, no longer an error."""
     kept = {key: value for key, value in block.items() if key != "is_error"}
     is_list = isinstance(block.get("content"), list)
     return {**kept, "content": [{"type": "text", "text": text}] if is_list else text}
@@ -317,7 +317,7 @@ class StreamAssembler(Assembler):
 # An answer as a stream again.
 
 _AT_THE_END = ("stop_reason", "stop_sequence", "stop_details", "container")
-"""What the model's last event tells of a message."""
+"""What the model's last event holds of a message."""
 _COUNTED_AGAIN = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "server_tool_use")
 
 

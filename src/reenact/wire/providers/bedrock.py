@@ -194,7 +194,7 @@ def system_value(old: Any, text: str) -> Any:
 
 
 def with_result(block: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the block that is a result with another text, which is no error any more."""
+    """Return the block that is a result with another text, no longer an error."""
     old, value = block["toolResult"], parsed_arguments(text) if text.strip() else text
     status = {"status": "success"} if "status" in old else {}
     as_object = isinstance(value, dict) and any("json" in each for each in mappings(old.get("content")))
@@ -346,7 +346,7 @@ def stream_events(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _begun_block(block: dict[str, Any]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return a block as it begins, if an event tells it, and what is added to it."""
+    """Return a block as it begins, if an event holds it, and what is added to it."""
     for key, value in block.items():
         content = mapping(value)
         if key == "text":

@@ -425,7 +425,7 @@ def _candidates(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _pieces(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a text bit by bit, signed at its end; what is no text comes whole."""
+    """Yield a text bit by bit, signed at its end; other values come whole."""
     pieces = text_pieces(part.get("text")) if "text" in part else []
     if not pieces or mapping(part.get("functionCall")):
         yield part

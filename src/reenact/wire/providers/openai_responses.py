@@ -186,7 +186,7 @@ def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, A
 
 
 def with_result(item: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the item that is a result with another text, which is no error any more."""
+    """Return the item that is a result with another text, no longer an error."""
     kept = {key: value for key, value in item.items() if key != "status"}
     status = {"status": "completed"} if "status" in item else {}
     is_list = isinstance(item.get("output"), list)
