@@ -88,3 +88,41 @@ def test_with_the_argument_named_again_it_is_replayed(typed) -> None:
     assert "is a secret" not in result.stderr
     written = "".join(path.read_text() for path in (typed.folder / ".reenact").glob("*.jsonl"))
     assert SECRET not in written
+
+
+BOLD = """
+import os, subprocess
+from reenact import Tap
+
+tap = Tap()
+tap.record_model_request({"model": "m", "messages": [{"role": "user", "content": "go"}]})
+tap.record_model_response({"role": "assistant", "content": "went"})
+for start in (
+    lambda: subprocess.run(["true", "--token", OTHERS], check=True),
+    lambda: subprocess.run(("curl", "-V", "-u", "me:" + OTHERS), stdout=subprocess.DEVNULL),
+    lambda: subprocess.run("true --password=" + OTHERS, shell=True, check=True),
+    lambda: os.system("true --api-key " + OTHERS),
+    lambda: os.spawnvp(os.P_WAIT, "true", ["true", os.environ["SOME_TOKEN"]]),
+    lambda: open(os.environ["SOME_TOKEN"], "a").close(),
+):
+    try:
+        start()
+    except OSError as why:
+        print(why)
+""".replace("OTHERS", repr(OTHERS))
+
+
+def test_a_blocked_command_is_printed_without_it(tmp_path: Path) -> None:
+    (tmp_path / "bold.py").write_text(BOLD)
+    token = "n3vEr" + "Sh0wnAnywhere77"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+    env |= {"XDG_STATE_HOME": str(tmp_path / "state"), "SOME_TOKEN": token}
+    assert type_in(["run", "--name", "bold", "bold.py"], tmp_path, env).returncode == 0
+    (tmp_path / token).unlink()
+    result = type_in(["replay", "bold"], tmp_path, env)
+    printed = result.stdout + result.stderr
+    assert printed.count("refused to run") >= 4 and "refused to write" in printed, printed
+    assert "true --token <redacted:" in printed and "me:<redacted:" in printed
+    assert OTHERS not in printed and token not in printed, printed
+    kept = [path.read_text(errors="replace") for path in tmp_path.rglob("*.jsonl")]
+    assert not any(OTHERS in text or token in text for text in kept)

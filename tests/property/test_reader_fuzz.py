@@ -1,11 +1,17 @@
-"""Changed traces through the library and every reading command: nothing is raised that is not documented."""
+"""Changed traces through the library and every reading command: nothing is raised that is not documented, and
+nothing takes more than two seconds of CPU or 500 MB."""
 
 from __future__ import annotations
 
 import random
 import re
+import resource
+import signal
+import sys
 import tempfile
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +26,7 @@ from support.hostile import COMMANDS, command, folders, mutated, rich_run, sizes
 CASES = 100_000 if LONG else 120
 BATCHES = 100 if LONG else 4
 DOCUMENTED = (ReenactError, OSError)
+MOST_CPU_S, MOST_BYTES = 2.0, 500 << 20
 _FAULT = re.compile(r"a fault of its own|cannot be read \(\w*(?:Error|Exception|Iteration)\b")
 
 
@@ -29,6 +36,31 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("REENACT_DEBUG", "1")
     monkeypatch.chdir(tmp_path)
+
+
+def peak() -> int:
+    """The most memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+class TooSlow(BaseException):
+    """Nothing that reads may catch it."""
+
+
+@contextmanager
+def within_the_limit() -> Iterator[None]:
+    """Interrupt what takes longer: a limit of CPU time, so that a busy machine is no failure."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise TooSlow(f"more than {MOST_CPU_S} s of CPU time")
+
+    before = signal.signal(signal.SIGVTALRM, interrupt)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_CPU_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def read_with_the_library(path: Path) -> None:
@@ -65,25 +97,29 @@ def read_with_the_library(path: Path) -> None:
 def faults_of(path: Path, commands: list[list[str]] = COMMANDS) -> list[str]:
     """What reading a file does that is documented nowhere."""
     found = []
-    before = sizes(path.parent)
+    before, peak_before = sizes(path.parent), peak()
     try:
-        read_with_the_library(path)
+        with within_the_limit():
+            read_with_the_library(path)
     except DOCUMENTED as why:
         if _FAULT.search(str(why)):
             found.append("library\n" + traceback.format_exc())
-    except Exception:
+    except (Exception, TooSlow):
         found.append("library\n" + traceback.format_exc())
     for words in commands:
         words = [word.format(path=path) if word == "{path}" else word for word in words]
         try:
-            done = command(*words)
-        except Exception:
+            with within_the_limit():
+                done = command(*words)
+        except (Exception, TooSlow):
             found.append(f"{' '.join(words)}\n{traceback.format_exc()}")
             continue
         if _FAULT.search(done.out + done.err) or done.code not in (0, 1, 2):
             found.append(f"{' '.join(words)}\n{done.err}")
     if sizes(path.parent) != before:
         found.append("a file was changed")
+    if peak() > max(peak_before, MOST_BYTES):
+        found.append(f"reading took {peak() >> 20} MB")
     return found
 
 

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 from ...capture.calls.error_fields import is_agents
+from ...capture.redact.redactor import Redactor
 from ...capture.seams.coverage import says_to_ignore_us
 from ...errors import Diverged
 from .report import Refused
@@ -368,19 +369,18 @@ def _is_not_a_file(database: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = (
-        value
-        if type(value) is str
-        else " ".join(map(_shown, value))
-        if type(value) in (list, tuple)
-        else None
-    )
-    if text is None:
-        try:
-            text = os.fsdecode(value)
-        except TypeError:
-            text = repr(value)
+    """Return a path or a command for a message, without secrets: it reaches terminals and logs of CI."""
+    words = [_text(each) for each in value] if isinstance(value, list | tuple) else _text(value)
+    cleaned = Redactor().clean(words)
+    text = cleaned if isinstance(cleaned, str) else " ".join(cleaned)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def _text(value: Any) -> str:
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        return repr(value)
 
 
 # MCP servers started by a fork: they may act once the run is live, since their tools were allowed.
