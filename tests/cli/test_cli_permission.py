@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import select
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from reenact.testing import write_trace
-from support.forked import COMMAND
-from support.typed import environment, typed
+from support.typed import environment, on_a_terminal, typed
 
 REQUEST = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]}
 ANSWER = {"type": "message", "role": "assistant", "model": "m", "content": [{"type": "text", "text": "hi"}]}
@@ -179,34 +175,6 @@ def test_on_a_terminal_it_asks_and_only_yes_starts_it(hostile, typed_in, runs):
     assert ("it ran" in screen) is runs
     if not runs:
         assert code == 2
-
-
-def on_a_terminal(arguments, typed_in, folder):
-    """Type a command at a real terminal, answer its question, and return what the screen shows."""
-    leader, follower = pty.openpty()
-    env = environment(XDG_STATE_HOME=str(folder / "state"), TERM="dumb")
-    process = subprocess.Popen(
-        [COMMAND, *arguments], cwd=folder, env=env, stdin=follower, stdout=follower, stderr=follower,
-        start_new_session=True,
-    )  # fmt: skip
-    os.close(follower)
-    screen, answered, until = b"", False, time.monotonic() + 60
-    while time.monotonic() < until:
-        if select.select([leader], [], [], 0.2)[0]:
-            try:
-                more = os.read(leader, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not more:
-                break
-            screen += more
-        if not answered and b"[y/N]" in screen:
-            os.write(leader, typed_in.encode())
-            answered = True
-        if process.poll() is not None and not select.select([leader], [], [], 0.2)[0]:
-            break
-    os.close(leader)
-    return screen.decode(errors="replace"), process.wait(30)
 
 
 ENTRY = """

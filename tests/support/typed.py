@@ -5,7 +5,10 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import pty
+import select
 import subprocess
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +60,34 @@ def typed(*words, cwd=None, start=None, **env):
     result = Typed(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode())
     assert "Traceback" not in result.err and "reenact has a bug" not in result.err, result.err
     return result
+
+
+def on_a_terminal(arguments, typed_in, folder):
+    """Type a command at a real terminal, answer its question, and return what the screen shows."""
+    leader, follower = pty.openpty()
+    env = environment(XDG_STATE_HOME=str(folder / "state"), TERM="dumb")
+    process = subprocess.Popen(
+        [COMMAND, *arguments], cwd=folder, env=env, stdin=follower, stdout=follower, stderr=follower,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(follower)
+    screen, answered, until = b"", False, time.monotonic() + 60
+    while time.monotonic() < until:
+        if select.select([leader], [], [], 0.2)[0]:
+            try:
+                more = os.read(leader, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not more:
+                break
+            screen += more
+        if not answered and b"[y/N]" in screen:
+            os.write(leader, typed_in.encode())
+            answered = True
+        if process.poll() is not None and not select.select([leader], [], [], 0.2)[0]:
+            break
+    os.close(leader)
+    return screen.decode(errors="replace"), process.wait(30)
 
 
 def typed_many(commands):

@@ -13,9 +13,7 @@ from .output import Output
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what a user allows to start: ``--yes`` and ``--from``."""
-    parser.add_argument(
-        "--yes", action="store_true", help="start what the recording names, although it was never run here"
-    )
+    parser.add_argument("--yes", action="store_true", help="start or send what only the recording names")
     parser.add_argument(
         "--from", dest="code_folder", metavar="DIR", help="import a recorded function from DIR (default: .)"
     )
@@ -27,13 +25,13 @@ def permission_of(args: argparse.Namespace, out: Output) -> Permission:
     def ask(question: Question) -> bool:
         for reason in question.reasons:
             out.say(clean(f"reenact: {reason}"))
-        out.say(clean(f"reenact: start {question.what}? [y/N]"))
+        out.say(clean(f"reenact: {question.verb} {question.what}? [y/N]"))
         return os.read(0, 1000).strip().lower() in (b"y", b"yes")  # not buffered: the rest is the agent's
 
     is_terminal = sys.stdin is not None and sys.stdin.isatty() and out.stderr.isatty()
     return Permission(
         yes=args.yes,
         ask=ask if is_terminal else None,
-        announce=lambda what: out.say(clean(f"reenact: running {what} (from the recording)")),
+        announce=lambda what: out.say(clean(f"reenact: {what} (from the recording)")),
         code_folder=args.code_folder,
     )

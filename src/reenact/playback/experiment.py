@@ -22,7 +22,7 @@ from ..tracefile.events.text import dump
 from ..wire import reading
 from .edits.edits import Edits
 from .edits.request_settings import settings_of
-from .fork.one_call import OneCallReport, fork_one_call
+from .fork.one_call import OneCallReport, fork_one_call, require_host
 from .forks import ForkOptions, ForkReport, prepare_fork
 from .launch import Apart, is_part, recording_of, start_of
 from .permission import Permission, permission_in_python
@@ -292,10 +292,11 @@ class Experiment:
         """Fork each recording in each arm, and return what came of it."""
         if self.samples < 1:
             raise UsageError(f"--samples {self.samples}", hint="at least 1")
-        if self.is_one_call:
-            return [self._of(recording) for recording in recordings]
         permission = self.options.permission  # for each run once, before the first of them starts
         for recording in recordings:
+            if self.is_one_call:
+                require_host(recording, self.options.at, permission)
+                continue
             start = start_of(recording, self.command, "fork", self.options.cwd, permission.code_folder)
             permission.require(recording, start)
         allowed = Permission(yes=True, code_folder=permission.code_folder)
@@ -327,7 +328,7 @@ class Experiment:
 
     def _fork(self, recording: Recording, arm: Arm, name: str) -> ForkReport | OneCallReport:
         if self.is_one_call:
-            return fork_one_call(recording, arm.edits, self.options.at, name)
+            return fork_one_call(recording, arm.edits, self.options.at, name, self.options.permission)
         prepared = prepare_fork(recording, arm.edits, self.options, self.command, name)
         return prepared.run(Apart(env=self.env, folder=self.options.folder, is_captured=True))
 

@@ -1,8 +1,9 @@
-"""Whether a recorded program may run again without a question, and what to ask if not.
+"""Whether a recorded program may run again, or a recorded request be sent again, without a question.
 
 A trace says what to execute, and somebody may have sent it. So ``replay``, ``fork`` and ``test`` start only
-what this user has recorded or allowed before (``capture/runs/allowed_programs.py``). Nothing in a trace
-grants permission; its owner, its host and a program that is not Python can only take it away.
+what this user has recorded or allowed before (``capture/runs/allowed_programs.py``), and ``fork --one-call``
+sends only to hosts that the user knows. Nothing in a trace grants permission; its owner, its host and a
+program that is not Python can only take it away.
 """
 
 from __future__ import annotations
@@ -15,20 +16,22 @@ from dataclasses import dataclass
 from ..capture.runs import allowed_programs
 from ..errors import UsageError
 from ..recording.recording import Recording
+from .fork.api_keys import is_known_host
 from .launch import Start
 from .replay.entry import Entry, located
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What will run, and why somebody has to allow it."""
+    """What will run or be sent, and why somebody has to allow it."""
 
     what: str
-    """The program with its arguments and folder, or ``module:function``."""
+    """The program with its arguments and folder, or ``module:function``; the request and where it goes."""
     reasons: tuple[str, ...]
     key: tuple[str, ...]
     is_remembered: bool
     """True if the answer holds for the next time; a foreign file or program asks each time."""
+    verb: str = "start"
 
 
 def question(recording: Recording, start: Start) -> Question | None:
@@ -46,6 +49,16 @@ def question(recording: Recording, start: Start) -> Question | None:
     return Question(described(start), tuple(reasons), tuple(key), is_remembered=not lasting)
 
 
+def question_about_host(recording: Recording, what: str, host: str) -> Question | None:
+    """Return what the user has to be asked before a recorded request goes to a host; None if nothing."""
+    key = ["host", host]
+    lasting = _foreign_reasons(recording)
+    if is_known_host(host) or (not lasting and allowed_programs.is_allowed(key)):
+        return None
+    reasons = ["only the recording names that host", *lasting]
+    return Question(what, tuple(reasons), tuple(key), is_remembered=not lasting, verb="send")
+
+
 def described(start: Start) -> str:
     """Return what will run, for the line before it does."""
     what = start.entry or shlex.join(start.command)
@@ -60,25 +73,36 @@ class Permission:
     ask: Callable[[Question], bool] | None = None
     """Asks at a terminal; None where there is none."""
     announce: Callable[[str], None] | None = None
-    """Prints what starts, if it comes from a recording and not from the user."""
+    """Prints what starts or is sent, if it comes from a recording and not from the user."""
     code_folder: str | None = None
     """The folder that recorded functions may be imported from, ``--from``; None for the current one."""
 
     def require(self, recording: Recording, start: Start) -> None:
         """Raise UsageError if a run must not start: it needs permission, and nobody grants it."""
-        needed = question(recording, start)
-        if needed is not None:
-            if not self.yes and self.ask is None:
-                raise UsageError(
-                    f"not started: {needed.what} ({'; '.join(needed.reasons)})",
-                    hint="look at what it does first; --yes starts it (in Python: yes=True)",
-                )
-            if not self.yes and self.ask is not None and not self.ask(needed):
-                raise UsageError(f"not started: {needed.what}")
-            if needed.is_remembered:
-                allowed_programs.allow(needed.key)
+        self._require(question(recording, start), "look at what it does first")
         if self.announce is not None and start.is_recorded:
-            self.announce(described(start))
+            self.announce(f"running {described(start)}")
+
+    def require_host(self, recording: Recording, what: str, host: str) -> None:
+        """Raise UsageError if a recorded request must not be sent to a host."""
+        hint = f"if that host is yours, name it: OPENAI_BASE_URL=https://{host}"
+        self._require(question_about_host(recording, what, host), hint)
+        if self.announce is not None:
+            self.announce(f"sending {what}")
+
+    def _require(self, needed: Question | None, hint: str) -> None:
+        if needed is None:
+            return
+        refusal = f"not {'sent' if needed.verb == 'send' else 'started'}: {needed.what}"
+        if not self.yes and self.ask is None:
+            raise UsageError(
+                f"{refusal} ({'; '.join(needed.reasons)})",
+                hint=f"{hint}; --yes {needed.verb}s it (in Python: yes=True)",
+            )
+        if not self.yes and self.ask is not None and not self.ask(needed):
+            raise UsageError(refusal)
+        if needed.is_remembered:
+            allowed_programs.allow(needed.key)
 
 
 NO_PERMISSION = Permission()
@@ -99,6 +123,13 @@ def _key(recording: Recording, start: Start) -> list[str]:
 
 def _lasting_reasons(recording: Recording, start: Start) -> list[str]:
     """Return reasons that no earlier permission removes."""
+    reasons = _foreign_reasons(recording)
+    if start.entry is None and not _is_python_program(start):
+        reasons.append("it is not a Python program, so what it does cannot be blocked")
+    return reasons
+
+
+def _foreign_reasons(recording: Recording) -> list[str]:
     reasons = []
     try:
         owner = os.stat(recording.path).st_uid
@@ -110,8 +141,6 @@ def _lasting_reasons(recording: Recording, start: Start) -> list[str]:
     host = fields.get("host")
     if type(host) is str and host != os.uname().nodename:
         reasons.append(f"it was recorded on another machine, {host}")
-    if start.entry is None and not _is_python_program(start):
-        reasons.append("it is not a Python program, so what it does cannot be blocked")
     return reasons
 
 

@@ -112,7 +112,7 @@ _VERTEX, _PRIVATE = "-aiplatform.googleapis.com", ".bedrock-runtime."
 
 def host_of(url: str) -> str:
     """Return the host of a URL without user, port and brackets."""
-    rest = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
+    rest = url.partition("://")[2].partition("/")[0].partition("?")[0].partition("#")[0].rpartition("@")[2]
     if rest.startswith("["):
         return rest[1:].partition("]")[0].lower()
     return rest.partition(":")[0].lower()

@@ -185,7 +185,8 @@ def _run_one(args: argparse.Namespace, recording: Recording, out: Output) -> int
 
 
 def _run_one_call(args: argparse.Namespace, recording: Recording, out: Output) -> int:
-    report = fork_one_call(recording, _edits(args), args.at, args.name)
+    permission = ask_permission.permission_of(args, out)
+    report = fork_one_call(recording, _edits(args), args.at, args.name, permission)
     if args.json:
         out.json_line(report.as_dict())
     else:

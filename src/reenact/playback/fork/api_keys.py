@@ -50,19 +50,26 @@ def credentials(url: str, provider: object) -> dict[str, str]:
     key = next((each for each in _KEYS if _is_host_of(host, each.hosts)), None)
     if key is None and isinstance(provider, str) and provider in _BY_PROVIDER:
         key = _KEYS[_BY_PROVIDER[provider]]
-        if not is_here(host) and host not in _named_hosts():
+        if not is_known_host(host):
             raise UsageError(
                 f"the recorded request went to {host}, and no API key is sent there",
                 hint=f"if that host is yours, name it: {str(provider).upper()}_BASE_URL=https://{host}",
             )
     if key is None:
         return {}
+    if not is_here(host) and host not in _named_hosts() and not url.startswith("https://"):
+        raise UsageError(f"the recorded request went to {host} in the clear, and no API key is sent there")
     value = next((os.environ[name] for name in key.variables if os.environ.get(name)), None)
     if value is not None:
         return {key.header: key.prefix + value}
     if is_here(host):
         return {}
     raise UsageError(f"no API key for {host}", hint=f"set {' or '.join(key.variables)}")
+
+
+def is_known_host(host: str) -> bool:
+    """True for hosts of the providers, this machine, and hosts that the user's environment names."""
+    return is_here(host) or any(_is_host_of(host, each.hosts) for each in _KEYS) or host in _named_hosts()
 
 
 def _is_host_of(host: str, hosts: tuple[str, ...]) -> bool:

@@ -1,12 +1,14 @@
 """``reenact fork --one-call``: one recorded request, changed and sent again without the agent.
 
-Credentials come from the environment; the call is a run of its own.
+Credentials come from the environment; the call is a run of its own. The trace names the host: one that the
+user does not know is asked about first (``permission``), and no redirection is followed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import urllib.error
 import urllib.request
 from contextvars import copy_context
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from ...capture.http.headers import recorded_headers
 from ...capture.runs.run import RunContext
 from ...capture.seams.install import Seams, swap
 from ...errors import UsageError
@@ -25,11 +28,14 @@ from ..launch import TRY_ELSEWHERE
 from ..matching.equality_rules import PLACEHOLDER
 from ..matching.request import Request
 from ..matching.tape import RecordedCall, Tape
+from ..permission import NO_PERMISSION, Permission
 from .api_keys import credentials
 from .cut import call_at
 from .tool_policy import Spent
 
 TIMEOUT_S = 600
+_HOST = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?", re.ASCII)
+"""Without a user: what stands before an @ may look like a host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +71,11 @@ class OneCallReport:
 
 
 def fork_one_call(
-    recording: Recording, edits: Edits, at: str | None = None, name: str | None = None
+    recording: Recording,
+    edits: Edits,
+    at: str | None = None,
+    name: str | None = None,
+    permission: Permission = NO_PERMISSION,
 ) -> OneCallReport:
     """Send the request at a cut with changes; no agent runs. UsageError if it cannot be sent."""
     tape = Tape(recording)
@@ -80,8 +90,10 @@ def fork_one_call(
     changed = edits.request(request.body, request.url or "", CutRequest(request.body, request.url))
     point = {"of": recording.run_id, "at": call.event.step, "call": call.id, "edits": edits.as_json()}
     live = Request(request.kind, request.name, changed.body, url=changed.url)
+    headers = _headers(live, call)
+    permission.require_host(recording, _described(live), host_of(live.url or ""))
     run_name = name or f"{recording.name}-fork"
-    run, answer = copy_context().run(_send_recorded, live, call, run_name, point)
+    run, answer = copy_context().run(_send_recorded, live, headers, run_name, point)
     return OneCallReport(
         run_id=run.run_id,
         path=run.path or "",
@@ -95,8 +107,20 @@ def fork_one_call(
     )
 
 
+def require_host(recording: Recording, at: str | None, permission: Permission) -> None:
+    """Raise UsageError if the request at a cut must not be sent to its host."""
+    request = plain_request(call_at(Tape(recording), at, recording))
+    permission.require_host(recording, _described(request), host_of(request.url or ""))
+
+
+def _described(request: Request) -> str:
+    """Return what is sent where."""
+    address = (request.url or "").partition("?")[0]
+    return f"a request of {len(_encoded(request)):,} bytes to {address}"
+
+
 def _send_recorded(
-    request: Request, call: RecordedCall, name: str, point: dict[str, Any]
+    request: Request, headers: dict[str, str], name: str, point: dict[str, Any]
 ) -> tuple[RunContext, Response]:
     """Send a request as a run of its own; in a context of its own, so that no other run is affected."""
     run = RunContext.start(name, fork=point, parent_run=point["of"])
@@ -105,7 +129,7 @@ def _send_recorded(
         raise UsageError("the run cannot be written, so nothing was sent", hint=TRY_ELSEWHERE)
     seams = swap(Seams((host_of(request.url or ""),), everything=False, is_supervised=False))
     try:
-        answer = send(request, call)
+        answer = send(request, headers)
     except BaseException:
         run.close("error")
         raise
@@ -147,9 +171,11 @@ def plain_request(call: RecordedCall) -> Request:
     return Request(request.kind, request.name, body, url=_plain_url(request.url or ""))
 
 
-def send(request: Request, call: RecordedCall) -> Response:
-    """Send a request and return the response, also an error; UsageError if the server cannot be reached."""
-    recorded = {name: value for name, value in (call.event.headers or {}).items() if name != "user-agent"}
+def _headers(request: Request, call: RecordedCall) -> dict[str, str]:
+    stored = call.event.headers
+    items = stored.items() if type(stored) is dict else ()
+    recorded = recorded_headers(((name, value) for name, value in items if type(value) is str), request=True)
+    recorded.pop("user-agent", None)
     headers = {
         "content-type": "application/json",
         **recorded,
@@ -157,10 +183,32 @@ def send(request: Request, call: RecordedCall) -> Response:
     }
     if "x-api-key" in headers:
         headers.setdefault("anthropic-version", "2023-06-01")
-    data = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
-    outgoing = urllib.request.Request(request.url or "", data, headers, method=request.name)  # noqa: S310
+    return headers
+
+
+def _encoded(request: Request) -> bytes:
+    text = json.dumps(request.body, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+class _StayThere(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: urllib would send the key with it."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
+        raise UsageError(
+            f"{host_of(req.full_url)} redirects to {newurl}, and nothing is sent there",
+            hint="record the agent with that address",
+        )
+
+
+def send(request: Request, headers: dict[str, str]) -> Response:
+    """Send a request and return the response, also an error; UsageError if the server cannot be reached."""
     try:
-        with urllib.request.urlopen(outgoing, timeout=TIMEOUT_S) as answer:  # noqa: S310
+        outgoing = urllib.request.Request(  # noqa: S310
+            request.url or "", _encoded(request), headers, method="POST"
+        )
+        opener = urllib.request.build_opener(_StayThere)
+        with opener.open(outgoing, timeout=TIMEOUT_S) as answer:
             return Response(answer.status, _read(answer.read()))
     except urllib.error.HTTPError as exc:
         return Response(exc.code, _read(exc.read()))
@@ -181,6 +229,14 @@ def _read(data: bytes) -> Any:
 
 def _plain_url(url: str) -> str:
     """Return a URL without placeholders of secrets, and without requesting a stream."""
-    parts = urlsplit(url)
-    pairs = [(name, value) for name, value in parse_qsl(parts.query) if not PLACEHOLDER.search(value)]
-    return urlunsplit(parts._replace(path=plain_path(parts.path), query=urlencode(pairs)))
+    try:
+        parts = urlsplit(url)
+        pairs = [(name, value) for name, value in parse_qsl(parts.query) if not PLACEHOLDER.search(value)]
+    except ValueError:
+        parts, pairs = urlsplit(""), []
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(parts.netloc):
+        raise UsageError(
+            f"the recorded request has no address to send it to: {url[:200]!r}",
+            hint="fork with the agent, which makes the request itself: no --one-call",
+        )
+    return urlunsplit(parts._replace(path=plain_path(parts.path), query=urlencode(pairs), fragment=""))

@@ -336,7 +336,8 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 def is_here(host: object) -> bool:
     """True for an address of this machine."""
     text = str(host)
-    return text.startswith("127.") or text in ("::1", "localhost", "0.0.0.0", "", "::", "::ffff:127.0.0.1")  # noqa: S104
+    is_loopback = text.startswith("127.") and text.isascii() and text.replace(".", "").isdigit()
+    return is_loopback or text in ("::1", "localhost", "0.0.0.0", "", "::", "::ffff:127.0.0.1")  # noqa: S104
 
 
 def _nearest(*, is_past_ours: bool = False) -> str:
