@@ -202,6 +202,7 @@ MAX_NESTING = 200
 
 START = b'{"ts": '
 """What a line of ours begins with; inside one it cannot stand."""
+_SEAM = b"}\n" + START
 TOTALS = b'"tot": {'
 BOOKKEEPING = (b'"kind": "run.', b'"kind": "proc.')
 """One of these stands in every line that is not an event of the agent."""
@@ -267,6 +268,24 @@ def peek(line: bytes) -> tuple[float, str, str, int, str] | None:
         return ts, run[1:-1], w, step, kind[1:-1]
     except (IndexError, ValueError):
         return None
+
+
+def count_if_of(data: bytes, writer: bytes) -> int:
+    """Return how many lines a part of a file holds, if all look like lines of one writer; else -1.
+
+    ``writer`` is its ``writer_part``. A search spends more on this than on the search itself, so it looks at
+    the two ends of each line and counts the writer's parts, which stand in nothing else.
+    """
+    last = len(data) - 1
+    if not data.startswith(START) or not data.endswith(b"}\n"):
+        return -1
+    count, at = 1, data.find(b"\n")
+    while at < last:
+        if not data.startswith(_SEAM, at - 1):
+            return -1
+        count += 1
+        at = data.find(b"\n", at + 1)
+    return count if data.count(writer) == count else -1
 
 
 def parse(line: bytes) -> dict[str, Any]:

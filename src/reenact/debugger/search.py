@@ -18,7 +18,7 @@ from ..tracefile.events.event_source import Shelf
 from ..tracefile.events.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..tracefile.findings import Findings, Note
 from ..tracefile.reader import check_version, refuse_if_foreign
-from ..tracefile.records import LineReader, RawLine, raw_lines
+from ..tracefile.records import LineReader, RawLine, split, whole_lines
 from .expressions import regex
 
 _SKIPPED = frozenset(("ts", "run", "w", "step", "v", "tot", *DELTA_FIELDS, *PROOF_FIELDS))
@@ -58,9 +58,38 @@ class TextSearch:
 
     def is_ruled_out(self, line: bytes) -> bool:
         """True if a line of ours cannot match, so that nobody needs to parse it."""
-        if self._literal is None or b'"$blob"' in line:
+        if self._literal is None or _find_blob(line, 0) >= 0:
             return False
         return self._literal not in (line.lower() if self._is_any_case else line)
+
+    @property
+    def has_literal(self) -> bool:
+        """True if every line of ours that matches without a long text of its own holds some known bytes."""
+        return self._literal is not None
+
+    def candidates(self, data: bytes, at: int) -> Iterator[tuple[int, int]]:
+        """Yield where those of our lines begin and end, from ``at`` on, that are not ruled out."""
+        literal, text = self._literal or b"", data.lower() if self._is_any_case else data
+        hit, blob = text.find(literal, at), _find_blob(data, at)
+        while hit >= 0 or blob >= 0:
+            first = hit if blob < 0 or 0 <= hit < blob else blob
+            end = data.find(b"\n", first)
+            yield data.rfind(b"\n", 0, first) + 1, end
+            hit = text.find(literal, end) if 0 <= hit < end else hit
+            blob = _find_blob(data, end) if 0 <= blob < end else blob
+
+
+_BLOB = b'$blob"'
+
+
+def _find_blob(data: bytes, at: int) -> int:
+    """Return where a reference to a long text stands, or -1. A single byte is found three times as fast."""
+    for _ in range(200):
+        at = data.find(b"$", at)
+        if at < 0 or data.startswith(_BLOB, at):
+            return at
+        at += 1
+    return data.find(_BLOB, at)
 
 
 def _literal(pattern: str, is_fixed: bool, is_any_case: bool) -> bytes | None:
@@ -136,8 +165,8 @@ class FileSearch(NamedTuple):
             note = Note(file, findings.add)
             reader = LineReader(note)
             steps: dict[str | None, int] = {}
-            for line in raw_lines(file):
-                if self._is_ruled_out(line[3]):
+            for line in self._lines_to_read(file):
+                if line is None:
                     is_empty = False
                     continue
                 for envelope, fields, offset, _, _ in reader.feed(line):
@@ -154,6 +183,35 @@ class FileSearch(NamedTuple):
             reader.close()
         if is_empty:
             refuse_if_foreign(path, findings.add)
+
+    def _lines_to_read(self, file: str) -> Iterator[RawLine | None]:
+        """Yield the lines of a file that may match or are not plainly ours, and None for those left out.
+
+        A part of the file that holds nothing but lines of the writer that began it is searched as a whole.
+        """
+        number, writer = 1, b""
+        for offset, size, data, ended in whole_lines(file):
+            is_one = not data.endswith(b"\n")
+            if number == 1:
+                head = lines.peek(data[: data.find(b"\n")])
+                writer = b"" if head is None else lines.writer_part(head[1], head[2]).encode()
+            count = -1 if is_one or not writer else lines.count_if_of(data, writer)
+            if count < 0 or not self.search.has_literal:
+                some = [(number, offset, size, data, ended)] if is_one else split(data, offset, number)
+                for line in some:
+                    yield None if self._is_ruled_out(line[3]) else line
+                    number = line[0] + 1
+                continue
+            yield None
+            at, here = 0, number
+            if number == 1:  # it has the version of the format
+                at, here = data.find(b"\n") + 1, 2
+                yield 1, offset, at - 1, data[: at - 1], True
+            for begin, end in self.search.candidates(data, at):
+                here += data.count(b"\n", at, begin)
+                at = begin
+                yield here, offset + begin, end - begin, data[begin:end], True
+            number += count
 
     def _is_ruled_out(self, data: bytes) -> bool:
         """True if a whole line of ours cannot match; the first line of a file is read for its version."""

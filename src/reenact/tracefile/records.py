@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import lines
@@ -42,33 +42,65 @@ def blocks(path: str, start: int = 0, size: int = _BLOCK) -> Iterator[bytes]:
                 yield block
         return
     while True:
-        with open(open_plain(path, follow=True), "rb", buffering=0) as file:
-            file.seek(start)
-            block = file.read(size)
-        if not block:
+        fd = open_plain(path, follow=True)
+        try:
+            block = os.pread(fd, size, start)
+        finally:
+            os.close(fd)
+        if block:
+            yield block
+        if len(block) < size:
             return
-        yield block
-        start += len(block)
+        start += size
+
+
+def whole_lines(path: str, *, start: int = 0) -> Iterator[tuple[int, int, bytes, bool]]:
+    """Yield the lines from byte ``start`` on, many at a time: (offset, size, bytes, ended by a newline).
+
+    The bytes are those lines of a block that stand whole in it, each with its newline; or one line without
+    it, which goes over the end of a block: of a long one its head.
+    """
+    open_line = _OpenLine()
+    offset = start
+    for block in blocks(path, start):
+        begin = 0
+        if open_line.size:
+            begin = block.find(b"\n") + 1
+            open_line.add(block[: begin - 1] if begin else block)
+            if not begin:
+                continue
+            size, data = open_line.take()
+            yield offset, size, data, True
+            offset += size + 1
+        stop = block.rfind(b"\n") + 1
+        if stop > begin:
+            data = block[begin:stop]
+            yield offset, stop - begin, data, True
+            offset += stop - begin
+        open_line.add(block[stop:])
+    if open_line.size:
+        size, data = open_line.take()
+        yield offset, size, data, False
 
 
 def raw_lines(path: str, *, start: int = 0, number: int = 1) -> Iterator[RawLine]:
     """Yield every line from byte ``start`` on, which counts as line ``number``."""
-    open_line = _OpenLine()
-    offset = start
-    for block in blocks(path, start):
-        *ended, rest = block.split(b"\n")
-        for data in ended:
-            size = len(data)
-            if open_line.size:
-                open_line.add(data)
-                size, data = open_line.take()
-            yield number, offset, size, data, True
-            offset += size + 1
+    for offset, size, data, ended in whole_lines(path, start=start):
+        if data.endswith(b"\n"):
+            number = yield from split(data, offset, number)
+        else:
+            yield number, offset, size, data, ended
             number += 1
-        open_line.add(rest)
-    if open_line.size:
-        size, data = open_line.take()
-        yield number, offset, size, data, False
+
+
+def split(data: bytes, offset: int, number: int) -> Generator[RawLine, None, int]:
+    """Yield the lines of a part of a file that ends with a newline; return the number of the next one."""
+    for line in data[:-1].split(b"\n"):
+        size = len(line)
+        yield number, offset, size, line, True
+        offset += size + 1
+        number += 1
+    return number
 
 
 class _OpenLine:
