@@ -271,21 +271,21 @@ def peek(line: bytes) -> tuple[float, str, str, int, str] | None:
 
 
 def count_if_of(data: bytes, writer: bytes) -> int:
-    """Return how many lines a part of a file holds, if all look like lines of one writer; else -1.
+    """Return how many lines a part of a file holds, if all begin and end like lines of one writer; else -1.
 
-    ``writer`` is its ``writer_part``. A search spends more on this than on the search itself, so it looks at
-    the two ends of each line and counts the writer's parts, which stand in nothing else.
+    ``writer`` is its ``writer_part``, which comes after a time of always as many digits.
     """
-    last = len(data) - 1
-    if not data.startswith(START) or not data.endswith(b"}\n"):
+    last, size, ahead = len(data) - 1, len(writer), 1 + len(START) + len("1700000000.000000")
+    if not data.startswith(START) or not data.startswith(writer, ahead - 1) or not data.endswith(b"}\n"):
         return -1
     count, at = 1, data.find(b"\n")
-    while at < last:
-        if not data.startswith(_SEAM, at - 1):
+    while at < last:  # slices: half the time of ``startswith``
+        begin = at + ahead
+        if data[begin : begin + size] != writer or data[at - 1 : at + 8] != _SEAM:
             return -1
+        at = data.find(b"\n", begin)
         count += 1
-        at = data.find(b"\n", at + 1)
-    return count if data.count(writer) == count else -1
+    return count
 
 
 def parse(line: bytes) -> dict[str, Any]:
