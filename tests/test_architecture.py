@@ -88,10 +88,10 @@ def root_modules_beyond_their_order(tree: Tree) -> dict[str, set[str]]:
 def imports_by_string(tree: Tree) -> dict[str, set[str]]:
     """``import_module("reenact…")`` and its like, which no other rule would see."""
     found: dict[str, set[str]] = {}
-    for name, syntax in tree.trees.items():
+    for name, nodes in tree.nodes.items():
         if name in ("", "cli.main"):
             continue  # the root's lazy names, and the table of commands
-        for node in ast.walk(syntax):
+        for node in nodes:
             if (
                 isinstance(node, ast.Call)
                 and node.args
@@ -110,10 +110,10 @@ def call_name(node: ast.Call) -> str:
 def prints(tree: Tree) -> dict[str, set[str]]:
     """Only commands print; an entry that is called again prints its result, as the agent did."""
     found: dict[str, set[str]] = {}
-    for name, syntax in tree.trees.items():
+    for name, nodes in tree.nodes.items():
         if room(name) in ("cli", "demo") or name == "playback.replay.entry":
             continue
-        for node in ast.walk(syntax):
+        for node in nodes:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print":
                 found.setdefault(name, set()).add(f"line {node.lineno}")
     return found
@@ -137,11 +137,12 @@ OWNERS = {
 
 def strangers_who_spell_the_format(tree: Tree) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for name, syntax in tree.trees.items():
-        documented = {id(node.value) for node in ast.walk(syntax) if isinstance(node, ast.Expr)}
-        for node in ast.walk(syntax):
-            value = node.value if isinstance(node, ast.Constant) and id(node) not in documented else ""
-            text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+    for name, nodes in tree.nodes.items():
+        documented = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
+            if not isinstance(node, ast.Constant) or id(node) in documented:
+                continue
+            text = node.value.decode("latin-1") if isinstance(node.value, bytes) else str(node.value)
             for spelling, owners in OWNERS.items():
                 if spelling in text and name not in owners:
                     found.setdefault(name, set()).add(spelling)
@@ -160,6 +161,7 @@ RULES = [
     imports_by_string,
     modules_in_cycles,
     strangers_who_spell_the_format,
+    private_reads,
 ]
 
 
@@ -236,13 +238,13 @@ def test_no_third_party_import_at_the_top_of_a_file() -> None:
 
 
 def test_nothing_below_the_commands_starts_a_command_to_read_its_output() -> None:
-    def starts_us(path: Path) -> bool:
-        lists = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.List))
+    def starts_us(nodes: list[ast.AST]) -> bool:
+        lists = (node for node in nodes if isinstance(node, ast.List))
         words = ([item.value for item in each.elts if isinstance(item, ast.Constant)] for each in lists)
         return any("-m" in each and "reenact" in each for each in words)
 
-    files = (path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "cli")
-    assert [path for path in files if starts_us(path)] == []
+    below = {name: nodes for name, nodes in tree().nodes.items() if room(name) != "cli"}
+    assert [name for name, nodes in below.items() if starts_us(nodes)] == []
 
 
 def test_no_module_bears_the_name_of_an_exported_function() -> None:

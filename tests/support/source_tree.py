@@ -25,7 +25,9 @@ class Tree:
         self.root = root
         self.files = {self._name(path): path for path in sorted(root.rglob("*.py"))}
         self.trees = {name: ast.parse(path.read_text()) for name, path in self.files.items()}
-        self.imports = {name: self._imports(name, self.trees[name]) for name in self.files}
+        self.nodes = {name: list(ast.walk(tree)) for name, tree in self.trees.items()}
+        """Module -> all its nodes: to walk a tree costs more than any rule does with a node."""
+        self.imports = {name: self._imports(name, self.nodes[name]) for name in self.files}
         """Module -> the modules it imports, wherever in the file, with the names taken from each."""
         self._at_runtime: dict[str, set[str]] = {}
 
@@ -33,7 +35,8 @@ class Tree:
         """The same tree with another text in some modules; only these are read again."""
         other = copy.copy(self)
         other.trees = self.trees | {name: ast.parse(text) for name, text in texts.items()}
-        other.imports = self.imports | {name: other._imports(name, other.trees[name]) for name in texts}
+        other.nodes = self.nodes | {name: list(ast.walk(other.trees[name])) for name in texts}
+        other.imports = self.imports | {name: other._imports(name, other.nodes[name]) for name in texts}
         other._at_runtime = {name: found for name, found in self._at_runtime.items() if name not in texts}
         return other
 
@@ -41,10 +44,10 @@ class Tree:
         parts = path.relative_to(self.root).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
-    def _imports(self, name: str, within: ast.AST) -> dict[str, set[str]]:
+    def _imports(self, name: str, nodes: list[ast.AST]) -> dict[str, set[str]]:
         package = name.split(".") if self.files[name].name == "__init__.py" else name.split(".")[:-1]
         found: dict[str, set[str]] = collections.defaultdict(set)
-        for node in ast.walk(within):
+        for node in nodes:
             if not isinstance(node, ast.ImportFrom):
                 continue
             module = node.module.split(".") if node.module else []
@@ -116,17 +119,17 @@ class Tree:
             return self._at_runtime[name]
         only_types = {
             id(node)
-            for block in ast.walk(self.trees[name])
+            for block in self.nodes[name]
             if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
             for part in block.body
             for node in ast.walk(part)
         }
         run = [
             node
-            for node in ast.walk(self.trees[name])
+            for node in self.nodes[name]
             if isinstance(node, ast.ImportFrom) and id(node) not in only_types
         ]
-        found = {*self._imports(name, ast.Module(list(run), []))} - {"", name}
+        found = {*self._imports(name, run)} - {"", name}
         self._at_runtime[name] = found
         return found
 
@@ -139,7 +142,7 @@ class Tree:
             for node in tree.body:
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
                     home[node.name] = "" if node.name in home else name
-            for node in ast.walk(tree):
+            for node in self.nodes[name]:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                     uses[node.id] += 1
                     if home.get(node.id) == name:
@@ -150,14 +153,15 @@ class Tree:
 
     def private_reads(self) -> dict[str, set[str]]:
         """Module -> ``x._name`` where another module of ours, and not this one, defines ``_name``."""
-        defines = {name: _private_names(tree) for name, tree in self.trees.items()}
+        defines = {name: _private_names(nodes) for name, nodes in self.nodes.items()}
         everywhere = set().union(*defines.values())
         found: dict[str, set[str]] = collections.defaultdict(set)
-        for name, tree in self.trees.items():
-            for node in ast.walk(tree):
+        for name, nodes in self.nodes.items():
+            strange = everywhere - defines[name] - NAMEDTUPLE
+            for node in nodes:
                 if (
                     isinstance(node, ast.Attribute)
-                    and node.attr in everywhere - defines[name] - NAMEDTUPLE
+                    and node.attr in strange
                     and not (
                         isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "sys", "os")
                     )
@@ -168,8 +172,8 @@ class Tree:
     def late_imports(self) -> int:
         return sum(
             1
-            for tree in self.trees.values()
-            for function in ast.walk(tree)
+            for nodes in self.nodes.values()
+            for function in nodes
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
             for node in ast.walk(function)
             if isinstance(node, ast.ImportFrom) and node.level
@@ -179,17 +183,17 @@ class Tree:
         """Identifiers with a word of our old dialect in them."""
         return sum(
             1
-            for tree in self.trees.values()
-            for node in ast.walk(tree)
+            for nodes in self.nodes.values()
+            for node in nodes
             for key in ("id", "arg", "name")
             if isinstance(word := getattr(node, key, None), str) and DIALECT & set(word.lower().split("_"))
         )
 
 
-def _private_names(tree: ast.AST) -> set[str]:
+def _private_names(nodes: list[ast.AST]) -> set[str]:
     """Private functions, classes, variables and attributes that a module defines."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
