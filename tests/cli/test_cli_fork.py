@@ -136,9 +136,10 @@ def test_a_changed_prompt_stays_in_force(desk: Desk) -> None:
     assert shown.returncode == 0
 
 
-@pytest.mark.parametrize("run", [long("sdk"), "streamed"])
+@pytest.mark.parametrize("run", ["first", long("sdk"), long("streamed")])
 def test_an_answer_of_ones_own_takes_the_recorded_ones_place(desk: Desk, run: str) -> None:
-    desk.record(run)
+    if run != "first":
+        desk.record(run)
     use = {"type": "tool_use", "id": "toolu_mine", "name": "lookup", "input": {"question": "Mine?"}}
     body = {"type": "message", "role": "assistant", "content": [use], "stop_reason": "tool_use", "model": "m"}
     (desk.folder / "answer.json").write_text(json.dumps(body))

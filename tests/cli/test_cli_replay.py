@@ -15,23 +15,21 @@ from support.provider import Provider
 
 AGENT = """
 import asyncio, os, sys
-import anthropic, openai
+import openai
 
 QUESTION = "Which city has seven hills?"
 url = os.environ["MODEL_URL"]
 
 def loop():
-    client, messages = anthropic.Anthropic(base_url=url), [{"role": "user", "content": QUESTION}]
-    tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
+    client, messages = openai.OpenAI(base_url=url + "/v1"), [{"role": "user", "content": QUESTION}]
+    tools = [{"type": "function", "function": {"name": "lookup", "parameters": {"type": "object"}}}]
     while True:
-        with client.messages.stream(model="m", max_tokens=9, messages=messages, tools=tools) as stream:
-            answer = stream.get_final_message()
-        messages.append({"role": "assistant", "content": answer.content})
-        uses = [block for block in answer.content if block.type == "tool_use"]
-        if not uses:
-            return answer.content[0].text
-        results = [{"type": "tool_result", "tool_use_id": use.id, "content": "42"} for use in uses]
-        messages.append({"role": "user", "content": results})
+        with client.chat.completions.stream(model="m", messages=messages, tools=tools) as stream:
+            answer = stream.get_final_completion().choices[0].message
+        messages.append(answer.model_dump(exclude_none=True))
+        if not answer.tool_calls:
+            return answer.content
+        messages += [{"role": "tool", "tool_call_id": use.id, "content": "42"} for use in answer.tool_calls]
 
 async def many():
     client = openai.AsyncOpenAI(base_url=url + "/v1")
@@ -74,7 +72,7 @@ class Desk:
         self.folder = folder
         self.agent = folder / "agent.py"
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
-        self.env |= {"MODEL_URL": provider.url("tools-2"), "ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
+        self.env |= {"MODEL_URL": provider.url("tools-2"), "OPENAI_API_KEY": "k"}
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
         return type_in(words, self.folder, self.env)

@@ -185,9 +185,10 @@ def test_a_file_of_the_agent_s_own_is_not_written_to(original, tmp_path: Path) -
     """What a Tap with a path recorded is replayed, and the agent's Tap writes beside the replay."""
     _, env = original
     (tmp_path / "agent.py").write_text(
-        "import os, anthropic, reenact\ntap = reenact.Tap('own.jsonl')\n"
-        "client = tap.wrap(anthropic.Anthropic(base_url=os.environ['MODEL_URL']))\n"
-        "print(client.messages.create(model='m', max_tokens=9, messages=[{'role': 'user', 'content': 'hi'}]).id)\n"
+        "import os, httpx, reenact\ntap = reenact.Tap('own.jsonl')\n"
+        "client = tap.wrap(httpx.Client(base_url=os.environ['MODEL_URL']))\n"
+        "body = {'model': 'm', 'max_tokens': 9, 'messages': [{'role': 'user', 'content': 'hi'}]}\n"
+        "print(client.post('/v1/messages', json=body).json()['id'])\n"
         "tap.close()\nos._exit(4)\n"
     )
     first = subprocess.run(

@@ -18,25 +18,29 @@ from support.forked import type_in
 from support.provider import Provider
 
 CODER = """
-import os, pathlib, shutil, signal, subprocess, sys
+import json, os, pathlib, shutil, signal, subprocess, sys, urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 started = []
 sys.addaudithook(lambda event, args: started.append(event) if event in STARTS else None)
 STARTS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.system")
 
-import anthropic
 from reenact import Tap
 
 work, copies, tap = pathlib.Path("work"), pathlib.Path("copies"), Tap()
-client = anthropic.Anthropic()
 
 def copy():
     shutil.copytree(work, copies / f"{len(os.listdir(copies)):02}", symlinks=True)
 
+def create(messages):
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": messages}).encode()
+    url, headers = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", {"content-type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers)) as answer:
+        return json.load(answer)["content"]
+
 def ask(messages):
     copy()
-    return client.messages.create(model="m", max_tokens=9, messages=messages)
+    return create(messages)
 
 @tap.tool(effect="write")
 def write(path, text):
@@ -71,17 +75,17 @@ def undecorated(path):
 messages = [{"role": "user", "content": os.environ["PROMPT"]}]
 while True:
     answer = ask(messages)
-    messages.append({"role": "assistant", "content": answer.content})
-    uses = [block for block in answer.content if block.type == "tool_use"]
+    messages.append({"role": "assistant", "content": answer})
+    uses = [block for block in answer if block["type"] == "tool_use"]
     if not uses:
         break
     results = []
     for use in uses:
-        globals()[use.name](**use.input)
-        results.append({"type": "tool_result", "tool_use_id": use.id, "content": "done"})
+        globals()[use["name"]](**use["input"])
+        results.append({"type": "tool_result", "tool_use_id": use["id"], "content": "done"})
     messages.append({"role": "user", "content": results})
 with ThreadPoolExecutor(4) as pool:
-    list(pool.map(lambda n: client.messages.create(model="m", max_tokens=9, messages=messages[:1]), range(4)))
+    list(pool.map(lambda n: create(messages[:1]), range(4)))
 print(started)
 if len(sys.argv) > 1:
     sys.exit(subprocess.call([sys.executable, sys.argv[1]]))

@@ -367,6 +367,7 @@ def test_a_small_object_that_unfolds_without_end_is_cut(bomb: Any) -> None:
     assert "$cut" in line or "whose repr raised" in line
 
 
+@pytest.mark.long
 def test_an_error_that_unfolds_without_end_is_cut(tmp_path: Path) -> None:
     with Tap(tmp_path / "run.jsonl", redact=False) as tap:
         tap.record_tool_result("t", None, error=shared(60))

@@ -24,7 +24,7 @@ from reenact.stats.many_runs import runs
 from support.examples import LONG
 from support.hostile import COMMANDS, command, folders, mutated, rich_run, sizes
 
-CASES = 100_000 if LONG else 120
+CASES = 100_000 if LONG else 60
 BATCHES = 100 if LONG else 4
 DOCUMENTED = (ReenactError, OSError)
 AT_ONCE = 50

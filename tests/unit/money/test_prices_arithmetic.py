@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -30,18 +31,20 @@ def names_of(match) -> list[str]:
     return [name for name in own if name] + [name for each in inner for name in names_of(each)]
 
 
-def listed_models():
+@functools.cache
+def listed_models() -> list[tuple]:
     """(provider, model, a name that leads to it)"""
+    found = []
     for provider in providers:
         for model in provider.models:
             for name in [model.id, *names_of(model.match), f"accounts/fireworks/models/{model.id}"]:
                 with suppress(LookupError):
                     if SNAPSHOT.find_provider_model(name, None, provider.id, None)[1] is model:
-                        yield provider, model, name
+                        found.append((provider, model, name))
                         break
+    return found
 
 
-MODELS = list(listed_models())
 WHISPER = ("whisper-large-v3", "whisper-large-v3-turbo")  # billed by the second, ten at least
 CONTEXTS = [
     {},
@@ -80,8 +83,8 @@ def contains(total: str, part: str) -> bool:
 
 @st.composite
 def calls(draw):
-    which = draw(st.integers(0, len(MODELS) - 1))
-    provider, model, name = MODELS[which]
+    which = draw(st.integers(0, len(listed_models()) - 1))
+    provider, model, name = listed_models()[which]
     moments = turning_points(model)
     moment = moments[draw(st.integers(0, len(moments) - 1))] + draw(
         st.integers(-2, 2) | st.integers(-(10**8), 10**8)
@@ -122,14 +125,14 @@ def priced(usage, provider, name, at, context):
 
 
 def test_all_but_a_few_models_of_the_list_are_compared():
-    assert len(MODELS) > 0.99 * sum(len(provider.models) for provider in providers)
+    assert len(listed_models()) > 0.99 * sum(len(provider.models) for provider in providers)
 
 
 @up_to(1500)
 @given(calls())
 def test_every_model_usage_day_and_context_costs_what_the_package_says(table, call):
     which, moment, context, counts = call
-    provider, model, name = MODELS[which]
+    provider, model, name = listed_models()[which]
     card = table.card(provider.id, name)
     if provider.id == "groq" and model.id in WHISPER:
         return
@@ -177,7 +180,7 @@ def test_a_name_leads_to_the_model_the_package_finds(table):
     usage = genai_prices.Usage(input_tokens=1_000_000, output_tokens=1_000_000)
     counts = {"input_tokens": 1_000_000, "output_tokens": 1_000_000}
     different = []
-    for provider, _, name in MODELS[::7]:
+    for provider, _, name in listed_models()[::7]:
         found = table.card(provider.id, name)
         try:
             theirs = genai_prices.calc_price(
