@@ -181,9 +181,11 @@ def test_what_is_refused_after_the_cut_counts_even_if_the_agent_does_not_care(tm
 
 def test_without_a_key_one_is_told(tmp_path: Path, provider: Provider) -> None:
     agent = """
-import openai, os
-client = openai.OpenAI(base_url=os.environ["MODEL_URL"] + "/v1")
-print(client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}]).model)
+import json, os, urllib.request
+headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}).encode()
+url = os.environ["MODEL_URL"] + "/v1/chat/completions"
+print(json.load(urllib.request.urlopen(urllib.request.Request(url, body, headers)))["model"])
 """
     desk = Desk(tmp_path, provider, agent, OPENAI_API_KEY="k")
     del desk.env["OPENAI_API_KEY"]

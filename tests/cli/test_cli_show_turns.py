@@ -306,7 +306,9 @@ def test_a_long_run_keeps_its_ends_and_every_turn_its_number(agent):
 
 def test_the_ends_of_a_large_run_are_told_from_what_stands_there_alone(agent):
     for number in range(1, 201):
-        large = "x" * 60_000 if 20 < number <= 180 else ""  # more bytes than are read of a run to show its ends
+        large = (
+            "x" * 60_000 if 20 < number <= 180 else ""
+        )  # more bytes than are read of a run to show its ends
         agent.ask(f"question {number}", answer(f"answer {number}{large}"))
         if number == 198:
             agent.messages[:-4] = [{"role": "user", "content": "in short"}]

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from reenact.cli.main import main
+from support.forked import do_pytest
 from support.provider import Provider
 
 AGENT = Path(__file__).with_name("agent_for_tests.py")
@@ -69,11 +70,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def pytested(*words: str, **env: str) -> str:
     """What pytest says of tests; no folder is on the path that they do not put there."""
-    command = [sys.executable, "-P", "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", *words]
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("REENACT", "PYTEST_XDIST"))
     }
-    return subprocess.run(command, env={**kept, **env}, capture_output=True, text=True, check=False).stdout
+    words = ("-q", "-rA", "-p", "no:cacheprovider", *words)
+    return do_pytest([*words], os.getcwd(), {**kept, **env}).stdout.decode()
 
 
 def test_all_runs_of_a_folder_become_one_file_that_passes(

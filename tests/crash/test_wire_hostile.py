@@ -11,7 +11,8 @@ import pytest
 
 from reenact import Debugger
 from support.examples import LONG, long
-from support.harness import Finished, Lines, run_script
+from support.forked import do_script
+from support.harness import Finished, Lines, environment
 from support.provider import Provider
 
 BEFORE, DURING, LAST = "before", "during", "last"
@@ -47,7 +48,10 @@ def stream(act=lambda: None, stage="never", words="long-100"):
 def play(folder: Path, source: str, provider: Provider, *, recorded: bool, runs: str = "runs") -> Finished:
     base = provider.url().rpartition("/s/")[0]
     way = "recorded" if recorded else "bare"
-    return run_script(AGENT + textwrap.dedent(source), base, way, runs, cwd=folder, timeout=100)
+    script = folder / "agent.py"
+    script.write_text(AGENT + textwrap.dedent(source))
+    done = do_script(script, [base, way, runs], environment())
+    return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def both(folder: Path, source: str, provider: Provider, *, runs: str = "runs") -> Finished:

@@ -1,7 +1,8 @@
-"""The command in a process of its own without the start of one: forked from a process that has imported us.
+"""A program in a process of its own without the start of one: forked from a process that has imported what it needs.
 
 To start an interpreter and to import us costs more than most commands do, and the suite types hundreds of them.
-Each kind of command is started as a shell would, too: the first one in each worker of the suite.
+The same goes for pytest, and for scripts that import httpx. Each kind is started as a shell would, too: the first
+one in each worker of the suite.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import selectors
 import signal
 import socket
@@ -18,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 COMMAND = str(Path(sys.executable).with_name("reenact"))
@@ -32,19 +34,35 @@ Done = subprocess.CompletedProcess[bytes]
 
 def do(words: list[str], cwd: object, env: dict[str, str], *, session: bool = False) -> Done:
     """Do a command; returns how it ended and what it printed."""
+    return _do("command", [COMMAND, *words], words[0] if words else "", cwd, env, session=session)
+
+
+def do_pytest(words: list[str], cwd: object, env: dict[str, str]) -> Done:
+    """Run pytest; the folder it starts in is not on the path."""
+    return _do("pytest", [sys.executable, "-P", "-m", "pytest", *words], "", cwd, env, session=False)
+
+
+def do_script(path: Path, words: list[str], env: dict[str, str]) -> Done:
+    """Run a Python script that imports httpx, in its folder."""
+    return _do("script", [sys.executable, str(path), *words], path.name, path.parent, env, session=True)
+
+
+def _do(
+    program: str, command: list[str], kind: str, cwd: object, env: dict[str, str], *, session: bool
+) -> Done:
     at_start = frozenset(pair for pair in env.items() if pair[0].startswith(READ_AT_START))
-    kind = (words[0] if words else "", at_start)
-    if kind in _begun:
-        if at_start not in _forkers:
-            _forkers[at_start] = Forker(env)
+    key = (program, at_start)
+    if (kind, *key) in _begun:
+        if key not in _forkers:
+            _forkers[key] = Forker(program, env)
         try:
-            return _forkers[at_start].run(words, cwd, env, session=session)
+            return _forkers[key].run(command, cwd, env, session=session)
         except BaseException:
-            _forkers.pop(at_start).kill()  # what it would say next is the end of this one
+            _forkers.pop(key).kill()  # what it would say next is the end of this one
             raise
-    _begun.add(kind)
+    _begun.add((kind, *key))
     return subprocess.run(
-        [COMMAND, *words], cwd=cwd, env=env, capture_output=True, timeout=PATIENCE_S,
+        command, cwd=cwd, env=env, capture_output=True, timeout=PATIENCE_S,
         start_new_session=session, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
@@ -64,11 +82,11 @@ _forkers: dict[object, Forker] = {}
 class Forker:
     """A process that forks, until the other end of its socket is closed."""
 
-    def __init__(self, env: dict[str, str]) -> None:
+    def __init__(self, program: str, env: dict[str, str]) -> None:
         self._asks, other = socket.socketpair()
         with other:
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(other.fileno())], env=env, pass_fds=[other.fileno()],
+                [sys.executable, __file__, program, str(other.fileno())], env=env, pass_fds=[other.fileno()],
                 # Pipes as those that its forks will have: streams are made for what they are on.
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             )  # fmt: skip
@@ -84,18 +102,18 @@ class Forker:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._end()
 
-    def run(self, words: list[str], cwd: object, env: dict[str, str], *, session: bool) -> Done:
+    def run(self, command: list[str], cwd: object, env: dict[str, str], *, session: bool) -> Done:
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()
         with tempfile.TemporaryFile("w+") as request:
             json.dump(
-                {"words": words, "cwd": str(cwd or os.getcwd()), "env": env, "session": session}, request
+                {"command": command, "cwd": str(cwd or os.getcwd()), "env": env, "session": session}, request
             )
             request.seek(0)
             socket.send_fds(self._asks, [b"?"], [request.fileno(), to_out, to_err])
         os.close(to_out)
         os.close(to_err)
         printed = self._read(out, err)
-        return Done([COMMAND, *words], int(self._asks.recv(20)), *printed)
+        return Done(command, int(self._asks.recv(20)), *printed)
 
     def _read(self, *pipes: int) -> list[bytes]:
         """Return all that comes through the pipes until nobody has their other ends."""
@@ -144,7 +162,7 @@ def become(request: int, out: int, err: int) -> None:
     os.environ.clear()
     os.environ.update(asked["env"])
     os.chdir(asked["cwd"])
-    sys.argv = [COMMAND, *asked["words"]]
+    sys.argv = asked["command"]
 
 
 def _import_all() -> None:
@@ -154,13 +172,44 @@ def _import_all() -> None:
             importlib.import_module(module.name)
 
 
-def _serve() -> None:
-    del sys.path[0]  # the folder of this file, which the command would not have there
+def _command() -> Callable[[], int]:
     _import_all()
     from reenact.cli.main import main
 
-    serve(socket.socket(fileno=int(sys.argv[1])))
-    code = main()
+    return main
+
+
+def _pytest() -> Callable[[], int]:
+    for name in ("asyncio", "httpx", "reenact.testing", "reenact.pytest_plugin"):
+        importlib.import_module(name)
+    import pytest
+
+    return lambda: int(pytest.main(sys.argv[4:]))
+
+
+def _script() -> Callable[[], None]:
+    for name in ("asyncio", "httpx"):
+        importlib.import_module(name)
+
+    def run() -> None:
+        del sys.argv[0]
+        sys.path.insert(0, os.path.dirname(sys.argv[0]))
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+    return run
+
+
+PROGRAMS = {"command": _command, "pytest": _pytest, "script": _script}
+"""Each imports what the program needs, and returns the program."""
+
+
+def _serve() -> None:
+    del sys.path[0]  # the folder of this file, which the program would not have there
+    program = PROGRAMS[sys.argv[1]]()
+    serve(socket.socket(fileno=int(sys.argv[2])))
+    code = program()
+    if code is None:
+        return  # it ends as Python ends a script
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
