@@ -38,18 +38,19 @@ def dumps(value: Any) -> str:
     """
     if type(value) is str:
         return quote(value)
-    return _encoded(value, -1 if _accelerated is None else nodes(value, MAX_DEPTH))
+    if _accelerated is not None and 0 <= nodes(value, MAX_DEPTH) < ODD:
+        text = _accelerated(value)
+        if text is not None:
+            return text
+    return "".join(_encoder(value, 0))
 
 
 def dumps_if_plain(value: Any) -> str | None:
     """Return dumps(value), None if the value is not plain as it stands; one walk does both."""
     count = nodes(value, MAX_DEPTH)
-    return None if count < 0 else _encoded(value, count)
-
-
-def _encoded(value: Any, count: int) -> str:
-    """Return the JSON of a value with so many ``nodes``."""
-    if _accelerated is not None and 0 <= count < ODD:
+    if count < 0:
+        return None
+    if _accelerated is not None and count < ODD:
         text = _accelerated(value)
         if text is not None:
             return text

@@ -12,6 +12,7 @@ from .jsonable import jsonable, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from ..redact.redactor import Redactor
@@ -68,22 +69,23 @@ class Texts:
         content = "full" if self.always_full and content_policy.private_block is None else self.content()
         if content == "full":
             # The hot path of every event: most fields are short texts under names seen before.
-            text = ""
+            parts = []
             for name, value in fields.items():
-                text += _prefixes.get(name) or prefix(name)
                 kind = type(value)
                 if kind is str:
-                    text += quote(value)
+                    text = quote(value)
                 elif value is None:
-                    text += "null"
+                    text = "null"
                 elif kind is int and -_EXACT < value < _EXACT:
-                    text += int_text(value)
+                    text = int_text(value)
                 elif kind is float and -_EXACT < value < _EXACT:
-                    text += float_text(value)
+                    text = float_text(value)
                 else:
-                    text += to_json(value)
+                    text = to_json(value)
+                parts += _prefixes.get(name) or prefix(name), text
+            text = "".join(parts)
             if self.redactor is None or not self.redactor.may_hold(text):
-                if len(text) <= cap or not has_long_text(list(fields.values()), cap, MAX_DEPTH):
+                if len(text) <= cap or not has_long_text(fields.values(), cap, MAX_DEPTH):
                     return text, text, None
         plain, redacted = {}, []
         for name, value in fields.items():
@@ -168,18 +170,23 @@ class Texts:
         return "".join([prefix(name) + dumps(value) for name, value in plain.items()])
 
 
-def has_long_text(value: Any, cap: int, depth: int) -> bool:
+def has_long_text(values: Iterable[Any], cap: int, depth: int) -> bool:
     """True if a string of more than ``cap`` bytes is in there, or something that takes a longer look."""
-    kind = type(value)
-    if kind is str:
-        return len(value) > cap or (
-            len(value) * 4 > cap and len(value.encode("utf-8", "surrogatepass")) > cap
-        )
-    if kind is dict:
-        value = list(value.values())
-    elif kind is not list:
-        return value is not None and kind not in (int, float, bool)
-    return depth == 0 or any(has_long_text(item, cap, depth - 1) for item in value)
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            if len(value) * 4 > cap and len(value.encode("utf-8", "surrogatepass")) > cap:
+                return True
+        elif kind is dict or kind is list:
+            inner = list(value.values()) if kind is dict else value  # other threads may add keys
+            if depth == 0 or has_long_text(inner, cap, depth - 1):
+                return True
+        elif value is not None and kind not in _NUMBERS:
+            return True
+    return False
+
+
+_NUMBERS = frozenset((int, float, bool))
 
 
 _prefixes: dict[str, str] = {}

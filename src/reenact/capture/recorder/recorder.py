@@ -405,10 +405,10 @@ class Recorder:
             t = self.totals
             sums = totals_field(t.turns, t.tokens_in, t.tokens_out, t.errors)
             text, full = text + sums, full + sums
-        stamp = (now(), self._writer_part, step, _kinds.get(kind) or self._kind_text(kind))
-        written = line(*stamp, text)
+        ts, kind_text = now(), _kinds.get(kind) or self._kind_text(kind)
+        written = line(ts, self._writer_part, step, kind_text, text)
         if self.listeners:
-            self.pending.append((line(*stamp, full), written))
+            self.pending.append((line(ts, self._writer_part, step, kind_text, full), written))
         sink = self.sink
         if sink is None:
             return True

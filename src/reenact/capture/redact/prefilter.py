@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 _ONLY_WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
 _WORDS = frozenset(WORDS)
 _ANNOUNCED = tuple(f"{scheme} ".encode() for scheme in SCHEMES)
-_KEY_WORDS = tuple((stem.encode(), tuple(end.encode() for end in ends)) for stem, ends in KEY_WORDS)
+_KEY_WORDS = tuple((stem.encode(), tuple(end.encode() for end in ends if end)) for stem, ends in KEY_WORDS)
 _KEY_BLOCKS = tuple(block.encode()[len("PRIVATE KEY") :] for block in KEY_BLOCKS)
 _HEADERS = (b"authorization", b"cookie")
-_CERTAIN = frozenset(b"\"'`=:>")
-_AFTER_BACKSLASH = frozenset(b"\"'\\tu`: =%")
+_QUOTES = b"\\\"'`"
+_BREAKS = (b"\\n", b"\\r", b"\\t", b'\\"', b"'", b"`")
 _SPACES = (b" ", b"\\n", b"\\t", b"\\r", b"\\u", b"\\f")
 """White space, as it stands in JSON."""
 _PERCENT = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
-_BACKSLASH, _SPACE, _SLASH, _COLON = b"\\ /:"
+_BACKSLASH, _SPACE, _SLASH, _COLON, _QUOTE = b"\\ /:\""
 
 
 def scan(data: bytes, env: EnvSecrets | None) -> bool:
@@ -97,17 +97,19 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
 
 def _names(data: bytes, low: bytes, mask: bytes, stem: bytes, ends: tuple[bytes, ...], at: int) -> bool:
     """True if a key word ends a secret name, here or before."""
+    size, last = len(stem), len(data)
     while at >= 0:
-        for rest in ends:
-            end = at + len(stem) + len(rest)
-            if low.startswith(rest, at + len(stem)) and end < len(data):
-                if data[end] in FOLLOWS and (
-                    _is_header(data, low, end)
-                    or _names_secret(data, mask, end)
-                    or _is_login(low, end)
-                    or data.startswith(_KEY_BLOCKS, end)
-                ):
-                    return True
+        end = at + size
+        if ends and low.startswith(ends, end):
+            end += next(len(rest) for rest in ends if low.startswith(rest, end))
+        if end < last and data[end] in FOLLOWS:
+            if (
+                _is_header(data, low, end)
+                or _names_secret(data, mask, end)
+                or _is_login(low, end)
+                or data.startswith(_KEY_BLOCKS, end)
+            ):
+                return True
         at = low.rfind(stem, 0, at)
     return False
 
@@ -126,7 +128,11 @@ def _is_login(low: bytes, end: int) -> bool:
     if not low.endswith(b"password", 0, end) or not low.startswith(_SPACES, end):
         return False
     before = low[max(0, end - 6 * NETRC) : end]
-    return b"machine" in before or b"default" in before
+    for broken in _BREAKS:
+        before = before.replace(broken, b" ")
+    # "machine HOST login USER password", where a lone backslash is no word
+    words = [word for word in before.split() if word.strip(b"\\")][-5:]
+    return any(b"machine" in word or b"default" in word for word in words)
 
 
 def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
@@ -146,16 +152,22 @@ def _names_secret(data: bytes, mask: bytes, end: int) -> bool:
         before = data[max(0, start - CONTEXT - 1) : start].decode("ascii")
         if len(name) != 3 or not (spaced_key(before) or before.lower().endswith(SPACED_KEYS)):
             return False
-    follows = data[end]
-    if follows in _CERTAIN:
+    return _is_assigned(data, end, name[:1] == "-" or after_escape[:1] == "-")
+
+
+def _is_assigned(data: bytes, end: int, is_flag: bool) -> bool:
+    """True if what follows a name assigns something to it: an operator, or the next value in JSON."""
+    rest = data[end : end + 40].replace(b"\\t", b" ").lstrip(_QUOTES).lstrip(b" ")
+    first = rest[:1]
+    if first == b":" or first == b"=":
+        return not rest.lstrip(b":=> ").startswith((b"\\n", b"\\r"))  # what is assigned stands in the same line
+    if first == b"," or first == b"}":  # of a list of arguments, a pair, an object with "name" and "value"
+        return is_flag or data[end] == _QUOTE
+    if first == b"%":
+        return rest[1:3] in _PERCENT
+    if first == b">" or not first:
         return True
-    if follows == _BACKSLASH:
-        return data[end + 1] in _AFTER_BACKSLASH
-    if follows == _SPACE:
-        rest = data[end : end + 6].lstrip(b" ")
-        is_flag = name[:1] == "-" or after_escape[:1] == "-"
-        return is_flag or rest[:1] in (b"=", b":", b"%", b"") or rest[:2] == b"\\t"
-    return data[end + 1 : end + 3] in _PERCENT
+    return data.startswith(b"\\u", end) or (is_flag and data[end] == _SPACE)
 
 
 def _is_query_key(name: str, data: bytes, start: int) -> bool:
