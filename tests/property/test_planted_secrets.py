@@ -7,13 +7,16 @@ import json
 import random
 import string
 import urllib.parse
+from functools import cache
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.capture.redact import table
+from reenact.capture.redact.environment import EnvSecrets, secrets_of
 from reenact.capture.redact.prefilter import scan
+from reenact.capture.redact.re2_prefilter import first_look
 from reenact.capture.redact.redactor import Redactor
 from reenact.capture.redact.rules import clean_text
 from reenact.lines import dumps, quote
@@ -226,6 +229,15 @@ def soup_of(chance: random.Random) -> str:
     return "".join(parts)
 
 
+re2_look = cache(first_look)
+
+
+def re2_finds(data: bytes, env: EnvSecrets | None) -> bool:
+    """True if the first look finds something, and where RE2 is not installed."""
+    look = re2_look(env)
+    return look is None or look(data) is not None
+
+
 def marked(kind: str, secret: str) -> str:
     return f"<{kind}>"
 
@@ -239,7 +251,38 @@ def test_the_prefilter_announces_all_that_the_rules_replace(seed: int) -> None:
         for held in (text, quote(text)):  # as it is, and as JSON inside of a text
             if clean_text(held, marked) != held:
                 found += 1
-                assert scan(quote(held).encode("ascii"), None), held
+                data = quote(held).encode("ascii")
+                assert scan(data, None) and re2_finds(data, None), held
+    assert found > 1_000
+
+
+def value_of(chance: random.Random) -> object:
+    """The same under keys, in pairs, in objects with a name and a value, in arguments of a program."""
+    texts = [soup_of(chance) for _ in range(3)]
+    word = chance.choice(WORDS) + chance.choice(("", "", "\xe9", " ", ":", "_"))
+    named = {chance.choice(("name", "key", "header")): word, "value": texts[0]}
+    environment = chance.choice(("", "", *ENVIRON.values()))
+    return chance.choice((
+        {word: texts[0], "x": texts[1]},
+        {texts[0]: {word: [texts[1], {"$bytes": base64.b64encode(texts[2].encode()).decode()}]}},
+        dict(reversed(named.items())) if chance.random() < 0.5 else named,
+        [[word, texts[0]], [texts[1], texts[2]]],
+        ["curl", "-u", f"a:{texts[0]}", f"--{word}", texts[1], "sshpass", "-p", texts[2]],
+        {"text": texts[0] + environment + texts[1]},
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, *(long(seed) for seed in range(2, 52))])
+def test_the_prefilter_announces_all_that_is_replaced_in_a_value(seed: int) -> None:
+    chance = random.Random(seed)
+    env = secrets_of(ENVIRON)
+    found = 0
+    for _ in range(10_000):
+        value = value_of(chance)
+        if Redactor(ENVIRON).clean(value) is not value:
+            found += 1
+            data = dumps(value).encode("ascii")
+            assert scan(data, env) and re2_finds(data, env), value
     assert found > 1_000
 
 

@@ -69,7 +69,7 @@ class Texts:
         content = "full" if self.always_full and content_policy.private_block is None else self.content()
         if content == "full":
             # The hot path of every event: most fields are short texts under names seen before.
-            parts = []
+            parts: list[str] = []
             for name, value in fields.items():
                 kind = type(value)
                 if kind is str:

@@ -45,7 +45,8 @@ def _try_accelerator() -> None:
     """Load orjson, if it is installed, once there is something large enough to be worth the import."""
     global _tried_accelerator
     _tried_accelerator = True
-    accelerate()
+    with import_lock:
+        accelerate()
 
 
 def jsonable(value: Any) -> Any:

@@ -17,7 +17,7 @@ _PLAIN_TOKENS = frozenset(
     "cls mask stop start end first last image text input output prompt completion thinking reasoning cached "
     "total cancel cancellation current each lookahead this any every unexpected resume".split()
 )
-_SECRET_KEYS = frozenset(
+SECRET_KEYS = frozenset(
     "api private access secret account signing encryption auth master shared service subscription functions "
     "deploy ssh client app application admin root storage webhook consumer session hmac jwt license".split()
 )
@@ -61,7 +61,7 @@ def last_identifier(text: str) -> str:
 def spaced_key(before: str) -> bool:
     """True if these words before a bare ``key`` make it a secret one: "API key"."""
     words = split_words(before)
-    return bool(words) and words[-1] in _SECRET_KEYS
+    return bool(words) and words[-1] in SECRET_KEYS
 
 
 def secret_name(name: str) -> str | None:
@@ -105,7 +105,7 @@ def _judge(name: str) -> str | None:
         return "password" if last == "pass" and before and tail.isupper() else "credential"
     if last.endswith(_GLUED_KEYS):
         return "api-key" if last.endswith("apikey") else "secret-key"
-    if last == "key" and (before in _SECRET_KEYS or (not before and spaced_key(name[:-3][-CONTEXT:]))):
+    if last == "key" and (before in SECRET_KEYS or (not before and spaced_key(name[:-3][-CONTEXT:]))):
         return "api-key" if "api" in name.lower() else "secret-key"
     return None
 

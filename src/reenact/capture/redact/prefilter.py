@@ -6,6 +6,7 @@ A few passes over the bytes decide for ordinary text; no ``re``.
 
 from __future__ import annotations
 
+from ..import_lock import import_lock
 from .environment import RUN
 from .names import CONTEXT, NAME, SPACED_KEYS, secret_name, spaced_key
 from .table import (
@@ -24,6 +25,8 @@ from .table import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .environment import EnvSecrets
 
 _ONLY_WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
@@ -37,12 +40,17 @@ _BREAKS = (b"\\n", b"\\r", b"\\t", b'\\"', b"'", b"`")
 _SPACES = (b" ", b"\\n", b"\\t", b"\\r", b"\\u", b"\\f")
 """White space, as it stands in JSON."""
 _PERCENT = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
-_BACKSLASH, _SPACE, _SLASH, _COLON, _QUOTE = b"\\ /:\""
+_BACKSLASH, _SPACE, _SLASH, _COLON, _QUOTE = b'\\ /:"'
 
 
 def scan(data: bytes, env: EnvSecrets | None) -> bool:
     """True if these bytes may hold something to redact: compact ASCII JSON, or ASCII text between quotes
     that has no tab in it."""
+    look = _looks.get(env)
+    if look is None and _may_load and len(data) > LARGE:
+        look = _load(env)
+    if look is not None and look(data) is None:
+        return False
     mask = data.translate(MASK)
     run = mask.rfind(RUN_START)
     if run >= 0 and _runs(data, mask, run, env):
@@ -64,6 +72,35 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
             if spelling in data:
                 return True
     return False
+
+
+LARGE = 4_096
+"""Bytes from which RE2, if it is installed, pays for its import."""
+_looks: dict[EnvSecrets | None, Callable[[bytes], object]] = {}
+_may_load = True
+
+
+def _load(env: EnvSecrets | None) -> Callable[[bytes], object] | None:
+    """Return the first look with RE2, which the passes confirm; None without it."""
+    global _may_load
+    with import_lock:
+        from .re2_prefilter import first_look
+
+        look = first_look(env)
+    _may_load = look is not None
+    if look is not None:
+        if len(_looks) >= 8:
+            _looks.clear()
+        _looks[env] = look
+    return look
+
+
+def after_fork_in_child() -> None:
+    """Do without RE2 from now on: another thread of the parent may have been in a search, with its lock."""
+    global _may_load
+    if _looks:
+        _looks.clear()
+        _may_load = False
 
 
 def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
@@ -159,13 +196,15 @@ def _is_assigned(data: bytes, end: int, is_flag: bool) -> bool:
     """True if what follows a name assigns something to it: an operator, or the next value in JSON."""
     rest = data[end : end + 40].replace(b"\\t", b" ").lstrip(_QUOTES).lstrip(b" ")
     first = rest[:1]
-    if first == b":" or first == b"=":
-        return not rest.lstrip(b":=> ").startswith((b"\\n", b"\\r"))  # what is assigned stands in the same line
-    if first == b"," or first == b"}":  # of a list of arguments, a pair, an object with "name" and "value"
+    if first in (b":", b"="):
+        return not rest.lstrip(b":=> ").startswith(
+            (b"\\n", b"\\r")
+        )  # what is assigned stands in the same line
+    if first in (b",", b"}"):  # of a list of arguments, a pair, an object with "name" and "value"
         return is_flag or data[end] == _QUOTE
     if first == b"%":
         return rest[1:3] in _PERCENT
-    if first == b">" or not first:
+    if first in (b">", b""):
         return True
     return data.startswith(b"\\u", end) or (is_flag and data[end] == _SPACE)
 

@@ -180,7 +180,8 @@ def clean_text(text: str, replace: Replace) -> str:
     if any(block in text for block in KEY_BLOCKS):
         text = _private_keys(text, replace)
     data = _ascii(text)
-    for kind in phrases(data.lower(), RUN_START in b" " + data.translate(MASK)):
+    # rfind(): see RUN_START
+    for kind in phrases(data.lower(), (b" " + data.translate(MASK)).rfind(RUN_START) >= 0):
         text = _PHRASES[kind](text, replace)
     if "@" in text:
         text = _URL.sub(lambda match: _url(match, replace), text)

@@ -14,6 +14,7 @@ from _weakref import ref
 from ... import lines
 from .. import guard
 from ..recorder import file, listeners
+from ..redact import prefilter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def _at_exit() -> None:
 def _after_fork() -> None:
     guard.forget()
     file.after_fork_in_child()
+    prefilter.after_fork_in_child()
     listeners.catch_up(forget=True)  # the parent passes on what its own recorders wrote
     for recorder in open_recorders():
         try:
