@@ -2,6 +2,7 @@
 
 ReenactError               .hint: what to do, on its own line
 ├─ UsageError              a wrong argument; also a ValueError. The only one capture ever raises
+│  └─ NotAllowed           .flags, .in_python: what would allow it; .advice: what else to do
 ├─ TraceFileError          .path, .line
 │  ├─ NotATrace            the bytes are not a trace in any dialect we know
 │  └─ NewerSchema          .found, .supported
@@ -28,6 +29,19 @@ class ReenactError(Exception):
 
 class UsageError(ReenactError, ValueError):
     """An argument of the wrong type or value, found at construction."""
+
+
+class NotAllowed(UsageError):
+    """A run that was not started, since it would do what the user has not allowed."""
+
+    def __init__(self, message: str, *, flags: tuple[str, ...], in_python: str, advice: str = "") -> None:
+        allowed = f"allowed by {' '.join(flags)} (in Python: {in_python})"
+        super().__init__(message, hint=f"{allowed}; {advice}" if advice else allowed)
+        self.flags = flags
+        """Words to add to the command."""
+        self.in_python = in_python
+        """The arguments of a function that do the same."""
+        self.advice = advice
 
 
 class TraceFileError(ReenactError):

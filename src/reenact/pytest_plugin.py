@@ -7,7 +7,7 @@ that has reenact installed, so nothing else is loaded before a test asks for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -104,8 +104,11 @@ def reenact_live(request: pytest.FixtureRequest) -> Any:
         pytest.skip("it asks a model: --reenact=live")
     from .testing.drive import passes
 
-    def several(path: str, once: Any, *, samples: int = 5, at_least: int = 4) -> None:
-        passes(request.path.parent / path, once, samples=samples, at_least=at_least)
+    def several(
+        path: str, once: Any, *, samples: int = 5, at_least: int = 4, live_tools: Sequence[str] = ()
+    ) -> None:
+        trace = request.path.parent / path
+        passes(trace, once, samples=samples, at_least=at_least, live_tools=live_tools)
 
     return several
 
@@ -190,9 +193,20 @@ def _reenactment(item: pytest.Item, folder: str) -> Reenactment:
         name=item.name,
         folder=folder,
         advice=f'pytest "{item.nodeid}" --reenact=rerecord   # calls go out, and the run is recorded anew',
+        line=lambda names: _marker_line(args, {**(marker.kwargs if marker else {}), "live_tools": names}),
         raised=_missed_kind(),
         **options,
     )
+
+
+def _marker_line(args: tuple[Any, ...], options: dict[str, Any]) -> str:
+    """Return the source of a test's mark."""
+    words = [*map(_source, args), *(f"{name}={_source(value)}" for name, value in options.items())]
+    return f"@pytest.mark.reenact({', '.join(words)})"
+
+
+def _source(value: Any) -> str:
+    return repr(os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
 def _default_path(item: pytest.Item) -> str:

@@ -54,17 +54,49 @@ def run_settings(folder: str | None = None) -> dict[str, Any]:
     return {**table, **folders}
 
 
+_TOOL_HINT = 'write for instance [tools] search = "read"; the words are ' + ", ".join(EFFECTS)
+
+
 def tool_effects(folder: str | None = None) -> dict[str, str]:
-    """Return what the user says of tools: ``[effects] search = "read"``; a name may be a pattern."""
+    """Return what the user says that tools do: ``[tools] search = "read"``; a name may be a pattern.
+
+    ``[effects]`` is the older name of the table.
+    """
     path, settings = nearest_settings(folder)
+    effects = {name: str(each["effect"]) for name, each in _tools(path, settings).items() if "effect" in each}
     table = settings.get("effects", {})
-    hint = 'write for instance [effects] search = "read"; the words are ' + ", ".join(EFFECTS)
     if not isinstance(table, dict):
-        raise UsageError(f"{path}: effects is not a table", hint=hint)
+        raise UsageError(f"{path}: effects is not a table", hint=_TOOL_HINT)
     for name, effect in table.items():
         if effect not in EFFECTS:
-            raise UsageError(f"{path}: effects.{name} is {effect!r}", hint=hint)
-    return dict(table)
+            raise UsageError(f"{path}: effects.{name} is {effect!r}", hint=_TOOL_HINT)
+    return {**table, **effects}
+
+
+def tool_functions(folder: str | None = None) -> dict[str, str]:
+    """Return the functions that the user names for tools, each ``module:qualname``:
+    ``[tools] search = { function = "agent:find", effect = "read" }``."""
+    tools = _tools(*nearest_settings(folder))
+    return {name: str(each["function"]) for name, each in tools.items() if "function" in each}
+
+
+def _tools(path: str, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return ``[tools]``, each tool as a table of ``effect`` and ``function``."""
+    table = settings.get("tools", {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: tools is not a table", hint=_TOOL_HINT)
+    tools = {}
+    for name, value in table.items():
+        tool = value if isinstance(value, dict) else {"effect": value}
+        where, function = f"{path}: tools.{name}", tool.get("function", "module:name")
+        if not tool or tool.keys() - {"effect", "function"}:
+            raise UsageError(f"{where} is {value!r}", hint=_TOOL_HINT)
+        if tool.get("effect", EFFECTS[0]) not in EFFECTS:
+            raise UsageError(f"{where} is {tool['effect']!r}", hint=_TOOL_HINT)
+        if not isinstance(function, str) or not all(function.partition(":")):
+            raise UsageError(f"{where}.function is {function!r}", hint='it is "module:function"')
+        tools[name] = tool
+    return tools
 
 
 def nearest_settings(folder: str | None) -> tuple[str, Mapping[str, Any]]:

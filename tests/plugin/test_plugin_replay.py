@@ -25,7 +25,7 @@ from reenact.testing import assert_trajectory
 
 other = openai.AsyncOpenAI(base_url=os.environ["MODEL_URL"] + "/v1", api_key="k", max_retries=0)
 
-@pytest.mark.reenact("trip.jsonl")
+@pytest.mark.reenact("trip.jsonl", live_tools=["lookup"])
 def test_agent(reenact_run):
     text = agent("Hills?")
     assert reenact_run.final == text

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import NoReturn
 
-from ..errors import ReenactError
+from ..errors import NotAllowed, ReenactError
 from ..tracefile.events.text import clean
 from .output import Output
 
@@ -103,6 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _give_up_stdout()
         return OK
+    except NotAllowed as why:
+        return refuse(out, why, arguments)
     except (ReenactError, OSError) as why:
         return complain(out, why)
     except MemoryError:
@@ -120,6 +122,36 @@ def complain(out: Output, why: ReenactError | OSError, *, gap: str = "\n") -> in
     if hint:
         out.say(f"{gap}hint: {clean(str(hint))}")
     return UNUSABLE
+
+
+def refuse(out: Output, why: NotAllowed, arguments: Sequence[str]) -> int:
+    """Say on stderr what a command would do unasked, and how to allow it; return the exit code."""
+    import shlex
+
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    command = shlex.join(["reenact", *with_flags(arguments[:at], why.flags), *arguments[at:]])
+    out.say(clean(f"{why}\n\nto allow all of it:\n{command}"))
+    if why.advice:
+        out.say(clean(f"\nhint: {why.advice}"))
+    return UNUSABLE
+
+
+def with_flags(arguments: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """Return the words of a command with more flags; the tools that two flags name go into one.
+
+    >>> with_flags(["replay", "--live-tools", "b", "trip"], ["--live-tools", "a", "--yes"])
+    ['replay', 'trip', '--live-tools', 'a,b', '--yes']
+    """
+    from ..playback.refusal import LIVE_TOOLS
+
+    if LIVE_TOOLS not in flags:
+        return [*arguments, *flags]
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(LIVE_TOOLS, action="append", default=[])
+    known, rest = parser.parse_known_args([*arguments, *flags])
+    at = len(rest) - len(flags) + 2
+    names = sorted({name.strip() for text in known.live_tools for name in text.split(",")})
+    return [*rest[:at], LIVE_TOOLS, ",".join(names), *rest[at:]]
 
 
 def sentence(why: ReenactError | OSError) -> str:

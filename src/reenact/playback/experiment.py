@@ -23,7 +23,7 @@ from ..wire import reading
 from .edits.edits import Edits
 from .edits.request_settings import settings_of
 from .fork.one_call import OneCallReport, fork_one_call, require_host
-from .forks import ForkOptions, ForkReport, prepare_fork
+from .forks import ForkOptions, ForkReport, prepare_fork, require_permission
 from .launch import Apart, is_part, recording_of, start_of
 from .permission import Permission, permission_in_python
 from .rerun import checked_words
@@ -287,12 +287,20 @@ class Experiment:
     env: Mapping[str, str] | None = None
     on_sample: Callable[[Recording, Arm, int], None] | None = None
     """Called before each fork."""
+    on_result: Callable[[Recording, Sample, int], None] | None = None
+    """Called after each fork."""
+    on_message: Callable[[str], None] | None = None
+    """Called with what a person should know before the first fork."""
 
     def run(self, recordings: Sequence[Recording]) -> list[ExperimentReport]:
         """Fork each recording in each arm, and return what came of it."""
         if self.samples < 1:
             raise UsageError(f"--samples {self.samples}", hint="at least 1")
         permission = self.options.permission  # for each run once, before the first of them starts
+        if not self.is_one_call:
+            for message in require_permission(recordings, self.options, self.command):
+                if self.on_message is not None:
+                    self.on_message(message)
         for recording in recordings:
             if self.is_one_call:
                 require_host(recording, self.options.at, permission)
@@ -324,7 +332,10 @@ class Experiment:
         except UsageError as exc:
             raise UsageError(f"{arm.name}: {exc}", hint=exc.hint) from exc
         sample = sample_of(arm.name, report)
-        return _verified(self.verify, sample) if self.verify else sample
+        sample = _verified(self.verify, sample) if self.verify else sample
+        if self.on_result is not None:
+            self.on_result(recording, sample, number)
+        return sample
 
     def _fork(self, recording: Recording, arm: Arm, name: str) -> ForkReport | OneCallReport:
         if self.is_one_call:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -13,17 +14,20 @@ from ..recording.runs_inside import with_inside
 from ..settings import tool_effects
 from .edits.edits import Edits
 from .edits.request_settings import settings_of
+from .effects import HARMLESS, effect_of
 from .fork.api_keys import why_failed
 from .fork.cut import call_at, tools_around
-from .fork.tool_policy import ALL, ASK, CALLS, RECORDED, STEPS, USD, Spent
-from .fork.world import HARMLESS, effect_of, prepare_world
-from .launch import Apart, Supervise, recording_of, start_of
+from .fork.tool_policy import ALL, ASK, CALLS, RECORDED, STEPS, USD, Spent, by_settings
+from .fork.world import Snapshots, WorldChange, need_of_world, prepare_world, world_changes_before
+from .launch import Apart, Start, Supervise, recording_of, start_of
 from .matching.equality_rules import REBASE, STRICT
 from .matching.request import MODEL, tools_of
 from .matching.tape import RecordedCall, Tape
 from .permission import NO_PERMISSION, Permission, permission_in_python
+from .refusal import LIVE_TOOLS, Need, refuse
+from .refusal import REBASE as REBASE_FLAG
 from .replay import preflight
-from .replay.report import Edited, Halted, Passed
+from .replay.report import Decided, Edited, Halted, Passed
 from .replay.start import Fork
 from .rerun import Prepared, RerunReport, checked_words
 
@@ -64,8 +68,8 @@ class ForkReport(RerunReport):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the edits could not do to a request, or removed from it."""
-        return tuple(note.note for note in self.noted(Edited))
+        """What the edits could not do to a request, or removed from it; tools that ran by the settings."""
+        return tuple(note.note for note in self.reported if isinstance(note, Edited | Decided))
 
     @property
     def is_stopped(self) -> bool:
@@ -197,8 +201,6 @@ class PreparedFork(Prepared):
 
     point: ForkPoint
     provider: str | None
-    messages: tuple[str, ...] = ()
-    """What was done to the world, for a person."""
 
     def run(self, supervise: Supervise) -> ForkReport:
         """Run the agent, and return what became of it."""
@@ -211,36 +213,141 @@ class PreparedFork(Prepared):
         return replace(report, live=Spent(recording), hint=hint)
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is known of a fork before anything is done."""
+
+    recording: Recording
+    tape: Tape
+    call: RecordedCall
+    """The call at the cut."""
+    effects: dict[str, str]
+    """Of tools, from the user's settings."""
+    live: list[str]
+    """Tools that the user allows to run."""
+    before: dict[str, int]
+    """Tools before the cut that the recording cannot answer, and how often they ran."""
+    after: dict[str, int]
+    """The same of tools that ran only after the cut."""
+    spans: list[str]
+    """Tools that call models: their code runs."""
+    acts: list[WorldChange]
+    start: Start
+
+    @classmethod
+    def of(cls, alone: Recording, options: ForkOptions, command: Sequence[str]) -> _Facts:
+        """Return the facts; UsageError if there is no such cut, no such tool, or no program to start."""
+        recording = with_inside(alone)
+        tape = Tape(recording)
+        call = call_at(tape, options.at, alone)
+        effects = tool_effects(options.cwd)
+        live = preflight.live_tools(recording, options.live_tools, offered=_declared(tape))
+        would_run = preflight.unanswered_calls(recording)
+        begun = {each.tool for each in would_run if (each.event.index or 0) < call.begin}
+        times = Counter(each.tool or "?" for each in would_run)
+        calling_models = preflight.tools_calling_models(tape, effects)
+        return cls(
+            recording,
+            tape,
+            call,
+            effects,
+            live,
+            before={name: number for name, number in times.items() if name in begun},
+            after={name: number for name, number in times.items() if name not in begun},
+            spans=[name for name in calling_models if name not in live],
+            acts=world_changes_before(tape, call, effects),
+            start=start_of(recording, command, "fork", options.cwd, options.permission.code_folder),
+        )
+
+    def needs(self, options: ForkOptions) -> list[Need | None]:
+        """Return what the user has to allow."""
+        unsure = {name: times for name, times in self.after.items() if not self._is_harmless(name)}
+        world = None
+        if not (options.workspace or options.restore or options.stale_world):
+            snapshots = Snapshots.of(self.recording)
+            world = need_of_world(self.acts, snapshots=snapshots.folder if snapshots is not None else None)
+        tools = preflight.need_of_tools({**self.before, **unsure}, options.live_tools)
+        return [tools, self._need_around(options), world, options.permission.need(self.recording, self.start)]
+
+    def also(self, options: ForkOptions) -> list[str]:
+        """Return the flags without which a tool that runs again before the cut probably ends the fork."""
+        return [REBASE_FLAG] if self.before and options.mode != REBASE else []
+
+    def messages(self) -> list[str]:
+        """Return what a person should know before the start."""
+        decided = [name for name in self.after if name not in self.live and self._is_harmless(name)]
+        return [
+            *preflight.notes_on_tools(self.tape, self.live, self.spans, before=self.call.begin),
+            *(by_settings(name, effect_of(name, None, self.effects), "may run") for name in decided),
+        ]
+
+    def _is_harmless(self, name: str) -> bool:
+        return effect_of(name, None, self.effects) in HARMLESS
+
+    def _need_around(self, options: ForkOptions) -> Need | None:
+        """Return what is needed if the cut is inside a tool that would have to run and may not."""
+        allowed = {*options.live_tools, *self.spans}
+        for each in tools_around(self.tape, self.call):
+            is_harmless = effect_of(each.tool, each.event.effect, self.effects) in HARMLESS
+            if not is_harmless and each.tool not in allowed and ALL not in allowed:
+                return Need(
+                    f"the cut lies in {each.label()}, so that would have to run again",
+                    LIVE_TOOLS,
+                    (each.tool or "?",),
+                    f"or cut before it, at step {each.event.step}",
+                )
+        return None
+
+
+def require_permission(
+    recordings: Sequence[Recording], options: ForkOptions, command: Sequence[str] = ()
+) -> list[str]:
+    """Raise NotAllowed, with what all of them need, if one of the runs must not be forked; return what a
+    person should know before the first of them starts."""
+    needs: list[Need | None] = []
+    also: list[str] = []
+    messages: list[str] = []
+    for recording in recordings:
+        facts = _Facts.of(recording, options, command)
+        found = [need for need in facts.needs(options) if need is not None]
+        name = f"{recording.name}: " if len(recordings) > 1 else ""
+        needs += [replace(need, why=f"{name}{need.why}") for need in found]
+        also += facts.also(options) if found else []
+        messages += [f"{name}{message}" for message in facts.messages()]
+    refuse(needs, instead=_ONE_CALL, also=also)
+    return messages
+
+
+_ONE_CALL = (
+    "--one-call --tool-result TEXT, in place of all that, runs no code: it sends only the request at the cut,"
+    " with a result that you write"
+)
+
+
 def prepare_fork(
     alone: Recording, edits: Edits, options: ForkOptions, command: Sequence[str] = (), name: str | None = None
 ) -> PreparedFork:
     """Return a fork ready to run; UsageError if it must not, before the agent has started."""
-    recording = with_inside(alone)
-    tape = Tape(recording)
-    call = call_at(tape, options.at, alone)
+    facts = _Facts.of(alone, options, command)
+    recording, tape, call = facts.recording, facts.tape, facts.call
     edits.check(call, tape)
-    would_run = preflight.unanswered(recording)
-    allowed = preflight.live_tools(recording, options.live_tools, offered=_declared(tape))
-    live = tuple(name for name in allowed if name in would_run)
-    effects = tool_effects(options.cwd)
-    _check_around(tape, call, options.live_tools, effects)
-    start = start_of(recording, command, "fork", options.cwd, options.permission.code_folder)
-    options.permission.require(recording, start)
+    refuse(facts.needs(options), instead=_ONE_CALL, also=facts.also(options))
+    options.permission.require(recording, facts.start)
     world = prepare_world(
         tape,
         call,
-        effects,
+        facts.acts,
         workspace=options.workspace,
         restore=options.restore,
-        is_stale=options.stale_world,
         folder=options.folder,
     )
     point = ForkPoint(recording.run_id, call.event.step, call.id, world.name)
+    live = [each for each in facts.live if each in facts.before or each in facts.after]
     return PreparedFork(
         recording=recording,
-        start=start,
+        start=facts.start,
         name=name or f"{recording.name}-fork",
-        live=live,
+        live=(*live, *facts.spans),
         mode=options.mode,
         relaxed=bool(live),
         blobs=options.blobs,
@@ -251,7 +358,7 @@ def prepare_fork(
             edits=edits.as_json(),
             tools=options.tools,
             allowed=options.live_tools,
-            effects=effects,
+            effects=facts.effects,
             max_calls=options.max_calls,
             max_usd=options.max_usd,
             max_steps=options.max_steps,
@@ -261,19 +368,8 @@ def prepare_fork(
         restored_from=world.source,
         point=point,
         provider=call.provider,
-        messages=world.messages,
+        messages=(*facts.messages(), *world.messages),
     )
-
-
-def _check_around(tape: Tape, call: RecordedCall, allowed: Sequence[str], effects: Mapping[str, str]) -> None:
-    """UsageError if the cut is inside a tool that would have to run and may not."""
-    for each in tools_around(tape, call):
-        is_harmless = effect_of(each.tool, each.event.effect, effects) in HARMLESS
-        if not is_harmless and each.tool not in allowed and ALL not in allowed:
-            raise UsageError(
-                f"the cut lies in {each.label()}, so that would have to run again",
-                hint=f"--live-tools {each.tool} allows it; or cut before it, at step {each.event.step}",
-            )
 
 
 def _declared(tape: Tape) -> set[str]:

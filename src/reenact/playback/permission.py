@@ -18,6 +18,7 @@ from ..errors import UsageError
 from ..recording.recording import Recording
 from .fork.api_keys import is_known_host
 from .launch import Start
+from .refusal import YES, Need, refuse
 from .replay.entry import Entry, located
 
 
@@ -32,6 +33,11 @@ class Question:
     is_remembered: bool
     """True if the answer holds for the next time; a foreign file or program asks each time."""
     verb: str = "start"
+
+    @property
+    def refusal(self) -> str:
+        """What is said if nobody allows it."""
+        return f"not {'sent' if self.verb == 'send' else 'started'}: {self.what}"
 
 
 def question(recording: Recording, start: Start) -> Question | None:
@@ -77,9 +83,13 @@ class Permission:
     code_folder: str | None = None
     """The folder that recorded functions may be imported from, ``--from``; None for the current one."""
 
+    def need(self, recording: Recording, start: Start) -> Need | None:
+        """Return what is needed to start a run, if nobody can be asked."""
+        return self._need(question(recording, start), _LOOK)
+
     def require(self, recording: Recording, start: Start) -> None:
         """Raise UsageError if a run must not start: it needs permission, and nobody grants it."""
-        self._require(question(recording, start), "look at what it does first")
+        self._require(question(recording, start), _LOOK)
         if self.announce is not None and start.is_recorded:
             self.announce(f"running {described(start)}")
 
@@ -90,21 +100,23 @@ class Permission:
         if self.announce is not None:
             self.announce(f"sending {what}")
 
+    def _need(self, needed: Question | None, hint: str) -> Need | None:
+        if needed is None or self.yes or self.ask is not None:
+            return None
+        why = f"{needed.refusal} ({'; '.join(needed.reasons)})"
+        return Need(why, YES, hint=f"{hint}; {YES} {needed.verb}s it")
+
     def _require(self, needed: Question | None, hint: str) -> None:
+        refuse([self._need(needed, hint)])
         if needed is None:
             return
-        refusal = f"not {'sent' if needed.verb == 'send' else 'started'}: {needed.what}"
-        if not self.yes and self.ask is None:
-            raise UsageError(
-                f"{refusal} ({'; '.join(needed.reasons)})",
-                hint=f"{hint}; --yes {needed.verb}s it (in Python: yes=True)",
-            )
         if not self.yes and self.ask is not None and not self.ask(needed):
-            raise UsageError(refusal)
+            raise UsageError(needed.refusal)
         if needed.is_remembered:
             allowed_programs.allow(needed.key)
 
 
+_LOOK = "look at what it does first"
 NO_PERMISSION = Permission()
 """Only what the user has recorded or allowed before starts."""
 

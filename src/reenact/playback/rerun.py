@@ -23,6 +23,7 @@ from .matching.frontier import CHANGED, MISSING_CALL, Frontier
 from .matching.processes import Claims, Shared, claims_path
 from .matching.tape import Tape
 from .permission import NO_PERMISSION, Permission, permission_in_python
+from .refusal import refuse
 from .replay import preflight
 from .replay.recorded_events import server_processes
 from .replay.report import (
@@ -43,6 +44,12 @@ NOT_STARTED, DIVERGED, INCOMPLETE, BLOCKED, ENDED_OTHERWISE, DOUBTFUL, AS_RECORD
     "not started", "diverged", "incomplete", "blocked", "ended otherwise", "doubtful", "as recorded",
 )  # fmt: skip
 """What a re-run comes to, the most serious first."""
+
+INSTEAD = (
+    "reenact fork RUN --at EVENT --one-call --tool-result TEXT runs no code: it sends the model one recorded"
+    " request with a result that you write"
+)
+"""What needs no permission."""
 
 Reported = TypeVar("Reported", bound=Note)
 
@@ -247,13 +254,18 @@ def prepare_rerun(
     """Return an agent ready to run again; UsageError if it must not be, before anything has run."""
     recording = with_inside(recording)
     start = start_of(recording, command, "replay", cwd, permission.code_folder)
-    live = tuple(preflight.live_tools(recording, live_tools))
+    live = preflight.live_tools(recording, live_tools)
+    tools = preflight.need_of_tools(preflight.unanswered(recording), live)
+    refuse([tools, permission.need(recording, start)], instead=INSTEAD if tools else "")
     permission.require(recording, start)
+    tape = Tape(recording)
+    spans = [name for name in preflight.tools_calling_models(tape) if name not in live]
     return Prepared(
         recording=recording,
         start=start,
         name=f"{recording.name}-replay",
-        live=live,
+        live=(*live, *spans),
+        messages=tuple(preflight.notes_on_tools(tape, live, spans)),
         mode=mode,
         relaxed=bool(live_tools),
         blobs=blobs,
@@ -281,6 +293,8 @@ class Prepared:
     fork: Fork | None = None
     workspace: str | None = None
     restored_from: str | None = None
+    messages: tuple[str, ...] = ()
+    """What a person should know before it starts."""
 
     def run(self, supervise: Supervise) -> RerunReport:
         """Run the agent, and return what became of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -12,9 +13,11 @@ from typing import Any, NamedTuple
 from ..capture.runs.entry_point import ASGI, MAIN
 from ..errors import UsageError
 from ..messages.whole import read_request
+from ..playback.effects import IRREVERSIBLE, WRITE
 from ..playback.launch import Start, redacted_argument, start_in
 from ..playback.matching.recorded_answers import CUT, EXCEPTION, STATUS, outcome_of
 from ..playback.matching.tape import Tape
+from ..playback.refusal import Need
 from ..playback.replay import preflight
 from ..playback.replay.entry import Entry, located
 from ..recording.calls import MODEL, TOOL, Call
@@ -183,8 +186,19 @@ class Case:
         return replace(self, observed=observed)
 
     def allowing(self, names: Sequence[str]) -> Case:
-        """Return the case with the tools that may run; UsageError if another tool would run."""
+        """Return the case with the tools that may run."""
         return replace(self, live=preflight.live_tools(self.recording, names))
+
+    def need(self) -> Need | None:
+        """Return what is needed for tools that would run in the test and may not.
+
+        A test of tools runs those that are recorded, too, unless they are declared to change something.
+        """
+        would_run = preflight.unanswered(self.recording)
+        if self.kind == TOOL_KIND:
+            changing = [call for call in self.recording.calls() if call.event.effect in (WRITE, IRREVERSIBLE)]
+            would_run |= Counter(call.tool for call in changing if call.tool is not None)
+        return preflight.need_of_tools(would_run, self.live)
 
     @property
     def tools_to_run(self) -> list[str]:

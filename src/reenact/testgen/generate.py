@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ..capture.redact.redactor import Redactor
 from ..errors import NotATrace, ReenactError, UsageError
 from ..playback.permission import Permission, permission_in_python
+from ..playback.refusal import Need, refuse
 from ..playback.replay import preflight
 from ..playback.rerun import checked_words
 from ..recording.listing import list_runs
@@ -229,17 +230,28 @@ class _Generator:
         where = cases[0].recording.name if len(cases) == 1 else count(len(cases), "run")
         preflight.check_names(names, known, where)
 
-        def allow(case: Case) -> Case:
+        def allowing(case: Case) -> Case:
             own = {preflight.ALL, *preflight.known_tools(case.recording)}
-            try:
-                return case.allowing([name for name in names if name in own])
-            except UsageError as why:
-                if self._is_single:
-                    raise
-                flag = f"--live-tools {_would_run([case])}"
-                raise UsageError(f"{case.recording.name}: {why}; {flag} allows it") from why
+            return case.allowing([name for name in names if name in own])
 
-        return self._each(cases, allow, hint=f"let these tools run: --live-tools {_would_run(cases)}")
+        cases = [allowing(case) for case in cases]
+        needs = [case.need() for case in cases]
+        if self._is_single or all(needs):
+            self._refuse(cases, list(needs))
+        for case, need in zip(cases, needs, strict=True):
+            if need is not None:
+                flag = f"{need.flag} {','.join(need.tools)}"
+                self._skipped.append(f"{case.recording.name}: {need.why}; {flag} allows it")
+        return [case for case, need in zip(cases, needs, strict=True) if need is None]
+
+    def _refuse(self, cases: list[Case], needs: list[Need | None]) -> None:
+        """Raise NotAllowed for all that is needed."""
+        if len(cases) > 1:
+            pairs = zip(cases, needs, strict=True)
+            needs = [need and replace(need, why=f"{case.recording.name}: {need.why}") for case, need in pairs]
+        elif self._is_checked:
+            needs.append(self._permission.need(cases[0].recording, cases[0].start))
+        refuse(needs)
 
     def write(self, cases: list[Case], output: str) -> GeneratedTest:
         """Write a test that passes; UsageError, with nothing written, if there is none."""
@@ -323,10 +335,6 @@ class _Generator:
 
 def _ids(cases: list[Case]) -> list[str]:
     return [str(case.recording.run_id) for case in cases]
-
-
-def _would_run(cases: list[Case]) -> str:
-    return ",".join(sorted({name for case in cases for name in preflight.unanswered(case.recording)}))
 
 
 def _fixture_path(case: Case, scratch: str) -> str:

@@ -320,6 +320,7 @@ def _prompt_body(case: Case, trace: str, folder: str, samples: int) -> list[str]
     else:
         lines.append(f"assert {run}.final  # and what a good answer has: a word, a number, no apology")
     wanted = max(1, int(samples * AT_LEAST))
+    allowed = f", live_tools={literal(case.live)}" if case.live and case.sort != COMMAND else ""
     imports = ["import json"] if type(value) is dict else []
     imports += _imported(case) if case.sort != COMMAND else []
     return [
@@ -327,7 +328,7 @@ def _prompt_body(case: Case, trace: str, folder: str, samples: int) -> list[str]
         "def once(run):",
         *(f"    {line}" for line in lines),
         "",
-        f"reenact_live({quoted(trace)}, once, samples={samples}, at_least={wanted})",
+        f"reenact_live({quoted(trace)}, once, samples={samples}, at_least={wanted}{allowed})",
     ]
 
 

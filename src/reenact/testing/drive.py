@@ -157,9 +157,14 @@ def _refused(report: RerunReport) -> list[str]:
 
 
 def passes(
-    trace: str | os.PathLike[str], once: Callable[[Reenactment], object], *, samples: int, at_least: int
+    trace: str | os.PathLike[str],
+    once: Callable[[Reenactment], object],
+    *,
+    samples: int,
+    at_least: int,
+    live_tools: Collection[str] = (),
 ) -> None:
-    """Run a test's work several times, with the model live and recorded tool results.
+    """Run a test's work several times, with the model live and recorded tool results; ``live_tools`` run.
 
     Raises AssertionError if fewer than ``at_least`` runs pass.
     """
@@ -169,7 +174,14 @@ def passes(
         )
     failures = []
     for number in range(1, samples + 1):
-        run = Reenactment(trace, mode=LIVE, recorded_tools=True, guard=NONE)
+        run = Reenactment(
+            trace,
+            mode=LIVE,
+            recorded_tools=True,
+            guard=NONE,
+            live_tools=live_tools,
+            line=lambda names: f"reenact_live(…, live_tools={names!r})",
+        )
         run.begin()
         try:
             once(run)

@@ -58,18 +58,6 @@ def names(option: str, value: Collection[str]) -> tuple[str, ...]:
     return tuple(value)
 
 
-def live_tools(tape: Tape, allowed: Collection[str]) -> tuple[str, ...]:
-    """Return the recorded tools that run; UsageError for a name that is not a tool of the recording.
-
-    A tool that is not recorded runs anyway: it is a function in the test's own process.
-    """
-    if not allowed:
-        return ()
-    preflight.check_names(allowed, preflight.known_tools(tape.recording), tape.recording.name)
-    recorded = sorted(tape.tools())
-    return tuple(name for name in recorded if name in allowed or preflight.ALL in allowed)
-
-
 # Changes to this process during a replay; each returns a function that undoes it.
 
 FOLDER_VARIABLE = "REENACT_DIR"
@@ -185,6 +173,7 @@ class Reenactment:
         name: str = "test",
         folder: str | None = None,
         advice: str | None = None,
+        line: Callable[[list[str]], str] | None = None,
         raised: Callable[[str], BaseException] = Diverged,
     ) -> None:
         self.path = os.path.abspath(os.fspath(path))
@@ -199,6 +188,8 @@ class Reenactment:
         self._name = name
         self._raised = raised
         self._advice = advice or f'replaying(…, mode="{RERECORD}")'
+        self._line = line or (lambda names: f"replaying({os.fspath(path)!r}, live_tools={names!r})")
+        """Returns the line of the test's source that lets tools run."""
         self._new = Recorded(None if folder is None else os.path.join(folder, "run.jsonl"))
         self.run_path = self._new.path
         self._folder = os.path.dirname(self.run_path)
@@ -364,7 +355,13 @@ class Reenactment:
             self._undo.append(guard.end)
 
     def _new_responder(self, tape: Tape) -> Strict | RecordMissing | ToolsOnly:
-        live = self._live_tools = live_tools(tape, self._live_tools)
+        allowed = preflight.live_tools(tape.recording, self._live_tools)
+        need = preflight.need_of_tools(preflight.unanswered(tape.recording), allowed)
+        if need is not None:
+            line = self._line(sorted({*allowed, *need.tools}))
+            raise UsageError(need.why, hint=f"let them run: {line}; {need.hint}")
+        spans = preflight.tools_calling_models(tape)
+        live = self._live_tools = (*allowed, *(name for name in spans if name not in allowed))
         calls = [call for call in tape.calls if call.tool not in live]
         shared = None if self._is_for_tools else self._children.shared(tape, calls)
         note = self._notes.append

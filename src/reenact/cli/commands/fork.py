@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import glob
-import itertools
 import math
 import os
 import signal
@@ -12,7 +11,7 @@ import time
 
 from ...errors import NoSuchRun, UsageError
 from ...playback.edits.edits import Edits
-from ...playback.experiment import Arm, Experiment, arms_of, expected_of, originals
+from ...playback.experiment import Arm, Experiment, Sample, arms_of, expected_of, originals
 from ...playback.fork.one_call import fork_one_call
 from ...playback.fork.tool_policy import ASK, CALLS, RECORDED, STEPS, USD
 from ...playback.forks import ForkOptions, prepare_fork
@@ -207,11 +206,21 @@ def _run_many(args: argparse.Namespace, out: Output) -> int:
         time.monotonic(),
         len(recordings) * len(arms) * args.samples,
     )
-    numbers = itertools.count(1)
+    done = 0
+
+    def fork_text(recording: Recording, arm: str, number: int) -> str:
+        passed = time.monotonic() - began
+        return f"fork {done + 1} of {forks}: {recording.name}, {arm} {number} ({passed:.0f} s)"
 
     def on_sample(recording: Recording, arm: Arm, number: int) -> None:
-        place, passed = f"fork {next(numbers)} of {forks}", time.monotonic() - began
-        progress.show(clean(f"{place}: {recording.name}, {arm.name} {number} ({passed:.0f} s)"))
+        progress.show(clean(fork_text(recording, arm.name, number)))
+
+    def on_result(recording: Recording, sample: Sample, number: int) -> None:
+        nonlocal done
+        text = f"{fork_text(recording, sample.arm, number)}: {sample.ended}"
+        done += 1
+        progress.close()
+        out.say(clean(f"reenact: {text}{f', {sample.why}' if sample.why else ''}"))
 
     reports = Experiment(
         arms=arms,
@@ -222,6 +231,8 @@ def _run_many(args: argparse.Namespace, out: Output) -> int:
         verify=args.verify,
         expected=expected,
         on_sample=on_sample,
+        on_result=on_result,
+        on_message=lambda message: out.say(clean(f"reenact: {message}")),
     ).run(recordings)
     progress.close()
     if args.json:

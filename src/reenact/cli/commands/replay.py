@@ -8,7 +8,7 @@ from ...playback.launch import supervise_here
 from ...playback.matching.equality_rules import KEEP_GOING, REBASE, STRICT
 from ...playback.rerun import prepare_rerun
 from ...supervise.supervisor import end_like
-from ...tracefile.events.text import dump
+from ...tracefile.events.text import clean, dump
 from .. import ask_permission, run_argument
 from ..output import Output
 from ..view.reports import say_rerun
@@ -75,6 +75,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         blobs=args.blobs,
     )
     run_argument.report(prepared.recording.findings, out)
+    for message in prepared.messages:
+        out.say(clean(f"reenact: {message}"))
     report = prepared.run(supervise_here)
     if args.json:
         out.say(dump(report.as_dict()))

@@ -264,7 +264,8 @@ def fork_responder(
             restore(fork.tree)
 
     policy = ToolPolicy(
-        player.tape, cut.call, policy=fork.tools, allowed=fork.allowed, effects=fork.effects, guard=guard
-    )
+        player.tape, cut.call, policy=fork.tools, allowed=fork.allowed, effects=fork.effects, guard=guard,
+        note=options["note"],
+    )  # fmt: skip
     caps = Caps(fork.max_calls, fork.max_usd, fork.max_steps, plan.scratch, parent_run()[2] + ".jsonl")
     return ForkResponder(player, cut, Edits.from_json(fork.edits), caps, policy, opened, **options)

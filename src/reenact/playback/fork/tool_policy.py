@@ -20,10 +20,11 @@ from ...recording.recording import Recording
 from ...recording.runs_inside import with_inside
 from ...tracefile.events.text import compact, count
 from ...wire.routes import HTTP, OTHER, host_of
+from ..effects import HARMLESS, IRREVERSIBLE, effect_in_settings, effect_of
 from ..matching.frontier import is_same_request
 from ..matching.request import TOOL, Request
 from ..matching.tape import RecordedCall, Tape
-from .world import HARMLESS, IRREVERSIBLE, effect_of
+from ..replay import report
 
 if TYPE_CHECKING:
     from ...capture.replay_hook import OutgoingRequest, ToolCall
@@ -53,6 +54,7 @@ class ToolPolicy:
         effects: dict[str, str],
         guard: Guard | None = None,
         question: Question | None = None,
+        note: report.Listener | None = None,
     ) -> None:
         urls = (call.request.url or "" for call in tape.calls if call.kind == HTTP)
         self._hosts = {host_of(url) for url in urls}
@@ -63,6 +65,8 @@ class ToolPolicy:
         self._question = question or ask_on_terminal
         self._lock = Lock()
         self._always: set[str] = set()
+        self._told: set[str] = set()
+        self._note = note or (lambda note: None)
         self.guard = guard
 
     def decide(self, tool_call: ToolCall, request: Request) -> RecordedCall | None:
@@ -74,6 +78,7 @@ class ToolPolicy:
                 return self._equal(tool_call, request)
             effect = self.effect(tool_call)
             if effect in HARMLESS or tool_call.name in self._always:
+                self._tell_settings(tool_call.name, effect)
                 return None
             if effect == IRREVERSIBLE:
                 raise _refusal(tool_call, "it cannot be undone")
@@ -83,6 +88,12 @@ class ToolPolicy:
     def effect(self, tool_call: ToolCall) -> str | None:
         """Return a tool's effect: from the user's settings, else as declared by its author."""
         return effect_of(tool_call.name, tool_call.effect, self._effects)
+
+    def _tell_settings(self, name: str, effect: str | None) -> None:
+        """Report, once for each tool, that the user's settings decided."""
+        if effect_in_settings(name, self._effects) == effect and name not in self._told:
+            self._told.add(name)
+            self._note(report.Decided(by_settings(name, effect, "ran")))
 
     def reach(self, leaving: OutgoingRequest) -> None:
         """Let a request be sent; raise Halted for one to anything but a model, if it may change something.
@@ -162,11 +173,16 @@ class ToolPolicy:
             raise Halted(f"tool {tool_call.name} was not allowed to run")
 
 
+def by_settings(name: str, effect: str | None, what: str) -> str:
+    """Return that a tool runs because the user's settings declare what it does."""
+    return f"tool {name} {what} after the cut: your settings declare it {effect}"
+
+
 def _refusal(tool_call: ToolCall, why: str) -> Halted:
     return Halted(
         f"refusing to run tool {tool_call.name!r}: {why}",
         hint=f"--live-tools {tool_call.name} allows it, --tools recorded returns recorded results only,"
-        ' @tap.tool(effect="read") declares that it changes nothing',
+        ' @tap.tool(effect="read") or [tools] in reenact.toml declares that it changes nothing',
     )
 
 

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from ...capture.recorder.disk_space import SNAPSHOTS
@@ -21,20 +20,20 @@ from ...errors import UsageError
 from ...lines import new_id
 from ...recording.calls import TOOL, Call
 from ...recording.recording import Recording
-from ...schema import EFFECTS, MODEL_REQUEST, TOOL_RESULT
+from ...schema import MODEL_REQUEST, TOOL_RESULT
 from ...supervise.workspace.git import SnapshotError
 from ...supervise.workspace.snapshots import Shadow, is_tree_id, named_folder, way_back
 from ...tracefile.events.event import Event
 from ...tracefile.events.text import count
 from ...tracefile.run_files import member
 from ...wire.json_values import string
+from ..effects import HARMLESS, IRREVERSIBLE, effect_of
 from ..matching.request import MODEL
 from ..matching.tape import RecordedCall, Tape
-from ..replay.preflight import unanswered
+from ..refusal import STALE_WORLD, Need
+from ..replay.preflight import tools_calling_models, unanswered
 from .cut import tools_around
 
-PURE, READ, WRITE, IRREVERSIBLE = EFFECTS
-HARMLESS = (PURE, READ)
 DONE, RUNNING, UNKNOWN = "done", "running", "unknown"
 """The state of a tool at the cut: finished, running, or started without a recorded end."""
 _LONGEST = 80
@@ -62,26 +61,12 @@ class WorldChange(NamedTuple):
         return f"step {self.step}: {self.tool} {self.args} ({effect}{how[self.state]}; {again})"
 
 
-def effect_of(name: str | None, declared: object, settings: Mapping[str, str]) -> str | None:
-    """Return a tool's effect: from the user's settings, else as declared; None if unknown.
-
-    A setting is for one name or a pattern. An unknown word counts as not declared.
-    """
-    tool = name or ""
-    if tool in settings:
-        return settings[tool]
-    matched = next((effect for pattern, effect in settings.items() if fnmatchcase(tool, pattern)), None)
-    if matched is not None:
-        return matched
-    return declared if type(declared) is str and declared in EFFECTS else None
-
-
 def world_changes_before(
     tape: Tape, call: RecordedCall, settings: Mapping[str, str] | None = None
 ) -> list[WorldChange]:
     """Return the tool calls before a call that may have changed something, in the order they began."""
     found = []
-    would_run = unanswered(tape.recording)
+    would_run, spans = unanswered(tape.recording), tools_calling_models(tape, settings)
     around = {each.id for each in tools_around(tape, call)}
     for each in tape.recording.calls(derived=True):
         state = _state(each, call) if each.kind == TOOL and each.id != call.id else None
@@ -91,7 +76,7 @@ def world_changes_before(
         effect = effect_of(each.tool, declared, settings or {})
         if effect not in HARMLESS:
             tool, runs_again = each.tool or "?", each.id in around
-            runs_again = runs_again or (each.derived and tool in would_run)
+            runs_again = runs_again or tool in spans or (each.derived and tool in would_run)
             found.append(WorldChange(each.event.step, tool, _excerpt(each.args), effect, state, runs_again))
     return found
 
@@ -118,11 +103,13 @@ def _excerpt(args: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def must_choose(acts: list[WorldChange], *, snapshots: str | None = None) -> UsageError:
-    """Return the error of a fork after tools with effects, if the user has not chosen how to handle them.
+def need_of_world(acts: list[WorldChange], *, snapshots: str | None = None) -> Need | None:
+    """Return what a fork after tools with effects needs, if the user has not chosen how to handle them.
 
     ``snapshots`` is the folder with recorded snapshots.
     """
+    if not acts:
+        return None
     lines = [f"  {act.text()}" for act in acts[:_MOST]]
     if len(acts) > _MOST:
         lines.append(f"  and {len(acts) - _MOST} more")
@@ -130,12 +117,13 @@ def must_choose(acts: list[WorldChange], *, snapshots: str | None = None) -> Usa
     if snapshots is None:
         folder += ", once it is recorded with reenact run --workspace DIR"
     again = ", ".join(dict.fromkeys(act.tool for act in acts if act.runs_again))
-    warning = f" Whichever you choose, these tools run again before the cut: {again}." if again else ""
-    return UsageError(
+    warning = f"; whichever you choose, these tools run again before the cut: {again}" if again else ""
+    return Need(
         "tools before the cut may have changed the world:\n" + "\n".join(lines),
-        hint=f"{folder}; --restore CMD runs your command to restore everything;"
-        f" --stale-world keeps the world as it is.{warning} Declare what a tool does with"
-        ' @tap.tool(effect="read") or [effects] in reenact.toml',
+        STALE_WORLD,
+        hint=f"{STALE_WORLD} keeps the world as it is; {folder}; --restore CMD runs your command to restore"
+        f" everything{warning}; declare what a tool does with"
+        ' @tap.tool(effect="read") or [tools] in reenact.toml',
     )
 
 
@@ -266,29 +254,20 @@ class World(NamedTuple):
 def prepare_world(
     tape: Tape,
     call: RecordedCall,
-    effects: Mapping[str, str],
+    acts: list[WorldChange],
     *,
     workspace: str | None,
     restore: str | None,
-    is_stale: bool,
     folder: str | None,
 ) -> World:
-    """Restore what was chosen; UsageError if tools changed the world and nothing was chosen.
-
-    ``folder`` is where runs are written, and what was in the workspace before.
-    """
-    acts = world_changes_before(tape, call, effects)
+    """Restore what was chosen. ``acts`` are the changes before the cut; ``folder`` is where runs are
+    written, and what was in the workspace before."""
     if workspace is not None:
         return _restore_workspace(workspace, folder or default_folder(), tape.recording, call, acts)
     if restore is not None:
         run_restore_command(restore)
         return World(RESTORED)
-    if not acts:
-        return World(UNTOUCHED)
-    if is_stale:
-        return World(STALE)
-    snapshots = Snapshots.of(tape.recording)
-    raise must_choose(acts, snapshots=snapshots.folder if snapshots is not None else None)
+    return World(STALE if acts else UNTOUCHED)
 
 
 def _restore_workspace(

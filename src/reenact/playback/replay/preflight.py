@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping
 
 from ...capture.seams.install import ALL as ALL_HTTP
 from ...capture.seams.install import MODELS
@@ -11,8 +11,12 @@ from ...errors import UsageError
 from ...recording.calls import HTTP as HTTP_CALL
 from ...recording.calls import MODEL, TOOL, Call
 from ...recording.recording import Recording
+from ...tracefile.events.text import count
 from ...wire.routes import HTTP, OTHER, host_of, port_of
+from ..effects import IRREVERSIBLE, WRITE, effect_of
 from ..matching.request import tools_of
+from ..matching.tape import NEVER, Tape
+from ..refusal import LIVE_TOOLS, Need
 from .side_effect_guard import is_here
 
 ALL = "all"
@@ -45,14 +49,18 @@ def _model_urls(recording: Recording) -> list[str]:
 
 
 def unanswered(recording: Recording) -> dict[str, int]:
-    """Return the tools known only from model requests, and how often the model called them.
+    """Return the tools that the recording cannot answer, and how often they ran."""
+    return dict(Counter(call.tool or "?" for call in unanswered_calls(recording)))
+
+
+def unanswered_calls(recording: Recording) -> list[Call]:
+    """Return the tool calls that are known only from model requests, so that a replay would run them.
 
     A tool that the model invented did not run. Any other may have run, even without a tool result: some
     frameworks report it as plain text.
     """
     calls = [call for call in recording.calls(derived=True) if call.kind == TOOL and call.derived]
-    ran = (call for call in calls if not call.is_open or not _is_invented(call, recording))
-    return dict(Counter(call.tool or "?" for call in ran))
+    return [call for call in calls if not call.is_open or not _is_invented(call, recording)]
 
 
 def _is_invented(call: Call, recording: Recording) -> bool:
@@ -65,11 +73,8 @@ def _is_invented(call: Call, recording: Recording) -> bool:
 
 def known_tools(recording: Recording) -> set[str]:
     """Return the tools of a run: those it recorded, and those that would run again."""
-    return _recorded_tools(recording) | set(unanswered(recording))
-
-
-def _recorded_tools(recording: Recording) -> set[str]:
-    return {call.tool for call in recording.calls() if call.tool is not None}
+    recorded = {call.tool for call in recording.calls() if call.tool is not None}
+    return recorded | set(unanswered(recording))
 
 
 def check_names(allowed: Iterable[str], known: Iterable[str], where: str) -> None:
@@ -82,23 +87,72 @@ def check_names(allowed: Iterable[str], known: Iterable[str], where: str) -> Non
         )
 
 
-def live_tools(recording: Recording, allowed: Sequence[str], offered: Iterable[str] = ()) -> list[str]:
-    """Return the tools that will run; UsageError lists those that would run without permission.
+def live_tools(recording: Recording, allowed: Iterable[str], offered: Iterable[str] = ()) -> list[str]:
+    """Return the names of the tools that a user allows to run: ``all`` are those that cannot be answered.
 
-    ``offered`` are further tools that may be named: offered to the model but never called.
+    UsageError for a name that is no tool of the run. ``offered`` are further tools that may be named:
+    offered to the model but never called.
     """
-    would_run = unanswered(recording)
-    check_names(allowed, {*_recorded_tools(recording), *would_run, *offered}, recording.name)
-    if ALL in allowed:
-        return sorted({*would_run, *allowed} - {ALL})
+    check_names(allowed, {*known_tools(recording), *offered}, recording.name)
+    would_run = unanswered(recording) if ALL in allowed else {}
+    return sorted({*would_run, *allowed} - {ALL})
+
+
+def need_of_tools(would_run: Mapping[str, int], allowed: Container[str]) -> Need | None:
+    """Return what is needed for tools that the recording cannot answer, with how often they ran."""
     refused = {name: times for name, times in would_run.items() if name not in allowed}
-    if refused:
-        listed = ", ".join(f"{name} ({times}×)" for name, times in refused.items())
-        raise UsageError(
-            f"the recording cannot answer for these tools, so they would run again: {listed}",
-            hint="they are functions of the program, and only the results that the model got are recorded."
-            " Decorate them with @tap.tool and record again to have them answered,"
-            f" or let them run: --live-tools {','.join([*allowed, *refused])}"
-            f" (in Python: live_tools={[*allowed, *refused]!r})",
-        )
-    return sorted(set(allowed))
+    if not refused or ALL in allowed:
+        return None
+    listed = ", ".join(f"{name} ({times}×)" for name, times in refused.items())
+    return Need(
+        f"the recording cannot answer for these tools, so they would run again: {listed}",
+        LIVE_TOOLS,
+        tuple(refused),
+        "these tools are functions of the program, and only the results that the model got are recorded:"
+        " decorate them with @tap.tool and record again to have them answered",
+    )
+
+
+# Tools that are recorded, and what is not as usual about their answers.
+
+
+def tools_calling_models(tape: Tape, effects: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the tools that called a model: agents, whose code runs while their calls are answered.
+
+    Answering for one would leave the recorded calls inside it unmade. One that is declared to change
+    something is answered all the same: nothing may run twice unasked.
+    """
+    found = dict.fromkeys(
+        call.tool
+        for call in tape.calls
+        if call.kind == TOOL
+        and call.event.stored_fields.get("source") != "mcp"  # there is no function that could run
+        and effect_of(call.tool, call.event.effect, effects or {}) not in (WRITE, IRREVERSIBLE)
+        and any(inner.kind == MODEL for inner in tape.inside(call))
+    )
+    return tuple(name for name in found if name is not None)
+
+
+def notes_on_tools(
+    tape: Tape, live: Container[str], spans: Container[str], *, before: float = NEVER
+) -> list[str]:
+    """Return what a user should know of the answers of tools before a run starts; ``before`` is the cut."""
+    lossy: dict[str, Counter[str]] = {}
+    calling_models: dict[str, None] = {}
+    for call in tape.calls:
+        if call.kind == TOOL and call.tool is not None and call.begin < before:
+            if call.tool in spans:
+                calling_models[call.tool] = None
+            elif call.tool not in live and (reasons := call.answer.lossy):
+                lossy.setdefault(call.tool, Counter())[", ".join(reasons)] += 1
+    notes = [
+        f"tool {name} calls a model, so its code runs; the calls in it are answered"
+        for name in calling_models
+    ]
+    for name, reasons_of in lossy.items():
+        for why, times in reasons_of.items():
+            notes.append(
+                f"{count(times, 'result')} of tool {name} cannot be given back as it was ({why}):"
+                f" a stand-in is; {LIVE_TOOLS} {name} runs the tool instead"
+            )
+    return notes

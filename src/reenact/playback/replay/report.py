@@ -158,11 +158,19 @@ class Edited(Note):
     note: str
 
 
+@dataclass(frozen=True, slots=True)
+class Decided(Note):
+    """Why a tool ran after a fork's cut, where the user's settings decided."""
+
+    kind = "decided"
+    note: str
+
+
 _KINDS: dict[str, type[Note]] = {
     kind.kind: kind
     for kind in (
         Began, Diverged, Refused, StandIn, Inexact, Unknown, Doubt, Input, Unusable,
-        Passed, Live, WentLive, Halted, Edited,
+        Passed, Live, WentLive, Halted, Edited, Decided,
     )
 }  # fmt: skip
 _INCOMPLETE = Unknown("a line of the agent's report is incomplete: is the disk full?")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from reenact import Recording, Tap
 from reenact.capture.http.watch import Watch
 from reenact.capture.seams.libraries import Installed
 from reenact.errors import UsageError
-from reenact.playback.fork.world import effect_of, must_choose, run_restore_command, world_changes_before
+from reenact.playback.effects import effect_of
+from reenact.playback.fork.world import need_of_world, run_restore_command, world_changes_before
 from reenact.playback.matching.tape import RecordedCall, Tape
-from reenact.settings import tool_effects
+from reenact.settings import tool_effects, tool_functions
 
 
 def ask(
@@ -128,13 +130,37 @@ def test_settings_are_read_and_a_wrong_word_is_told(tmp_path: Path) -> None:
     assert tool_effects(str(tmp_path)) == {"search": "pure"}
 
 
+def test_a_tool_in_the_settings_has_an_effect_and_a_function(tmp_path: Path) -> None:
+    table = 'search = "read"\nbook = { function = "agent:book_room", effect = "write" }\nfind = { function = "a.b:C.find" }\n'
+    (tmp_path / "pyproject.toml").write_text(f"[tool.reenact.tools]\n{table}")
+    assert tool_effects(str(tmp_path)) == {"search": "read", "book": "write"}
+    assert tool_functions(str(tmp_path)) == {"book": "agent:book_room", "find": "a.b:C.find"}
+    wrong = {
+        'search = "raed"': "tools.search is 'raed'",
+        "search = 3": "tools.search is 3",
+        "search = {}": "tools.search is {}",
+        'search = { efect = "read" }': "tools.search is {'efect'",
+        'search = { function = "agent" }': "tools.search.function is 'agent'",
+        "search = { function = 1 }": "tools.search.function is 1",
+    }
+    for line, message in wrong.items():
+        (tmp_path / "reenact.toml").write_text(f"[tools]\n{line}\n")
+        with pytest.raises(UsageError, match=re.escape(message)) as refused:
+            tool_effects(str(tmp_path))
+        assert refused.value.hint
+    (tmp_path / "reenact.toml").write_text("tools = 3\n")
+    with pytest.raises(UsageError, match="tools is not a table"):
+        tool_functions(str(tmp_path))
+
+
 def test_the_user_is_told_what_to_choose_from(tape: Tape) -> None:
     acts = world_changes_before(tape, third(tape))
-    told = must_choose(acts * 5, snapshots="/the/folder")
-    assert "shell" in str(told) and "and 10 more" in str(told)
+    told = need_of_world(acts * 5, snapshots="/the/folder")
+    assert told is not None and "shell" in told.why and "and 10 more" in told.why
     for flag in ("--workspace /the/folder", "--restore CMD", "--stale-world"):
-        assert flag in str(told.hint)
-    assert "reenact run --workspace DIR" in str(must_choose(acts).hint)
+        assert flag in told.hint
+    assert "reenact run --workspace DIR" in getattr(need_of_world(acts), "hint", "")
+    assert need_of_world([]) is None
 
 
 def test_a_restore_command_talks_on_stderr_and_must_end_well(
