@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,7 +33,7 @@ def run(name, item):
     return f"receipt {len(WORLD.read_text().splitlines())}" if name == "refund" else f"{name}: done"
 
 
-TOOLS = ("weigh", "ship", "refund")
+TOOLS = os.environ.get("TOOLS", "weigh ship refund").split()
 
 
 def ask(messages):
@@ -175,6 +177,114 @@ def test_a_fork_names_the_tools_that_run_again_before_the_cut(shop: Shop) -> Non
 
     done = shop(*command, "--stale-world")
     assert (done.returncode, shop.ran()) == (0, ["weigh", "ship"]), done.stderr  # both before the cut
+
+
+def command_to_copy(stderr: str) -> list[str]:
+    """The words of the command that a refusal prints, without the program."""
+    lines = stderr.splitlines()
+    return shlex.split(lines[lines.index("to allow all of it:") + 1])[1:]
+
+
+def test_a_refusal_is_one_command_that_runs(shop: Shop) -> None:
+    shop.record("first", "weigh", "refund")
+    asked = ("fork", "first", "--at", "turn:3", "--set", "system=Be brief.")
+    for words in (asked, (*asked, "--samples", "2", "--control")):
+        refused = shop(*words)
+        assert (refused.returncode, shop.ran()) == (2, []), refused.stderr
+        for what in ("weigh (1×), refund (1×)", "step 3: weigh", "--one-call --tool-result", "--restore CMD"):
+            assert what in refused.stderr
+        command = command_to_copy(refused.stderr)
+        assert command == [*words, "--live-tools", "refund,weigh", "--stale-world", "--rebase"]
+    (shop.folder / "agent.py").write_text(AGENT.replace('f"receipt {', 'f"voucher {'))
+    done = shop(*command_to_copy(shop(*asked).stderr))
+    assert (done.returncode, shop.ran()) == (0, ["weigh", "refund"]), done.stderr
+
+    own = ("replay", "first", "--", "agent.py", "[]")
+    refused = shop(*own)
+    assert command_to_copy(refused.stderr) == ["replay", "first", "--live-tools", "refund,weigh", *own[2:]]
+    assert "--one-call --tool-result" in refused.stderr and "--rebase" not in refused.stderr
+    state = shop.folder / "elsewhere"
+    shop.env["XDG_STATE_HOME"] = str(state)  # where this user has recorded nothing
+    for command in ("replay", "test"):
+        refused = shop(command, "first")
+        assert (refused.returncode, shop.ran()) == (2, []), refused.stderr
+        assert "not recorded or allowed here before" in refused.stderr
+        assert command_to_copy(refused.stderr) == [command, "first", "--live-tools", "refund,weigh", "--yes"]
+
+
+def test_of_several_runs_none_is_forked_if_one_needs_permission(shop: Shop) -> None:
+    shop.env["TOOLS"] = "ship"
+    shop.record("plain")
+    del shop.env["TOOLS"]
+    shop.record("heavy", "weigh")
+    words = ("fork", ".reenact/*-plain-*.jsonl", "heavy", "--set", "system=Be brief.")
+    refused = shop(*words)
+    assert (refused.returncode, shop.ran()) == (2, []) and "fork 1 of" not in refused.stderr, refused.stderr
+    assert "heavy: the recording cannot answer" in refused.stderr and "plain: " not in refused.stderr
+    done = shop(*words, "--live-tools", "weigh")
+    assert shop.ran() == ["weigh"], done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("reenact: fork ")]
+    assert [line.split(" (")[0] for line in lines] == [
+        "reenact: fork 1 of 2: plain, edited 1",
+        "reenact: fork 2 of 2: heavy, edited 1",
+    ]
+    assert all(line.endswith("s): ok") for line in lines)
+
+
+def test_settings_decide_about_a_tool_after_the_cut_only(shop: Shop) -> None:
+    shop.record("first", "weigh", "ship")
+    (shop.folder / "reenact.toml").write_text('[tools]\nweigh = "read"\nship = "read"\n')
+    refused = shop("fork", "first", "--at", "turn:2", "--set", "system=Be brief.")
+    assert (refused.returncode, shop.ran()) == (2, []) and "weigh (1×)" in refused.stderr, refused.stderr
+    assert "ship (1×)" not in refused.stderr and "--stale-world" not in refused.stderr
+    done = shop("fork", "first", "--set", "system=Be brief.")
+    assert done.returncode == 1 and "refused to write" in done.stderr and "world.txt" in done.stderr, (
+        done.stderr
+    )
+    assert shop.ran() == []  # it only reads, says the user: the guard stays closed
+    for name in ("weigh", "ship"):
+        assert f"tool {name} may run after the cut: your settings declare it read" in done.stderr
+    (shop.folder / "reenact.toml").write_text('[tools]\nweigh = "write"\n')
+    refused = shop("fork", "first", "--set", "system=Be brief.")
+    assert (refused.returncode, shop.ran()) == (2, []) and "weigh (1×), ship (1×)" in refused.stderr
+
+
+FIXTURE = """
+import os, pytest
+from agent import order
+from reenact.testing import replaying
+
+@pytest.mark.reenact("first.jsonl"MORE)
+def test_marked():
+    order(PLAN)
+
+def test_block():
+    with replaying("first.jsonl"MORE):
+        order(PLAN)
+"""
+
+
+def test_a_fixture_runs_no_tool_that_is_not_allowed_and_prints_the_line_to_add(shop: Shop) -> None:
+    shop.record("first", "weigh", how="function")
+    (trace,) = shop.folder.glob(".reenact/*-order-*.jsonl")
+    (shop.folder / "first.jsonl").write_bytes(trace.read_bytes())
+    plan = repr(json.dumps([[["weigh", {"item": "item 1"}]]]))
+    test = FIXTURE.replace("PLAN", plan)
+
+    def pytest_here() -> str:
+        (shop.folder / "world.txt").unlink(missing_ok=True)
+        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+        return subprocess.run(words, cwd=shop.folder, env=shop.env, capture_output=True, text=True).stdout
+
+    (shop.folder / "test_it.py").write_text(test.replace("MORE", ""))
+    told = pytest_here()
+    assert "1 failed, 1 error" in told and shop.ran() == [], told
+    assert "they would run again: weigh (1×)" in told
+    assert "@pytest.mark.reenact('first.jsonl', live_tools=['weigh'])" in told
+    assert "replaying('first.jsonl', live_tools=['weigh'])" in told
+    (shop.folder / "test_it.py").write_text(test.replace("MORE", ", live_tools=['weigh']"))
+    told = pytest_here()
+    assert "2 passed" in told and shop.ran() == ["weigh", "weigh"], told
 
 
 def test_the_help_of_fork_tells_which_tools_run_before_the_cut(shop: Shop) -> None:

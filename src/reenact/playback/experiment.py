@@ -309,7 +309,8 @@ class Experiment:
             permission.require(recording, start)
         allowed = Permission(yes=True, code_folder=permission.code_folder)
         permitted = replace(self, options=replace(self.options, permission=allowed))
-        return [permitted._of(recording) for recording in recordings]
+        own = permitted.options.naming
+        return [replace(permitted, options=own(recording))._of(recording) for recording in recordings]
 
     def _of(self, recording: Recording) -> ExperimentReport:
         samples = {

@@ -114,6 +114,11 @@ class ForkOptions:
     folder: str | None = None
     """Where runs are written; None for the default folder."""
 
+    def naming(self, recording: Recording) -> ForkOptions:
+        """Return the options for one of several runs: with the tools that it knows."""
+        known = {ALL, *tools_known_from(recording)} if self.live_tools else ()
+        return replace(self, live_tools=tuple(name for name in self.live_tools if name in known))
+
 
 def fork(
     run: Recording | str | os.PathLike[str],
@@ -307,8 +312,12 @@ def require_permission(
     needs: list[Need | None] = []
     also: list[str] = []
     messages: list[str] = []
+    if options.live_tools:
+        known = {name for recording in recordings for name in tools_known_from(recording)}
+        where = recordings[0].name if len(recordings) == 1 else f"{len(recordings)} runs"
+        preflight.check_names(options.live_tools, known, where)
     for recording in recordings:
-        facts = _Facts.of(recording, options, command)
+        facts = _Facts.of(recording, options.naming(recording), command)
         found = [need for need in facts.needs(options) if need is not None]
         name = f"{recording.name}: " if len(recordings) > 1 else ""
         needs += [replace(need, why=f"{name}{need.why}") for need in found]
@@ -370,6 +379,12 @@ def prepare_fork(
         provider=call.provider,
         messages=(*facts.messages(), *world.messages),
     )
+
+
+def tools_known_from(recording: Recording) -> set[str]:
+    """Return the tools of a run, and those that were offered to its model."""
+    tape = Tape(with_inside(recording))
+    return preflight.known_tools(tape.recording) | _declared(tape)
 
 
 def _declared(tape: Tape) -> set[str]:
