@@ -330,3 +330,56 @@ def test_a_tool_that_never_ended_is_where_the_recording_ends(typed: Typed, tmp_p
     assert again.returncode == 3 and again.stdout == ""
     assert "tool dies never ended in the recording" in again.stderr
     assert "replayed as recorded as far as the recording goes" in again.stderr
+
+
+NESTED = """
+import os, sys
+import httpx
+from reenact import Tap
+
+tap, log = Tap(), os.environ["DID"]
+
+def ask(text):
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
+    return httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=body).json()["content"][0]["text"]
+
+@tap.tool
+def lookup(question):
+    with open(log, "a") as file: file.write("lookup\\n")
+    return "42"
+
+@tap.tool(effect=EFFECT)
+def research(topic):
+    print("researching", topic)
+    return ask(f"{topic}: {lookup(topic)}")
+
+print(ask("Hills?"), research("hills"), ask("Done?"))
+"""
+
+
+@pytest.mark.parametrize("effect", [None, "read", "write", "irreversible"])
+def test_a_tool_that_calls_a_model_runs_and_its_calls_are_answered(
+    quiet: Typed, typed: Typed, tmp_path: Path, provider: Provider, effect: str | None
+) -> None:
+    (tmp_path / "agent.py").write_text(NESTED.replace("EFFECT", repr(effect)))
+    did = tmp_path / "did"
+
+    def here(*words: str) -> subprocess.CompletedProcess[str]:
+        did.unlink(missing_ok=True)
+        return typed(*words, MODEL_URL=provider.url("text"), DID=str(did))
+
+    first = here("run", "--name", "first", "agent.py")
+    assert first.returncode == 0 and did.exists() and "researching hills" in first.stdout, first.stderr
+    before = len(provider.settled())
+    again = here("replay", "first")
+    assert again.returncode == 0 and not did.exists() and len(provider.settled()) == before, again.stderr
+    runs = effect in (None, "read")
+    assert ("tool research calls a model, so its code runs" in again.stderr) is runs
+    assert ("researching hills" in again.stdout) is runs
+    answered = 4 if runs else 3  # the three model calls and lookup; else research in place of what is in it
+    assert f"replayed as recorded: {answered} calls answered" in again.stderr, again.stderr
+    forked = here("fork", "first", "--at", "turn:3", "--stale-world")
+    assert forked.returncode == 0 and not did.exists() and len(provider.settled()) == before + 1, (
+        forked.stderr
+    )
+    assert ("researching hills" in forked.stdout) is runs
