@@ -49,9 +49,9 @@ def test_a_kill_inside_a_tool_nobody_recorded_is_named_first(played):
 def test_breakpoints_stop_where_a_tool_is_asked_for(played):
     path = played(4)
     out = typed("debug", path, "-c", "j 1", "-c", "b tool:sea*", "-c", "c", "-c", "c").out
-    assert [line.split()[1] for line in out.splitlines() if line.startswith(">")] == ["2", "3", "5"]
+    assert [line.split()[1] for line in out.splitlines() if line.startswith(">")] == ["2", "3.1", "5.1"]
     out = typed("debug", path, "-c", "j 1", "-c", "b loop>1", "-c", "c", "-c", "c").out
-    assert [line.split()[1] for line in out.splitlines() if line.startswith(">")] == ["2", "5", "9"]
+    assert [line.split()[1] for line in out.splitlines() if line.startswith(">")] == ["2", "5.1", "9.1"]
 
 
 def test_figures_count_them_and_give_no_durations(played):

@@ -138,3 +138,66 @@ def test_an_exception_that_the_agent_replaced_is_shown_with_what_the_model_was_s
     shown = desk("show")
     assert "✗ ConnectionError: could not connect to prices-db:5432" in shown
     assert "→ result as sent  An error occurred. Please try again." in shown
+
+
+ONE = [[["price", {"city": "Oslo"}]]]
+
+
+def verbs(out: str) -> list[str]:
+    """The lines of debug, blanks taken together."""
+    return [" ".join(line.split()) for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("mode", ["bare", "decorated"])
+def test_debug_answers_alike_for_tools_that_are_recorded_and_tools_that_are_not(
+    desk: Desk, mode: str
+) -> None:
+    desk.record(mode, ONE)
+    at_call = desk.debug("first", "b tool:price", "c", "a", "rv", "p tool", "p args.city")
+    assert verbs(at_call)[-4:] == ['city = "Oslo"', "900 EUR", '"price"', '"Oslo"']
+    assert '▸ price(city="Oslo")' in at_call
+    watched = verbs(desk.debug("first", "watch result", "c", "p result", "a"))
+    assert watched[-2:] == ['"900 EUR"', 'city = "Oslo"'] and 'watch 1: result null → "900 EUR"' in watched
+    table = desk.debug("print result").splitlines()
+    assert len(table) == 1 and table[0].endswith('"900 EUR"')
+    listed = desk.debug("first", "l")
+    assert '▸ price(city="Oslo")' in listed and '◂ price "900 EUR"' in listed
+    assert ("derived" in listed) == (mode == "bare")
+
+
+def test_derived_tools_are_stepped_to_in_both_directions_and_have_addresses(desk: Desk) -> None:
+    desk.record("bare", [*BOTH, *ONE])
+    steps = ["first", *["s"] * 9]
+    forward = [line.split()[1] for line in desk.debug(*steps).splitlines() if line.startswith(">")]
+    assert forward == ["2", "3", "3.1", "3.2", "4.1", "4.2", "4", "5", "5.1", "6.1"]
+    back = [line.split()[1] for line in desk.debug("j 6.1", *["rs"] * 9).splitlines() if line[:1] == ">"]
+    assert back == forward[::-1]
+    assert verbs(desk.debug("j 3.2", "r"))[-1].startswith("> 4.2")
+    assert verbs(desk.debug("j 4.2", "w"))[2].startswith("turn 1, lane main, event 4.2 (3 of ")
+    assert verbs(desk.debug("j 3.1", "u"))[-1].startswith("> 2 ")
+    assert verbs(desk.debug("j 2", "d"))[-1].startswith("> 3.1")
+    assert json.loads(desk("show", "--event", "4.2", "--json"))["result"] == "120 EUR"
+    assert verbs(desk.debug("b 4.2", "first", "c", "mark x", "first", "j @x"))[-1].startswith("> 4.2")
+    refused = type_in(["show", "--event", "4.3"], desk.folder, desk.env)
+    assert refused.returncode == 2 and "carries no derived tool of that number" in refused.stderr
+
+
+def test_a_text_search_stops_where_the_text_is_written(desk: Desk) -> None:
+    desk.record("bare", ONE)
+    assert verbs(desk.debug("first", "/900 EUR"))[-1].startswith("> 4 ")
+    assert "> 4 " in "\n".join(verbs(desk.debug("first", "b text~900", "c")))
+
+
+def test_equal_calls_are_counted_whether_recorded_or_not(desk: Desk) -> None:
+    for mode in ("bare", "decorated"):
+        desk.record(mode, [[["poll", {"job": 1}]]] * 3)
+        assert "▸ poll(job=1)" in desk.debug("first", "b loop>2", "c")
+
+
+def test_ctx_names_the_result_a_message_came_from_and_marks_another_one(desk: Desk) -> None:
+    desk.record("swaps")
+    rows = verbs(desk.debug("j turn:2", "ctx"))
+    assert any(row.startswith("2 tool") and "✗ 5 7" in row for row in rows)
+    assert '✗ price(city="Oslo"): the tool returned "900 EUR", the model was sent "120 EUR"' in rows
+    desk.record("bare", ONE)
+    assert any("◂ 4.1" in row for row in verbs(desk.debug("j turn:2", "ctx")))

@@ -10,11 +10,13 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import NoSuchEvent, UsageError
-from ..tracefile.events.event import Event, is_error
+from ..recording.derived_events import Entries, Place
+from ..tracefile.events.event import Event, is_error, is_tool_begin, links_of
+from ..wire.json_values import canonical
 from .expressions import Expr
 from .search import TextSearch
 
@@ -27,7 +29,10 @@ Test = Callable[[Event], bool]
 FORMS = 'error, tool:NAME, agent:NAME, loop>3, text~"regex", an address or an expression'
 
 _LOOP = re.compile(r"loop\s*(>=?)\s*(\d{1,9})\Z")
-_ADDRESS = re.compile(r"(?:\d{1,18}|#\d{1,18}|p[0-9a-f]{1,32}:\d{1,18}|turn:\d{1,18}|call:[0-9a-f]+|@\w+)\Z")
+_STEP = r"\d{1,18}(?:\.\d{1,9})?"
+_ADDRESS = re.compile(
+    rf"(?:{_STEP}|#\d{{1,18}}|p[0-9a-f]{{1,32}}:{_STEP}|turn:\d{{1,18}}|call:[0-9a-f]+|@\w+)\Z"
+)
 _PREFIX = re.compile(r"([a-z]+):\s*(\S.*)\Z")
 
 
@@ -70,14 +75,14 @@ def test_of(text: str, stepper: Stepper) -> Test:
     if text == "error":
         return is_error
     if text.startswith("text~"):
-        return TextSearch(unquoted(text[5:].strip()))
+        return _text(TextSearch(unquoted(text[5:].strip())))
     if (loop := _LOOP.match(text)) is not None:
         return _loop(stepper, int(loop[2]) + (loop[1] == ">"))
     if _ADDRESS.match(text):
         return _at(stepper, text)
     if (named := _PREFIX.match(text)) is not None:
         if named[1] == "tool":
-            return _tool(stepper, unquoted(named[2]))
+            return _tool(unquoted(named[2]))
         if named[1] in ("agent", "lane"):
             return _lane(stepper, unquoted(named[2]))
         near = difflib.get_close_matches(named[1], ("tool", "agent", "lane", "turn", "call"), 1, 0.5)
@@ -91,9 +96,23 @@ def unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-def _tool(stepper: Stepper, pattern: str) -> Test:
+def _text(search: TextSearch) -> Test:
+    """Stop where a text is written, not once more at the derived tool that repeats it."""
+    return lambda event: event.derived_number is None and search(event)
+
+
+def tool_begun(event: Event) -> str | None:
+    """Return the name of the tool that begins at an event."""
+    if not is_tool_begin(event):
+        return None
+    name = links_of(event).get("tool") if event.derived_number is None else None
+    return name if type(name) is str else event.tool_name
+
+
+def _tool(pattern: str) -> Test:
     def test(event: Event) -> bool:
-        return any(fnmatch.fnmatchcase(name, pattern) for name in stepper.tools.names(event))
+        name = tool_begun(event)
+        return name is not None and fnmatch.fnmatchcase(name, pattern)
 
     return test
 
@@ -106,22 +125,28 @@ def _lane(stepper: Stepper, pattern: str) -> Test:
 
     def test(event: Event) -> bool:
         index = event.index
-        return index is not None and is_in(index) and (index == 0 or not is_in(index - 1))
+        if index is None or event.derived_number is not None:
+            return False
+        return is_in(index) and (index == 0 or not is_in(index - 1))
 
     return test
 
 
 def _at(stepper: Stepper, address: str) -> Test:
-    index = stepper.resolve(address)
-    event = stepper.events[index]
-    key = event.writer, event.step  # an index may change while other processes write
+    event = stepper.entries[stepper.resolve(address)]
+    key = _key(event)
 
     def test(event: Event) -> bool:
-        return (event.writer, event.step) == key
+        return _key(event) == key
 
     if event.step is None:
         raise NoSuchEvent(f"the event at {address} has no step to stop at", asked=address)
     return test
+
+
+def _key(event: Event) -> tuple[object, ...]:
+    """Return what names an event; its index may change while other processes write."""
+    return event.writer, event.step, event.derived_number
 
 
 def _loop(stepper: Stepper, least: int) -> Test:
@@ -135,22 +160,28 @@ class Repeats:
     """How often each tool was called with equal arguments in a lane, up to each of its calls."""
 
     def __init__(self) -> None:
-        self._nth: dict[int, int] = {}
+        self._nth: dict[Place, int] = {}
         self._seen: dict[tuple[str, str, str], int] = {}
-        self._upto = 0
+        self._upto: Place | None = None
 
     def of(self, event: Event, stepper: Stepper) -> int:
         """Return the number of such calls up to an event: 1 at the first, 0 where no tool begins."""
-        index = event.index or 0
-        while self._upto <= index:
-            one = stepper.events[self._upto]
-            stepper.progress(self._upto, index)
-            for name, args in stepper.tools.calls(one):
-                key = stepper.lane_at(self._upto), name, args
-                self._seen[key] = self._seen.get(key, 0) + 1
-                self._nth[self._upto] = max(self._seen[key], self._nth.get(self._upto, 0))
-            self._upto += 1
-        return self._nth.get(index, 0)
+        here = stepper.entries.place_of(event)
+        if self._upto is None:
+            self._upto = (0, 0)
+            self._count(self._upto, stepper)
+        if self._upto < here:
+            for place in stepper.entries.walk(self._upto, end=here):
+                stepper.progress(place[0], here[0])
+                self._count(place, stepper)
+            self._upto = here
+        return self._nth.get(here, 0)
+
+    def _count(self, place: Place, stepper: Stepper) -> None:
+        event = stepper.entries[place]
+        if is_tool_begin(event):
+            key = stepper.lane_at(event.index or 0), event.tool_name or "", canonical(event.args)
+            self._nth[place] = self._seen[key] = self._seen.get(key, 0) + 1
 
 
 # Watches: an expression, and the events at which its value changes.
@@ -165,8 +196,8 @@ Progress = Callable[[int, int], None]
 class Change(NamedTuple):
     """An event at which a value is not what it was before."""
 
-    at: int
-    """Its index."""
+    at: Place
+    """Where it stands."""
     old: Any
     new: Any
 
@@ -182,28 +213,28 @@ class Watch:
         self.hits = 0
 
 
-def _change_after(events: Sequence[Event], expr: Expr, index: int, progress: Progress) -> Change | None:
-    """Return the first event after ``index`` at which the value changes."""
+def _change_after(entries: Entries, expr: Expr, start: Place, progress: Progress) -> Change | None:
+    """Return the first event after a place at which the value changes."""
     old, known = None, False
-    for at in range(index + 1, len(events)):
-        progress(at, len(events))
-        new = expr(events[at])
+    for at in entries.walk(start):
+        progress(at[0], entries.count)
+        new = expr(entries[at])
         if new is None:
             continue
         if not known:
-            old, known = _value_at(events, expr, index, progress), True
+            old, known = _value_at(entries, expr, start, progress), True
         if new != old:
             return Change(at, old, new)
         old = new
     return None
 
 
-def change_before(events: Sequence[Event], expr: Expr, index: int, progress: Progress) -> Change | None:
-    """Return the last event before ``index`` at which the value changes."""
-    later: tuple[int, Any] | None = None
-    for at in range(index - 1, -1, -1):
-        progress(index - at, len(events))
-        value = expr(events[at])
+def change_before(entries: Entries, expr: Expr, start: Place, progress: Progress) -> Change | None:
+    """Return the last event before a place at which the value changes."""
+    later: tuple[Place, Any] | None = None
+    for at in entries.walk(start, -1):
+        progress(start[0] - at[0], start[0])
+        value = expr(entries[at])
         if value is None:
             continue
         if later is not None and later[1] != value:
@@ -212,10 +243,18 @@ def change_before(events: Sequence[Event], expr: Expr, index: int, progress: Pro
     return None if later is None else Change(later[0], None, later[1])
 
 
-def _value_at(events: Sequence[Event], expr: Expr, index: int, progress: Progress) -> Any:
-    for at in range(index, -1, -1):
-        progress(index - at, len(events))
-        value = expr(events[at])
+def _change_at(entries: Entries, expr: Expr, place: Place, progress: Progress) -> Change | None:
+    """Return the change of a value at a place, if it changes there."""
+    new = expr(entries[place])
+    before = entries.next(place, -1)
+    old = None if new is None or before is None else _value_at(entries, expr, before, progress)
+    return None if new is None or new == old else Change(place, old, new)
+
+
+def _value_at(entries: Entries, expr: Expr, start: Place, progress: Progress) -> Any:
+    for at in (start, *entries.walk(start, -1)):
+        progress(start[0] - at[0], start[0])
+        value = expr(entries[at])
         if value is not None:
             return value
     return None
@@ -287,24 +326,27 @@ class Stops:
             del self._points[number]
         return len(gone)
 
-    def next(self, start: int, direction: int, limit: int | None = None) -> tuple[int, list[Reason]] | None:
+    def next(
+        self, start: Place, direction: int, limit: Place | None = None
+    ) -> tuple[Place, list[Reason]] | None:
         """Return the nearest event to stop at beyond ``start``, and why; not beyond ``limit``."""
         changed = self._nearest_change(start, direction)
-        if changed is not None and (limit is None or (changed - limit) * direction <= 0):
+        nearest = min if direction > 0 else max
+        if changed is not None and (limit is None or nearest(changed, limit) == changed):
             limit = changed
-        end = limit if limit is not None else (len(self._stepper.events) - 1 if direction > 0 else 0)
         points = [one for one in self._points.values() if isinstance(one, Breakpoint) and one.enabled]
         if points:
-            for index in range(start + direction, end + direction, direction):
-                self._stepper.progress(abs(index - start), abs(end - start))
-                reasons = self._hits(points, index)
-                if reasons or index == changed:
-                    return index, reasons + self._changes(index)
+            end = limit[0] if limit is not None else len(self._stepper.events) if direction > 0 else 0
+            for place in self._stepper.entries.walk(start, direction, limit):
+                self._stepper.progress(abs(place[0] - start[0]), abs(end - start[0]))
+                reasons = self._hits(points, place)
+                if reasons or place == changed:
+                    return place, reasons + self._changes(place)
             return None
         return None if changed is None or changed != limit else (changed, self._changes(changed))
 
-    def _hits(self, points: list[Breakpoint], index: int) -> list[Reason]:
-        event = self._stepper.events[index]
+    def _hits(self, points: list[Breakpoint], place: Place) -> list[Reason]:
+        event = self._stepper.entries[place]
         hits = [point for point in points if point.matches(event) and point.hit()]
         for point in hits:
             if point.temporary:
@@ -314,21 +356,21 @@ class Stops:
     def _watches(self) -> list[Watch]:
         return [one for one in self._points.values() if isinstance(one, Watch) and one.enabled]
 
-    def _nearest_change(self, start: int, direction: int) -> int | None:
-        events, progress = self._stepper.events, self._stepper.progress
-        found: list[int] = []
+    def _nearest_change(self, start: Place, direction: int) -> Place | None:
+        entries, progress = self._stepper.entries, self._stepper.progress
+        found: list[Place] = []
         for watch in self._watches():
             look = _change_after if direction > 0 else change_before
-            change = look(events, watch.expr, start, progress)
+            change = look(entries, watch.expr, start, progress)
             if change is not None:
                 found.append(change.at)
         return None if not found else min(found) if direction > 0 else max(found)
 
-    def _changes(self, index: int) -> list[Reason]:
-        reasons = []
+    def _changes(self, place: Place) -> list[Reason]:
+        entries, reasons = self._stepper.entries, []
         for watch in self._watches():
-            change = change_before(self._stepper.events, watch.expr, index + 1, self._stepper.progress)
-            if change is not None and change.at == index:
+            change = _change_at(entries, watch.expr, place, self._stepper.progress)
+            if change is not None:
                 watch.hits += 1
                 reasons.append(Reason(watch, change))
         return reasons

@@ -1,7 +1,8 @@
 """Stepper: a cursor in a recording that moves both ways, by lane, call, breakpoint, watch or text.
 
 The engine under ``reenact debug`` and whatever else shows a run event by event: no output, no input.
-Moving reads the events it passes; nothing in the run is ever executed.
+Moving reads the events it passes; nothing in the run is ever executed. Derived tools are stopped at like
+recorded ones: the cursor is at a place among the entries (``recording.derived_events``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from typing import NamedTuple
 from .. import schema
 from ..errors import NoSuchEvent, UsageError
 from ..money.prices import Book
-from ..recording.call_tree import CallTree, ToolsAt
+from ..recording.call_tree import CallTree
+from ..recording.calls import Call
+from ..recording.derived_events import DerivedEvent, Entries, Place
+from ..recording.derived_tools import DerivedCall
 from ..recording.index import MAIN
 from ..recording.recording import Recording
 from ..recording.run_lines import Events
@@ -23,7 +27,7 @@ from ..stats.rows import RunStats
 from ..stats.sums import Gatherer
 from ..tracefile import run_files
 from ..tracefile import status as states
-from ..tracefile.events.event import Event, base_kind, is_tool_begin, is_turn_begin
+from ..tracefile.events.event import Event, base_kind, is_model_begin, is_tool_begin, is_turn_begin
 from .breakpoints import Progress, Reason, Repeats, Stops, change_before
 from .expressions import Expr
 from .search import TextSearch
@@ -82,31 +86,36 @@ class Stepper:
         self.on_progress: Progress | None = None
         """Called with how many of how many events were looked at, now and then."""
         self.stops = Stops(self)
-        self.marks: dict[str, int] = {}
-        self._trail: list[int] = []
+        self.marks: dict[str, Place] = {}
+        self._trail: list[Place] = []
         self._trail_at = -1
         self._pattern: TextSearch | None = None
         self._open()
-        self.index = 0
-        self._visit(0)
+        self.place: Place = (0, 0)
+        self._visit(self.place)
 
     def _open(self) -> None:
         self._size = 0
         self.recording = self._load()
         self._size = self._bytes()
         self.events: Events = self.recording.events
+        self.entries: Entries = self.recording.entries
         self._tree: CallTree | None = None
         self._repeats = Repeats()
         self._sums: Gatherer | None = None
         self._summed = 0
-        self.tools = ToolsAt(self.recording)
+
+    @property
+    def index(self) -> int:
+        """The index of the event the cursor is at, or beside which its entry stands."""
+        return self.place[0]
 
     @property
     def event(self) -> Event:
         """The event the cursor is at."""
         if not self.events:
             raise NoSuchEvent("there is no event in this run", asked="the current event")
-        return self.events[self.index]
+        return self.entries[self.place]
 
     @property
     def tree(self) -> CallTree:
@@ -126,6 +135,8 @@ class Stepper:
     def caller(self, event: Event) -> Event | None:
         """Return where the call began that an event ends, or that led to the call it begins."""
         index = event.index or 0
+        if isinstance(event, DerivedEvent) and not event.is_call:
+            return self.entries[index, event.call.order + 1]
         begin = self.recording.index.cause_at(index)
         if begin is None and (is_tool_begin(event) or self.lane_at(index) != MAIN):
             call = self.tree.call_at(event)
@@ -162,22 +173,21 @@ class Stepper:
 
     def step(self, direction: int = 1) -> Move:
         """Go to the next event, or the one before, whichever lane it is in."""
-        to = self.index + direction
-        if self._is_beyond(to):
-            return self._stay(direction)
-        return self._go(to)
+        to = self._beyond(self.place, direction)
+        return self._stay(direction) if to is None else self._go(to)
 
     def next(self, direction: int = 1) -> Move:
         """Go to the next event of this lane, or the one before."""
         if not self.events:
             return self._stay(direction)
-        lane, at = self.lane_at(self.index), self.index + direction
-        while not self._is_beyond(at):
-            self.progress(abs(at - self.index), len(self.events))
-            if self.lane_at(at) == lane:
-                return self._go(at)
-            at += direction
-        if at != self.index + direction:
+        lane, passed = self._lane(self.place), False
+        to = self._beyond(self.place, direction)
+        while to is not None:
+            self.progress(abs(to[0] - self.index), len(self.events))
+            if self._lane(to) == lane:
+                return self._go(to)
+            to, passed = self._beyond(to, direction), True
+        if passed:
             side = "after" if direction > 0 else "before"
             return Move(
                 False,
@@ -189,13 +199,19 @@ class Stepper:
         """Go to where the call begun here ends, else out to the end of the call around it."""
         event = self.event
         call = self.tree.call_at(event)
-        if call is None or call.begin != event or call.end == event:
+        is_begin = is_tool_begin(event) or is_model_begin(event)
+        if call is None or not is_begin or call.end == event:
             call = self.tree.enclosing(event)
         if call is None:
             return Move(False, "No call is open around this event; c continues.")
-        if call.end is None or call.end.index is None:
-            return Move(False, "That call has no end in the trace.")
-        return self._go(call.end.index)
+        to = self.end_of(call)
+        return Move(False, "That call has no end in the trace.") if to is None else self._go(to)
+
+    def end_of(self, call: Call) -> Place | None:
+        """Return where a call ends; None if it has no end."""
+        if isinstance(call, DerivedCall):
+            return self.entries.result_place(call)
+        return None if call.end is None or call.end.index is None else (call.end.index, 0)
 
     def up(self) -> Move:
         """Go to the call this one was made in."""
@@ -203,7 +219,7 @@ class Stepper:
         parent = self.tree.parent(call) if call is not None else None
         if parent is None or parent.event.index is None:
             return Move(False, "No call led to this event.")
-        return self._go(parent.event.index)
+        return self._go(_begin_of(parent))
 
     def down(self) -> Move:
         """Go to the first call that was made in this one."""
@@ -211,20 +227,20 @@ class Stepper:
         children = self.tree.children(call) if call is not None else []
         if not children or children[0].event.index is None:
             return Move(False, "This event led to no call.")
-        return self._go(children[0].event.index)
+        return self._go(_begin_of(children[0]))
 
-    def run(self, direction: int = 1, limit: int | None = None) -> Move:
+    def run(self, direction: int = 1, limit: Place | None = None) -> Move:
         """Go on until a breakpoint or watch stops it, or to the end; not beyond ``limit``."""
-        start = seen = self.index
+        start = seen = self.place
         stop = self.stops.next(start, direction, limit) if self.events else None
         while stop is None and limit is None and direction > 0:
-            seen = max(len(self.events) - 1, 0)
+            seen = self._last
             if not self.refresh():
                 break
             stop = self.stops.next(seen, direction)
         if stop is not None:
             return self._go(stop[0])._replace(reasons=tuple(stop[1]))
-        end = limit if limit is not None else len(self.events) - 1 if direction > 0 else 0
+        end = limit if limit is not None else self._last if direction > 0 else (0, 0)
         if not self.events or end == start:
             return self._stay(direction)
         return self._go(end)._replace(note="" if limit is not None else self._end_note(direction))
@@ -236,11 +252,11 @@ class Stepper:
             later = range(self.index + 1, len(self.events))
             here = (at for at in later if is_turn_begin(self.events[at]) and self.lane_at(at) == lane)
             to = next(here, None)
-            return self.run() if to is None else self.run(limit=to)
-        to = self.resolve(address)
-        if to <= self.index:
+            return self.run() if to is None else self.run(limit=(to, 0))
+        limit = self.resolve(address)
+        if limit <= self.place:
             raise UsageError(f"{address} is not after this event", hint=f"`j {address}` goes there")
-        return self.run(limit=to)
+        return self.run(limit=limit)
 
     def go(self, address: str) -> Move:
         """Go to an address, ``#index``, ``-1``, ``%50`` or ``@mark``."""
@@ -252,7 +268,7 @@ class Stepper:
         if not 0 <= at < len(self._trail):
             return Move(False, "No earlier position." if direction < 0 else "No later position.")
         self._trail_at = at
-        self.index = min(self._trail[at], len(self.events) - 1)
+        self.place = min(self._trail[at], self._last)
         return Move(True)
 
     def find(self, pattern: str, direction: int = 1) -> Move:
@@ -261,11 +277,11 @@ class Stepper:
             self._pattern = TextSearch(pattern)
         if self._pattern is None:
             raise UsageError("there is no pattern to look for again", hint="/hotel looks for hotel")
-        at = self.index + direction
+        at = self.index + (direction if self.place[1] * direction >= 0 else 0)
         while not self._is_beyond(at):
             self.progress(abs(at - self.index), len(self.events))
             if self._pattern(self.events[at]):
-                return self._go(at)
+                return self._go((at, 0))
             at += direction
         where, other = ("after", "?") if direction > 0 else ("before", "/")
         message = f"No event {where} this one matches {self._pattern.pattern}; {other} looks the other way."
@@ -274,7 +290,7 @@ class Stepper:
     def to_last_change(self, text: str) -> Move:
         """Go back to where the value of an expression last changed."""
         expr = Expr(text)
-        change = change_before(self.events, expr, self.index, self.progress)
+        change = change_before(self.entries, expr, self.place, self.progress)
         if change is None:
             return Move(False, f"No event before this one has a value for {expr.text}.")
         return self._go(change.at)._replace(note=f"{expr.text} changed here.")
@@ -288,25 +304,25 @@ class Stepper:
             name = next(f"m{n}" for n in range(1, len(self.marks) + 2) if f"m{n}" not in self.marks)
         elif not _MARK.match(name) or name in _RESERVED:
             raise UsageError(f"{name!r} cannot be the name of a mark", hint="a word, for instance: before")
-        self.marks[name] = self.index
+        self.marks[name] = self.place
         return name
 
-    def resolve(self, address: str) -> int:
-        """Return the index of an address, ``#index``, ``-1``, ``%50``, ``first``, ``last`` or ``@mark``."""
+    def resolve(self, address: str) -> Place:
+        """Return the place of an address, ``#index``, ``-1``, ``%50``, ``first``, ``last`` or ``@mark``."""
         text, count = address.strip(), len(self.events)
         if not count:
             raise NoSuchEvent("there is no event in this run", asked=text)
         if text in ("first", "last"):
-            return 0 if text == "first" else count - 1
+            return (0 if text == "first" else count - 1), 0
         if (counted := _COUNTED.match(text)) is not None:
-            return _counted(counted[1], int(counted[2]), count)
+            return _counted(counted[1], int(counted[2]), count), 0
         if text.startswith("@") and text != "@error":
             if text[1:] in self.marks:
                 return self.marks[text[1:]]
             known = ", ".join(f"@{name}" for name in self.marks) or "none yet; `mark NAME` sets one"
             raise NoSuchEvent(f"there is no mark {text}", asked=text, hint=f"marks: {known}")
         found = self.recording.event(text)
-        return _beside(self.recording, found) if found.index is None else found.index
+        return (_beside(self.recording, found), 0) if found.index is None else self.entries.place_of(found)
 
     # growing --------------------------------------------------------------------------------------
 
@@ -314,11 +330,17 @@ class Stepper:
         """Read the file again if it has grown; True if there are more events now."""
         if self._bytes() == self._size:
             return False
-        count, keys = len(self.events), {at: self._key(at) for at in (self.index, *self.marks.values())}
+        count, places = len(self.events), (self.place, *self.marks.values())
+        keys = {at: self._key(at) for at, _ in places}
         self._open()
-        self.index = self._index_now(self.index, keys)
-        self.marks = {name: self._index_now(at, keys) for name, at in self.marks.items()}
+        self.place = self._place_now(self.place, keys)
+        self.marks = {name: self._place_now(place, keys) for name, place in self.marks.items()}
         return len(self.events) > count
+
+    def _place_now(self, place: Place, keys: dict[int, tuple[str, int | None] | None]) -> Place:
+        """Return where an entry is now; a tool that was derived may have been recorded since."""
+        index = self._index_now(place[0], keys)
+        return index, place[1] if place[1] and place[1] in self.entries.parts(index) else 0
 
     def _key(self, index: int) -> tuple[str, int | None] | None:
         if index >= len(self.events):
@@ -345,6 +367,22 @@ class Stepper:
 
     # inner ----------------------------------------------------------------------------------------
 
+    @property
+    def _last(self) -> Place:
+        """The place of the last entry."""
+        last = len(self.events) - 1
+        return (last, self.entries.parts(last)[-1]) if self.events else (0, 0)
+
+    def _lane(self, place: Place) -> str:
+        return self.lane_at(self.entries[place].index or 0)
+
+    def _beyond(self, place: Place, direction: int) -> Place | None:
+        """Return the place after one, or before it, of a run that may have grown."""
+        if not self.events and not self.refresh():
+            return None
+        to = self.entries.next(place, direction)
+        return self.entries.next(place, direction) if to is None and direction > 0 and self.refresh() else to
+
     def _is_beyond(self, index: int) -> bool:
         if index < 0:
             return True
@@ -358,14 +396,19 @@ class Stepper:
             return BEGINNING
         return STILL_GOING if self.recording.status == states.RUNNING else END
 
-    def _go(self, index: int) -> Move:
-        moved = index != self.index
-        self.index = index
+    def _go(self, place: Place) -> Move:
+        moved = place != self.place
+        self.place = place
         if moved:
-            self._visit(index)
+            self._visit(place)
         return Move(moved)
 
-    def _visit(self, index: int) -> None:
+    def _visit(self, place: Place) -> None:
         del self._trail[self._trail_at + 1 :]
-        self._trail.append(index)
+        self._trail.append(place)
         self._trail_at += 1
+
+
+def _begin_of(call: Call) -> Place:
+    """Return where a call begins."""
+    return call.event.index or 0, call.order + 1 if isinstance(call, DerivedCall) else 0

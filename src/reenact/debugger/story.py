@@ -175,11 +175,11 @@ def _blocks(recording: Recording, index: Index, turns: Sequence[Turn], indexes: 
     return [*([outside] if outside.items else []), *blocks.values()]
 
 
-def contradiction(call: Call, sent: str) -> str:
+def contradiction(call: Call) -> str:
     """Return in words that the model was sent another result than the tool returned."""
-    returned = short_json(call.result, _SHORT)
-    words = call_text(call.tool, call.args, _SHORT)
-    return f"{words}: the tool returned {returned}, the model was sent {short_json(sent, _SHORT)}"
+    sent = "" if call.sent is None else short_json(result_text(call.sent.value), _SHORT)
+    words, returned = call_text(call.tool, call.args, _SHORT), short_json(call.result, _SHORT)
+    return f"{words}: the tool returned {returned}, the model was sent {sent}"
 
 
 _SHORT = 120

@@ -6,12 +6,10 @@ in: it is the one of another lane that was open when the lane began, of several 
 
 from __future__ import annotations
 
-from functools import cached_property
-
-from .. import schema
-from ..tracefile.events.event import Event, is_tool_begin, links_of
-from ..wire.json_values import canonical
+from ..tracefile.events.event import Event
 from .calls import MODEL, TOOL, Call
+from .derived_events import DerivedEvent
+from .derived_tools import DerivedCall
 from .index import MAIN, Index
 from .recording import Recording
 
@@ -31,10 +29,16 @@ class CallTree:
         self._children: dict[int, list[Call]] = {}
         self.lane_calls: dict[str, list[Call]] = {}
         """Calls of each lane, lanes in order of appearance."""
-        _Planter(self, recording.index).plant(recording.calls(derived=True))
+        calls = recording.calls(derived=True)
+        self._derived = {
+            (call.event.index or 0, call.order): call for call in calls if isinstance(call, DerivedCall)
+        }
+        _Planter(self, recording.index).plant(calls)
 
     def call_at(self, event: Event) -> Call | None:
-        """Return the call that an event begins or ends."""
+        """Return the call that an event begins or ends, a derived one too."""
+        if isinstance(event, DerivedEvent):
+            return self._derived.get((event.index or 0, event.call.order))
         return self._index.call_of(event)
 
     def parent(self, call: Call) -> Call | None:
@@ -129,39 +133,3 @@ def _is_within(event: Event, call: Call) -> bool:
     begin, end = call.event.index, call.end.index if call.end is not None else None
     here = event.index
     return begin is not None and here is not None and begin < here and (end is None or here < end)
-
-
-# The tools an event begins: the one it records, else those its answer asked for that nobody recorded.
-
-
-class ToolsAt:
-    """Name and arguments of the tools that begin at each event of a recording."""
-
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-
-    def names(self, event: Event) -> list[str]:
-        """Return the names of the tools that begin at an event."""
-        if is_tool_begin(event):
-            name = links_of(event).get("tool") or event.tool_name
-            return [name] if type(name) is str else []
-        return [call.tool or "" for call in self._derived_at(event)]
-
-    def calls(self, event: Event) -> list[tuple[str, str]]:
-        """Return (name, arguments) of the same, arguments as text that is the same in whatever order."""
-        if is_tool_begin(event):
-            return [(event.tool_name or "", canonical(event.args))]
-        return [(call.tool or "", canonical(call.args)) for call in self._derived_at(event)]
-
-    def _derived_at(self, event: Event) -> list[Call]:
-        if event.kind != schema.MODEL_RESPONSE or event.index is None:
-            return []
-        return self._derived.get(event.index, [])
-
-    @cached_property
-    def _derived(self) -> dict[int, list[Call]]:
-        found: dict[int, list[Call]] = {}
-        for call in self._recording.calls(derived=True):
-            if call.derived:
-                found.setdefault(call.event.index or 0, []).append(call)
-        return found

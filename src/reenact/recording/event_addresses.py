@@ -15,6 +15,7 @@ from ..tracefile.events.event import ErrorText, Event, is_error
 if TYPE_CHECKING:
     from .recording import Recording
 
+_DERIVED = re.compile(r"(\d{1,18}|p[0-9a-f]{1,32}:\d{1,18})\.(\d{1,9})\Z", re.ASCII)
 _WRITER_STEP = re.compile(r"p([0-9a-f]{1,32}):(\d{1,18})\Z")
 
 
@@ -39,11 +40,19 @@ def find_event(recording: Recording, address: str | int) -> Event:
         writers = [writer for writer in recording.writers if writer.startswith(parts[1])]
         found = recording.at_step(int(parts[2]), writers[0]) if len(writers) == 1 else None
         hint = "its writers are " + ", ".join(f"p{writer}" for writer in recording.writers[:8])
+    elif (parts := _DERIVED.match(text)) is not None:
+        found = _derived(recording, find_event(recording, parts[1]), int(parts[2]))
+        hint = f"the event at {parts[1]} carries no derived tool of that number"
     else:
         hint = "an event is 12, p77aa:12, turn:3, call:a1b2 or @error"
     if found is None:
         raise NoSuchEvent(f"no event of {recording.name} is at {text}", asked=text, hint=hint)
     return found
+
+
+def _derived(recording: Recording, carrier: Event, number: int) -> Event | None:
+    beside = [] if carrier.index is None else recording.entries.beside(carrier.index)
+    return next((event for _, event in beside if event.derived_number == number), None)
 
 
 def _by_call(recording: Recording, prefix: str) -> tuple[Event | None, str]:

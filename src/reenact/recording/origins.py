@@ -116,6 +116,10 @@ class Origins:
             tool_id = event.tool_id if event.event_type == schema.TOOL_RESULT else None
             if type(tool_id) is str and tool_id in wanted:
                 found.setdefault(tool_id, event)
+        beside = self._recording.entries.beside(link.index or 0) if len(found) < len(wanted) else []
+        for part, result in beside:
+            if part < 0 and result.tool_id in wanted:
+                found.setdefault(result.tool_id, result)
         events = sorted(found.values(), key=lambda event: event.index or 0)
         return Origin(events, "tool") if events else Origin([link], "request")
 

@@ -22,6 +22,7 @@ from ..tracefile.reader import require_file
 from ..tracefile.run_files import member
 from ..wire.streams import Assembled, assemble
 from .calls import Call, Turn, join_calls, join_known
+from .derived_events import Entries
 from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
 from .event_addresses import find_event
 from .index import Index
@@ -134,6 +135,16 @@ class Recording(RunLines):
     def _derived(self) -> list[DerivedCall]:
         return derived_tools(self.calls())
 
+    @property
+    def has_derived(self) -> bool:
+        """True once the tools of the whole run were derived."""
+        return "_derived" in self.__dict__
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The events with the derived tools between them."""
+        return Entries(self)
+
     def event_types(self, *, system: bool = False) -> list[str]:
         """Return the type of every event by its index; not to be changed."""
         if self._event_types is None:
@@ -147,7 +158,10 @@ class Recording(RunLines):
         return [kind for at, kind in enumerate(self._event_types) if at not in book]
 
     def event(self, address: str | int) -> Event:
-        """Return the event at ``12``, ``p77aa:12``, ``turn:3``, ``call:a1b2`` or ``@error``."""
+        """Return the event at ``12``, ``p77aa:12``, ``turn:3``, ``call:a1b2`` or ``@error``.
+
+        ``12.1`` is the first derived tool call, or result of one, that the line at 12 carries.
+        """
         return find_event(self, address)
 
     def at_step(self, step: int, writer: str | None = None) -> Event | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 
+from ...debugger.breakpoints import tool_begun
 from ...errors import UsageError
 from ..output import Output
 from .session import Session, split_verb
@@ -110,7 +111,8 @@ def _words(session: Session, word: str) -> Iterable[str]:
     if names & {"ADDRESS", "WHERE"}:
         yield from (f"@{name}" for name in session.stepper.marks)
     if "ADDRESS" in names:
-        yield from ("@error", "first", "last", f"turn:{session.stepper.turn_at(session.stepper.index)}")
+        turn = session.stepper.turn_at(session.stepper.event.index or 0)
+        yield from ("@error", "first", "last", f"turn:{turn}")
     if "WHERE" in names:
         yield from ("error", "loop>3", 'text~"')
         yield from _nearby(session)
@@ -124,8 +126,8 @@ def _nearby(session: Session) -> Iterable[str]:
     stepper = session.stepper
     around = range(max(0, stepper.index - _NEAR), min(len(stepper.events), stepper.index + _NEAR))
     for index in around:
-        event = stepper.events[index]
-        yield from (f"tool:{name}" for name in stepper.tools.names(event))
+        entries = [stepper.events[index], *(event for _, event in stepper.entries.beside(index))]
+        yield from (f"tool:{name}" for event in entries if (name := tool_begun(event)))
         yield f"lane:{stepper.lane_at(index)}"
 
 

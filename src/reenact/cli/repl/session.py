@@ -10,6 +10,7 @@ from ...debugger.breakpoints import Breakpoint, unquoted
 from ...debugger.expressions import Expr
 from ...debugger.stepper import Move, Stepper
 from ...errors import ReenactError, UsageError
+from ...recording.derived_events import Place
 from ..main import complain, own_fault
 from ..output import Output, Progress
 from .view import JsonView, View
@@ -131,8 +132,8 @@ class Session:
         self.is_over = False
         self.failed = False
         """True once something could not be done as typed."""
-        self.listed: range | None = None
-        """What ``l`` showed last, if nothing was done since."""
+        self.listed: Place | None = None
+        """The last entry that ``l`` showed, if nothing was done since."""
         self._last = ""
         self._depth = 0
         self._progress = Progress(out)

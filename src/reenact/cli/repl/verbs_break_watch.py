@@ -171,7 +171,7 @@ def _marks(session: Session, argument: str) -> None:
         session.view.note("No marks; `mark NAME` names this event, `j @NAME` comes back to it.")
         return
     rows = []
-    for name, index in stepper.marks.items():
-        event = stepper.events[index]
+    for name, place in stepper.marks.items():
+        event = stepper.entries[place]
         rows.append((f"@{name}", session.view.address(event), event.summary()))
     session.view.rows(("mark", ">event", "what"), rows, flexible=2)

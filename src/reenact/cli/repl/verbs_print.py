@@ -6,11 +6,14 @@ from typing import Any
 
 from ... import schema
 from ...debugger.expressions import Expr
+from ...debugger.story import contradiction
 from ...errors import UsageError
+from ...recording.calls import Call
 from ...recording.origins import Origin
 from ...recording.prompt import Context, ContextPart, context_of, delta_of
 from ...tracefile.events.event import Event
 from ...tracefile.events.text import compact, count
+from ...wire.results import CONTRADICTED
 from .session import Group, Session
 
 INSPECT = Group("inspect")
@@ -65,8 +68,8 @@ def _messages(value: Any) -> Any:
 def _begin(session: Session) -> Event:
     """Return the event the current call began with."""
     stepper, event = session.stepper, session.stepper.event
-    begin = stepper.recording.index.cause_at(stepper.index) if event.event_type in _ENDS else None
-    return event if begin is None or event.args is not None else stepper.events[begin]
+    begin = stepper.caller(event) if event.event_type in _ENDS and event.args is None else None
+    return event if begin is None else begin
 
 
 _ENDS = (schema.MODEL_RESPONSE, schema.TOOL_RESULT)
@@ -77,10 +80,11 @@ def _result(session: Session, argument: str) -> None:
     event = session.stepper.event
     if event.event_type in (schema.MODEL_REQUEST, schema.TOOL_CALLED):
         call = session.stepper.tree.call_at(event)
-        if call is None or call.end is None:
+        end = None if call is None else session.stepper.end_of(call)
+        if end is None:
             session.view.note("This call has no end in the trace.")
             return
-        event = call.end
+        event = session.stepper.entries[end]
     error = event.error
     if error is not None:
         session.view.note(f"error: {error.type + ': ' if error.type else ''}{error}")
@@ -129,12 +133,24 @@ def _rows(session: Session, context: Context, parts: list[ContextPart]) -> None:
         rows.append((number, part.role, compact(part.size), f"{share:.0%}", tokens, source, text))
     head = (">#", "role", ">chars", ">share", ">~tokens", "from", "text")
     session.view.rows(head, rows, flexible=6, less=("~tokens", "chars", "share"))
+    for call in (call for part in parts if part.origin is not None for call in _others(session, part.origin)):
+        session.view.note(f"✗ {contradiction(call)}")
 
 
 def _source(session: Session, origin: Origin) -> str:
     addresses = [session.view.address(event) for event in origin.events]
     few = addresses if len(addresses) < 4 else [*addresses[:2], "…", addresses[-1]]
-    return f"{_SIGNS[origin.how]} {' '.join(few)}"
+    sign = "✗" if _others(session, origin) else _SIGNS[origin.how]
+    return f"{sign} {' '.join(few)}"
+
+
+def _others(session: Session, origin: Origin) -> list[Call]:
+    """Return the tool calls of an origin that returned another result than the model was sent."""
+    if origin.how != "tool":
+        return []
+    entries = session.stepper.entries
+    calls = [entries.ended_at(event) for event in origin.events if event.derived_number is None]
+    return [call for call in calls if call is not None and call.verdict == CONTRADICTED]
 
 
 @INSPECT.verb("delta", "", "only what is new since this lane's previous request")
@@ -169,8 +185,9 @@ def _tabulate(session: Session, argument: str) -> None:
     if not argument:
         raise UsageError("print needs an expression", hint="print usage.output, or: print duration_ms > 1000")
     expr, stepper, rows = Expr(argument), session.stepper, 0
-    for index, event in enumerate(stepper.events):
-        stepper.progress(index, len(stepper.events))
+    for place in stepper.entries.walk((0, -1)):
+        stepper.progress(place[0], len(stepper.events))
+        event = stepper.entries[place]
         value = expr(event)
         if value is not None:
             rows += 1

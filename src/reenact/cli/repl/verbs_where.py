@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from ...tracefile.events.event import Event
@@ -20,7 +21,7 @@ _DEEPEST = 100
 def _where(session: Session, argument: str) -> None:
     stepper, view = session.stepper, session.view
     event, index = stepper.event, stepper.index
-    lane, turn = stepper.lane_at(index), stepper.turn_at(index)
+    lane, turn = stepper.lane_at(event.index or 0), stepper.turn_at(event.index or 0)
     when = offset_text(event.timestamp, stepper.recording.started)
     in_turn = f"turn {turn}" if turn else "outside any turn"
     place = f"{in_turn}, lane {lane}, event {view.address(event)} ({index + 1:,} of {len(stepper.events):,})"
@@ -48,28 +49,25 @@ def _chain(session: Session, event: Event) -> list[Event]:
 def _list(session: Session, argument: str) -> None:
     stepper = session.stepper
     stepper.event  # noqa: B018 - says so if there is none
-    size = max(5, session.view.height - 8)
-    if argument and argument != ".":
-        middle = stepper.resolve(argument)
-    elif session.listed is not None and not argument:
-        begin = session.listed.stop
-        if begin >= len(stepper.events):
+    size, entries = max(5, session.view.height - 8), stepper.entries
+    if session.listed is not None and not argument:
+        begin = entries.next(session.listed)
+        if begin is None:
             session.view.note("End of trace.")
             return
-        middle = begin + size // 2
     else:
-        middle = stepper.index
-    begin = max(0, min(middle - size // 2, len(stepper.events) - size))
-    if session.listed is not None and not argument:
-        begin = session.listed.stop
-    shown = range(begin, min(begin + size, len(stepper.events)))
-    session.view.events(stepper.events[index] for index in shown)
-    session.listed = shown
+        middle = stepper.resolve(argument) if argument and argument != "." else stepper.place
+        after = sum(1 for _ in islice(entries.walk(middle), size - size // 2 - 1))
+        begin = [middle, *islice(entries.walk(middle, -1), size - after - 1)][-1]
+    shown = [begin, *islice(entries.walk(begin), size - 1)]
+    session.view.events(entries[place] for place in shown)
+    session.listed = shown[-1]
 
 
 @WHERE.verb("ll longlist", "[ADDRESS]", "the event in full, requests and long texts whole")
 def _whole(session: Session, argument: str) -> None:
-    event = session.stepper.events[session.stepper.resolve(argument)] if argument else session.stepper.event
+    stepper = session.stepper
+    event = stepper.entries[stepper.resolve(argument)] if argument else stepper.event
     session.view.events([event])
     session.view.pretty(event.payload)
 
@@ -77,7 +75,7 @@ def _whole(session: Session, argument: str) -> None:
 @WHERE.verb("lanes", "", "the lanes: agents and processes, with their calls")
 def _lanes(session: Session, argument: str) -> None:
     stepper, address = session.stepper, session.view.address
-    here = stepper.lane_at(stepper.index) if stepper.events else None
+    here = stepper.lane_at(stepper.event.index or 0) if stepper.events else None
     rows: list[tuple[Any, ...]] = []
     for lane, calls in stepper.tree.lane_calls.items():
         ends = [call.end or call.event for call in calls]

@@ -89,7 +89,7 @@ class View:
             self.out,
             root=recording.first_writer,
             started=recording.started,
-            mark="> " if event.index == self.stepper.index else "  ",
+            mark="> " if event == self.stepper.event else "  ",
             address_width=self._address_width(),
             is_narrow=self.out.width < _NARROW,
         )
@@ -212,7 +212,8 @@ class JsonView(View):
         index = event.index or 0
         facts = event_dict(event, self.stepper.turn_at(index), self.stepper.recording.first_writer)
         lane = self.stepper.lane_at(index)
-        return {**facts, "index": event.index, "lane": lane, "here": index == self.stepper.index}
+        more = {"derived": True} if event.derived_number is not None else {}
+        return {**facts, "index": event.index, "lane": lane, "here": event == self.stepper.event, **more}
 
     def fact(self, name: str, text: str) -> None:
         self.out.json_line({name: text})

@@ -46,7 +46,8 @@ def event_lines(
     """
     found = describe(event)
     left = f"{address(event, root):>{address_width}} "
-    right = "" if is_narrow else "  ".join(part for part in (found.tokens, found.duration) if part)
+    figures = (found.tokens, found.source, found.duration)
+    right = "" if is_narrow else "  ".join(part for part in figures if part)
     left += "" if is_narrow else f"{offset_text(event.timestamp, started):>8}  "
     indent = width_of(mark + left) + 2
     room = out.width - indent - (width_of(right) + 2 if right else 0)

@@ -293,7 +293,7 @@ class Turns:
         """Draw what is new in a prompt; a result that is not what the tool returned beside that."""
         verdict = call.verdict if call is not None else None
         if call is not None and verdict == CONTRADICTED:
-            text = contradiction(call, piece.text)
+            text = contradiction(call)
             self.page.entry(Entry(where, "✗", text, "", "", "red", "red", 4))
             return
         label = "result" if piece.sort == RESULT else plain(piece.role, 20)

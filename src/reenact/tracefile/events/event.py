@@ -49,6 +49,9 @@ class Event:
 
     __slots__ = ("_envelope", "_fields", "_index", "_place", "_shelf")
 
+    derived_number: int | None = None
+    """Of an entry that only another event shows (``recording.derived_events``)."""
+
     _envelope: Envelope
     _fields: dict[str, Any] | None
     """All fields, where whoever made the event had them; else the shelf parses its line when asked."""

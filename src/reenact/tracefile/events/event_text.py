@@ -34,6 +34,8 @@ class EventText(NamedTuple):
     tokens: str = ""
     duration: str = ""
     error: str = ""
+    source: str = ""
+    """Where a tool call comes from, if it was not reported."""
 
 
 def describe(event: Event) -> EventText:
@@ -61,6 +63,7 @@ def summary_line(event: Event) -> str:
 def address(event: Event, root: str | None) -> str:
     """Return how to name the event: its step, with its writer if that is not the first."""
     step = "?" if event.step is None else str(event.step)
+    step += "" if event.derived_number is None else f".{event.derived_number}"
     return step if root is None or event.writer == root else f"p{event.writer[:4]}:{step}"
 
 
@@ -126,7 +129,8 @@ def _response(event: Event, fields: dict[str, Any]) -> EventText:
 
 
 def _called(event: Event, fields: dict[str, Any]) -> EventText:
-    return EventText("▸", tool_text(event))
+    source = fields.get("source")
+    return EventText("▸", tool_text(event), source=plain(source, 20) if type(source) is str else "")
 
 
 def tool_text(event: Event, width: int = _WIDE) -> str:
@@ -138,6 +142,8 @@ def tool_text(event: Event, width: int = _WIDE) -> str:
 
 def _result(event: Event, fields: dict[str, Any]) -> EventText:
     duration = milliseconds(fields.get("duration_ms"))
+    if event.derived_number is not None and (most := milliseconds(fields.get("at_most_ms"))):
+        duration = f"≤ {most}"
     result = next((fields[key] for key in RESULT_KEYS if key in fields), None)
     shown = "" if result is None else short_json(result, _WIDE)
     if event.kind == schema.TOOL_CALL:
