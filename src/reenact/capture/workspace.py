@@ -32,7 +32,10 @@ _without_keeper: set[int] = set()
 
 def tree_now(recorder: Recorder) -> str | None:
     """Return the id of the workspace as it is, None if nobody keeps one. Never raises."""
-    if not variable(VARIABLE) or os.getpid() in _without_keeper:
+    if os.getpid() in _without_keeper:
+        return None
+    if not variable(VARIABLE):  # a supervisor sets it before a process begins
+        _without_keeper.add(os.getpid())
         return None
     try:
         word, detail = ask(SNAPSHOT, PATIENCE_S)

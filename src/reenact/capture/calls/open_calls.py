@@ -31,6 +31,9 @@ _answered: dict[str, tuple[str, float]] = {}
 end in a finaliser, or where somebody else's request begins."""
 
 
+_NEVER = ("", 0.0)
+
+
 class OpenCall:
     """A call that has begun and not ended."""
 
@@ -117,9 +120,12 @@ class Calls:
 
     def _cause(self) -> str | None:
         """Return the latest answer to a call of this context."""
-        known = [(*_answered[call], call) for call in _begun.get() if call in _answered]
-        mine = [(when, call) for run_id, when, call in known if run_id == self.run_id]
-        return max(mine)[1] if mine else None
+        latest: tuple[float, str] | None = None
+        for call in _begun.get():
+            run_id, when = _answered.get(call, _NEVER)
+            if run_id == self.run_id and (latest is None or (when, call) > latest):
+                latest = when, call
+        return latest[1] if latest is not None else None
 
     def open_tool(self) -> str | None:
         """Return the tool call that the code at hand runs inside of."""

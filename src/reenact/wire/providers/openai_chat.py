@@ -200,6 +200,7 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 _REASONING = ("reasoning_content", "reasoning", "thinking")  # thinking: Ollama
+_BESIDE_CONTENT = {*_REASONING, "reasoning_details", "refusal", "images", "tool_calls", "function_call"}
 
 
 def message_parts(message: dict[str, Any], content: Iterator[Part]) -> Iterator[Part]:
@@ -211,6 +212,9 @@ def message_parts(message: dict[str, Any], content: Iterator[Part]) -> Iterator[
         name = string(message.get("tool_name", message.get("name")))
         failed = message.get("is_error") is True or message.get("status") == "error"
         yield ToolResult(string(message.get("tool_call_id")), name, message.get("content"), failed)
+        return
+    if _BESIDE_CONTENT.isdisjoint(message):
+        yield from content
         return
     if any(message.get(key) for key in (*_REASONING, "reasoning_details")):
         yield Reasoning(next(filter(None, (plain_text(message.get(key)) for key in _REASONING)), ""))
