@@ -158,7 +158,7 @@ def accelerate() -> bool:
     return True
 
 
-_BEYOND_ASCII, _FEW = "reenact-escape", 1.01
+_BEYOND_ASCII, _FEW = "reenact-escape", 1.001
 
 
 def _escaped(error: Any) -> tuple[str, int]:

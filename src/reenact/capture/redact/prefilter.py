@@ -6,6 +6,8 @@ A few passes over the bytes decide for ordinary text; no ``re``.
 
 from __future__ import annotations
 
+import sys
+
 from ..import_lock import import_lock
 from .environment import RUN
 from .names import CONTEXT, NAME, SPACED_KEYS, secret_name, spaced_key
@@ -47,7 +49,7 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
     """True if these bytes may hold something to redact: compact ASCII JSON, or ASCII text between quotes
     that has no tab in it."""
     look = _looks.get(env)
-    if look is None and _may_load and len(data) > LARGE:
+    if look is None and _may_load and (len(data) > LARGE or "re2" in sys.modules):
         look = _load(env)
     if look is not None and look(data) is None:
         return False
@@ -75,7 +77,7 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
 
 
 LARGE = 4_096
-"""Bytes from which RE2, if it is installed, pays for its import."""
+"""Bytes from which RE2, if it is installed and the agent has not loaded it, pays for its import."""
 _looks: dict[EnvSecrets | None, Callable[[bytes], object]] = {}
 _may_load = True
 

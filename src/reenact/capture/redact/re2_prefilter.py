@@ -80,7 +80,7 @@ def _names() -> list[str]:
         rf"-{_TOKEN}*{name}(?: |{_QUOTES}+,)",
         r"(?i:[?&\\](?:u0026)?key=)",
         r"(?i:sshpass)",
-        rf"(?i:(?:machine{_GAP}[^ ]+|default)(?:{_GAP}login{_GAP}[^ ]+)?{_GAP}password(?: |\\))",
+        rf"(?i:(?:machine{_GAP}[^ ]+|default)(?:{_GAP}login{_GAP}[^ ]+)?(?:{_GAP})?password(?: |\\))",
         *KEY_BLOCKS,
     ]
 
