@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from typing import IO
 
 TIMEOUT_S = 18.0
 """For one command; whoever asks for a snapshot waits a little longer."""
@@ -13,6 +14,7 @@ _SETTINGS = (
     "core.attributesFile=/dev/null", "core.autocrlf=false", "core.safecrlf=false", "core.fileMode=true",
     "core.fsync=none", "gc.auto=0", "maintenance.auto=false",
     "commit.gpgSign=false", "advice.addEmbeddedRepo=false", "core.sparseCheckout=false",
+    "core.commitGraph=false", "core.multiPackIndex=false", "core.bigFileThreshold=16m", "pack.threads=1",
 )  # fmt: skip
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull,
@@ -21,6 +23,8 @@ _ENVIRONMENT = {
     "GIT_AUTHOR_NAME": "reenact", "GIT_AUTHOR_EMAIL": "", "GIT_COMMITTER_NAME": "reenact",
     "GIT_COMMITTER_EMAIL": "",
 }  # fmt: skip
+_LIMITED = ("sh", "-c", 'ulimit -d 524288; ulimit -f "$1"; shift; exec "$@"', "sh")
+"""512 MB of memory for what reads objects of somebody else's, and so many blocks of output (of 512 bytes)."""
 _WITHOUT_FOLDER = ("init", "index-pack", "pack-objects")
 
 
@@ -46,18 +50,24 @@ class Git:
         more: dict[str, str] | None = None,
     ) -> bytes:
         """Return what a command writes; SnapshotError if it fails."""
-        done = self.run(*words, stdin=stdin, index=index, folder=folder, more=more)
-        if done.returncode:
-            raise SnapshotError(first_line(done.stderr) or f"git {words[0]} ended with {done.returncode}")
-        return done.stdout
+        return _output(words, self.run(*words, stdin=stdin, index=index, folder=folder, more=more))
+
+    def within_limits(
+        self, *words: str, stdin: bytes | IO[bytes], into: IO[bytes], blocks: str = "unlimited",
+        more: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """Run a command on objects of somebody else's: memory is limited, and output, ``into`` a file."""
+        _output(words, self.run(*words, stdin=stdin, into=into, more=more, before=(*_LIMITED, blocks)))
 
     def run(
         self,
         *words: str,
-        stdin: bytes = b"",
+        stdin: bytes | IO[bytes] = b"",
         index: str | None = None,
         folder: str | None = None,
         more: dict[str, str] | None = None,
+        into: IO[bytes] | None = None,
+        before: tuple[str, ...] = (),
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a command, however it ends."""
         folder, index = folder or self.folder, index or self.index
@@ -66,16 +76,18 @@ class Git:
         env |= {"GIT_DIR": self.repository, "GIT_INDEX_FILE": index}
         if words[0] not in _WITHOUT_FOLDER:
             env["GIT_WORK_TREE"] = folder
-        command = ["git", *(word for each in _SETTINGS for word in ("-c", each)), *words]
+        command = [*before, "git", *(word for each in _SETTINGS for word in ("-c", each)), *words]
         try:
             return subprocess.run(  # noqa: S603
                 command,
-                input=stdin,
-                capture_output=True,
+                stdout=subprocess.PIPE if into is None else into,
+                stderr=subprocess.PIPE,
                 cwd=folder,
                 env=env,
                 timeout=self.timeout_s,
                 check=False,
+                input=stdin if isinstance(stdin, bytes) else None,
+                stdin=None if isinstance(stdin, bytes) else stdin,
             )
         except FileNotFoundError as exc:
             missing = "git is not on the PATH" if os.path.isdir(folder) else f"{folder} is gone"
@@ -87,6 +99,12 @@ class Git:
             raise SnapshotError(f"git cannot be run: {exc.strerror}") from exc
 
 
+def _output(words: tuple[str, ...], done: subprocess.CompletedProcess[bytes]) -> bytes:
+    if done.returncode:
+        raise SnapshotError(first_line(done.stderr) or f"git {words[0]} ended with {done.returncode}")
+    return done.stdout
+
+
 def _unlock(index: str) -> None:
     """Take away the lock of a git that was ended; nobody else writes here."""
     if os.path.exists(f"{index}.lock"):
@@ -96,4 +114,5 @@ def _unlock(index: str) -> None:
 def first_line(data: bytes) -> str:
     """Return what git complains of."""
     lines = data.decode("utf-8", "replace").strip().splitlines()
-    return lines[0].removeprefix("fatal: ").removeprefix("error: ")[:300] if lines else ""
+    text = lines[0].removeprefix("fatal: ").removeprefix("error: ")[:300] if lines else ""
+    return "".join(char if char.isprintable() else "?" for char in text)  # it may name files of a trace

@@ -7,6 +7,8 @@ and filters are not touched, read or run; of a repository that came with a trace
 from __future__ import annotations
 
 import os
+import stat
+import tempfile
 from collections.abc import Iterable
 from shlex import quote
 
@@ -17,6 +19,8 @@ from .git import Git, SnapshotError, first_line
 
 NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The tree of an empty folder."""
+MOST_LISTED, MOST_BYTES = 64 << 20, 16 << 30
+"""What a snapshot that came with a trace may unfold into: bytes of its list of files, and of the files."""
 _TRIES = 4
 _AS_IT_IS = "* -text -ident !eol !filter !working-tree-encoding\n"
 """Attributes that come before those of the folder: files go in and out byte for byte, and no filter runs."""
@@ -155,13 +159,33 @@ class Shadow:
         if not os.path.isdir(objects):
             raise SnapshotError(f"there are no snapshots at {source}")
         try:
-            alternates = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects)}
-            pack = self.git(
-                "pack-objects", "--revs", "--stdout", "-q", stdin=f"{tree}\n".encode(), more=alternates
-            )
-            self.git("index-pack", "--stdin", "--strict", stdin=pack)
+            _refuse_odd_files(source)
+            with tempfile.TemporaryFile(dir=self.repository) as pack:
+                alternates = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects)}
+                words = ("pack-objects", "--revs", "--stdout", "-q", "--window=0")
+                self.git.within_limits(*words, stdin=f"{tree}\n".encode(), into=pack, more=alternates)
+                pack.seek(0)
+                with open(os.devnull, "wb") as nowhere:
+                    self.git.within_limits("index-pack", "--stdin", "--strict", stdin=pack, into=nowhere)
+            self._refuse_bomb(tree)
         except SnapshotError as exc:
             raise SnapshotError(f"the snapshot {tree[:12]} cannot be read: {exc}") from exc
+
+    def _refuse_bomb(self, tree: str) -> None:
+        """Refuse a few objects that unfold into more files, or more bytes, than an agent's folder has."""
+        total = 0
+        with tempfile.TemporaryFile(dir=self.repository) as listing:
+            try:
+                words = ("ls-tree", "-r", "-l", "-z", tree)
+                self.git.within_limits(*words, stdin=b"", into=listing, blocks=str(MOST_LISTED // 512))
+            except SnapshotError as exc:
+                raise SnapshotError(f"it has too many files ({exc})") from exc
+            listing.seek(0)
+            for entry in listing.read().split(b"\0"):
+                size = entry.partition(b"\t")[0].rpartition(b" ")[2]
+                total += int(size) if size.isdigit() else 0
+        if total > MOST_BYTES:
+            raise SnapshotError(f"its files have {total:,} bytes, more than {MOST_BYTES:,}")
 
     def restore(self, tree: str) -> str:
         """Make the folder equal to a tree; returns that of what was there before, which is kept.
@@ -218,6 +242,19 @@ def way_back(repository: str, folder: str, kept: str) -> str:
     """Return the command line that brings back what a restore has put away."""
     places = f"--git-dir={quote(repository)} --work-tree={quote(folder)}"
     return f"git {places} read-tree --reset -u {kept}"
+
+
+def _refuse_odd_files(repository: str) -> None:
+    """Refuse links, pipes and devices among objects, and objects elsewhere: we write none of these."""
+    if os.path.islink(repository) or os.path.lexists(
+        os.path.join(repository, "objects", "info", "alternates")
+    ):
+        raise SnapshotError(f"{repository} refers to objects elsewhere")
+    for place, folders, files in os.walk(os.path.join(repository, "objects")):
+        for name in (*folders, *files):
+            mode = os.lstat(os.path.join(place, name)).st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise SnapshotError(f"{os.path.join(place, name)} is not a plain file")
 
 
 def _names(data: bytes) -> list[str]:
