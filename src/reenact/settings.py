@@ -40,16 +40,18 @@ def run_settings(folder: str | None = None) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise UsageError(f"{path}: run is not a table", hint='write for instance [run] name = "nightly"')
     for key, value in table.items():
-        where = f"{path}: run.{key}"
+        where = f"{path}: run.{key:.100}"
         if key not in _RUN:
             raise UsageError(f"{where} is not a setting", hint=f"known are {', '.join(_RUN)}")
         kind, called = _RUN[key]
         inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-        fits = isinstance(value, kind) and value != "" and all(isinstance(each, str) for each in inner)
+        texts = [*inner, value] if isinstance(value, str) else inner
+        fits = isinstance(value, kind) and value != "" and all(isinstance(each, str) for each in texts)
+        fits = fits and not any("\0" in each for each in texts)  # no path, and no variable, holds one
         if fits and key == "seams":
             fits = all(each.startswith("-") for each in value)
         if not fits or (key in _CHOICES and value not in _CHOICES[key]):
-            raise UsageError(f"{where} is {value!r}", hint=f"it is {called}")
+            raise UsageError(f"{where} is {_short(value)}", hint=f"it is {called}")
     folders = {key: os.path.join(os.path.dirname(path), table[key]) for key in _FOLDERS if key in table}
     return {**table, **folders}
 
@@ -69,7 +71,7 @@ def tool_effects(folder: str | None = None) -> dict[str, str]:
         raise UsageError(f"{path}: effects is not a table", hint=_TOOL_HINT)
     for name, effect in table.items():
         if effect not in EFFECTS:
-            raise UsageError(f"{path}: effects.{name} is {effect!r}", hint=_TOOL_HINT)
+            raise UsageError(f"{path}: effects.{name:.100} is {_short(effect)}", hint=_TOOL_HINT)
     return {**table, **effects}
 
 
@@ -88,13 +90,13 @@ def _tools(path: str, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     tools = {}
     for name, value in table.items():
         tool = value if isinstance(value, dict) else {"effect": value}
-        where, function = f"{path}: tools.{name}", tool.get("function", "module:name")
+        where, function = f"{path}: tools.{name:.100}", tool.get("function", "module:name")
         if not tool or tool.keys() - {"effect", "function"}:
-            raise UsageError(f"{where} is {value!r}", hint=_TOOL_HINT)
+            raise UsageError(f"{where} is {_short(value)}", hint=_TOOL_HINT)
         if tool.get("effect", EFFECTS[0]) not in EFFECTS:
-            raise UsageError(f"{where} is {tool['effect']!r}", hint=_TOOL_HINT)
+            raise UsageError(f"{where} is {_short(tool['effect'])}", hint=_TOOL_HINT)
         if not isinstance(function, str) or not all(function.partition(":")):
-            raise UsageError(f"{where}.function is {function!r}", hint='it is "module:function"')
+            raise UsageError(f"{where}.function is {_short(function)}", hint='it is "module:function"')
         tools[name] = tool
     return tools
 
@@ -112,6 +114,11 @@ def nearest_settings(folder: str | None) -> tuple[str, Mapping[str, Any]]:
             if isinstance(settings, dict):
                 return path, settings
     return "", {}
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:200] + "…"
 
 
 def _upwards(folder: str | None) -> Iterator[str]:
@@ -132,7 +139,7 @@ def _bytes(path: str) -> bytes | None:
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UsageError(f"{path} is a pipe or device, not a plain file")
-            return file.read(_MAX_BYTES)
+            return file.read(_MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as exc:
@@ -147,6 +154,8 @@ def _without_waiting(path: str, flags: int) -> int:
 def _parsed(path: str, data: bytes) -> dict[str, Any]:
     import tomllib
 
+    if len(data) > _MAX_BYTES:
+        raise UsageError(f"{path} is larger than {_MAX_BYTES:,} bytes")
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as exc:  # also a number of thousands of digits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 
@@ -204,3 +205,57 @@ def test_settings_that_come_with_a_repository_end_in_an_answer_or_a_sentence(
         assert FAULT not in done.err and done.code in (0, 1, 2), done.err
         assert "\x1b" not in done.err and "\x9b" not in done.err
     assert command("ls", folder).code == 0
+
+
+LARGE = "x" * 900_000
+RUN_SETTINGS = {
+    "wrong types": "run = {name = 5}",
+    "a list of numbers": f"run = {{hosts = [{'5, ' * 100_000}]}}",
+    "a long name of nothing": f"run = {{{LARGE} = 5}}",
+    "a long text": f'run = {{content = "{LARGE}"}}',
+    "a NUL": r'run = {out = "a\u0000b"}',
+    "a NUL in a list": r'run = {hosts = ["a\u0000b"]}',
+    "escapes": r'run = {"\u001b[2J" = "\u009b"}',
+    "the whole disk": 'run = {workspace = "/"}',
+    "no modules": 'run = {ambient = ["os;x", "../x"]}',
+    "a date": "run = {name = 1979-05-27}",
+    "too large": f"# {LARGE} {LARGE}\nrun = {{name = 'gone'}}",
+}
+
+
+@pytest.mark.parametrize("name", ["reenact.toml", "pyproject.toml"])
+@pytest.mark.parametrize("settings", RUN_SETTINGS)
+def test_settings_of_a_run_that_cannot_be_are_named_in_a_short_sentence(tmp_path, name, settings):
+    text = RUN_SETTINGS[settings]
+    (tmp_path / name).write_text(text if name == "reenact.toml" else f"[tool.reenact]\n{text}")
+    (tmp_path / "agent.py").write_text("open('RAN', 'w')")
+    done = typed("run", "agent.py", cwd=tmp_path)
+    assert done.code == 2 and FAULT not in done.err and len(done.err) < 1000, done.err[:2000]
+    assert "\x1b" not in done.err and "\x9b" not in done.err
+    assert not (tmp_path / "RAN").exists()
+
+
+def test_settings_grant_no_permission(tmp_path):
+    """Whatever words a file of a project has for it."""
+    words = (
+        "yes = true\nallow = ['*']\nallowed = 'all'\npermission = true\ntrust = true\nlive_tools = ['all']\n"
+    )
+    effects = '[effects]\n"*" = "pure"\n[prices.m]\ninput = 0\noutput = 0\n'
+    (tmp_path / "reenact.toml").write_text(words + effects)
+    (tmp_path / "agent.py").write_text("open('RAN', 'w')")
+    pen = Pen()
+    rows = [pen("run.start", v="1.0", command=[sys.executable, "agent.py"], cwd=str(tmp_path))]
+    rows += [
+        pen(
+            "model.request",
+            call=A,
+            provider="anthropic",
+            body={"model": "m", "messages": [{"role": "user", "content": "x"}]},
+        )
+    ]
+    rows += [pen("model.response", call=A, body={"role": "assistant", "content": "y"}), pen("run.end")]
+    (tmp_path / "RUN.jsonl").write_bytes(b"".join(rows))
+    for command_words in (["replay", "RUN.jsonl"], ["fork", "RUN.jsonl"], ["test", "RUN.jsonl", "-o", "t"]):
+        done = typed(*command_words, cwd=tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
+        assert done.code == 2 and "not started: " in done.err, done
+    assert not (tmp_path / "RAN").exists() and not (tmp_path / "t").exists()

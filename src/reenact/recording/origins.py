@@ -91,6 +91,8 @@ class Origins:
         if base is not None and keep and key is not None:
             much = keep.get(key, 0)
             before = self._recording.request_of(base)
+            if before is not None and (before.index or 0) >= (link.index or 0):
+                before = None  # a circle, or a base that was written later: no recorder does that
             count = len(self._recording.context_at(link)) - len(stored) if much is True else much
             return (count if type(count) is int and before is not None else 0), stored, before
         before, messages = next(self._earlier(link), None), self._recording.context_at(link)

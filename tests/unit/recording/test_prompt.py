@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reenact.recording.origins import Origins
 from reenact.recording.prompt import delta_of
 from reenact.recording.recording import Recording
 from reenact.testing import write_trace
@@ -43,3 +44,19 @@ def test_a_message_taken_out_of_the_middle_leaves_the_others_as_they_are(tmp_pat
     assert (delta.kept, delta.gone, [part.text for part in delta.parts]) == (2, 1, ["d"])
     turn = typed("show", path, "--json", "--turns").rows[-1]
     assert turn["changed"] == [{"what": "history", "how": "rewritten: 1 message dropped"}]
+
+
+def test_a_circle_of_bases_is_not_gone_round(tmp_path):
+    """It took seconds of a run of two requests: the origin of each message was looked for 5,000 times."""
+    first, second = request("a", user("one")), request("b", user("two"))
+    first[1].update(base="b", keep={"messages": 1})
+    second[1].update(base="a", keep={"messages": 1})
+    notes = [("note", {"text": str(number)}) for number in range(20)]
+    write_trace(tmp_path / "circle.jsonl", [*notes, first, *notes, second])
+    recording = Recording.load(tmp_path / "circle.jsonl")
+    for event in recording.events:
+        if event.kind == "model.request":
+            origins = Origins(recording)
+            looks = origins._looks
+            origins.of(event)
+            assert looks - origins._looks < 2 * recording.count()
