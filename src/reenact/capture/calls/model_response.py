@@ -15,6 +15,7 @@ from ...wire.reading import Reading, model_of
 from ..recorder.encode import RawStream
 from ..recorder.jsonable import frozen, jsonable
 from ..recorder.recorder import Recorder
+from . import open_calls
 from .error_fields import MAX_FRAMES, caller_frames, failure
 from .open_calls import Calls, OpenCall
 
@@ -70,6 +71,8 @@ def write_answer(
     recorder.emit_answer(fields, reading.answers() if described is None and plain else [], stream)
     uses = reading.tool_uses()
     calls.answered(call, opened, uses, abandoned)
+    if uses and open_calls.opened_uses is not None:
+        open_calls.opened_uses(recorder, calls.wanted.get(call, []))
     return uses
 
 

@@ -10,7 +10,7 @@ import time
 from _contextvars import ContextVar
 from _thread import get_ident
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...schema import TOOL_CALLED
 from ...wire.json_values import canonical
@@ -19,6 +19,9 @@ from .. import guard
 from ..recorder.jsonable import to_json
 from ..recorder.recorder import Recorder
 from .lanes import Lanes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_OPEN = 10_000
 MAX_ANSWERS = 64
@@ -32,6 +35,59 @@ end in a finaliser, or where somebody else's request begins."""
 
 
 _NEVER = ("", 0.0)
+
+
+class OpenUse:
+    """A tool use of a response, and who has recorded a call for it."""
+
+    __slots__ = ("_free", "answer", "args", "attempts", "calls", "id", "is_provisional", "name", "recorder")
+
+    def __init__(self, calls: Calls, answer: str, use: ToolUse) -> None:
+        self.calls = calls
+        self.answer = answer
+        """The model call whose response has it."""
+        self.id = use.id
+        self.name = use.name
+        self.args = to_json(use.args)
+        self.attempts = 0
+        """Recorded calls for it."""
+        self._free = [True]
+        self.is_provisional = False
+        """True if the recorded call had its name and other arguments."""
+        self.recorder: Recorder | None = None
+        """The run it is open in; only where functions are watched."""
+
+    def take(self) -> bool:
+        """Claim it for a call; False if another one has it, in another thread too."""
+        try:
+            self._free.pop()
+        except IndexError as exc:
+            guard.pass_on(exc)
+            return False
+        self.calls.recorded_uses += not self.attempts
+        self.attempts += 1
+        return True
+
+    def release(self) -> None:
+        """The call has ended, another attempt may follow; not for a tool that reports itself."""
+        self._free.append(True)
+
+
+class OpenUses(list[OpenUse] if TYPE_CHECKING else list):  # type: ignore[misc]
+    """The tool uses that a watched function may be called for; empty where no function is watched.
+
+    It is a constant in the code of watched functions: where that is pickled, it is empty for ever.
+    """
+
+    def __reduce__(self) -> Any:
+        return list, ()
+
+
+open_uses = OpenUses()
+"""Of all runs in this process."""
+
+opened_uses: Callable[[Recorder, list[OpenUse]], None] | None = None
+"""Called with the tool uses of each response, where functions are watched. Never raises."""
 
 
 class OpenCall:
@@ -64,8 +120,9 @@ class Calls:
         self.numbers = count(1)  # atomic: two threads never share a number
         self.open: dict[str, OpenCall] = {}
         self.answered_in_thread: dict[int, tuple[float, str]] = {}
-        self.wanted: dict[str, list[tuple[str | None, str, str]]] = {}
-        """Per answer: (tool id, name, arguments as text) of every tool use not claimed yet."""
+        self.wanted: dict[str, list[OpenUse]] = {}
+        """Per answer: its tool uses."""
+        self.tool_uses = self.recorded_uses = 0
         self.asking: dict[str, str] = {}
         """Per lane its latest answer, if that asks for tools."""
         self.lanes = Lanes(run_id)
@@ -110,9 +167,14 @@ class Calls:
         lane = opened.lane if opened is not None else "main"
         self.asking.pop(lane, None)
         if tool_uses:
-            wanted = [(use.id, use.name, to_json(use.args)) for use in tool_uses]
-            _add(self.wanted, call, wanted, MAX_ANSWERS)
+            self.tool_uses += len(tool_uses)
+            close_uses(_add(self.wanted, call, [OpenUse(self, call, use) for use in tool_uses], MAX_ANSWERS))
             _add(self.asking, lane, call, MAX_ANSWERS)
+
+    def request_leaves(self, lane: str) -> None:
+        """The next request of a lane leaves: what its last response called has been called by now."""
+        if self.open_tool() is None:
+            close_uses(self.wanted.get(self.asking.get(lane, "")))
 
     def parent(self) -> str | None:
         """Return the answer that the code at hand acts upon."""
@@ -126,6 +188,11 @@ class Calls:
             if run_id == self.run_id and (latest is None or (when, call) > latest):
                 latest = when, call
         return latest[1] if latest is not None else None
+
+    @staticmethod
+    def begun_here() -> tuple[str, ...]:
+        """Return the latest calls of this context, of any run."""
+        return _begun.get()
 
     def open_tool(self) -> str | None:
         """Return the tool call that the code at hand runs inside of."""
@@ -147,37 +214,41 @@ class Calls:
         latest = [call for call in reversed(_begun.get()) if call in asking and call != parent]
         answers = [call for call in (parent, *latest) if call is not None and self.wanted.get(call)]
         if tool_id is not None:
-            same = (call for call in answers if any(use[0] == tool_id for use in self.wanted.get(call, ())))
-            return next(same, parent), tool_id
+            same = (use for call in answers for use in self.wanted.get(call, ()) if use.id == tool_id)
+            found = next(same, None)
+            if found is not None:
+                found.take()
+            return (parent if found is None else found.answer), tool_id
         text = to_json(args) if answers else ""
         for call in answers:
-            use = self._take(call, name, text)
-            if use is not None:
-                return call, use[0]
-        named = (call for call in answers if any(use[1] == name for use in self.wanted.get(call, ())))
+            for use in self._unclaimed(call):
+                if use.name == name and (use.args == text or _equal(use.args, text)) and use.take():
+                    return call, use.id
+        named = (call for call in answers if any(use.name == name for use in self._unclaimed(call)))
         return next(named, parent), None
 
-    def _take(self, call: str, name: str, args: str) -> tuple[str | None, str, str] | None:
-        """Return the first unclaimed tool use of an answer with this name and equal arguments."""
-        wanted = self.wanted.get(call, [])
-        for use in tuple(wanted):
-            if use[1] == name and (use[2] == args or _equal(use[2], args)):
-                try:
-                    wanted.remove(use)
-                except ValueError as exc:  # another thread was quicker: the next one like it is ours
-                    guard.pass_on(exc)
-                    continue
-                return use
-        return None
+    def _unclaimed(self, answer: str) -> list[OpenUse]:
+        return [use for use in self.wanted.get(answer, ()) if not use.attempts]
 
 
-def _add(known: dict[Any, Any], key: Any, value: Any, most: int) -> None:
+def close_uses(uses: list[OpenUse] | None) -> None:
+    """Nothing is called for these any more."""
+    for use in uses or ():
+        try:
+            open_uses.remove(use)
+        except ValueError as exc:
+            guard.pass_on(exc)
+
+
+def _add(known: dict[Any, Any], key: Any, value: Any, most: int) -> Any:
+    """Add a value; returns the oldest one if there are too many."""
     known[key] = value
     if len(known) > most:
         try:
-            known.pop(next(iter(known)), None)
+            return known.pop(next(iter(known)), None)
         except RuntimeError as exc:  # another thread added one just now, and will take one away
             guard.pass_on(exc)
+    return None
 
 
 def _equal(first: str, second: str) -> bool:

@@ -91,7 +91,7 @@ def _generator(function: Any, watch: Watch, bound: Any) -> Any:
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         arguments = bound(args, kwargs)
         token = watch.begin(arguments)
-        items = _Items(watch, token)
+        items = Items(watch, token)
         try:
             result = yield from items.watch_generator(watch.body(function, arguments)(*args, **kwargs))
         except BaseException as exc:
@@ -108,7 +108,7 @@ def _async_generator(function: Any, watch: Watch, bound: Any) -> Any:
     async def generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         arguments = bound(args, kwargs)
         token = watch.begin(arguments)
-        items = _Items(watch, token)
+        items = Items(watch, token)
         source = watch.body(function, arguments)(*args, **kwargs)
         try:
             item = await anext(source)
@@ -135,10 +135,10 @@ def _async_generator(function: Any, watch: Watch, bound: Any) -> Any:
     return generator
 
 
-class _Items:
+class Items:
     """What a generator yielded, copied as it went by."""
 
-    def __init__(self, watch: Watch, token: Any) -> None:
+    def __init__(self, watch: Watch | None = None, token: Any = None) -> None:
         self.watch = watch
         self.token = token
         self.kept: list[Any] = []
@@ -148,9 +148,11 @@ class _Items:
         self.count += 1
         if len(self.kept) < MAX_ITEMS:
             self.kept.append(snapshot(item))
-        self.watch.pause(self.token)
+        if self.watch is not None:
+            self.watch.pause(self.token)
 
     def watch_generator(self, source: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        assert self.watch is not None
         try:
             item = next(source)
             while True:

@@ -10,9 +10,9 @@ from ... import schema
 from ...errors import UsageError
 from ...wire import reading
 from .. import guard
-from ..calls.error_fields import failure
 from ..calls.model_response import write_answer
 from ..calls.open_calls import calls_of
+from ..calls.tool_events import begin_tool, end_tool
 from ..http.finished_streams import record_whole_streams
 from ..import_lock import import_lock
 from ..recorder.jsonable import snapshot, text_if_utf8
@@ -61,6 +61,7 @@ class Tap(FrontEnd):
             tree = tree_now(recorder)
             call, opened = calls.begin(schema.MODEL_REQUEST, None)
             opened.provider, opened.lane = provider, lane
+            calls.request_leaves(lane)
             fields = {"call": call, "lane": lane, "provider": provider, "url": url, "attempt": attempt}
             fields["workspace"] = tree
             recorder.emit_request(
@@ -92,30 +93,21 @@ class Tap(FrontEnd):
             self._swallow("record a model response", exc)
 
     def record_tool_call(
-        self, tool_name: str, args: Any = None, *, tool_id: str | None = None, effect: str | None = None
+        self,
+        tool_name: str,
+        args: Any = None,
+        *,
+        tool_id: str | None = None,
+        effect: str | None = None,
+        source: str | None = None,
     ) -> str:
         """Record that a tool is about to run; returns the call id that its result takes. Never raises."""
         try:
             record_whole_streams()  # the answer that asks for this tool, if its client has not closed it yet
             recorder = self.recorder()
             calls = calls_of(recorder)
-            outer = calls.open_tool()
             parent, tool_id = calls.claim(tool_name, args, tool_id or None)
-            call, opened = calls.begin(schema.TOOL_CALLED, tool_name)
-            opened.tool_id = tool_id
-            fields = {
-                "call": call,
-                "parent": parent,
-                "tool": tool_name,
-                "tool_id": opened.tool_id,
-                "args": args,
-            }
-            if effect is not None:
-                fields["effect"] = effect
-            if outer is not None:
-                fields["within"] = outer
-            recorder.emit(schema.TOOL_CALLED, fields)
-            return call
+            return begin_tool(recorder, calls, tool_name, args, parent, tool_id, effect=effect, source=source)
         except Exception as exc:
             self._swallow("record a tool call", exc)
             return ""
@@ -125,22 +117,7 @@ class Tap(FrontEnd):
     ) -> None:
         """Record how a tool ended; without ``call`` it ends the open one of that name. Never raises."""
         try:
-            recorder = self.recorder()
-            call, opened = calls_of(recorder).end(call or None, schema.TOOL_CALLED, tool_name)
-            fields = {
-                "call": call,
-                "tool": tool_name,
-                "tool_id": opened.tool_id if opened is not None else None,
-                "duration_ms": opened.duration_ms() if opened is not None else None,
-                "error": failure(error),
-            }
-            if opened is not None and opened.replayed is not None:
-                fields["replayed"] = opened.replayed
-            try:
-                if (tree := tree_now(recorder)) is not None:
-                    fields["workspace"] = tree
-            finally:  # a Ctrl-C while we wait is the agent's; the tool has ended all the same
-                recorder.emit(schema.TOOL_RESULT, {**fields, "result": result})
+            end_tool(self.recorder(), tool_name, result, error, call or None)
         except Exception as exc:
             self._swallow("record a tool result", exc)
 

@@ -117,6 +117,7 @@ class Exchange:
             continues = draft.continues if draft is not None else None
             lane, attempt = self._calls.lanes.begin(self._call, continues, fingerprint, tried, kept, results)
             self._opened.lane = lane
+            self._calls.request_leaves(lane)
             first = {
                 "call": self._call,
                 "lane": lane or None,

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-HOSTS_VARIABLE, HTTP_VARIABLE = "REENACT_HOSTS", "REENACT_HTTP"
-"""``--host`` and ``--record-http`` of ``reenact run``, for the processes below it."""
+HOSTS_VARIABLE, HTTP_VARIABLE, TOOLS_VARIABLE = "REENACT_HOSTS", "REENACT_HTTP", "REENACT_TOOLS"
+"""``--host``, ``--record-http`` and ``--tools`` of ``reenact run``, for the processes below it."""
+TOOLS_OFF = "off"
+"""The value of REENACT_TOOLS by which no function is looked for."""
 MODELS, ALL = "models", "all"
 
 seams: Seams | None = None
@@ -41,6 +43,42 @@ class Seams(Installed):
         self.is_supervised = is_supervised
         self.everything = everything
         self._has_watch = False
+        self.tools = os.environ.get(TOOLS_VARIABLE, "")
+        """Functions of tools that the user names, as ``name=module:qualname,…``."""
+
+    def install(self) -> None:
+        """Listen to every module, and watch the functions of tools."""
+        super().install()
+        self._watch_tools()
+
+    def uninstall(self) -> None:
+        """Give everything back as it was."""
+        super().uninstall()
+        if self._has_watch:
+            with guard.Swallowing("give the functions of tools back"):
+                with import_lock:
+                    from ..calls import open_calls
+
+                open_calls.opened_uses = None
+                finder: Any = sys.modules.get("reenact.capture.tools.finder")
+                if finder is not None:
+                    finder.stop()
+
+    def _watch_tools(self) -> None:
+        """Hear of the first tool use; what looks for its function is loaded then."""
+        if not self._has_watch or self.tools == TOOLS_OFF:
+            return
+        with import_lock:
+            from ..calls import open_calls
+
+        def first_uses(recorder: Any, uses: Any) -> None:
+            with guard.Swallowing("find the functions of tools"):
+                with import_lock:
+                    from ..tools import finder
+
+                finder.start(self.tools).opened(recorder, uses)
+
+        open_calls.opened_uses = first_uses
 
     def patch(self, name: str, module: ModuleType) -> None:
         """Listen to one module."""
@@ -51,6 +89,7 @@ class Seams(Installed):
 
             self.watch = Watch(current_recorder, self.hosts, everything=self.everything)
             self._has_watch = True
+            self._watch_tools()
         super().patch(name, module)
 
     def report_failed(self, name: str, module: ModuleType) -> None:

@@ -251,7 +251,7 @@ class _Call:
         self._name = name
         self._args = args or {}
         self._effect = effect
-        self._call = tap.record_tool_call(name, args or {}, effect=effect)
+        self._call = tap.record_tool_call(name, args or {}, effect=effect, source="mcp")
 
     async def carry(
         self, session: Any, request: _Request, arguments: tuple[Any, ...], ask: Callable[[], Any]

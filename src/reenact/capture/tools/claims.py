@@ -1,0 +1,131 @@
+"""Which open tool use a call of a function is for: by name and arguments, in any run of the process.
+
+The context decides where it is there. Where it is lost, as in a bare executor, the tool use itself tells the
+run; two runs with equal uses are not told apart, and nothing is recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ...wire.json_values import canonical
+from .. import guard
+from ..calls.open_calls import OpenUse, open_uses
+from ..recorder.jsonable import jsonable
+
+_LONGEST_INJECTED = 200
+
+
+class Claim:
+    """A call of a watched function that is recorded for a tool use."""
+
+    __slots__ = ("args", "attempt", "injected", "is_exact", "use")
+
+    def __init__(self, use: OpenUse, bound: dict[str, Any], is_exact: bool) -> None:
+        self.use = use
+        self.is_exact = is_exact
+        sent = _sent(use)
+        named = [name for name in bound if type(sent) is dict and name in sent]
+        if is_exact and len(named) < len(sent):
+            self.args, self.injected = sent, {}  # one parameter holds them all
+        else:
+            names = named if named or is_exact else list(bound)
+            self.args = {name: bound[name] for name in names}
+            self.injected = {name: _shown(bound[name]) for name in bound if name not in names}
+        self.attempt = None if use.attempts < 2 else use.attempts
+
+
+def claimed(names: frozenset[str], bound: dict[str, Any]) -> Claim | None:
+    """Claim the tool use that a call is for; None if it is for none."""
+    named = [use for use in list(open_uses) if use.name in names and _is_alive(use)]
+    if not named or _is_inside_tool(named):
+        return None
+    exact = _nearest([use for use in named if _is_equal(bound, _sent(use))])
+    for use in sorted(exact, key=lambda use: use.attempts and not use.is_provisional):
+        if use.take():
+            if use.is_provisional:  # the call with the right arguments counts, it is no second attempt
+                use.attempts, use.is_provisional = 1, False
+            return Claim(use, bound, True)
+    untouched = [use for use in named if not use.attempts]
+    if exact or len(named) != 1 or not untouched or not _nearest(untouched) or not untouched[0].take():
+        return None
+    untouched[0].is_provisional = True
+    return Claim(untouched[0], bound, False)
+
+
+def _is_alive(use: OpenUse) -> bool:
+    return use.recorder is not None and not use.recorder.closed
+
+
+def _is_inside_tool(uses: list[OpenUse]) -> bool:
+    """True if a tool is open in this context: what it calls is its own work."""
+    return any(calls.open_tool() is not None for calls in {use.calls for use in uses})
+
+
+def _nearest(uses: list[OpenUse]) -> list[OpenUse]:
+    """Return those of the response that this context acts upon; without a context those of the only one."""
+    here = uses[0].calls.begun_here() if uses else ()
+    in_context = {use.answer for use in uses if use.answer in here}
+    latest = max(in_context, key=here.index) if in_context else None
+    if latest is None and len({use.answer for use in uses}) == 1:
+        latest = uses[0].answer
+    return [use for use in uses if use.answer == latest]
+
+
+def _sent(use: OpenUse) -> Any:
+    return json.loads(use.args)
+
+
+def _is_equal(bound: dict[str, Any], sent: Any) -> bool:
+    """True if a call has the arguments that the model sent, each by its name or all in one parameter."""
+    try:
+        if type(sent) is dict:
+            if all(name in bound and _same(bound[name], value) for name, value in sent.items()):
+                return True
+            return bool(sent) and any(_covers(value, sent) for value in bound.values())
+        return any(_same(value, sent) for value in bound.values())
+    except Exception as exc:  # whatever an argument does when it is looked at
+        guard.pass_on(exc)
+        return False
+
+
+def _same(value: Any, sent: Any) -> bool:
+    if type(value) is type(sent) and type(value) in (str, int, bool):
+        return bool(value == sent)
+    plain = jsonable(value)
+    if _is_number(plain) and _is_number(sent):
+        return bool(plain == sent)
+    if type(plain) is dict and type(sent) is dict:
+        return _covers(plain, sent)
+    if type(plain) is list and type(sent) is list:
+        return len(plain) == len(sent) and all(map(_same, plain, sent))
+    return canonical(plain) == canonical(sent)
+
+
+def _covers(value: Any, sent: dict[str, Any]) -> bool:
+    """True if an object holds what was sent; a model or dataclass may add its defaults."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as exc:
+            guard.pass_on(exc)
+            return False
+    plain = jsonable(value)
+    if type(plain) is not dict or "$repr" in plain:
+        return False
+    return all(name in plain and _same(plain[name], each) for name, each in sent.items())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _shown(value: Any) -> Any:
+    """Return an argument that the model did not send: itself if it is plain and short, else what it is."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str) and len(value) <= _LONGEST_INJECTED:
+        return value
+    kind = type(value)
+    return f"<{kind.__module__}.{kind.__qualname__}>"

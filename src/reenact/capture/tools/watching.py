@@ -1,0 +1,276 @@
+"""A function watched through its code object: each call that is for a tool use is recorded.
+
+While a run is recorded, hooks are called in the function's own frame (``bytecode.with_hooks``). Where a
+recording answers, the function first asks what stands in for it (``bytecode.with_front``).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+from .. import guard, replay_hook
+from ..calls.open_calls import open_uses
+from ..calls.tool_events import begin_tool, end_tool
+from ..front.decorators import Items, Watch, watched
+from . import bytecode
+from .claims import Claim, claimed
+
+FOUND = "found"
+
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+
+_watched: WeakKeyDictionary[FunctionType, WatchedFunction] = WeakKeyDictionary()
+
+
+def watch(function: FunctionType, tool: str) -> str:
+    """Record the calls of a function for the uses of a tool; returns why that cannot be, "" if it can."""
+    known = _watched.get(function)
+    if known is not None and function.__code__ is known.code:
+        known.names |= {tool}
+        return ""
+    why = bytecode.can_change(function.__code__)
+    if not why:
+        _watched[function] = WatchedFunction(function, tool)
+    return why
+
+
+def unwatch_all() -> None:
+    """Give every function its own code back."""
+    for function, each in list(_watched.items()):
+        if function.__code__ is each.code:
+            function.__code__ = each.original
+    _watched.clear()
+
+
+def is_watched(function: FunctionType) -> bool:
+    """True if its calls are recorded; not if its code was replaced by others since."""
+    known = _watched.get(function)
+    return known is not None and known.code is function.__code__
+
+
+class Hook:
+    """A constant in the code of a function. Pickled with it, it does nothing."""
+
+    __slots__ = ("_does",)
+
+    def __init__(self, does: Callable[..., Any]) -> None:
+        self._does = does
+
+    def __call__(self, *args: Any) -> Any:
+        return self._does(*args)
+
+    def __reduce__(self) -> Any:
+        return eval, ("lambda *_: None",)
+
+
+class _Generators(dict[int, "Running"]):
+    def __reduce__(self) -> Any:
+        return dict, ()
+
+
+_generators = _Generators()
+"""Recorded generators under way, by the id of their frame."""
+
+
+class WatchedFunction:
+    """One function; it lives as long as the function does, and does not hold it."""
+
+    def __init__(self, function: FunctionType, tool: str) -> None:
+        self.names = frozenset({tool})
+        self.original: CodeType = function.__code__
+        self._function = ref(function)
+        self._bind = _binder(function)
+        self._is_generator = bool(self.original.co_flags & _GENERATORS)
+        if replay_hook.adapter("tools") is None:
+            self.code = bytecode.with_hooks(self.original, self._hooks())
+        else:
+            self.code = bytecode.with_front(self.original, Hook(self._stand_in), Hook(_run))
+        function.__code__ = self.code
+
+    def _hooks(self) -> bytecode.Hooks:
+        return bytecode.Hooks(open_uses, Hook(self._begin), _ended, _raised, _generators, _item)
+
+    def _claim(self, values: tuple[Any, ...]) -> Claim | None:
+        with guard.Swallowing("look at a tool call"):
+            if not any(use.name in self.names for use in open_uses):
+                return None
+            return claimed(self.names, self._bind(values)[2])
+        return None
+
+    def _begin(self, *values: Any) -> Running | None:
+        claim = self._claim(values)
+        if claim is None:
+            return None
+        with guard.Swallowing("record a tool call"):
+            running = Running(claim)
+            if self._is_generator:
+                running.iterate(sys._getframe(2))
+            return running
+        claim.use.release()
+        return None
+
+    def _stand_in(self, *values: Any) -> Callable[[], Any] | None:
+        """Return what does the work of a call for a tool use: the recording answers, or the function runs."""
+        claim, function = self._claim(values), self._function()
+        if claim is None or function is None:
+            return None
+        args, kwargs, _ = self._bind(values)
+        return functools.partial(watched(self._as_it_was(function), _Answered(claim)), *args, **kwargs)
+
+    def _as_it_was(self, function: FunctionType) -> FunctionType:
+        copy = FunctionType(
+            self.original,
+            function.__globals__,
+            function.__name__,
+            function.__defaults__,
+            function.__closure__,
+        )
+        copy.__kwdefaults__ = function.__kwdefaults__
+        copy.__qualname__ = function.__qualname__
+        functools.update_wrapper(copy, function)
+        return copy
+
+
+class Running:
+    """A recorded call under way: the token in its frame."""
+
+    __slots__ = ("_claim", "_frame", "_is_over", "_recorder", "call", "items")
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._is_over = False
+        self._frame = 0
+        self.items: Items | None = None
+        use = claim.use
+        assert use.recorder is not None
+        self._recorder = use.recorder
+        self.call = begin_tool(
+            use.recorder,
+            use.calls,
+            use.name,
+            claim.args,
+            use.answer,
+            use.id,
+            source=FOUND,
+            matched=None if claim.is_exact else "name",
+            attempt=claim.attempt,
+            injected=claim.injected or None,
+        )
+
+    def iterate(self, frame: Any) -> None:
+        self._frame = id(frame)
+        self.items = Items()
+        _generators[self._frame] = self
+
+    def end(self, result: Any, exc: BaseException | None) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        _generators.pop(self._frame, None)
+        if self.items is not None:
+            result = self.items.value(result)
+            exc = None if isinstance(exc, GeneratorExit) else exc
+        end_tool(self._recorder, self._claim.use.name, result, exc, self.call)
+        self._claim.use.release()
+
+
+def _end(token: Running, result: Any) -> None:
+    with guard.Swallowing("record a tool result"):
+        token.end(result, None)
+
+
+def _raise(token: Running, exc: BaseException) -> None:
+    with guard.Swallowing("record a tool result"):
+        token.end(None, exc)
+
+
+def _yielded(value: Any) -> None:
+    running = _generators.get(id(sys._getframe(2)))
+    if running is not None and running.items is not None:
+        with guard.Swallowing("record what a tool yields"):
+            running.items.add(value)
+
+
+def _run(stand_in: Callable[[], Any]) -> Any:
+    return stand_in()
+
+
+_ended, _raised, _item = Hook(_end), Hook(_raise), Hook(_yielded)
+
+
+class _Answered(Watch):
+    """A call for a tool use where a recording answers."""
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+
+    def begin(self, args: dict[str, Any]) -> Running | None:
+        with guard.Swallowing("record a tool call"):
+            return Running(self._claim)
+        return None
+
+    def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
+        adapter = replay_hook.adapter("tools")
+        if adapter is None:
+            return function
+        use = self._claim.use
+        call = use.calls.open_tool()
+        opened = use.calls.open.get(call or "")
+        asked = replay_hook.ToolCall(use.name, self._claim.args, use.recorder, function, opened=opened)
+        stand_in: Callable[..., Any] = adapter.standing_in(function, asked)
+        return stand_in
+
+    def end(self, token: Running | None, result: Any, exc: BaseException | None) -> None:
+        if token is not None:
+            with guard.Swallowing("record a tool result"):
+                token.end(result, exc)
+
+
+def _binder(
+    function: FunctionType,
+) -> Callable[[tuple[Any, ...]], tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]]:
+    """Return what turns the values of all parameters into ``args``, ``kwargs`` and the arguments by name.
+
+    A wrapper (``functools.wraps``) has the names of what it wraps.
+    """
+    code = function.__code__
+    plain, kwonly = code.co_argcount, code.co_kwonlyargcount
+    has_args, has_kwargs = code.co_flags & inspect.CO_VARARGS, code.co_flags & inspect.CO_VARKEYWORDS
+    names = code.co_varnames[plain : plain + kwonly]
+    first = code.co_varnames[:1]
+    try:
+        signature = inspect.signature(function)
+    except Exception as exc:  # annotations that name what only a type checker imports, for instance
+        guard.pass_on(exc)
+        signature = None
+
+    def bind(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
+        args = values[:plain]
+        kwargs = dict(zip(names, values[plain : plain + kwonly], strict=True))
+        if has_args:
+            args += values[plain + kwonly]
+        if has_kwargs:
+            kwargs |= values[-1]
+        return args, kwargs, _by_name(args, kwargs)
+
+    def _by_name(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        try:
+            if signature is None:
+                raise TypeError
+            found = dict(signature.bind(*args, **kwargs).arguments)
+        except TypeError:  # a wrapper that hands on other arguments than it takes
+            found = {**{code.co_varnames[at]: value for at, value in enumerate(args[:plain])}, **kwargs}
+        for parameter in signature.parameters.values() if signature is not None else ():
+            if parameter.kind is parameter.VAR_KEYWORD and parameter.name in found:
+                found |= found.pop(parameter.name)
+        if first and first[0] in ("self", "cls"):
+            found.pop(first[0], None)
+        return found
+
+    return bind
