@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import Counter
 from typing import Any
 
 from .. import lines, schema
@@ -18,14 +19,23 @@ from ..tracefile.findings import Note
 from ..tracefile.records import records
 from ..tracefile.run_files import streams
 
-_KEPT = ("error", "http_status", "dropped", "redacted", "unredacted_signed", "overhead_us", "unseen")
+_KEPT = (
+    "error",
+    "http_status",
+    "dropped",
+    "redacted",
+    "unredacted_signed",
+    "overhead_us",
+    "unseen",
+    "tool_uses",
+)
 """What the agent's own last line may know."""
 
 
 def complete_end(
     path: str, run_id: str, w: str, known: dict[str, Any], *, handled_stop: bool = False
-) -> tuple[str, Totals, list[dict[str, Any]]]:
-    """Append the ``run.end`` that counts; returns status and sums of the run, and what was not seen.
+) -> tuple[str, Totals, list[dict[str, Any]], dict[str, int]]:
+    """Append the ``run.end`` that counts; returns status, sums, what was not seen, and the tool uses.
 
     ``handled_stop`` if the agent was sent SIGTERM and had a handler for it.
     """
@@ -37,10 +47,12 @@ def complete_end(
     fields["tot"] = totals.as_tot()
     _append(last_files[0], lines.whole(time.time(), run_id, w, step + 1, schema.RUN_END, fields))
     unseen = list(fields.get("unseen") or ())
+    uses = Counter(fields.get("tool_uses") or {})
     for _, end, sums in others:
         totals += sums
         unseen += end.get("unseen") or ()
-    return status, totals, unseen
+        uses.update(end.get("tool_uses") or {})
+    return status, totals, unseen, dict(uses)
 
 
 def _last_of(path: str) -> tuple[int, dict[str, Any], Totals]:

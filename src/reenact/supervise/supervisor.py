@@ -116,6 +116,8 @@ class Supervised:
         self.totals = Totals()
         self.unseen: list[dict[str, Any]] = []
         """What its processes could not see."""
+        self.tool_uses: dict[str, int] = {}
+        """How many tool uses the responses had (``total``), and how many have a record (``recorded``)."""
 
     def run(self) -> None:
         """Start the agent and wait for its end; what is left of the run is complete then."""
@@ -147,7 +149,7 @@ class Supervised:
             from .run_end import complete_end  # reads traces, which is not needed to start an agent
 
             with guard.Swallowing("write how the agent ended"):
-                self.status, self.totals, self.unseen = complete_end(
+                self.status, self.totals, self.unseen, self.tool_uses = complete_end(
                     self.path, self.run_id, self.w, known, handled_stop=self.handled_stop
                 )
 

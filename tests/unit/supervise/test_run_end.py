@@ -27,7 +27,7 @@ def recorded(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 def completed(path: Path, first: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """Have the end written; returns its fields, and the number of errors in the whole run."""
-    status, totals, _ = complete_end(str(path), first["run"], first["w"], KNOWN)
+    status, totals, *_ = complete_end(str(path), first["run"], first["w"], KNOWN)
     line = json.loads(path.read_text().splitlines()[-1])
     assert (line["kind"], line["by"], line["status"]) == ("run.end", "supervisor", status)
     return line, totals.errors
@@ -63,6 +63,6 @@ def test_the_agents_end_counts_though_a_late_response_comes_after_it(tmp_path: P
     lines = path.read_text().splitlines(keepends=True)
     lines[-1] = lines[-1].replace('"status": "ok"', '"status": "error", "error": {"type": "Broken"}')
     path.write_text("".join(lines) + json.dumps(late) + "\n")
-    status, _, _ = complete_end(str(path), first["run"], first["w"], {**KNOWN, "exit": 1})
+    status, *_ = complete_end(str(path), first["run"], first["w"], {**KNOWN, "exit": 1})
     line = json.loads(path.read_text().splitlines()[-1])
     assert (status, line["error"], line["step"]) == ("error", {"type": "Broken"}, late["step"] + 1)

@@ -64,13 +64,20 @@ class OpenUse:
         except IndexError as exc:
             guard.pass_on(exc)
             return False
-        self.calls.recorded_uses += not self.attempts
+        if not self.attempts:
+            self.calls.recorded_uses += 1
+            if len(recorded_tools) < MAX_OPEN:
+                recorded_tools.add(self.name)
         self.attempts += 1
         return True
 
     def release(self) -> None:
         """The call has ended, another attempt may follow; not for a tool that reports itself."""
         self._free.append(True)
+
+
+recorded_tools: set[str] = set()
+"""Names of the tools that a call was recorded for in this process."""
 
 
 class OpenUses(list[OpenUse] if TYPE_CHECKING else list):  # type: ignore[misc]
@@ -122,7 +129,7 @@ class Calls:
         self.answered_in_thread: dict[int, tuple[float, str]] = {}
         self.wanted: dict[str, list[OpenUse]] = {}
         """Per answer: its tool uses."""
-        self.tool_uses = self.recorded_uses = 0
+        self._tool_uses = self.recorded_uses = 0
         self.asking: dict[str, str] = {}
         """Per lane its latest answer, if that asks for tools."""
         self.lanes = Lanes(run_id)
@@ -167,9 +174,13 @@ class Calls:
         lane = opened.lane if opened is not None else "main"
         self.asking.pop(lane, None)
         if tool_uses:
-            self.tool_uses += len(tool_uses)
+            self._tool_uses += len(tool_uses)
             close_uses(_add(self.wanted, call, [OpenUse(self, call, use) for use in tool_uses], MAX_ANSWERS))
             _add(self.asking, lane, call, MAX_ANSWERS)
+
+    def uses_counted(self) -> dict[str, int] | None:
+        """Return how many tool uses there were and how many have a record; None if there were none."""
+        return {"total": self._tool_uses, "recorded": self.recorded_uses} if self._tool_uses else None
 
     def request_leaves(self, lane: str) -> None:
         """The next request of a lane leaves: what its last response called has been called by now."""

@@ -298,6 +298,9 @@ class Recorder:
         }
         if exit_and_fork.unseen is not None:
             counters["unseen"] = exit_and_fork.unseen()
+            uses = self.calls.uses_counted() if self.calls is not None else None
+            if uses is not None:
+                counters["tool_uses"] = uses
         kind = schema.RUN_END if self.parent_w is None else schema.PROC_END
         self._line(kind, {"status": status, **end, **counters})
 

@@ -145,7 +145,7 @@ _NOTED: dict[str, Callable[..., None]] = {
 
 
 def unseen(seams: Seams) -> list[dict[str, Any]]:
-    """Return what was not recorded in this process, each with ``what``: ``host process sdk seam``."""
+    """Return what was not recorded in this process, each with ``what``: ``host process sdk tool seam``."""
     watch: Any = sys.modules.get("reenact.capture.http.watch")
     hosts_seen: dict[str, int] = watch.hosts_seen if watch is not None else {}
     found: list[dict[str, Any]] = [
@@ -155,6 +155,9 @@ def unseen(seams: Seams) -> list[dict[str, Any]]:
     found += [{"what": "process", "command": command} for command in dict.fromkeys(_unhooked)]
     if not any(hosts_seen.values()) and _should_call():
         found += [{"what": "sdk", "sdk": name} for name in SDKS if name in sys.modules]
+    finder: Any = sys.modules.get("reenact.capture.tools.finder")
+    missing: dict[str, str] = finder.missing() if finder is not None else {}
+    found += [{"what": "tool", "tool": name, "why": why} for name, why in sorted(missing.items())]
     found += [{"what": "seam", "seam": name, "why": why} for name, why in sorted(seams.failed.items())]
     return found
 

@@ -11,14 +11,13 @@ import sys
 from typing import Any
 from weakref import ref
 
-from ...errors import UsageError
 from .. import guard
 from ..calls import open_calls
 from ..calls.open_calls import OpenUse, close_uses, open_uses
 from ..recorder.recorder import Recorder
 from . import finding, watching
+from .places import places_of
 
-HINT = "write for instance --tools lookup=my_agent:handle_lookup; a method is module:Class.method"
 MOST_NAMES = 1_000
 NOT_FOUND = "no function of yours has this name; name it with --tools {}=module:function"
 TOO_MANY = "the program has too many objects to search; name its function with --tools {}=module:function"
@@ -108,9 +107,7 @@ def start(named: str) -> Finder:
     global finder, _is_hooked
     if not _is_hooked:
         _is_hooked = True
-        os.register_at_fork(
-            after_in_child=open_uses.clear
-        )  # they are the parent's, who knows when they close
+        os.register_at_fork(after_in_child=open_uses.clear)  # the parent's, who knows when they close
     finder = Finder(places_of(named))
     open_calls.opened_uses = finder.opened
     return finder
@@ -126,17 +123,6 @@ def stop() -> None:
 
 def missing() -> dict[str, str]:
     """Return the tools that were called and have no watched function, and why."""
-    return {} if finder is None else finder.missing
-
-
-def places_of(text: str) -> dict[str, tuple[str, str]]:
-    """Return module and name of the functions in ``name=module:qualname,…``; UsageError for anything else."""
-    found = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, is_named, place = part.partition("=")
-        module, is_function, qualname = place.partition(":")
-        words = [*module.split("."), *qualname.split(".")]
-        if not (name and is_named and is_function and all(word.isidentifier() for word in words)):
-            raise UsageError(f"{part} names no function", hint=HINT)
-        found[name.strip()] = module, qualname
-    return found
+    if finder is None:
+        return {}
+    return {name: why for name, why in finder.missing.items() if name not in open_calls.recorded_tools}

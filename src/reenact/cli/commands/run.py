@@ -11,8 +11,9 @@ from ...capture.ambient.modules import AMBIENT_VARIABLE
 from ...capture.front.options import CONTENT_VARIABLE
 from ...capture.runs.allowed_programs import allow, command_key
 from ...capture.runs.location import default_folder
-from ...capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
+from ...capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS, TOOLS_OFF, TOOLS_VARIABLE
 from ...capture.seams.libraries import SEAMS, SEAMS_VARIABLE
+from ...capture.tools.places import places_of
 from ...errors import UsageError
 from ...schema import HTTP_REQUEST
 from ...settings import run_settings
@@ -48,6 +49,9 @@ EXAMPLES = """\
   reenact show                                 show what was recorded
 """
 
+TOOL = "tool"
+"""In ``unseen``: a tool with a function that is not watched."""
+
 UNCOVERED = 3
 """The exit code for --strict-coverage, if the program's own is 0."""
 
@@ -78,6 +82,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--ambient", metavar="MODULE,…", help="record the clock and random numbers of these modules too"
+    )
+    parser.add_argument(
+        "--tools",
+        action="append",
+        default=[],
+        metavar="NAME=MODULE:FUNCTION",
+        help="record this function as the tool NAME, if it is not found by itself",
     )
     parser.add_argument(
         "--strict-coverage", action="store_true", help="exit with 3 if something could not be recorded"
@@ -135,7 +146,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     elif agent.is_recorded:
         _report(agent, unseen, inside, out)
     strict = args.strict_coverage or settings.get("strict_coverage", False)
-    if strict and (unseen or not agent.is_recorded) and agent.exit == 0:
+    is_uncovered = any(each.get("what") != TOOL for each in unseen)  # a tool's result is in the next request
+    if strict and (is_uncovered or not agent.is_recorded) and agent.exit == 0:
         return UNCOVERED
     return end_like(agent.exit)
 
@@ -159,14 +171,17 @@ def _variables(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, 
         HTTP_VARIABLE: settings.get("record_http"),
         SEAMS_VARIABLE: settings.get("seams"),
         CONTENT_VARIABLE: settings.get("content"),
+        TOOLS_VARIABLE: settings.get("tools"),
     }
     wanted = {name: value for name, value in wanted.items() if name not in os.environ}
     if args.host:
         wanted[HOSTS_VARIABLE] = args.host
     if args.record_http is not None:
         wanted[HTTP_VARIABLE] = args.record_http
+    if args.tools:
+        wanted[TOOLS_VARIABLE] = args.tools
     variables = {
-        name: value if isinstance(value, str) else ",".join(each.strip().lower() for each in value)
+        name: value if isinstance(value, str) else ",".join(_word(name, each) for each in value)
         for name, value in wanted.items()
         if value
     }
@@ -174,7 +189,14 @@ def _variables(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, 
     if args.ambient or AMBIENT_VARIABLE not in os.environ:
         variables |= _ambient([name.strip() for name in ambient if name.strip()])
     _check_seams(variables.get(SEAMS_VARIABLE, os.environ.get(SEAMS_VARIABLE, "")))
+    tools = variables.get(TOOLS_VARIABLE, os.environ.get(TOOLS_VARIABLE, ""))
+    if tools != TOOLS_OFF:
+        places_of(tools)
     return variables
+
+
+def _word(variable: str, text: str) -> str:
+    return text.strip() if variable == TOOLS_VARIABLE else text.strip().lower()
 
 
 def _ambient(names: list[str]) -> dict[str, str]:
@@ -230,6 +252,7 @@ def _as_dict(agent: Supervised, unseen: list[dict[str, Any]]) -> dict[str, Any]:
         "turns": sums.turns,
         "tokens": {"in": sums.tokens_in, "out": sums.tokens_out},
         "errors": sums.errors,
+        "tool_uses": agent.tool_uses,
         "unseen": unseen,
     }
 
@@ -242,6 +265,8 @@ def _report(
     words = [agent.status, count(sums.turns, "call"), f"{compact(sums.total_tokens)} tokens"]
     if sums.errors:
         words.append(count(sums.errors, "error"))
+    if total := agent.tool_uses.get("total"):
+        words.append(f"{agent.tool_uses.get('recorded', 0)} of {count(total, 'tool use')} recorded")
     inside, is_more = look
     if inside:
         names = ", ".join(list(dict.fromkeys(row.name for row in inside))[:3])
@@ -264,6 +289,8 @@ def _unseen_text(unseen: dict[str, Any]) -> str:
         return f"{unseen.get('sdk')} was imported, and no call came of it"
     if what == "seam":
         return f"calls made with {unseen.get('seam')} ({unseen.get('why')})"
+    if what == TOOL:
+        return f"what the tool {unseen.get('tool')} does ({unseen.get('why')})"
     return f"{what}"
 
 
