@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support.harness import Finished, Lines, lines, only_file, run_script
+from support.forked import type_in
+from support.harness import Finished, Lines, environment, lines, only_file, run_script
 
 RECORD = """
 import os, sys
@@ -97,6 +98,30 @@ def test_a_disk_that_fills_up_while_recording(small_disk: Path, tmp_path: Path) 
     found = lines(small_disk / "run.jsonl")
     assert len(found.torn) <= 1
     assert lost > 0 and len(found.events) + lost == 1002
+
+
+FILLS_UP = """
+from reenact import Tap
+tap, messages = Tap(), []
+for number in range(300):
+    messages.append({"role": "user", "content": f"{number} " + "x" * 400})
+    call = tap.record_model_request({"model": "m", "messages": messages})
+    tap.record_model_response({"role": "assistant", "content": "y" * 200, "usage": {"input_tokens": 5, "output_tokens": 3}}, call=call)
+print("went on")
+"""
+
+
+def test_the_last_line_of_a_supervised_run_reports_what_the_file_on_a_full_disk_holds(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "agent.py").write_text(FILLS_UP)
+    done = type_in(["run", "--out", small_disk, "agent.py"], tmp_path, environment(REENACT_MIN_FREE="0"))
+    assert done.returncode == 0 and done.stdout == "went on\n", done
+    found = Lines(only_file(small_disk))
+    calls, answers = len(found.of("model.request")), len(found.of("model.response"))
+    assert 0 < calls < 300
+    assert done.stderr.splitlines()[-1].endswith(f"ok, {calls} calls, {answers * 8} tokens"), done.stderr
+    assert "No space left on device" in done.stderr
 
 
 def test_min_free_leaves_the_disk_its_space_and_keeps_metadata(small_disk: Path, tmp_path: Path) -> None:

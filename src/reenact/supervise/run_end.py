@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 
 from .. import lines, schema
+from ..capture import guard
 from ..totals import Totals
 from ..tracefile.file_ends import read_ends, summed
 from ..tracefile.findings import Note
@@ -45,7 +46,8 @@ def complete_end(
     fields = {"status": status, **known, "by": "supervisor", "events": step + 1}
     fields.update({key: own[key] for key in _KEPT if key in own})
     fields["tot"] = totals.as_tot()
-    _append(last_files[0], lines.whole(time.time(), run_id, w, step + 1, schema.RUN_END, fields))
+    with guard.Swallowing("write how the agent ended"):  # on a full disk; the file still has its sums
+        _append(last_files[0], lines.whole(time.time(), run_id, w, step + 1, schema.RUN_END, fields))
     unseen = list(fields.get("unseen") or ())
     uses = Counter(fields.get("tool_uses") or {})
     for _, end, sums in others:
