@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from ..errors import NotAllowed, ReenactError
 from ..tracefile.events.text import clean
-from .output import Output
+from .output import Output, terminal_size
 
 COMMANDS = {
     "demo": "a ten-second tour: an agent that fails, recorded and explained (offline, no key)",
@@ -60,6 +60,9 @@ examples:
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     """Wraps paragraphs to the terminal; those with indented lines (examples, tables) stay as they are."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=terminal_size()[0] - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = text.strip("\n").split("\n\n")

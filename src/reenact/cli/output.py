@@ -195,18 +195,22 @@ def _wants_color(stream: TextIO) -> bool:
 
 
 def _width(terminal: bool) -> int:
-    return max(40, min(_terminal_columns() if terminal else _columns() or PIPE_WIDTH, 400))
+    return max(40, min(terminal_size()[0] if terminal else _stated("COLUMNS") or PIPE_WIDTH, 400))
 
 
-def _terminal_columns() -> int:
-    import shutil  # as costly to load as all of this file
+def terminal_size() -> tuple[int, int]:
+    """Return columns and lines; ``shutil``, is as costly to load as all of this file."""
+    try:
+        columns, rows = os.get_terminal_size(sys.__stdout__.fileno())  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        columns = rows = 0
+    return _stated("COLUMNS") or columns or 80, _stated("LINES") or rows or 24
 
-    return shutil.get_terminal_size((80, 24)).columns
 
-
-def _columns() -> int:
-    columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isascii() and columns.isdigit() and len(columns) < 6 else 0
+def _stated(name: str) -> int:
+    """Return a size from the environment; 0 if it has none."""
+    text = os.environ.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
 
 
 def _replacements(stream: TextIO) -> dict[int, str] | None:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Sequence
 
 from ..errors import NotATrace, TraceFileError
-from ..recording.recording import Recording
 from ..recording.run_addresses import default_folder, locate, require_plain
 from ..tracefile.events.text import clean, count
 from ..tracefile.findings import Finding
@@ -89,12 +88,6 @@ def add_live_tools(parser: argparse._ActionsContainer, what: str) -> None:
 
 def _tool_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def load(text: str | None, *, run: str | None = None, blobs: str | None = None) -> Recording:
-    """Return the recording at an address."""
-    path, found = locate(text)
-    return Recording.load(path, run or found, blobs=blobs)
 
 
 def require_readable(path: str, named: Sequence[str]) -> None:

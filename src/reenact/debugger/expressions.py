@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import UsageError
 from ..tracefile.events.event import ErrorText, Event
 from ..wire.json_values import as_json
+from .search import regex
 
 # What the expression language computes with: total operations on the values of a trace.
 #
@@ -56,14 +57,6 @@ def field(value: Any, name: str) -> Any:
     if isinstance(value, ErrorText) and name in ("type", "frames", "message"):
         return getattr(value, name)
     return None
-
-
-def regex(pattern: str, flags: int = 0, typed: str | None = None) -> re.Pattern[str]:
-    """Compile a pattern, or say what is wrong with it; ``typed`` is what the user typed, if not all of it."""
-    try:
-        return re.compile(pattern, flags)
-    except (re.error, RecursionError, OverflowError) as why:
-        raise UsageError(f"{typed or pattern!r} is not a regular expression ({why})") from None
 
 
 def as_text(value: Any) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import lines, schema
+from ..errors import UsageError
 from ..tracefile import run_files
 from ..tracefile.dialects import OURS
 from ..tracefile.events.event import Event
@@ -19,7 +20,6 @@ from ..tracefile.events.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..tracefile.findings import Findings, Note
 from ..tracefile.reader import check_version, refuse_if_foreign
 from ..tracefile.records import LineReader, RawLine, split, whole_lines
-from .expressions import regex
 
 _SKIPPED = frozenset(("ts", "run", "w", "step", "v", "tot", *DELTA_FIELDS, *PROOF_FIELDS))
 """Fields about storage, in which nobody looks for words."""
@@ -30,6 +30,14 @@ _HEAD = re.compile(rb',"head":"(?:[^"\\]|\\.)*"')
 
 _EVENT = lines.heads(rb'(?!(?:run\.start|run\.more|proc\.start)")[^"\\]*')
 """The envelope of a line of ours that does not begin a file."""
+
+
+def regex(pattern: str, flags: int = 0, typed: str | None = None) -> re.Pattern[str]:
+    """Compile a pattern, or say what is wrong with it; ``typed`` is what the user typed, if not all of it."""
+    try:
+        return re.compile(pattern, flags)
+    except (re.error, RecursionError, OverflowError) as why:
+        raise UsageError(f"{typed or pattern!r} is not a regular expression ({why})") from None
 
 
 class TextSearch:

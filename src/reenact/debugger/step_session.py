@@ -9,7 +9,8 @@ from ..errors import ReenactError
 from ..recording.recording import Recording
 from ..tracefile.events.event import Event
 from .event_filters import Filter, Where
-from .expressions import as_text, regex
+from .expressions import as_text
+from .search import regex
 
 
 class StepSession:

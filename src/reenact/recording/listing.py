@@ -7,7 +7,6 @@ One bad file never raises: it gets a row that says so.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import Any
 
 from .. import lines, schema
@@ -24,27 +23,42 @@ from ..tracefile.records import LineReader, raw_lines
 from .run_lines import RunLines, nothing_to_collect
 
 
-@dataclass(slots=True)
 class RunRow:
     """One run as ``ls`` shows it."""
 
-    path: str
-    id: str | None = None
-    name: str = ""
-    status: str = status.UNKNOWN
-    reason: str | None = None
-    """Why a foreign or unreadable file is that."""
-    totals: Totals = field(default_factory=Totals)
-    started: float | None = None
-    ended: float | None = None
-    size: int = 0
-    """Bytes of all its files, blobs left out."""
-    meta: dict[str, Any] = field(default_factory=dict)
-    parent_run: str | None = None
-    is_fork: bool = False
-    """True if it was made from its parent."""
-    findings: int | None = None
-    """None: not looked for."""
+    # A plain class: ``dataclasses`` takes as long to load as the rest of what listing needs.
+    __slots__ = (
+        "ended", "findings", "id", "is_fork", "meta", "name", "parent_run", "path", "reason", "size",
+        "started", "status", "totals",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        name: str = "",
+        status: str = status.UNKNOWN,
+        reason: str | None = None,
+        size: int = 0,
+        findings: int | None = None,
+    ) -> None:
+        self.path = path
+        self.id: str | None = None
+        self.name = name
+        self.status = status
+        self.reason = reason
+        """Why a foreign or unreadable file is that."""
+        self.totals = Totals()
+        self.started: float | None = None
+        self.ended: float | None = None
+        self.size = size
+        """Bytes of all its files, blobs left out."""
+        self.meta: dict[str, Any] = {}
+        self.parent_run: str | None = None
+        self.is_fork = False
+        """True if it was made from its parent."""
+        self.findings = findings
+        """None: not looked for."""
 
     @property
     def turns(self) -> int:
@@ -155,13 +169,11 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
     end = last.end if start is not None or last.last[4] == "run.end" else None
     row = RunRow(
         path,
-        id=last.last[1],
         status=status.status_of(start, end, started),
-        totals=totals,
-        started=started,
-        ended=max([chain[-1].last[0] for chain in chains]),
         size=sum([file.size for chain in chains for file in chain]),
     )
+    row.id, row.totals, row.started = last.last[1], totals, started
+    row.ended = max([chain[-1].last[0] for chain in chains])
     if any(file.torn for chain in chains for file in chain) and row.status != status.RUNNING:
         row.findings = 1
     _describe(row, start)
@@ -226,8 +238,8 @@ def _read_whole(path: str, size: int) -> list[RunRow]:
     rows = []
     for execution in executions(path, shelf, findings.add):
         run = RunLines(path, shelf, execution, findings)
-        row = RunRow(path, id=run.run_id, status=run.status, totals=run.totals, size=size)
-        row.started, row.ended, row.findings = run.started, run.ended, len(findings)
+        row = RunRow(path, status=run.status, size=size, findings=len(findings))
+        row.id, row.totals, row.started, row.ended = run.run_id, run.totals, run.started, run.ended
         _describe(row, run.start.stored_fields if run.start is not None else None)
         rows.append(row)
     if not rows:

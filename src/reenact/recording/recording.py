@@ -26,7 +26,7 @@ from .derived_events import Entries
 from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
 from .event_addresses import find_event
 from .index import Index
-from .run_addresses import find_run
+from .run_addresses import find_run, locate
 from .run_lines import RunLines, event_types, events_of_calls, nothing_to_collect
 
 _OFF = 16
@@ -220,3 +220,9 @@ class Recording(RunLines):
 
     def __repr__(self) -> str:
         return f"<Recording {self.name} {self.status}, {self.count()} events>"
+
+
+def recording_at(address: str | None, *, run: str | None = None, blobs: str | None = None) -> Recording:
+    """Return the recording at an address as people type it; see ``locate``."""
+    path, found = locate(address)
+    return Recording.load(path, run or found, blobs=blobs)

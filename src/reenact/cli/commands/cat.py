@@ -11,7 +11,7 @@ from typing import Any
 from ... import lines, schema
 from ...debugger.stable_events import Stable
 from ...recording.listing import head_and_tail
-from ...recording.recording import Recording
+from ...recording.recording import Recording, recording_at
 from ...recording.run_addresses import locate
 from ...tracefile import run_files
 from ...tracefile.events.event import Event
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     write = out.raw()
     findings = Findings()
     if wanted:
-        recording = run_argument.load(address, run=args.run, blobs=args.blobs)
+        recording = recording_at(address, run=args.run, blobs=args.blobs)
         findings = recording.findings  # type: ignore[assignment]
         events: Iterable[Event] = _addressed(recording, wanted)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Iterable
 
@@ -14,7 +13,7 @@ from ...recording.run_addresses import locate
 from ...tracefile.events.event_text import error_text
 from ...tracefile.events.text import clean, count, cut, plain, width_of
 from .. import run_argument
-from ..output import Output
+from ..output import Output, terminal_size
 from ..repl.keyboard import PROMPT, completions, typed_lines
 from ..repl.session import Session, Verbs
 from ..repl.verbs_break_watch import BREAK, MARK, WATCH
@@ -116,7 +115,7 @@ def _converse(session: Session, out: Output) -> None:
         _obey(session, _piped(out))
         return
     for line in typed_lines(out, lambda before, word: completions(session, before, word), sys.stdin):
-        out.width = max(40, min(shutil.get_terminal_size((80, 24)).columns, 400))
+        out.width = max(40, min(terminal_size()[0], 400))
         try:
             session.do(line)
         except KeyboardInterrupt:

@@ -17,7 +17,7 @@ from ...playback.fork.tool_policy import ASK, CALLS, RECORDED, STEPS, USD
 from ...playback.forks import ForkOptions, prepare_fork
 from ...playback.launch import supervise_here
 from ...playback.matching.equality_rules import REBASE, STRICT
-from ...recording.recording import Recording
+from ...recording.recording import Recording, recording_at
 from ...supervise.supervisor import end_like
 from ...tracefile.events.text import clean, dump
 from .. import ask_permission, run_argument
@@ -164,7 +164,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     is_table = args.vary or args.samples != 1 or args.control or args.verify or args.expect
     if is_table or len(addresses) > 1 or any("*" in each or os.path.isdir(each) for each in addresses):
         return _run_many(args, out)
-    recording = run_argument.load(addresses[0] if addresses else None, run=args.run, blobs=args.blobs)
+    recording = recording_at(addresses[0] if addresses else None, run=args.run, blobs=args.blobs)
     return _run_one_call(args, recording, out) if args.one_call else _run_one(args, recording, out)
 
 
@@ -299,7 +299,7 @@ def _recordings(args: argparse.Namespace) -> list[Recording]:
         elif text is not None and os.path.isdir(text):
             files = run_argument.files_of([text])
         else:
-            found.append(run_argument.load(text, run=args.run, blobs=args.blobs))
+            found.append(recording_at(text, run=args.run, blobs=args.blobs))
             continue
         found += [
             Recording.load(path, blobs=args.blobs) for path in files if ".p" not in os.path.basename(path)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...messages.rebuild import Messages, check, messages_of
 from ...playback.edits.edits import read_text
+from ...recording.recording import recording_at
 from ...tracefile.events.text import arguments, clean, count, plain
 from ...wire import convert
 from ...wire.neutral import CommonPart, Image, Text, ToolResult, ToolUse
@@ -53,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     prompt = read_text(args.prompt, "--prompt")
     check(args.n, args.turn, args.call, prompt)
-    recording = run_argument.load(args.run_address, run=args.run, blobs=args.blobs)
+    recording = recording_at(args.run_address, run=args.run, blobs=args.blobs)
     messages = messages_of(recording, args.n, args.turn, args.call, prompt, args.strict)
     if args.target not in (None, "text"):
         messages = messages.to(args.target)

@@ -7,6 +7,7 @@ import argparse
 from ...playback.launch import supervise_here
 from ...playback.matching.equality_rules import KEEP_GOING, REBASE, STRICT
 from ...playback.rerun import prepare_rerun
+from ...recording.recording import recording_at
 from ...supervise.supervisor import end_like
 from ...tracefile.events.text import clean, dump
 from .. import ask_permission, run_argument
@@ -65,7 +66,7 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Nam
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    recording = run_argument.load(args.run_address, run=args.run, blobs=args.blobs)
+    recording = recording_at(args.run_address, run=args.run, blobs=args.blobs)
     prepared = prepare_rerun(
         recording,
         args.command,

@@ -22,7 +22,7 @@ from ...debugger.story import (
 from ...money.ledger import Ledger
 from ...recording.listing import RunRow
 from ...recording.prompt import Keys
-from ...recording.recording import Recording
+from ...recording.recording import Recording, recording_at
 from ...recording.runs_inside import a_look_inside
 from ...tracefile.events.event import Event
 from ...tracefile.events.event_text import event_dict
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    recording = run_argument.load(args.run_address, run=args.run, blobs=args.blobs)
+    recording = recording_at(args.run_address, run=args.run, blobs=args.blobs)
     try:
         if args.event is not None:
             _show_event(recording, args.event, args.json, out)

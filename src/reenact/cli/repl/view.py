@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from ...recording.index import MAIN
 from ...tracefile.events.event import Event
 from ...tracefile.events.event_text import address, event_dict
 from ...tracefile.events.text import clean, cut, pad, pretty_json, short_json, width_of
-from ..output import Output
+from ..output import Output, terminal_size
 from ..view.events import event_lines
 
 _NARROW = 60
@@ -42,7 +41,7 @@ class View:
     @property
     def height(self) -> int:
         """Lines of the terminal."""
-        return shutil.get_terminal_size((80, _SCREEN)).lines if self.out.is_terminal else _SCREEN
+        return terminal_size()[1] if self.out.is_terminal else _SCREEN
 
     def note(self, text: str) -> None:
         """Write a sentence; a terminal gets it broken between words."""
