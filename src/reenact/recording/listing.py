@@ -18,7 +18,7 @@ from ..tracefile.events.event_source import Shelf
 from ..tracefile.file_ends import Ends, read_ends
 from ..tracefile.findings import Findings, Note
 from ..tracefile.plain_files import not_plain
-from ..tracefile.reader import check_version, one_of_many, refuse_if_foreign
+from ..tracefile.reader import check_version, refuse_if_foreign, unexpected
 from ..tracefile.records import LineReader, raw_lines
 from .run_lines import RunLines, nothing_to_collect
 
@@ -35,6 +35,7 @@ class RunRow:
     def __init__(
         self,
         path: str,
+        totals: Totals | None = None,
         *,
         name: str = "",
         status: str = status.UNKNOWN,
@@ -48,7 +49,7 @@ class RunRow:
         self.status = status
         self.reason = reason
         """Why a foreign or unreadable file is that."""
-        self.totals = Totals()
+        self.totals = totals or Totals()
         self.started: float | None = None
         self.ended: float | None = None
         self.size = size
@@ -109,14 +110,15 @@ def list_runs(folder: str) -> list[RunRow]:
 def head_and_tail(path: str, names: list[str] | None = None) -> list[RunRow]:
     """Return the rows of one file with its segments and processes; one row unless runs share it."""
     try:
-        with one_of_many(path):
-            return _rows(path, names)
+        return _rows(path, names)
     except NotATrace as why:
         return [_bad(path, status.FOREIGN, str(why))]
     except TraceFileError as why:
         return [_bad(path, status.UNREADABLE, str(why))]
     except OSError as why:
         return [_bad(path, status.UNREADABLE, why.strerror or str(why))]
+    except Exception as why:
+        return [_bad(path, status.UNREADABLE, str(unexpected(path, why)))]
 
 
 def _bad(path: str, word: str, reason: str) -> RunRow:
@@ -167,14 +169,12 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
     ts = first.get("ts")
     started = ts if isinstance(ts, int | float) and -lines.LATEST < ts < lines.LATEST else None
     end = last.end if start is not None or last.last[4] == "run.end" else None
-    row = RunRow(
-        path,
-        status=status.status_of(start, end, started),
-        size=sum([file.size for chain in chains for file in chain]),
-    )
-    row.id, row.totals, row.started = last.last[1], totals, started
+    files = [file for chain in chains for file in chain]
+    size = sum([file.size for file in files])
+    row = RunRow(path, totals, status=status.status_of(start, end, started), size=size)
+    row.id, row.started = last.last[1], started
     row.ended = max([chain[-1].last[0] for chain in chains])
-    if any(file.torn for chain in chains for file in chain) and row.status != status.RUNNING:
+    if row.status != status.RUNNING and any([file.torn for file in files]):
         row.findings = 1
     _describe(row, start)
     return row
@@ -238,8 +238,8 @@ def _read_whole(path: str, size: int) -> list[RunRow]:
     rows = []
     for execution in executions(path, shelf, findings.add):
         run = RunLines(path, shelf, execution, findings)
-        row = RunRow(path, status=run.status, size=size, findings=len(findings))
-        row.id, row.totals, row.started, row.ended = run.run_id, run.totals, run.started, run.ended
+        row = RunRow(path, run.totals, status=run.status, size=size, findings=len(findings))
+        row.id, row.started, row.ended = run.run_id, run.started, run.ended
         _describe(row, run.start.stored_fields if run.start is not None else None)
         rows.append(row)
     if not rows:

@@ -65,7 +65,12 @@ def one_of_many(path: str) -> Iterator[None]:
     except (ReenactError, OSError):
         raise
     except Exception as why:
-        raise TraceFileError(f"{path} cannot be read ({type(why).__name__}: {why})", path=path) from why
+        raise unexpected(path, why) from why
+
+
+def unexpected(path: str, why: Exception) -> TraceFileError:
+    """Return an error about a file for one that nobody foresaw."""
+    return TraceFileError(f"{path} cannot be read ({type(why).__name__}: {why})", path=path)
 
 
 def _read_folder(

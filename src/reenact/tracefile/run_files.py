@@ -34,6 +34,8 @@ class Member(NamedTuple):
 def member(path: str) -> Member:
     """Take a file's name apart."""
     folder, name = os.path.split(path)
+    if name.find(".") == len(name) - 6 > 0 and name.endswith(".jsonl"):  # of a folder full of runs, most
+        return Member(path[:-6], "", 0)
     found = _MEMBER.match(name)
     if found is None:
         return Member(os.path.splitext(path)[0], "", 0)
