@@ -174,7 +174,7 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
     row = RunRow(path, totals, status=status.status_of(start, end, started), size=size)
     row.id, row.started = last.last[1], started
     row.ended = max([chain[-1].last[0] for chain in chains])
-    if row.status != status.RUNNING and any([file.torn for file in files]):
+    if row.status != status.RUNNING and any(file.torn for file in files):
         row.findings = 1
     _describe(row, start)
     return row
