@@ -13,7 +13,7 @@ from ..totals import Totals
 from ..tracefile import dialects
 from ..tracefile.events.event import ErrorText, Event, error_of, tool_of
 from ..wire.neutral import ToolResult
-from ..wire.results import CONTRADICTED, OTHER_FORM, compare_error, compare_result
+from ..wire.results import CONTRADICTED, OTHER_FORM, SAME, compare_error, compare_result
 
 MODEL, TOOL, HTTP = "model", "tool", "http"
 
@@ -125,6 +125,15 @@ class Call:
             return None
         found = compare_result(self.result, self.sent.value)
         return OTHER_FORM if found == CONTRADICTED and not self.sent.is_certain else found
+
+    @property
+    def can_answer(self) -> bool:
+        """False for a tool call that must not answer another one: it is derived, or it was found and the
+        model was sent another result, or, if only the name of the function fits, maybe another one."""
+        if self.source != "found":
+            return not self.derived
+        is_certain = self.event.stored_fields.get("matched") is None
+        return self.verdict != CONTRADICTED and (is_certain or self.verdict == SAME)
 
     def close(self, event: Event, fields: dict[str, Any]) -> None:
         """Take in the end of the call."""

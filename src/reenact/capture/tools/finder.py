@@ -11,7 +11,7 @@ import sys
 from typing import Any
 from weakref import ref
 
-from .. import guard
+from .. import guard, replay_hook
 from ..calls import open_calls
 from ..calls.open_calls import OpenUse, close_uses, open_uses
 from ..recorder.recorder import Recorder
@@ -56,7 +56,8 @@ class Finder:
             del wanted[name]
         found = finding.in_modules(wanted)
         left = {name: names for name, names in wanted.items() if not found.get(name)}
-        new = {name: names for name, names in left.items() if name not in self._searched}
+        is_answered = replay_hook.adapter("tools") is not None  # then nothing may run, and time matters less
+        new = {name: names for name, names in left.items() if is_answered or name not in self._searched}
         why = NOT_FOUND
         if new:
             more = finding.by_collector(new)

@@ -22,6 +22,7 @@ from . import bytecode
 from .claims import Claim, claimed
 
 FOUND = "found"
+_MOST_MAKERS = 1_000
 
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
@@ -46,12 +47,39 @@ def unwatch_all() -> None:
         if function.__code__ is each.code:
             function.__code__ = each.original
     _watched.clear()
+    for maker, original, code in _makers:
+        _make_with(maker, code, original)
+    _makers.clear()
+
+
+_makers: list[tuple[FunctionType, CodeType, CodeType]] = []
+"""Functions that define a watched one inside of them; with its code and what they define it with now."""
+
+
+def _watch_those_to_come(function: FunctionType, original: CodeType, code: CodeType) -> None:
+    """Have a function that is defined inside another one be watched from its next definition on, too."""
+    outer, _, inner = function.__qualname__.partition(".<locals>.")
+    maker: Any = function.__globals__.get(outer)
+    if inner == original.co_name and isinstance(maker, FunctionType) and len(_makers) < _MOST_MAKERS:
+        if _make_with(maker, original, code):
+            _makers.append((maker, original, code))
+
+
+def _make_with(maker: FunctionType, before: CodeType, after: CodeType) -> bool:
+    consts = tuple(after if const is before else const for const in maker.__code__.co_consts)
+    is_there = any(const is before for const in maker.__code__.co_consts)
+    if is_there:
+        maker.__code__ = maker.__code__.replace(co_consts=consts)
+    return is_there
 
 
 def is_watched(function: FunctionType) -> bool:
     """True if its calls are recorded; not if its code was replaced by others since."""
     known = _watched.get(function)
-    return known is not None and known.code is function.__code__
+    if known is None or known.code is not function.__code__:
+        return False
+    # In a replay it is looked for again: there may be another one by now, which must not run.
+    return "<locals>" not in function.__qualname__ or replay_hook.adapter("tools") is None
 
 
 class Hook:
@@ -89,6 +117,7 @@ class WatchedFunction:
         self._is_generator = bool(self.original.co_flags & _GENERATORS)
         if replay_hook.adapter("tools") is None:
             self.code = bytecode.with_hooks(self.original, self._hooks())
+            _watch_those_to_come(function, self.original, self.code)
         else:
             self.code = bytecode.with_front(self.original, Hook(self._stand_in), Hook(_run))
         function.__code__ = self.code

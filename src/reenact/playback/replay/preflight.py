@@ -54,12 +54,12 @@ def unanswered(recording: Recording) -> dict[str, int]:
 
 
 def unanswered_calls(recording: Recording) -> list[Call]:
-    """Return the tool calls that are known only from model requests, so that a replay would run them.
+    """Return the tool calls that a replay would run: known only from model requests, or doubtful.
 
     A tool that the model invented did not run. Any other may have run, even without a tool result: some
     frameworks report it as plain text.
     """
-    calls = [call for call in recording.calls(derived=True) if call.kind == TOOL and call.derived]
+    calls = [call for call in recording.calls(derived=True) if call.kind == TOOL and not call.can_answer]
     return [call for call in calls if not call.is_open or not _is_invented(call, recording)]
 
 
