@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from .harness import number, render
-from .rows import NEEDS_ORJSON, ROWS, STDLIB_ONLY
+from .rows import NEEDS_FAST, ROWS, STDLIB_ONLY
 
+FAST = ("orjson", "re2")
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 900
 """Seconds one row may take."""
@@ -100,9 +101,10 @@ def _measure_apart(name: str, quick: bool) -> dict[str, Any]:
 
 def _measure_here(name: str, quick: bool) -> int:
     if name in STDLIB_ONLY:
-        sys.modules["orjson"] = None  # type: ignore[assignment]  # makes `import orjson` an ImportError
-    elif name in NEEDS_ORJSON:
-        importlib.import_module("orjson")
+        sys.modules.update(dict.fromkeys(FAST))  # type: ignore[arg-type]  # makes `import orjson` an ImportError
+    elif name in NEEDS_FAST:
+        for library in FAST:
+            importlib.import_module(library)
     for variable in [key for key in os.environ if key.startswith("REENACT")]:
         del os.environ[variable]
     row = importlib.import_module(f"benchmarks.rows.{name.replace('-', '_')}")

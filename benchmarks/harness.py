@@ -54,8 +54,8 @@ class Table:
 
 
 def timed(calls: Iterable[Callable[[], object]]) -> list[int]:
-    """Return the nanoseconds each call took, the clock's own reading included."""
-    clock = time.perf_counter_ns
+    """Return the CPU nanoseconds of this thread that each call took, the clock's own reading included."""
+    clock = time.thread_time_ns
     spent = []
     for call in calls:
         begin = clock()

@@ -1,14 +1,16 @@
 """The rows of the table by name; each module has ``measure(quick, folder) -> Table``.
 
-``STDLIB_ONLY`` rows run in an interpreter where orjson cannot be imported.
+``STDLIB_ONLY`` rows run in an interpreter where orjson and RE2 cannot be imported.
 """
 
 from __future__ import annotations
 
 ROWS = {
+    "calibration": "what this machine does to times",
     "run": "a 200-turn run, time inside recording calls",
+    "run-fast": "the same with orjson and RE2",
     "growth": "request k of a conversation that grows or is edited",
-    "event-fast": "one event with orjson",
+    "event-fast": "one event with orjson and RE2",
     "event-stdlib": "one event, stdlib only",
     "bytes": "bytes on disk",
     "startup": "imports and the first event",
@@ -27,4 +29,4 @@ ROWS = {
     "replay": "running a recorded agent again",
 }
 STDLIB_ONLY = frozenset({"run", "event-stdlib"})
-NEEDS_ORJSON = frozenset({"event-fast"})
+NEEDS_FAST = frozenset({"event-fast", "run-fast"})

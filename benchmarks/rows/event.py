@@ -9,12 +9,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ..harness import timed
+from ..baselines import available
+from ..harness import Table, best_p50, interleave, timed, us
 from ..ours import ReenactTrace
 from ..workload import PAYLOAD_BYTES, payloads
-
-REDACTED_SHARE = dict(zip(PAYLOAD_BYTES, (1.5, 2, 3.5), strict=True))
-"""Budgets of redaction: an event's cost with it on, times its cost with it off."""
 
 KIND = "note"
 _serial = count()
@@ -69,3 +67,38 @@ def our_lines(folder: Path, events: list[dict[str, Any]]) -> list[bytes]:
     recorder.close()
     mark = b'"kind": "%s"' % KIND.encode()
     return [line for line in path.read_bytes().splitlines(keepends=True) if mark in line[:200]]
+
+
+def against_article(
+    table: Table,
+    quick: bool,
+    folder: Path,
+    text: str,
+    off: tuple[float, ...] | None,
+    on: tuple[float, ...],
+) -> None:
+    """Add the lines of all sizes: redaction off and on against the article's Trace, and a bare write."""
+    article = available(["article Trace"])[0]["article Trace"]
+    for at, size in enumerate(PAYLOAD_BYTES):
+        events = events_for(size, quick, ascii_only=text == "ASCII text")
+        lines = our_lines(folder, events)
+        rounds = interleave(
+            {
+                "off": partial(record_all, ours(False), folder, events),
+                "on": partial(record_all, ours(True), folder, events),
+                "article": partial(record_all, article, folder, events),
+                "write": partial(write_all, folder, lines),
+            },
+            4 if quick else 7,
+        )
+        p50 = {name: best_p50(spent) for name, spent in rounds.items()}
+        for state, budget in (("off", off), ("on", on)):
+            table.add(
+                f"{size}, {text}, redaction {state}",
+                p50[state] / p50["article"],
+                budget=None if budget is None else budget[at],
+                ours=us(p50[state]),
+                against="article Trace",
+                theirs=us(p50["article"]),
+                note=f"os.write of the same bytes {us(p50['write'])}",
+            )

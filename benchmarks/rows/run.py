@@ -11,11 +11,12 @@ from ..harness import Table, interleave, us
 from ..ours import feed_baseline, feed_tap
 from ..workload import agent_run
 
-BUDGETS = {"off": 0.02, "on": 0.04}
+BUDGET, BUDGET_FAST = 0.35, 0.18
+"""With redaction on."""
 BESIDES = ["article Trace", "logging + JSON", "loguru serialize", "OTel batch", "Langfuse"]
 
 
-def measure(quick: bool, folder: Path) -> Table:
+def measure(quick: bool, folder: Path, libraries: str = "stdlib", budget: float = BUDGET) -> Table:
     turns = 50 if quick else 200
     table = Table("")
     found, table.notes = available(BESIDES)
@@ -27,11 +28,11 @@ def measure(quick: bool, folder: Path) -> Table:
         contenders[name] = lambda cls=cls: theirs(folder, cls, turns)
     spent = {name: min(rounds) for name, rounds in interleave(contenders, 3 if quick else 5).items()}
     article = spent["article Trace"]
-    for state, budget in BUDGETS.items():
+    for state in ("off", "on"):
         table.add(
-            f"{turns} turns, stdlib, redaction {state}",
+            f"{turns} turns, {libraries}, redaction {state}",
             spent[state] / article,
-            budget=None if quick else budget,
+            budget=None if quick or state == "off" else budget,
             ours=us(spent[state]),
             against="article Trace",
             theirs=us(article),
@@ -39,7 +40,7 @@ def measure(quick: bool, folder: Path) -> Table:
     for name in found:
         if name != "article Trace":
             table.add(
-                f"{turns} turns, stdlib, redaction on",
+                f"{turns} turns, {libraries}, redaction on",
                 spent["on"] / spent[name],
                 ours=us(spent["on"]),
                 against=name,
@@ -47,7 +48,7 @@ def measure(quick: bool, folder: Path) -> Table:
                 note=found[name].remark,
             )
     table.notes.append(
-        "time inside recording calls on the caller's thread; whatever drains later is not counted"
+        "CPU time inside recording calls on the caller's thread; whatever drains later is not counted"
     )
     if quick:
         table.notes.append("the budget is for 200 turns; --quick measures 50, where there is less to save")

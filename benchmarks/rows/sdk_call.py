@@ -10,7 +10,7 @@ from ..wire.provider import provider
 from ..wire.recording import RIVALS
 from ..wire.team import Team
 
-BUDGETS = {1: 0.3, 200: 1.0}
+BUDGETS = {1: 0.4, 200: 1.2}
 OURS = ["bare", "wrap", "wrap, redact=False", "install", "install, redact=False"]
 
 
