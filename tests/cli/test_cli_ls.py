@@ -38,7 +38,18 @@ def test_runs_are_listed_newest_first_with_their_facts(folder):
     code, out, err = typed("ls", folder)
     assert (code, err) == (0, "")
     head, *rows = out.splitlines()
-    assert head.split() == ["status", "name", "turns", "steps", "tokens", "errors", "age", "id"]
+    assert head.split() == [
+        "status",
+        "name",
+        "turns",
+        "steps",
+        "tokens",
+        "errors",
+        "age",
+        "id",
+        "model",
+        "input",
+    ]
     assert [row.split()[:2] for row in rows] == [["ok", "third"], ["error", "fails"], ["ok", "trip"]]
     assert rows[2].split()[2:6] == ["2", "6", "166", "0"]
 
@@ -100,7 +111,7 @@ def test_a_folder_that_is_not_there_is_unusable(tmp_path):
 
 def test_files_that_are_no_trace_are_listed_with_the_reason_and_break_nothing(folder):
     (folder / "binary.jsonl").write_bytes(bytes(range(256)) * 10)
-    (folder / "claude.jsonl").write_text('{"type":"user","uuid":"1","sessionId":"2"}\n')
+    (folder / "code.jsonl").write_text('{"type":"user","uuid":"1","sessionId":"2"}\n')
     (folder / "empty.jsonl").write_text("")
     (folder / "newer.jsonl").write_text(
         '{"ts": 1.0, "run": "r", "w": "00000000", "step": 1, "kind": "run.start", "v": "9.0"}\n'
@@ -113,7 +124,7 @@ def test_files_that_are_no_trace_are_listed_with_the_reason_and_break_nothing(fo
     assert {"trip", "fails", "third"} <= rows.keys()
     for name, reason in [
         ("binary", "it is binary"),
-        ("claude", "Claude Code"),
+        ("code", "Claude Code"),
         ("newer", "9.0"),
         ("gone", "a link"),
     ]:

@@ -185,7 +185,7 @@ def test_derived_tools_are_stepped_to_in_both_directions_and_have_addresses(desk
 def test_a_text_search_stops_where_the_text_is_written(desk: Desk) -> None:
     desk.record("bare", ONE)
     assert verbs(desk.debug("first", "/900 EUR"))[-1].startswith("> 4 ")
-    assert "> 4 " in "\n".join(verbs(desk.debug("first", "b text~900", "c")))
+    assert "> 4 " in "\n".join(verbs(desk.debug("first", 'b text~"900 EUR"', "c")))
 
 
 def test_equal_calls_are_counted_whether_recorded_or_not(desk: Desk) -> None:
@@ -201,3 +201,22 @@ def test_ctx_names_the_result_a_message_came_from_and_marks_another_one(desk: De
     assert '✗ price(city="Oslo"): the tool returned "900 EUR", the model was sent "120 EUR"' in rows
     desk.record("bare", ONE)
     assert any("◂ 4.1" in row for row in verbs(desk.debug("j turn:2", "ctx")))
+
+
+def test_ls_names_the_input_and_the_model_and_puts_replays_below_their_run(desk: Desk) -> None:
+    desk.record("decorated", ONE)
+    type_in(["run", "--name", "later", "agent.py", "decorated", "no plan"], desk.folder, desk.env)
+    for _ in range(4):
+        desk("replay", "first", "--yes")
+    desk.env["COLUMNS"] = "120"
+    rows = verbs(desk("ls"))
+    assert rows[0].split()[-2:] == ["model", "input"] and "✗ HTTPError" in rows[1]
+    assert rows[2].split()[1] == "first" and "decorated" in rows[2]
+    assert [row.split()[1:3] for row in rows[3:6]] == [["└", "first-replay"]] * 3
+    assert rows[6] == "… 1 more made from it; --all lists them"
+    assert verbs(desk("ls", "--all"))[6].split()[1:3] == ["└", "first-replay"]
+    listed = [json.loads(line) for line in desk("ls", "--json").splitlines()]
+    (first,) = (row for row in listed if row["name"] == "first")
+    assert (first["model"], first["input"][0], first["error"]) == ("m", "decorated", None)
+    made = [row["made_from"] for row in listed if row["name"] == "first-replay"]
+    assert made == [first["id"]] * 4

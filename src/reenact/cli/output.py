@@ -115,10 +115,16 @@ class Output:
         self.line(self.paint(f"── {text} {bar}", "bold cyan"))
 
     def table(
-        self, head: Sequence[str], rows: Sequence[Sequence[Cell]], *, flexible: int, less: Sequence[str] = ()
+        self,
+        head: Sequence[str],
+        rows: Sequence[Sequence[Cell]],
+        *,
+        flexible: int,
+        less: Sequence[str] = (),
+        least: int = _LEAST,
     ) -> None:
         """Write rows in columns; where there is no room, those of ``less`` are left out in turn, then
-        the flexible one gives way.
+        the flexible one gives way, to ``least`` at most.
 
         Columns whose name begins with ``>`` stand right. A row shorter than the head has a last cell
         that runs on to the end of the line.
@@ -126,7 +132,7 @@ class Output:
         right = [name.startswith(">") for name in head]
         names = [name.lstrip(">") for name in head]
         widths = _widths(names, rows)
-        kept = self._kept(names, widths, flexible, less)
+        kept = self._kept(names, widths, flexible, less, least)
         rows = [
             [cell for n, cell in enumerate(row) if n in kept or n == len(row) - 1 < len(head) - 1]
             for row in rows
@@ -139,12 +145,14 @@ class Output:
         for row in [[(name, "dim") for name in names], *rows]:
             self.line(self._row(row, widths, right))
 
-    def _kept(self, names: list[str], widths: list[int], flexible: int, less: Sequence[str]) -> list[int]:
+    def _kept(
+        self, names: list[str], widths: list[int], flexible: int, less: Sequence[str], least: int
+    ) -> list[int]:
         """Return which columns have room."""
         kept = list(range(len(names)))
-        least = min(_LEAST, widths[flexible]) - widths[flexible]
+        missing = min(least, widths[flexible]) - widths[flexible]
         for name in less:
-            if sum(widths[n] + 2 for n in kept) - 2 + least <= self.width:
+            if sum(widths[n] + 2 for n in kept) - 2 + missing <= self.width:
                 break
             kept = [n for n in kept if names[n] != name]
         return kept

@@ -28,8 +28,8 @@ class RunRow:
 
     # A plain class: ``dataclasses`` takes as long to load as the rest of what listing needs.
     __slots__ = (
-        "ended", "findings", "id", "is_fork", "meta", "name", "parent_run", "path", "reason", "size",
-        "started", "status", "totals",
+        "ended", "error", "findings", "id", "input", "is_fork", "made_from", "meta", "model", "name",
+        "parent_run", "path", "reason", "size", "started", "status", "totals",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +60,14 @@ class RunRow:
         """True if it was made from its parent."""
         self.findings = findings
         """None: not looked for."""
+        self.input: Any = None
+        """What the run was started with: its recorded input, else the arguments of its command."""
+        self.model: str | None = None
+        """That of its last response, where the end of the file shows it."""
+        self.error: str | None = None
+        """What it ended with."""
+        self.made_from: str | None = None
+        """Of a replay or a fork: the id of the run it is made from."""
 
     @property
     def turns(self) -> int:
@@ -176,7 +184,8 @@ def _row(path: str, chains: list[list[Ends]]) -> RunRow:
     row.ended = max([chain[-1].last[0] for chain in chains])
     if row.status != status.RUNNING and any(file.torn for file in files):
         row.findings = 1
-    _describe(row, start)
+    row.model = next((chain[-1].model for chain in chains if chain[-1].model is not None), None)
+    _describe(row, start, end)
     return row
 
 
@@ -190,7 +199,7 @@ def _summed(chain: list[Ends]) -> Totals:
     return totals
 
 
-def _describe(row: RunRow, start: dict[str, Any] | None) -> None:
+def _describe(row: RunRow, start: dict[str, Any] | None, end: dict[str, Any] | None) -> None:
     name = start.get("name") if start is not None else None
     row.name = name if type(name) is str else _stem(row.path)
     if start is not None:
@@ -198,6 +207,24 @@ def _describe(row: RunRow, start: dict[str, Any] | None) -> None:
         row.meta = meta if type(meta) is dict else {}
         row.parent_run = parent if type(parent) is str else None
         row.is_fork = "fork" in start
+        origin = row.parent_run if row.is_fork else row.meta.get("replay_of")
+        row.made_from = origin if type(origin) is str else None
+        row.input = start.get("input")
+        if row.input is None:
+            row.input = _arguments(start.get("command"))
+    error = end.get("error") if end is not None else None
+    if type(error) is dict:
+        kind, message = str(error.get("type") or "").rpartition(".")[2], str(error.get("message") or "")
+        row.error = f"{kind}: {message}" if kind and message else kind or message or None
+
+
+def _arguments(command: Any) -> list[Any] | None:
+    """Return what follows the program in a command: after a script or ``-m module``, else after its name."""
+    words = command if type(command) is list else []
+    begin = next((at for at, word in enumerate(words) if type(word) is str and word.endswith(".py")), None)
+    if begin is None:
+        begin = words.index("-m") + 1 if "-m" in words else 0
+    return words[begin + 1 :] or None
 
 
 _scanned: dict[str, tuple[tuple[tuple[int, int], ...], list[RunRow]]] = {}
@@ -240,7 +267,8 @@ def _read_whole(path: str, size: int) -> list[RunRow]:
         run = RunLines(path, shelf, execution, findings)
         row = RunRow(path, run.totals, status=run.status, size=size, findings=len(findings))
         row.id, row.started, row.ended = run.run_id, run.started, run.ended
-        _describe(row, run.start.stored_fields if run.start is not None else None)
+        ends = [None if event is None else event.stored_fields for event in (run.start, run.end)]
+        _describe(row, *ends)
         rows.append(row)
     if not rows:
         rows.append(RunRow(path, name=_stem(path), size=size, findings=len(findings)))

@@ -28,6 +28,9 @@ DEEP_NUMBERS = (
 LISTS = {"model": "models", "tool": "tools", "stop_reason": "stop_reasons", "error": "error_types"}
 """Of these a run has several; it matches if one of them does (with ``!=``: if none does)."""
 
+ENDS = ("input", "model", "error")
+"""What the two ends of a file show: the input, the last model, the error a run ended with."""
+
 DEEP = frozenset((*DEEP_NUMBERS, *LISTS))
 """Known only to those who read whole files."""
 
@@ -81,8 +84,11 @@ def facts(row: Any, key: str) -> list[str]:
     meta = row.meta.get(key.removeprefix("meta."))
     if meta is not None:
         return [as_text(meta)]
-    if key in LISTS:
-        return [str(one) for one in getattr(row, LISTS[key], ())]
+    if key in LISTS and hasattr(row, LISTS[key]):
+        return [str(one) for one in getattr(row, LISTS[key])]
+    if key in ENDS:
+        own = getattr(row, key, None)
+        return [] if own is None else [as_text(own)]
     if key == "usd":
         cost = getattr(row, "cost", None)
         return [str(cost.usd)] if cost is not None and cost.priced else []

@@ -34,6 +34,8 @@ class Ends(NamedTuple):
     torn: bool
     has_sums: bool
     """False: no line of the file carries sums, so ``totals`` are of this file only."""
+    model: str | None = None
+    """That of the last response near its end."""
 
 
 def read_ends(path: str, *, sums: bool = True) -> Ends | None:
@@ -99,7 +101,17 @@ def _ends(
     book = sum(tail.count(needle, 0, stop) for needle in lines.BOOKKEEPING)
     book += 0 if whole else 1
     totals.steps = max(last[3] - envelope[3] + 1 - book, 0)
-    return Ends(first, last, end, totals, size, stop + 1 < len(tail), at >= 0)
+    return Ends(first, last, end, totals, size, stop + 1 < len(tail), at >= 0, _model(tail))
+
+
+_MODEL = lines.field_start("model") + b'"'
+"""Only at the top level of a line does a space follow the colon."""
+
+
+def _model(tail: bytes) -> str | None:
+    begin = tail.rfind(_MODEL) + len(_MODEL)
+    name = tail[begin : tail.find(b'"', begin)] if begin >= len(_MODEL) else b""
+    return name.decode("utf-8", "replace") if name and b"\\" not in name else None
 
 
 def summed(events: Iterable[dict[str, Any]]) -> tuple[Totals, dict[str, Any] | None]:

@@ -11,13 +11,15 @@ from ...errors import TraceFileError
 from ...recording.listing import RunRow, head_and_tail, list_runs
 from ...recording.run_addresses import default_folder
 from ...stats.run_filters import DEEP, Filter, parse_filter
-from ...tracefile.events.text import age, clean, compact, count, plain
+from ...tracefile.events.text import age, clean, compact, count, cut, plain, short_json
+from ...wire.json_values import as_text
 from .. import run_argument
 from ..output import Cell, Output
 
 DESCRIPTION = """\
-List the runs in a folder, newest first, with their status, turns, steps, tokens and errors. Reads only the
-two ends of each file. Files that are not traces are listed with the reason."""
+List the runs in a folder, newest first, with their status, turns, steps, tokens and errors, their model, and
+what they were started with, or the error they ended with. Replays and forks stand below the run they are
+made from. Reads only the two ends of each file. Files that are not traces are listed with the reason."""
 EXAMPLES = """\
   reenact ls                                   the runs in $REENACT_DIR or ./.reenact
   reenact ls runs/ --failed --limit 5          the five newest that failed
@@ -31,6 +33,7 @@ STYLES = {"ok": "green", "running": "cyan", "error": "red", "killed": "bold red"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="*", metavar="FOLDER", help="folders or files of runs")
     run_argument.add_filters(parser, "name, status, id, path", "runs")
+    parser.add_argument("--all", action="store_true", help="list also all replays and forks of a run")
     run_argument.add_json(parser, "print one JSON object per run")
 
 
@@ -47,7 +50,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for row in chosen:
             out.json_line(as_dict(row))
     elif chosen:
-        _table(chosen, out)
+        _table(chosen, out, most=len(chosen) if args.all else _MOST_MADE)
     if not chosen:
         _report_nothing_found(places_named, rows, filters, out)
     damaged = sum(1 for row in chosen if row.findings)
@@ -105,32 +108,85 @@ def as_dict(row: RunRow) -> dict[str, Any]:
         "findings": row.findings,
         "meta": row.meta,
         "parent_run": row.parent_run,
+        "made_from": row.made_from,
+        "model": row.model,
+        "input": row.input,
+        "error": row.error,
     }
 
 
-def _table(rows: list[RunRow], out: Output) -> None:
+_MOST_MADE = 3
+"""Replays and forks of one run that are listed, the newest."""
+
+
+def _table(rows: list[RunRow], out: Output, *, most: int = _MOST_MADE) -> None:
     now = time.time()
-    head = ["status", "name", ">turns", ">steps", ">tokens", ">errors", ">age", "id"]
-    out.table(head, [_cells(row, now) for row in rows], flexible=1, less=["steps", "turns", "tokens", "age"])
+    head = ["status", "name", ">turns", ">steps", ">tokens", ">errors", ">age", "id", "model", "input"]
+    cells: list[list[Cell]] = []
+    for row, made in _with_made(rows):
+        cells.append(_cells(row, now, out))
+        cells += [_cells(each, now, out, below=True) for each in made[:most]]
+        if len(made) > most:
+            left_out = f"… {len(made) - most:,} more made from it; --all lists them"
+            cells.append([("", ""), (left_out, "dim")])
+    less = ["steps", "turns", "model", "tokens", "age"]
+    out.table(head, cells, flexible=9, less=less, least=_LEAST)
 
 
-def _cells(row: RunRow, now: float) -> list[Cell]:
+def _with_made(rows: list[RunRow]) -> list[tuple[RunRow, list[RunRow]]]:
+    """Return the rows, each with the replays and forks that are made from it."""
+    tops = {row.id: row for row in rows if row.made_from is None and row.id is not None}
+    found: dict[int, tuple[RunRow, list[RunRow]]] = {}
+    for row in rows:
+        if row.made_from not in tops:
+            found[id(row)] = row, []
+    for row in rows:
+        if row.made_from in tops:
+            found[id(tops[row.made_from])][1].append(row)
+    return list(found.values())
+
+
+def _cells(row: RunRow, now: float, out: Output, *, below: bool = False) -> list[Cell]:
     damage = " !" if row.findings else ""
     status = (plain(row.status, 20) + damage, STYLES.get(row.status, "yellow"))
-    name = (plain(row.name, 60) or "-", "bold" if row.id is not None else "")
+    name = cut(plain(row.name, 60), max(out.width // 3, 16)) or "-"
     if row.reason is not None and row.id is None:
-        return [status, name, (_reason(row), "dim")]
+        return [status, (name, ""), (_reason(row), "dim")]
     tokens = row.tokens_in + row.tokens_out
     return [
         status,
-        name,
+        (f"└ {name}" if below else name, "bold"),
         (compact(row.turns), ""),
         (compact(row.steps), ""),
         (compact(tokens), ""),
         (compact(row.errors), "red" if row.errors else "dim"),
         (age(row.started, now), ""),
         (plain(row.id or "-", 32)[:8], "dim"),
+        (plain(row.model or "", 30), "dim"),
+        _what(row),
     ]
+
+
+def _what(row: RunRow) -> Cell:
+    """Return what a run was started with; of one that failed also its error."""
+    given = plain(_input(row), _WIDE)
+    if row.error is None:
+        return given, "dim"
+    given = cut(given, _BESIDE)
+    return "  ".join(part for part in (given, f"✗ {plain(row.error, _WIDE)}") if part), "red"
+
+
+def _input(row: RunRow) -> str:
+    value = row.input
+    if type(value) is dict and type(value.get("url")) is str:
+        return str(value["url"])
+    if type(value) is list:
+        return " ".join(map(as_text, value))
+    return "" if value is None else value if type(value) is str else short_json(value, _WIDE)
+
+
+_WIDE, _LEAST, _BESIDE = 120, 24, 20
+"""Columns of what a run was started with, at most, at least, and beside an error."""
 
 
 def _reason(row: RunRow) -> str:
