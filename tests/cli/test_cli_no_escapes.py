@@ -6,7 +6,9 @@ Each string of a rich run holds the hostile text, names of fields, tools and fil
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 
 import pytest
 
@@ -71,6 +73,33 @@ def test_no_command_writes_a_control_character_of_a_trace(tmp_path, monkeypatch,
         assert not escaped_in(done.out, terminal=terminal), (words, done.out)
         assert not escaped_in(done.err, terminal=terminal), (words, done.err)
         assert "fault" not in done.err and done.code in (0, 1), (words, done.err)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize(
+    "name", ["clear", "bidi", *(long(name) for name in HOSTILE if name not in ("clear", "bidi"))]
+)
+def test_no_command_that_runs_a_trace_writes_one_either(tmp_path, monkeypatch, name, terminal):
+    """What they would start or send is refused here, with the program, the host and the reason."""
+    path, started = rich_run(tmp_path / "t.jsonl", HOSTILE[name]), tmp_path / "started.jsonl"
+    first, rest = path.read_text().split("\n", 1)
+    fields = {
+        **json.loads(first),
+        "command": [sys.executable, "-c", HOSTILE[name]],
+        "cwd": str(tmp_path),
+        "entry": None,
+    }
+    started.write_text(json.dumps(fields) + "\n" + rest)  # by a command; the other by a function
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        ["replay", path], ["fork", path, "--at", "turn:1", "--set", "system=x"], ["fork", path, path, "--samples", "2"],
+        ["fork", path, "--at", "turn:1", "--one-call"], ["test", path], ["test", path, "--no-check", "-o", "tests"],
+        ["doctor", path, "--repair", tmp_path / "repaired.jsonl"], ["replay", path, "--json"],
+        ["replay", started], ["fork", started, "--at", "turn:1", "--set", "system=x"], ["test", started],
+    ):  # fmt: skip
+        done = command(*words, terminal=terminal)
+        assert not escaped_in(done.out + done.err, terminal=terminal), (words, done.err)
+        assert "fault" not in done.err and done.code in (0, 1, 2), (words, done)
 
 
 @pytest.mark.parametrize("name", ["c1", "bidi", "zero width"])

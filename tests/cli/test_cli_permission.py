@@ -159,6 +159,18 @@ def test_a_test_that_is_not_checked_runs_nothing_and_needs_no_permission(hostile
     assert not (folder / "PWNED").exists()
 
 
+@pytest.mark.parametrize(
+    "command", [[sys.executable, "evil.py"], ["/bin/sh", "-c", "echo quiet"]], ids=["Python", "shell"]
+)
+def test_a_test_of_a_program_that_makes_no_call_is_refused(hostile, command):
+    folder = hostile({"command": command})
+    (folder / "evil.py").write_text("print('quiet')\n")
+    done = typed(
+        "test", "RUN.jsonl", "--yes", "-o", "tests", cwd=folder, XDG_STATE_HOME=str(folder / "state")
+    )
+    assert done.code == 2 and not (folder / "tests").exists(), done
+
+
 def test_a_function_elsewhere_does_not_become_code_of_a_test(hostile):
     folder = hostile(STARTS["standard library"])
     state = str(folder / "state")

@@ -97,6 +97,10 @@ def start_of(
         return Start(words, here, entry.entry, head, code_folder=code_folder)
     if type(recorded) is not list or not all(type(word) is str for word in recorded) or not recorded:
         raise _not_startable(recording, verb)
+    if not all(map(_may_be_argument, recorded)):
+        raise UsageError(
+            "the recorded command has characters that no command can have", hint=_name_command(verb)
+        )
     if secret := redacted_argument(recorded):
         words = recorded[1:] if is_python(recorded[0]) else recorded
         shown = " ".join(shlex.quote(word) for word in words)
@@ -113,6 +117,13 @@ def start_of(
     if is_script and not os.path.exists(os.path.join(recorded_folder, recorded[1])):
         raise UsageError(f"{recorded[1]} is not in {recorded_folder} any more", hint=hint)
     return Start(_answerable(recorded, verb), recorded_folder)
+
+
+def _may_be_argument(word: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(word)
+    except UnicodeEncodeError:  # half a character, which a line of JSON may hold
+        return False
 
 
 _QUOTED_PLACEHOLDER = re.compile(f"'?{PLACEHOLDER.pattern}'?")

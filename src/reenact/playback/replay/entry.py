@@ -121,7 +121,10 @@ def _file_of(top: str) -> str:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    return f"{os.path.realpath(path)}{os.sep}".startswith(folder + os.sep)
+    try:
+        return f"{os.path.realpath(path)}{os.sep}".startswith(folder + os.sep)
+    except ValueError:  # of a trace: a NUL, half a character
+        return False
 
 
 def _is_own(file: str, folder: str) -> bool:
