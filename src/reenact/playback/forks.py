@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..errors import UsageError
+from ..recording.calls import Call
 from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
 from ..settings import tool_effects
@@ -230,10 +230,10 @@ class _Facts:
     """Of tools, from the user's settings."""
     live: list[str]
     """Tools that the user allows to run."""
-    before: dict[str, int]
-    """Tools before the cut that the recording cannot answer, and how often they ran."""
-    after: dict[str, int]
-    """The same of tools that ran only after the cut."""
+    before: list[Call]
+    """Calls that the recording cannot answer, of tools that were called before the cut."""
+    after: list[Call]
+    """The same of tools that were called only after the cut."""
     spans: list[str]
     """Tools that call models: their code runs."""
     acts: list[WorldChange]
@@ -249,7 +249,6 @@ class _Facts:
         live = preflight.live_tools(recording, options.live_tools, offered=_declared(tape))
         would_run = preflight.unanswered_calls(recording)
         begun = {each.tool for each in would_run if (each.event.index or 0) < call.begin}
-        times = Counter(each.tool or "?" for each in would_run)
         calling_models = preflight.tools_calling_models(tape, effects)
         return cls(
             recording,
@@ -257,8 +256,8 @@ class _Facts:
             call,
             effects,
             live,
-            before={name: number for name, number in times.items() if name in begun},
-            after={name: number for name, number in times.items() if name not in begun},
+            before=[each for each in would_run if each.tool in begun],
+            after=[each for each in would_run if each.tool not in begun],
             spans=[name for name in calling_models if name not in live],
             acts=world_changes_before(tape, call, effects),
             start=start_of(recording, command, "fork", options.cwd, options.permission.code_folder),
@@ -266,12 +265,12 @@ class _Facts:
 
     def needs(self, options: ForkOptions) -> list[Need | None]:
         """Return what the user has to allow."""
-        unsure = {name: times for name, times in self.after.items() if not self._is_harmless(name)}
+        unsure = [each for each in self.after if not self._is_harmless(each.tool)]
         world = None
         if not (options.workspace or options.restore or options.stale_world):
             snapshots = Snapshots.of(self.recording)
             world = need_of_world(self.acts, snapshots=snapshots.folder if snapshots is not None else None)
-        tools = preflight.need_of_tools({**self.before, **unsure}, options.live_tools)
+        tools = preflight.need_of_tools([*self.before, *unsure], options.live_tools)
         return [tools, self._need_around(options), world, options.permission.need(self.recording, self.start)]
 
     def also(self, options: ForkOptions) -> list[str]:
@@ -280,13 +279,14 @@ class _Facts:
 
     def messages(self) -> list[str]:
         """Return what a person should know before the start."""
-        decided = [name for name in self.after if name not in self.live and self._is_harmless(name)]
+        others = dict.fromkeys(each.tool or "?" for each in self.after if each.tool not in self.live)
+        decided = [name for name in others if self._is_harmless(name)]
         return [
             *preflight.notes_on_tools(self.tape, self.live, self.spans, before=self.call.begin),
             *(by_settings(name, effect_of(name, None, self.effects), "may run") for name in decided),
         ]
 
-    def _is_harmless(self, name: str) -> bool:
+    def _is_harmless(self, name: str | None) -> bool:
         return effect_of(name, None, self.effects) in HARMLESS
 
     def _need_around(self, options: ForkOptions) -> Need | None:
@@ -351,14 +351,16 @@ def prepare_fork(
         folder=options.folder,
     )
     point = ForkPoint(recording.run_id, call.event.step, call.id, world.name)
-    live = [each for each in facts.live if each in facts.before or each in facts.after]
+    before = {each.tool for each in facts.before}
+    live = [each for each in facts.live if each in before]
+    unwatched = before | {each.tool for each in facts.after}
     return PreparedFork(
         recording=recording,
         start=facts.start,
         name=name or f"{recording.name}-fork",
         live=(*live, *facts.spans),
         mode=options.mode,
-        relaxed=bool(live),
+        relaxed=not unwatched.isdisjoint(facts.live),
         blobs=options.blobs,
         head={"parent_run": recording.run_id, "fork": {**asdict(point), "edits": edits.as_json()}},
         fork=Fork(

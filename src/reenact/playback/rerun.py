@@ -255,7 +255,7 @@ def prepare_rerun(
     recording = with_inside(recording)
     start = start_of(recording, command, "replay", cwd, permission.code_folder)
     live = preflight.live_tools(recording, live_tools)
-    tools = preflight.need_of_tools(preflight.unanswered(recording), live)
+    tools = preflight.need_of_tools(preflight.unanswered_calls(recording), live)
     refuse([tools, permission.need(recording, start)], instead=INSTEAD if tools else "")
     permission.require(recording, start)
     tape = Tape(recording)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import keyword
 import os
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -194,10 +193,10 @@ class Case:
 
         A test of tools runs those that are recorded, too, unless they are declared to change something.
         """
-        would_run = preflight.unanswered(self.recording)
+        would_run = preflight.unanswered_calls(self.recording)
         if self.kind == TOOL_KIND:
-            changing = [call for call in self.recording.calls() if call.event.effect in (WRITE, IRREVERSIBLE)]
-            would_run |= Counter(call.tool for call in changing if call.tool is not None)
+            calls = (call for call in self.recording.calls() if call.kind == TOOL)
+            would_run += [call for call in calls if call.event.effect in (WRITE, IRREVERSIBLE)]
         return preflight.need_of_tools(would_run, self.live)
 
     @property

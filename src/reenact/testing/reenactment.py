@@ -356,7 +356,7 @@ class Reenactment:
 
     def _new_responder(self, tape: Tape) -> Strict | RecordMissing | ToolsOnly:
         allowed = preflight.live_tools(tape.recording, self._live_tools)
-        need = preflight.need_of_tools(preflight.unanswered(tape.recording), allowed)
+        need = preflight.need_of_tools(preflight.unanswered_calls(tape.recording), allowed)
         if need is not None:
             line = self._line(sorted({*allowed, *need.tools}))
             raise UsageError(need.why, hint=f"let them run: {line}; {need.hint}")

@@ -31,7 +31,7 @@ from ..effects import HARMLESS, IRREVERSIBLE, effect_of
 from ..matching.request import MODEL
 from ..matching.tape import RecordedCall, Tape
 from ..refusal import STALE_WORLD, Need
-from ..replay.preflight import tools_calling_models, unanswered
+from ..replay.preflight import tools_calling_models, unanswered_calls
 from .cut import tools_around
 
 DONE, RUNNING, UNKNOWN = "done", "running", "unknown"
@@ -66,7 +66,9 @@ def world_changes_before(
 ) -> list[WorldChange]:
     """Return the tool calls before a call that may have changed something, in the order they began."""
     found = []
-    would_run, spans = unanswered(tape.recording), tools_calling_models(tape, settings)
+    unanswered = unanswered_calls(tape.recording)
+    would_run = {each.tool for each in unanswered if (each.event.index or 0) < call.begin}
+    spans = tools_calling_models(tape, settings)
     around = {each.id for each in tools_around(tape, call)}
     for each in tape.recording.calls(derived=True):
         state = _state(each, call) if each.kind == TOOL and each.id != call.id else None
@@ -76,7 +78,7 @@ def world_changes_before(
         effect = effect_of(each.tool, declared, settings or {})
         if effect not in HARMLESS:
             tool, runs_again = each.tool or "?", each.id in around
-            runs_again = runs_again or tool in spans or (each.derived and tool in would_run)
+            runs_again = runs_again or tool in spans or tool in would_run
             found.append(WorldChange(each.event.step, tool, _excerpt(each.args), effect, state, runs_again))
     return found
 

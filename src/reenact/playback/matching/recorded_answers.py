@@ -74,8 +74,9 @@ def _cut(data: bytes, chunks: list[list[float]]) -> list[Piece]:
 
 OK, STATUS, EXCEPTION, CUT = "ok", "status", "exception", "cut"
 CANCELLED, CLOSED, IN_FLIGHT = "cancelled", "closed", "in-flight"
+SUSPENDED = "suspended"
 """How a call ended: with an answer, a server's error, an exception, a cut stream; or ended by the agent: it
-cancelled the call, closed its stream, or died first."""
+cancelled the call, closed its stream, or died first; or a tool suspended the agent."""
 
 ENDED_BY_AGENT = frozenset({CANCELLED, CLOSED, IN_FLIGHT})
 """Ended by the agent or its death: a replay returns what had arrived by then, and nothing more."""
@@ -122,6 +123,8 @@ def outcome_of(call: Call) -> str:
     if end is None:
         return IN_FLIGHT
     if call.kind == TOOL:
+        if type(end.stored_fields.get("suspended")) is dict:
+            return SUSPENDED
         if end.error is None or end.stored_fields.get("result") is not None:
             return OK
         return CANCELLED if end.error.type == "CancelledError" else EXCEPTION
@@ -143,7 +146,7 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
         return _unfinished(call) if is_stream else Answer(outcome)
     lossy: list[str] = ["cut"] if end.lossy is True else []
     if call.kind == TOOL:
-        body = _value(end, "result", lossy)
+        body = _value(end, "suspended" if outcome == SUSPENDED else "result", lossy)
         return Answer(outcome, body=body, error=end.error, duration_ms=call.duration_ms, lossy=_unique(lossy))
     status = end.status if type(end.status) is int else None
     body = _value(end, "body", lossy)

@@ -12,6 +12,7 @@ from ...recording.calls import HTTP as HTTP_CALL
 from ...recording.calls import MODEL, TOOL, Call
 from ...recording.recording import Recording
 from ...tracefile.events.text import count
+from ...wire.results import CONTRADICTED
 from ...wire.routes import HTTP, OTHER, host_of, port_of
 from ..effects import IRREVERSIBLE, WRITE, effect_of
 from ..matching.request import tools_of
@@ -63,6 +64,17 @@ def unanswered_calls(recording: Recording) -> list[Call]:
     return [call for call in calls if not call.is_open or not _is_invented(call, recording)]
 
 
+NOT_SENT = "what it returned is not what the model was sent"
+OTHER_ARGUMENTS = "it had other arguments than the model sent, and its result cannot be compared"
+
+
+def doubt_of(call: Call) -> str | None:
+    """Return why the record of a tool that was found must not answer."""
+    if call.derived or call.can_answer:
+        return None
+    return NOT_SENT if call.verdict == CONTRADICTED else OTHER_ARGUMENTS
+
+
 def _is_invented(call: Call, recording: Recording) -> bool:
     """True if the request offered no tool of that name."""
     request = recording.request_of(call.parent or "")
@@ -98,19 +110,26 @@ def live_tools(recording: Recording, allowed: Iterable[str], offered: Iterable[s
     return sorted({*would_run, *allowed} - {ALL})
 
 
-def need_of_tools(would_run: Mapping[str, int], allowed: Container[str]) -> Need | None:
-    """Return what is needed for tools that the recording cannot answer, with how often they ran."""
-    refused = {name: times for name, times in would_run.items() if name not in allowed}
+def need_of_tools(calls: Iterable[Call], allowed: Container[str]) -> Need | None:
+    """Return what is needed for the calls of tools that the recording cannot answer."""
+    refused: dict[str, list[Call]] = {}
+    for call in calls:
+        if call.tool not in allowed:
+            refused.setdefault(call.tool or "?", []).append(call)
     if not refused or ALL in allowed:
         return None
-    listed = ", ".join(f"{name} ({times}×)" for name, times in refused.items())
+    listed = ", ".join(f"{name} ({len(each)}×{_doubts(each)})" for name, each in refused.items())
     return Need(
         f"the recording cannot answer for these tools, so they would run again: {listed}",
         LIVE_TOOLS,
         tuple(refused),
-        "these tools are functions of the program, and only the results that the model got are recorded:"
-        " decorate them with @tap.tool and record again to have them answered",
+        "only the results that the model got are recorded of them: decorate them with @tap.tool and record"
+        " again to have them answered",
     )
+
+
+def _doubts(calls: Iterable[Call]) -> str:
+    return "".join(f": {why}" for why in dict.fromkeys(filter(None, map(doubt_of, calls))))
 
 
 # Tools that are recorded, and what is not as usual about their answers.

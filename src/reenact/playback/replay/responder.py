@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Container
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import takewhile
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from ..matching.divergence import guessed, out_of_order
 from ..matching.equality_rules import KEEP_GOING, STRICT
 from ..matching.frontier import AMBIGUOUS, REORDERED, Miss, Served, is_same_request
 from ..matching.player import Player
-from ..matching.recorded_answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, Answer
+from ..matching.recorded_answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, SUSPENDED, Answer
 from ..matching.request import HTTP, MODEL, TOOL, Request
 from ..matching.request_secrets import SecretNumbers, cleaned
 from ..serve import adapter, prepare
@@ -175,10 +176,23 @@ class TapeResponder:
 
     def _result(self, tool_call: ToolCall, call: str, answer: Answer) -> ToolReply:
         """Return a recorded result; report it if it is not exact."""
-        reply, why = reply_of_tool(answer, tool_call.function)
+        reply, why = reply_of_tool(answer, tool_call.function, self._suspensions(call))
         if why:
             self._note(StandIn(tool_call.name, call, tuple(why)))
         return reply
+
+    def _suspensions(self, id_: str) -> list[Answer]:
+        """Return the answers of earlier calls for the same tool use that suspended the agent."""
+        call = self.player.tape.call(id_)
+        if call is None or call.kind != TOOL:
+            return []
+        same = [
+            each
+            for each in self.player.tape.calls[: call.number]
+            if each.tool == call.tool and each.event.tool_id == call.event.tool_id
+        ]
+        suspended = takewhile(lambda each: each.outcome == SUSPENDED, reversed(same))
+        return [each.answer for each in suspended if is_same_request(each, call.request)][::-1]
 
     def _reply(self, found: Served | Miss) -> Reply:
         if isinstance(found, Served):

@@ -10,14 +10,15 @@ import ast
 import builtins
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import Any
 
 from ...capture.replay_hook import ToolCall
 from ...tracefile.events.event import ErrorText
 from ...tracefile.events.stored_values import restore
-from ..matching.recorded_answers import CANCELLED, EXCEPTION, Answer
+from ...wire.json_values import mapping, string
+from ..matching.recorded_answers import CANCELLED, EXCEPTION, SUSPENDED, Answer
 from ..matching.request import Request
 from ..serve.replies import ToolReply
 from .typed_values import as_annotated, hints_of, with_stand_ins, yielded
@@ -31,9 +32,23 @@ def tool_request(tool_call: ToolCall) -> Request:
     return Request.tool(tool_call.name, restore(args, lambda reference: None))
 
 
-def reply_of_tool(answer: Answer, function: Callable[..., Any] | None) -> tuple[ToolReply, tuple[str, ...]]:
-    """Return a recorded result as a reply, and the reasons why it is not exact."""
+def reply_of_tool(
+    answer: Answer, function: Callable[..., Any] | None, before: Sequence[Answer] = ()
+) -> tuple[ToolReply, tuple[str, ...]]:
+    """Return a recorded result as a reply, and the reasons why it is not exact.
+
+    ``before`` are the answers of earlier calls for the same tool use, which suspended the agent.
+    """
+    reply, why = _reply(answer, function)
+    own = [answer] if answer.outcome == SUSPENDED else []
+    reply.interrupts = [value for each in (*before, *own) for value in _interrupts(each)]
+    return reply, why
+
+
+def _reply(answer: Answer, function: Callable[..., Any] | None) -> tuple[ToolReply, tuple[str, ...]]:
     why = _reasons(answer)
+    if answer.outcome == SUSPENDED:
+        return ToolReply(error=_suspension(answer.body, function)), why
     if answer.outcome == CANCELLED:
         return ToolReply(is_cancelled=True, error=exception_of(answer.error, function)), why
     is_raised = answer.outcome == EXCEPTION or (answer.error is not None and _is_of_generator(answer.body))
@@ -44,6 +59,34 @@ def reply_of_tool(answer: Answer, function: Callable[..., Any] | None) -> tuple[
         if unfit is not None and not is_raised:
             why = (*why, f"the recorded value does not fit {_shown(unfit)}, the function's return annotation")
     return ToolReply(value, error), why
+
+
+def _interrupts(answer: Answer) -> list[Any]:
+    """Return what a tool gave to LangGraph's ``interrupt``: the exception holds a list of interrupts."""
+    suspended = mapping(answer.body)
+    if "GraphInterrupt" not in _texts(suspended.get("kinds")):
+        return []
+    values = suspended.get("values")
+    first = values[0] if type(values) is list and values else []
+    return [mapping(each).get("value") for each in first] if type(first) is list else []
+
+
+def _suspension(suspended: Any, function: Callable[..., Any] | None) -> BaseException:
+    """Return an exception that suspends the agent as the recorded one did."""
+    fields = mapping(suspended)
+    values = fields.get("values")
+    for name in _texts(fields.get("kinds"))[:1]:
+        kind = _class_named(name, function)
+        try:
+            if kind is not None:
+                return kind(*values) if type(values) is list else kind()
+        except Exception:  # it takes other arguments than it keeps
+            break
+    return exception_of(ErrorText(str(fields.get("message") or ""), string(fields.get("type"))), function)
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if type(each) is str] if type(value) is list else []
 
 
 def _as_returned(value: Any, function: Callable[..., Any]) -> tuple[Any, Any]:

@@ -87,15 +87,21 @@ class ToolReply:
     In place of a ``ToolReply`` None stands for a tool that is to run.
     """
 
-    __slots__ = ("error", "is_cancelled", "value")
+    __slots__ = ("error", "interrupts", "is_cancelled", "value")
 
     def __init__(
-        self, value: Any = None, error: BaseException | None = None, is_cancelled: bool = False
+        self,
+        value: Any = None,
+        error: BaseException | None = None,
+        is_cancelled: bool = False,
+        interrupts: Sequence[Any] = (),
     ) -> None:
         self.value = value
         """Of a generator ``{"yielded", "count", "returned"}``, as it is recorded."""
         self.error = error
         self.is_cancelled = is_cancelled
+        self.interrupts = interrupts
+        """What LangGraph was interrupted with before that; the last one may suspend the agent again."""
 
 
 class Unprompted:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,7 @@ def standing_in(function: Callable[..., Any], call: ToolCall) -> Callable[..., A
 
 def result(reply: ToolReply) -> Any:
     """Return the recorded value, or raise the recorded exception."""
+    _interrupt(reply)
     if reply.error is not None:
         raise reply.error
     return reply.value
@@ -74,7 +76,15 @@ async def result_async(reply: ToolReply) -> Any:
     return result(reply)
 
 
+def _interrupt(reply: ToolReply) -> None:
+    """Interrupt LangGraph as the tool did: that suspends the graph, or returns if the graph was resumed."""
+    langgraph = sys.modules.get("langgraph.types")
+    for value in reply.interrupts if langgraph is not None else ():
+        vars(langgraph)["interrupt"](value)
+
+
 def _items(reply: ToolReply) -> list[Any]:
+    _interrupt(reply)
     recorded = reply.value if type(reply.value) is dict else {}
     return list(recorded.get("yielded") or ())
 
