@@ -29,6 +29,9 @@ if TYPE_CHECKING:
         def adapter(self, library: str) -> Any:
             """Return the module that answers the calls of a library: one of ``playback/serve``."""
 
+        def unwatched(self, tools: list[str]) -> None:
+            """A response calls tools whose functions are not found; raises if they must not run."""
+
 
 class OutgoingRequest:
     """An HTTP request before anything was done about it."""

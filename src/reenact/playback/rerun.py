@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from ..capture.ambient.modules import AMBIENT_VARIABLE
-from ..capture.seams.install import HOSTS_VARIABLE, HTTP_VARIABLE
+from ..capture.seams.install import HOSTS_VARIABLE, HTTP_VARIABLE, TOOLS_VARIABLE
 from ..errors import UsageError
 from ..recording.recording import Recording
 from ..recording.runs_inside import with_inside
@@ -368,6 +368,7 @@ class Prepared:
             "TMPDIR": temporary,
             OFF_VARIABLE: "0",  # switched off, nobody would answer, and the agent would be live
             HTTP_VARIABLE: preflight.recorded_http(self.recording),
+            TOOLS_VARIABLE: preflight.named_functions(self.start.folder),
         }
         if ambient:
             variables[AMBIENT_VARIABLE] = ",".join(ambient)

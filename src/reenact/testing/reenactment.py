@@ -25,7 +25,7 @@ from ..capture.runs.location import start_fields
 from ..capture.runs.run import run
 from ..capture.seams import install
 from ..capture.seams.install import ALL as ALL_HTTP
-from ..capture.seams.install import MODELS
+from ..capture.seams.install import MODELS, TOOLS_VARIABLE
 from ..debugger.debugger import Debugger
 from ..errors import Diverged, UsageError
 from ..playback.matching.divergence import Divergence, missing_calls
@@ -243,8 +243,10 @@ class Reenactment:
         self._refuse_if_unfit()
         try:
             tape = load(self.path, self._advice) if self.mode == REPLAY or is_there(self.path) else None
-            keys = dummy_keys() if self.mode == REPLAY else {}
-            self._undo.append(set_environment({FOLDER_VARIABLE: self._folder, **keys}))
+            variables = {FOLDER_VARIABLE: self._folder, **(dummy_keys() if self.mode == REPLAY else {})}
+            if self._is_answered(tape):
+                variables[TOOLS_VARIABLE] = preflight.named_functions()
+            self._undo.append(set_environment(variables))
             self._answer(tape)
             self._record(tape)
             if self.mode != LIVE:
@@ -329,6 +331,9 @@ class Reenactment:
                 hint=f"unset {CONTENT_VARIABLE} to record for a test",
             )
 
+    def _is_answered(self, tape: Tape | None) -> bool:
+        return tape is not None and (self._is_for_tools or self.mode in (REPLAY, RECORD_MISSING))
+
     def _answer(self, tape: Tape | None) -> None:
         hosts, everything = self._hosts, self._records_all and self.mode != REPLAY
         models: tuple[int, ...] = ()
@@ -336,7 +341,7 @@ class Reenactment:
             hosts = tuple({*hosts, *preflight.model_hosts(tape.recording)})
             models = preflight.model_ports(tape.recording)
             everything = everything or preflight.recorded_http(tape.recording) == ALL_HTTP
-        if tape is not None and (self._is_for_tools or self.mode in (REPLAY, RECORD_MISSING)):
+        if tape is not None and self._is_answered(tape):
             self._responder = self._new_responder(tape)
             self._undo.append(answer_with(self._responder))
         self._undo.append(listen(hosts, everything=everything))

@@ -37,7 +37,7 @@ class Finder:
         """Tools that were called and have no watched function, and why."""
 
     def opened(self, recorder: Recorder, uses: list[OpenUse]) -> None:
-        """Watch the functions of tool uses, which are open from now on. Never raises."""
+        """Watch the functions of tool uses, which are open from now on. Raises only in a replay."""
         with guard.Swallowing("find the functions of tools"):
             for use in uses:
                 use.recorder = recorder
@@ -45,6 +45,8 @@ class Finder:
             if unknown:
                 self._look_for(unknown)
             open_uses.extend(uses)
+        if replay_hook.responder is not None:
+            replay_hook.responder.unwatched([use.name for use in uses if not self._is_known(use.name)])
 
     def _is_known(self, name: str) -> bool:
         alive = [function for each in self._known.get(name, ()) if (function := each()) is not None]

@@ -202,12 +202,13 @@ def _compare(
     earlier = list(earlier)
     source = came_from(first, earlier)
     tool = None if source is not None else _tool_of_result(nearest, first)
-    if any(isinstance(each, Served) and each.call.tool == tool for each in earlier):
-        tool = None  # it was answered and did not run: the code formats its result differently
-    code = "your code" if tool is None else f"the result of tool {tool}"
+    result = code = "your code" if tool is None else f"the result of tool {tool}"
+    if tool is not None and any(isinstance(each, Served) and each.call.tool == tool for each in earlier):
+        code = f"your code: tool {tool} did not run, its recorded result was returned"
+        tool = None
     report["came_from"] = source or code
     recorded_source = _recorded_origin(nearest, first, tape)
-    report["recorded_came_from"] = code if recorded_source == "your code" else recorded_source
+    report["recorded_came_from"] = result if recorded_source == "your code" else recorded_source
     hints = likely_causes(first, before, after)
     if source is not None:
         hints.append(ANSWER)

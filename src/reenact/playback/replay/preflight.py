@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 
 from ...capture.seams.install import ALL as ALL_HTTP
-from ...capture.seams.install import MODELS
+from ...capture.seams.install import MODELS, TOOLS_OFF, TOOLS_VARIABLE
 from ...errors import UsageError
 from ...recording.calls import HTTP as HTTP_CALL
 from ...recording.calls import MODEL, TOOL, Call
 from ...recording.recording import Recording
+from ...settings import tool_functions
 from ...tracefile.events.text import count
 from ...wire.results import CONTRADICTED
 from ...wire.routes import HTTP, OTHER, host_of, port_of
@@ -47,6 +49,14 @@ def recorded_http(recording: Recording) -> str:
 def _model_urls(recording: Recording) -> list[str]:
     urls = [call.begin.url for call in recording.calls() if call.kind == MODEL and call.begin is not None]
     return [url for url in urls if type(url) is str]
+
+
+def named_functions(folder: str | None = None) -> str:
+    """Return the functions that the user names for tools, for the processes of a re-run: by the environment
+    and the settings. Looking for functions cannot be switched off here: found tools would run."""
+    named = os.environ.get(TOOLS_VARIABLE, "")
+    settings = (f"{name}={place}" for name, place in tool_functions(folder).items())
+    return ",".join(filter(None, ["" if named == TOOLS_OFF else named, *settings]))
 
 
 def unanswered(recording: Recording) -> dict[str, int]:

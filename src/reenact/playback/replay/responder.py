@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import takewhile
@@ -55,6 +55,8 @@ _UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")
 """Headers about the transport, which does not apply now."""
 _RETRIED = frozenset({408, 409, 425, 429, *range(500, 600)})
 """Statuses after which clients wait and retry: in a replay they need not wait."""
+FOUND = "found"
+"""The source of a tool call that was recorded by watching a function of the program."""
 UNANSWERED = -32603
 """JSON-RPC's code for an internal error."""
 REFUSED = 418
@@ -136,6 +138,19 @@ class TapeResponder:
         return self._tool_reply(
             self._learned(tool_call, request, await self.player.ask_async(request)), tool_call
         )
+
+    def unwatched(self, tools: Iterable[str]) -> None:
+        """End the run before a tool runs that the recording answers, but whose function is not found now."""
+        calls = self.player.tape.calls
+        found = {call.tool for call in calls if call.event.stored_fields.get("source") == FOUND}
+        for name in tools:
+            if name in found and name not in self._live:
+                why = (
+                    f"tool {name} would run: it was recorded by watching its function, which is not found now"
+                )
+                setting = f'[tools] {name} = {{ function = "module:name" }} in reenact.toml names it'
+                self._note(Unknown(f"{why}; {setting}"))
+                raise Diverged(why)
 
     def running(self, tool_call: ToolCall) -> AbstractContextManager[None]:
         """Return an empty context: a running tool needs no permission."""
@@ -435,6 +450,9 @@ class RecordMissing(TapeResponder):
         if found is None:
             self._goes_live()
         return found
+
+    def unwatched(self, tools: Iterable[str]) -> None:
+        """Let them run: what is not answered is recorded anew."""
 
     def _goes_live(self) -> None:
         self.went_live += 1
