@@ -288,3 +288,70 @@ def test_a_record_by_name_alone_answers_if_the_model_was_sent_its_result(shop: S
     assert (refused.returncode, shop.happened()) == (2, NONE), refused.stderr
     assert "it had other arguments than the model sent" in refused.stderr
     assert "ship (" not in refused.stderr
+
+
+GRAPH = '''
+import os, sys
+from typing import Annotated, Any, TypedDict
+
+from langchain_anthropic import ChatAnthropic
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
+
+def did(what):
+    with open("written.txt", "a") as file:
+        file.write(what + "\\n")
+
+@tool
+def book(hotel: str) -> str:
+    """Book a room."""
+    did("book")
+    who = interrupt({"who": hotel})
+    when = interrupt("when?")
+    return f"{hotel} for {who} at {when}"
+
+@tool(response_format="content_and_artifact")
+def rooms(city: str):
+    """List rooms."""
+    did("rooms")
+    return f"2 rooms in {city}", [1, 2]
+
+@tool
+def cancel(hotel: str) -> str:
+    """Cancel a room."""
+    did("cancel")
+    raise ConnectionError("could not connect to rooms-db:5432")
+
+class State(TypedDict):
+    messages: Annotated[list[Any], add_messages]
+
+model = ChatAnthropic(model="m", base_url=os.environ["MODEL_URL"], max_retries=0).bind_tools([book, rooms, cancel])
+graph = StateGraph(State)
+graph.add_node("ask", lambda state: {"messages": [model.invoke(state["messages"])]})
+graph.add_node("tools", ToolNode([book, rooms, cancel], handle_tool_errors=lambda exc: "it failed"))
+graph.add_edge(START, "ask")
+graph.add_conditional_edges("ask", lambda state: "tools" if state["messages"][-1].tool_calls else END)
+graph.add_edge("tools", "ask")
+app, config = graph.compile(checkpointer=InMemorySaver()), {"configurable": {"thread_id": "1"}}
+out = app.invoke({"messages": [("user", "PLAN " + sys.argv[1])]}, config)
+for answer in ("Ann", "noon"):
+    print([each.value for each in out["__interrupt__"]])
+    out = app.invoke(Command(resume=answer), config)
+print([(message.content, getattr(message, "artifact", None)) for message in out["messages"][1:]])
+'''
+
+
+def test_a_suspended_tool_of_langgraph_suspends_again_and_does_not_run(shop: Shop) -> None:
+    (shop.folder / "graph.py").write_text(GRAPH)
+    plan = [[["rooms", {"city": "Faro"}]], [["book", {"hotel": "Lisboa"}]], [["cancel", {"hotel": "Lisboa"}]]]
+    first = shop("run", "--name", "first", "graph.py", json.dumps(plan))
+    assert first.returncode == 0 and shop.happened() == NONE | {"written": 5}, first.stderr
+    assert "Lisboa for Ann at noon" in first.stdout and "[1, 2]" in first.stdout
+    again = shop("replay", "first")
+    assert (again.returncode, again.stdout, shop.happened()) == (0, first.stdout, NONE), again.stderr
+    made = shop("test", "first")
+    assert (made.returncode, shop.happened()) == (0, NONE), made.stderr

@@ -30,13 +30,14 @@ Run the recorded command again, or COMMAND after --. The recording answers up to
 and all later ones go to the real model, with your changes. The result is a new run in a new file; the
 recording stays as it is. Changes apply to the rest of the run (--once: to that call only).
 
-Tools after the cut run by their effect, declared with @tap.tool(effect=…). --live-tools allows more:
+Tools after the cut run by their effect, declared with @tap.tool(effect=…) or [tools] in reenact.toml.
+--live-tools allows more:
 
   pure, read      run
   write, unknown  ask on a terminal, refused without one
   irreversible    refused
 
-Before the cut, tools decorated with @tap.tool, and MCP tools, return their recorded results and do not run.
+Before the cut, tools that were recorded (decorated, found, MCP) return their recorded results and do not run.
 Any other tool runs again there too, so the fork starts only if --live-tools names it. If tools before the cut
 changed the world, they are listed and you choose: --restore, --workspace or --stale-world.
 

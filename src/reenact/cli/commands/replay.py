@@ -17,8 +17,8 @@ from ..view.reports import say_rerun
 DESCRIPTION = """\
 Run the recorded command again, call the recorded function, or send the recorded request to its web
 application; or run COMMAND after --. The recording answers every model call: no model is called and no
-connection leaves this machine. Tools decorated with @tap.tool, and MCP tools, are answered too; their bodies
-do not run.
+connection leaves this machine. Recorded tools are answered too: decorated with @tap.tool, found by reenact
+run, or of an MCP server. Their bodies do not run.
 
 A call that was not recorded ends the program, and the report shows what differs and where the text came
 from. Other tools would run again: they are listed, and nothing starts unless --live-tools allows them.

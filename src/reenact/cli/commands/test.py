@@ -22,8 +22,8 @@ the code can show it, so the test is one of the prompt.
   tool    model recorded, tools run: they still return the same results
   prompt  model live (--reenact=live), tools recorded: how often it succeeds
 
-Tools decorated with @tap.tool, and MCP tools, are recorded. Any other tool would really run, now and each
-time the test runs: it is listed, and no test is written unless --live-tools allows it.
+Tools that were recorded (decorated with @tap.tool, found, MCP) are answered. Any other tool would really run,
+now and each time the test runs: it is listed, and no test is written unless --live-tools allows it.
 
 Several runs make one file; runs that would make the same test are skipped. The agent and the test are run
 before anything is left on disk. Exit code: 2, and nothing is written, if the code is missing, diverges from
@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--allow-lossy", action="store_true", help="allow answers that are redacted, shortened or withheld"
     )
     run_argument.add_live_tools(
-        parser, "tools without @tap.tool allowed to run, now and in the test (or 'all')"
+        parser, "tools that are not recorded, allowed to run, now and in the test (or 'all')"
     )
     parser.add_argument(
         "--force", action="store_true", help="overwrite an edited test or one made from another run"
