@@ -23,7 +23,6 @@ _RUN = {
     "record_http": (str, '"models" or "all"'),
     "seams": (list, 'a list of what to leave out, as ["-aiohttp"]'),
     "content": (str, '"full", "hash" or "none"'),
-    "tools": (list, 'a list of functions, as ["lookup=my_agent:handle_lookup"]'),
     "workspace": (str, "a folder"),
     "ambient": (list, 'a list of modules, as ["my_agent", "__main__"]'),
     "strict_coverage": (bool, "true or false"),

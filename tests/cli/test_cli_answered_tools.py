@@ -355,3 +355,21 @@ def test_a_suspended_tool_of_langgraph_suspends_again_and_does_not_run(shop: Sho
     assert (again.returncode, again.stdout, shop.happened()) == (0, first.stdout, NONE), again.stderr
     made = shop("test", "first")
     assert (made.returncode, shop.happened()) == (0, NONE), made.stderr
+
+
+@pytest.mark.parametrize("how", ["--tools", "settings"])
+def test_a_function_that_was_named_is_answered_without_naming_it_again(shop: Shop, how: str) -> None:
+    prefixed = AGENT.replace('TOOLS[use["name"]]', '(TOOLS[use["name"]] or globals()["do_" + use["name"]])')
+    prefixed = prefixed.replace("def weigh(", "def do_weigh(").replace('"weigh": weigh', '"weigh": None')
+    (shop.folder / "agent.py").write_text(prefixed)
+    flags = ["--tools", "weigh=__main__:do_weigh"]
+    if how == "settings":
+        (shop.folder / "reenact.toml").write_text('[tools]\nweigh = { function = "__main__:do_weigh" }\n')
+        flags = []
+    first = shop("run", "--name", "first", *flags, "agent.py", PLAN)
+    assert first.returncode == 0 and shop.happened() == ALL, first.stderr
+    (shop.folder / "reenact.toml").unlink(missing_ok=True)
+    again = shop("replay", "first")
+    assert (again.stdout, again.returncode, shop.happened()) == (first.stdout, 0, NONE), again.stderr
+    made = shop("test", "first")
+    assert (made.returncode, shop.happened()) == (0, NONE), made.stderr

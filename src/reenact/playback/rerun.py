@@ -368,7 +368,7 @@ class Prepared:
             "TMPDIR": temporary,
             OFF_VARIABLE: "0",  # switched off, nobody would answer, and the agent would be live
             HTTP_VARIABLE: preflight.recorded_http(self.recording),
-            TOOLS_VARIABLE: preflight.named_functions(self.start.folder),
+            TOOLS_VARIABLE: preflight.named_functions(self.recording, self.start.folder),
         }
         if ambient:
             variables[AMBIENT_VARIABLE] = ",".join(ambient)

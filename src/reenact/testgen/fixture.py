@@ -31,7 +31,7 @@ _KEPT = frozenset({
     schema.HTTP_REQUEST, schema.HTTP_RESPONSE, schema.MCP_ANSWER, schema.SOCKET_MESSAGE,
 })  # fmt: skip
 _OF_HEADS = {
-    schema.RUN_START: ("v", "name", "entry", "input", "command", "python", "policy"),
+    schema.RUN_START: ("v", "name", "entry", "input", "command", "tools", "python", "policy"),
     schema.PROC_START: ("v", "parent_w", "command"),
     schema.RUN_END: ("status", "exit", "error", "http_status", "tot"),
     schema.PROC_END: ("status", "exit", "error", "tot"),

@@ -244,8 +244,8 @@ class Reenactment:
         try:
             tape = load(self.path, self._advice) if self.mode == REPLAY or is_there(self.path) else None
             variables = {FOLDER_VARIABLE: self._folder, **(dummy_keys() if self.mode == REPLAY else {})}
-            if self._is_answered(tape):
-                variables[TOOLS_VARIABLE] = preflight.named_functions()
+            if tape is not None and self._is_answered(tape):
+                variables[TOOLS_VARIABLE] = preflight.named_functions(tape.recording)
             self._undo.append(set_environment(variables))
             self._answer(tape)
             self._record(tape)

@@ -16,7 +16,7 @@ from ...capture.seams.libraries import SEAMS, SEAMS_VARIABLE
 from ...capture.tools.places import places_of
 from ...errors import UsageError
 from ...schema import HTTP_REQUEST
-from ...settings import run_settings
+from ...settings import run_settings, tool_functions
 from ...supervise.command import command_line
 from ...supervise.supervisor import Supervised, end_like
 from ...tracefile.events.text import clean, compact, count, dump
@@ -134,7 +134,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     meta = {**settings.get("tags", {}), **tags}
     variables = _variables(args, settings)
     ambient = variables.get(AMBIENT_VARIABLE, os.environ.get(AMBIENT_VARIABLE))
-    head = {"ambient": ambient.split(",")} if ambient else {}
+    head: dict[str, Any] = {"ambient": ambient.split(",")} if ambient else {}
+    tools = variables.get(TOOLS_VARIABLE, os.environ.get(TOOLS_VARIABLE))
+    if tools and tools != TOOLS_OFF:
+        head["tools"] = tools.split(",")
     agent = Supervised(command, name, meta, variables, head, workspace=workspace)
     agent.called = called
     allow(command_key(command, os.getcwd()))
@@ -171,7 +174,7 @@ def _variables(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, 
         HTTP_VARIABLE: settings.get("record_http"),
         SEAMS_VARIABLE: settings.get("seams"),
         CONTENT_VARIABLE: settings.get("content"),
-        TOOLS_VARIABLE: settings.get("tools"),
+        TOOLS_VARIABLE: [f"{name}={place}" for name, place in tool_functions().items()],
     }
     wanted = {name: value for name, value in wanted.items() if name not in os.environ}
     if args.host:

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from ...capture.seams.install import ALL as ALL_HTTP
 from ...capture.seams.install import MODELS, TOOLS_OFF, TOOLS_VARIABLE
+from ...capture.tools.places import places_of
 from ...errors import UsageError
 from ...recording.calls import HTTP as HTTP_CALL
 from ...recording.calls import MODEL, TOOL, Call
@@ -51,12 +52,22 @@ def _model_urls(recording: Recording) -> list[str]:
     return [url for url in urls if type(url) is str]
 
 
-def named_functions(folder: str | None = None) -> str:
-    """Return the functions that the user names for tools, for the processes of a re-run: by the environment
-    and the settings. Looking for functions cannot be switched off here: found tools would run."""
-    named = os.environ.get(TOOLS_VARIABLE, "")
-    settings = (f"{name}={place}" for name, place in tool_functions(folder).items())
-    return ",".join(filter(None, ["" if named == TOOLS_OFF else named, *settings]))
+def named_functions(recording: Recording, folder: str | None = None) -> str:
+    """Return the functions that are named for tools, for the processes of a re-run: when it was recorded, in
+    the settings, in the environment. Looking for functions cannot be switched off here: tools would run."""
+    recorded, named = recording.start_fields.get("tools"), os.environ.get(TOOLS_VARIABLE, "")
+    found = [each for each in recorded if type(each) is str] if type(recorded) is list else []
+    found += [f"{name}={place}" for name, place in tool_functions(folder).items()]
+    found += named.split(",") if named != TOOLS_OFF else []
+    return ",".join(filter(None, map(_checked_place, found)))
+
+
+def _checked_place(text: str) -> str:
+    """Return the name of a function as it stands, "" if it is none: a trace may say anything."""
+    try:
+        return text if places_of(text) else ""
+    except UsageError:
+        return ""
 
 
 def unanswered(recording: Recording) -> dict[str, int]:
