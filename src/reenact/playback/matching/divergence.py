@@ -208,7 +208,7 @@ def _compare(
         tool = None
     report["came_from"] = source or code
     recorded_source = _recorded_origin(nearest, first, tape)
-    report["recorded_came_from"] = result if recorded_source == "your code" else recorded_source
+    report["recorded_came_from"] = recorded_source if result == "your code" else result
     hints = likely_causes(first, before, after)
     if source is not None:
         hints.append(ANSWER)
