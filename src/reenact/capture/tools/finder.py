@@ -46,7 +46,8 @@ class Finder:
                 self._look_for(unknown)
             open_uses.extend(uses)
         if replay_hook.responder is not None:
-            replay_hook.responder.unwatched([use.name for use in uses if not self._is_known(use.name)])
+            names = [use.name for use in uses]
+            replay_hook.responder.unwatched([n for n in names if n in self.missing or n not in self._known])
 
     def _is_known(self, name: str) -> bool:
         alive = [function for each in self._known.get(name, ()) if (function := each()) is not None]

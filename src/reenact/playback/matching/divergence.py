@@ -202,13 +202,12 @@ def _compare(
     earlier = list(earlier)
     source = came_from(first, earlier)
     tool = None if source is not None else _tool_of_result(nearest, first)
-    result = code = "your code" if tool is None else f"the result of tool {tool}"
+    code = "your code" if tool is None else f"the result of tool {tool}"
     if tool is not None and any(isinstance(each, Served) and each.call.tool == tool for each in earlier):
         code = f"your code: tool {tool} did not run, its recorded result was returned"
         tool = None
     report["came_from"] = source or code
-    recorded_source = _recorded_origin(nearest, first, tape)
-    report["recorded_came_from"] = recorded_source if result == "your code" else result
+    report["recorded_came_from"] = code if tool is not None else _recorded_origin(nearest, first, tape)
     hints = likely_causes(first, before, after)
     if source is not None:
         hints.append(ANSWER)

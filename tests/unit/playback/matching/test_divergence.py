@@ -84,7 +84,7 @@ def test_where_the_texts_came_from(tape: Tape) -> None:
     report = told(tape, [first, tool, asked(tape, 2, messages=messages)])
     assert report.path == "messages[2].content[0].content"
     assert report.recorded_came_from == "the tool result at step 5"
-    assert report.came_from == "your code"
+    assert report.came_from == "your code: tool search did not run, its recorded result was returned"
     messages[2]["content"][0]["content"] = "seventh hill"
     report = told(tape, [first, tool, asked(tape, 2, messages=messages)])
     assert report.came_from == "the result of tool search, step 4"
