@@ -98,8 +98,10 @@ class Hook:
 
 
 class _Generators(dict[int, "Running"]):
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
     def __reduce__(self) -> Any:
-        return dict, ()
+        return tuple, ()
 
 
 _generators = _Generators()

@@ -1,0 +1,261 @@
+"""Odd tools of agents that are recorded with no line changed: recorded once, or not at all with a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.forked import type_in
+from support.provider import Provider
+
+LOOP = (Path(__file__).parents[1] / "support" / "tool_agents" / "agent_loop.py").read_text()
+Events = list[dict[str, Any]]
+Agent = Callable[..., tuple[str, Events]]
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    with Provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def agent(tmp_path: Path, provider: Provider) -> Agent:
+    """Records an agent of these lines; returns all that was printed, and the events about tools."""
+
+    def record(code: str, *flags: str) -> tuple[str, Events]:
+        (tmp_path / "agent_loop.py").write_text(LOOP)
+        (tmp_path / "agent.py").write_text(code)
+        env = {**os.environ, "MODEL_URL": provider.url("plan")}
+        done = type_in(["run", "--out", "runs", *flags, "agent.py"], tmp_path, env)
+        assert done.returncode == 0, done.stdout + done.stderr
+        texts = [path.read_text() for path in sorted((tmp_path / "runs").glob("*.jsonl"))]
+        events = [json.loads(line) for text in texts for line in text.splitlines()]
+        return done.stdout + done.stderr, [each for each in events if each["kind"].startswith("tool.")]
+
+    return record
+
+
+def called(events: Events) -> Events:
+    return [each for each in events if each["kind"] == "tool.called"]
+
+
+def results(events: Events) -> Events:
+    return [each for each in events if each["kind"] == "tool.result"]
+
+
+ONE = [[["lookup", {"city": "Oslo", "days": 2}]]]
+
+
+def test_a_decorated_tool_is_recorded_once(agent: Agent) -> None:
+    code = """
+from agent_loop import conversation
+from reenact import Tap
+tap = Tap()
+@tap.tool
+def lookup(city, days): return city * days
+@tap.tool
+def book(hotel): return lookup("x", 1)
+conversation(lambda name, args: globals()[name](**args))
+"""
+    text, events = agent(code)
+    assert [each.get("source") for each in called(events)] == [None] * 5  # four uses, and one call inside
+    assert "4 of 4 tool uses recorded" in text
+
+
+def test_exceptions_that_pause_an_agent_are_suspensions(agent: Agent) -> None:
+    code = f"""
+from agent_loop import conversation
+class GraphBubbleUp(Exception): pass
+class GraphInterrupt(GraphBubbleUp): pass
+def lookup(city, days): raise GraphInterrupt([{{"value": city}}])
+conversation(lambda name, args: lookup(**args), {ONE!r})
+"""
+    _, events = agent(code)
+    (result,) = results(events)
+    assert result["error"] is None and result["result"] is None
+    assert result["suspended"]["kinds"] == ["GraphInterrupt", "GraphBubbleUp", "Exception"]
+    assert result["suspended"]["values"] == [[{"value": "Oslo"}]]
+
+
+def test_other_arguments_of_a_framework_are_named_and_not_stored(agent: Agent) -> None:
+    code = f"""
+from agent_loop import conversation
+class Context:
+    secrets = ["s" * 1000]
+def lookup(ctx, city, days, unit="km"): return city
+conversation(lambda name, args: lookup(Context(), **args), {ONE!r})
+"""
+    _, events = agent(code)
+    (call,) = called(events)
+    assert call["args"] == {"city": "Oslo", "days": 2}
+    assert call["injected"] == {"ctx": "<__main__.Context>", "unit": "km"}
+
+
+def test_two_runs_with_equal_uses_and_no_context_are_not_mixed_up(agent: Agent) -> None:
+    code = f"""
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from agent_loop import conversation
+import reenact
+pool, both = ThreadPoolExecutor(2), threading.Barrier(2)
+def lookup(city, days): return city
+def tool(name, args):
+    both.wait()
+    found = pool.submit(lookup, **args).result()  # a bare executor: no context
+    both.wait()
+    return found
+def one(n):
+    with reenact.run(f"run-{{n}}"):
+        conversation(tool, {ONE!r})
+threads = [threading.Thread(target=one, args=(n,)) for n in range(2)]
+[each.start() for each in threads]
+[each.join() for each in threads]
+"""
+    _, events = agent(code)
+    assert not called(events)  # either pairing would be a guess
+
+
+def test_a_bare_executor_is_recorded_in_the_run_that_called_the_tool(agent: Agent) -> None:
+    code = f"""
+import asyncio
+from agent_loop import conversation
+import reenact
+def lookup(city, days): return city
+async def later(args):
+    return await asyncio.get_running_loop().run_in_executor(None, lambda: lookup(**args))
+with reenact.run("inside"):
+    conversation(lambda name, args: asyncio.run(later(args)), {ONE!r})
+"""
+    _, events = agent(code)
+    (call,) = called(events)
+    assert call["tool_id"] and call["parent"] and results(events)[0]["result"] == "Oslo"
+
+
+def test_a_function_in_c_is_reported(agent: Agent) -> None:
+    code = f"""
+from agent_loop import conversation
+lookup = dict
+conversation(lambda name, args: lookup(**args), {ONE!r})
+"""
+    text, events = agent(code)
+    assert not events and "0 of 1 tool use recorded" in text and "what the tool lookup does" in text
+
+
+def test_a_tool_that_is_defined_later_is_recorded(agent: Agent) -> None:
+    code = f"""
+from agent_loop import conversation
+def run(name, args):
+    exec("def lookup(city, days): return city", globals())
+    return lookup(**args)
+conversation(run, {ONE * 1!r} + [[["lookup", {{"city": "Rome", "days": 1}}]]])
+"""
+    _, events = agent(code)
+    assert [each["args"]["city"] for each in called(events)] in ([], ["Rome"])
+
+
+def test_a_tool_in_another_process_is_reported_and_not_mixed_up(agent: Agent) -> None:
+    code = f"""
+import multiprocessing
+from agent_loop import conversation
+def lookup(city, days): return city
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        conversation(lambda name, args: pool.apply(lookup, kwds=args), {ONE!r})
+"""
+    text, events = agent(code)
+    assert not events and "0 of 1 tool use recorded" in text
+
+
+def test_frozen_objects_are_found_in_modules(agent: Agent) -> None:
+    code = f"""
+import gc
+from agent_loop import conversation
+def lookup(city, days): return city
+gc.freeze()
+conversation(lambda name, args: lookup(**args), {ONE!r})
+"""
+    _, events = agent(code)
+    assert len(called(events)) == 1
+
+
+def test_greenlets_of_gevent_are_recorded(agent: Agent) -> None:
+    pytest.importorskip("gevent")
+    code = """
+from gevent import monkey; monkey.patch_all()
+import gevent
+from agent_loop import conversation
+def lookup(city, days):
+    gevent.sleep(0.001)
+    return city
+plans = [[[["lookup", {"city": city, "days": 1}]]] for city in ("Oslo", "Rome", "Bern")]
+gevent.joinall([gevent.spawn(conversation, lambda name, args: lookup(**args), plan) for plan in plans])
+"""
+    _, events = agent(code)
+    assert sorted(each["args"]["city"] for each in called(events)) == ["Bern", "Oslo", "Rome"]
+    ends = {each["call"]: each["result"] for each in results(events)}
+    assert all(ends[each["call"]] == each["args"]["city"] for each in called(events))
+
+
+def test_a_watched_function_can_be_pickled_by_value_and_is_given_back_by_uninstall(agent: Agent) -> None:
+    code = f"""
+import pickle
+from agent_loop import conversation
+import reenact
+def lookup(city, days): return city
+before, kept = lookup.__code__, []
+def run(name, args):
+    kept.extend(lookup.__code__.co_consts)
+    try:
+        import cloudpickle
+        copy = pickle.loads(cloudpickle.dumps(lookup))
+        assert copy(city="x", days=1) == "x"
+    except ImportError:
+        pass
+    return lookup(**args)
+conversation(run, {ONE!r})
+assert lookup.__code__ is not before and hash(lookup.__code__)
+for const in kept:
+    again = pickle.loads(pickle.dumps(const))
+    assert not callable(again) or isinstance(again, type) or again(1, 2) is None
+reenact.uninstall()
+assert lookup.__code__ is before
+"""
+    _, events = agent(code)
+    assert len(called(events)) == 1
+
+
+def test_the_results_of_an_openai_client_that_streams_are_recorded(agent: Agent) -> None:
+    pytest.importorskip("openai")
+    code = f"""
+import json, os, openai
+client = openai.OpenAI(base_url=os.environ["MODEL_URL"] + "/v1", api_key="none", max_retries=0)
+def lookup(city, days): raise ConnectionError("no route")
+messages = [{{"role": "user", "content": "PLAN " + json.dumps({ONE!r})}}]
+for turn in range(2):
+    stream = client.chat.completions.create(model="m", messages=messages, stream=True)
+    use = dict(id="", name="", arguments="")
+    for chunk in stream:
+        for choice in chunk.choices:
+            for call in choice.delta.tool_calls or ():
+                use["id"] += call.id or ""
+                use["name"] += call.function.name or ""
+                use["arguments"] += call.function.arguments or ""
+    if not use["id"]:
+        break
+    try:
+        text = lookup(**json.loads(use["arguments"]))
+    except ConnectionError:
+        text = "failed"
+    function = {{"name": use["name"], "arguments": use["arguments"]}}
+    messages.append({{"role": "assistant", "tool_calls": [{{"id": use["id"], "type": "function", "function": function}}]}})
+    messages.append({{"role": "tool", "tool_call_id": use["id"], "content": text}})
+"""
+    _, events = agent(code)
+    (result,) = results(events)
+    assert result["tool_id"] and result["error"]["message"] == "no route"
