@@ -86,7 +86,7 @@ class OpenUses(list[OpenUse] if TYPE_CHECKING else list):  # type: ignore[misc]
     It is a constant in the code of watched functions: where that is pickled, it is empty for ever.
     """
 
-    __hash__ = object.__hash__  # type: ignore[assignment]  # the code is a key for debuggers and picklers
+    __hash__ = object.__hash__  # the code that it is in is a key for debuggers and picklers
 
     def __reduce__(self) -> Any:
         return tuple, ()

@@ -129,12 +129,15 @@ class WatchedFunction:
 
     def _claim(self, values: tuple[Any, ...]) -> Claim | None:
         with guard.Swallowing("look at a tool call"):
-            if not any(use.name in self.names for use in open_uses):
-                return None
             return claimed(self.names, self._bind(values)[2])
         return None
 
     def _begin(self, *values: Any) -> Running | None:
+        for use in open_uses:
+            if use.name in self.names:
+                break
+        else:
+            return None
         claim = self._claim(values)
         if claim is None:
             return None

@@ -182,7 +182,7 @@ def _variables(args: argparse.Namespace, settings: dict[str, Any]) -> dict[str, 
     if args.record_http is not None:
         wanted[HTTP_VARIABLE] = args.record_http
     if args.tools:
-        wanted[TOOLS_VARIABLE] = args.tools
+        wanted[TOOLS_VARIABLE] = [*(wanted.get(TOOLS_VARIABLE) or ()), *args.tools]
     variables = {
         name: value if isinstance(value, str) else ",".join(_word(name, each) for each in value)
         for name, value in wanted.items()
