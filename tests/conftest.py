@@ -49,6 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all tests are collected: nothing that they are made of is garbage
     if config.option.seed is None:
         config.option.seed = getattr(config, "workerinput", {}).get("seed", random.randrange(1_000_000))
 
@@ -67,6 +68,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     rng = random.Random(config.option.seed)
     places = {path: rng.random() for path in dict.fromkeys(item.path for item in items)}
     items.sort(key=lambda item: (places[item.path], rng.random()))
+
+
+def pytest_collection_finish() -> None:
+    """Half a million objects are there for good; to look at them in each collection costs half a second."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: tests wait for processes and sockets now and then."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

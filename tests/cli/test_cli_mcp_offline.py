@@ -168,6 +168,7 @@ def test_what_servers_say_is_told_once(desk: Desk) -> None:
     assert len(desk.events("first", "tool.result")) == 6
 
 
+@pytest.mark.long
 def test_what_was_not_asked_then_is_not_known(desk: Desk) -> None:
     other = desk("replay", "first", HILL="Graça")
     assert other.returncode == 3
@@ -190,6 +191,7 @@ def test_after_the_cut_of_a_fork_the_real_servers_are_asked(desk: Desk) -> None:
     assert desk.heard_of_fork["web"] == ["height hill 1", "height hill 2"]
 
 
+@pytest.mark.long
 def test_a_server_that_is_missing_after_the_cut_is_named(desk: Desk) -> None:
     done = desk("fork", "first", "--at", "turn:3", "--", "agent.py")
     assert done.returncode == 1, done.stderr

@@ -309,6 +309,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 def test_tools_of_an_mcp_session_are_answered_by_the_recording(typed: Typed, tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(MCP.replace("BODY", "pass"))
     first = typed("run", "--name", "first", "agent.py")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import long
 from support.provider import Provider
 
 ASK = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
@@ -117,7 +118,7 @@ def rewrite(changed: Changed, folder: Path) -> None:
             file.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("case", CHANGED)
+@pytest.mark.parametrize("case", [long(case) if case == "httpx2" else case for case in CHANGED])
 def test_a_library_with_another_inside(case: str, tmp_path: Path, provider: Provider) -> None:
     changed = CHANGED[case]
     rewrite(changed, tmp_path / "updated")

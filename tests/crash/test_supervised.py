@@ -19,17 +19,22 @@ from support.harness import Finished, Lines, environment, finish, only_file, wai
 from support.provider import Provider
 
 ASK = """
-import os, signal, subprocess, sys, time
-import httpx
+import json, os, signal, subprocess, sys, time, urllib.request
 
 BODY = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
 
+def call(base, **more):
+    url, headers = base + "/v1/messages", {"content-type": "application/json"}
+    return urllib.request.urlopen(urllib.request.Request(url, json.dumps({**BODY, **more}).encode(), headers), timeout=60)
+
 def ask(base, **more):
-    return httpx.post(base + "/v1/messages", json={**BODY, **more}, timeout=60)
+    with call(base, **more) as answer:
+        answer.read()
+        return answer.status
 
 def stream(base):
-    with httpx.stream("POST", base + "/v1/messages", json={**BODY, "stream": True}, timeout=60) as answer:
-        for number, piece in enumerate(answer.iter_raw()):
+    with call(base, stream=True) as answer:
+        for number, piece in enumerate(iter(answer.read1, b"")):
             print("piece", number, flush=True)
 """
 
@@ -94,7 +99,7 @@ def said(child: subprocess.Popen[str], line: str) -> None:
 
 @pytest.mark.parametrize("code", [0, 1, 3, 130])
 def test_the_exit_code_is_the_agents(code: int, tmp_path: Path, provider: Provider) -> None:
-    finished = run(tmp_path, f"print(ask(sys.argv[1]).status_code)\nsys.exit({code})", provider.url())
+    finished = run(tmp_path, f"print(ask(sys.argv[1]))\nsys.exit({code})", provider.url())
     assert (finished.code, finished.out) == (code, "200\n")
     found = recorded(tmp_path)
     assert found.kinds() == ["run.start", "model.request", "model.response", "run.end", "run.end"]
@@ -305,13 +310,11 @@ def test_a_closed_stream_stays_closed(closed: str, tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path: Path, provider: Provider) -> None:
     (tmp_path / "runs").write_text("in the way")
-    finished = run(tmp_path, "print(ask(sys.argv[1]).status_code)", provider.url())
+    finished = run(tmp_path, "print(ask(sys.argv[1]))", provider.url())
     assert (finished.code, finished.out) == (0, "200\n")
     assert finished.err == f"reenact: {tmp_path}/runs is not a folder; nothing is recorded.\n"
     (tmp_path / "runs").rename(tmp_path / "file")
-    finished = run(
-        tmp_path, "print(ask(sys.argv[1]).status_code)", provider.url(), options=("--out", "file/runs")
-    )
+    finished = run(tmp_path, "print(ask(sys.argv[1]))", provider.url(), options=("--out", "file/runs"))
     assert (finished.code, finished.out) == (0, "200\n")
     assert len(finished.err.splitlines()) == 1 and "could not make" in finished.err
 
@@ -426,7 +429,7 @@ def test_a_prefork_server_records_what_its_workers_call(tmp_path: Path, provider
     app = f"""
     def app(environ, start):
         start("200 OK", [])
-        return [str(ask({provider.url()!r}).status_code).encode()]
+        return [str(ask({provider.url()!r})).encode()]
     """
     (tmp_path / "app.py").write_text(ASK + textwrap.dedent(app))
     command = ["gunicorn", "--workers", "2", "--bind", "unix:socket", "--no-control-socket", "app:app"]

@@ -19,6 +19,7 @@ def test_alone(provider: Provider, tmp_path: Path) -> None:
     Stage("nobody", LIBRARIES, provider, tmp_path).play().check()
 
 
+@pytest.mark.long
 def test_vcrpy_records_its_cassette_and_we_our_run(provider: Provider, tmp_path: Path) -> None:
     stage = Stage("vcr recording", LIBRARIES, provider, tmp_path).play()
     # vcrpy has taken hold of aiohttp when it was imported, and goes past what came later.

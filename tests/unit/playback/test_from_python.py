@@ -35,14 +35,14 @@ def weigh(item):
 def ship(item):
     return note("ship", item)
 
-def refund(item):
-    return note("refund", item)
+def use_tool(name, item):
+    # A refund has no function of its own, so that no recording answers it.
+    return {"weigh": weigh, "ship": ship}[name](item) if name != "refund" else note(name, item)
 
-TOOLS = {"weigh": weigh, "ship": ship, "refund": refund}
 SYSTEM = "Be kind."
 
 def ask(messages):
-    offered = [{"name": name, "input_schema": {"type": "object"}} for name in TOOLS]
+    offered = [{"name": name, "input_schema": {"type": "object"}} for name in ("weigh", "ship", "refund")]
     body = {"model": "m", "max_tokens": 9, "system": SYSTEM, "messages": messages, "tools": offered}
     url, headers = os.environ["MODEL_URL"] + "/v1/messages", {"content-type": "application/json"}
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)
@@ -57,7 +57,7 @@ while True:
     if not uses:
         break
     results = [
-        {"type": "tool_result", "tool_use_id": use["id"], "content": TOOLS[use["name"]](**use["input"])}
+        {"type": "tool_result", "tool_use_id": use["id"], "content": use_tool(use["name"], **use["input"])}
         for use in uses
     ]
     messages.append({"role": "user", "content": results})
