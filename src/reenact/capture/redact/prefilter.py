@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from ..import_lock import import_lock
+from ..runs import exit_and_fork
 from .environment import RUN
 from .names import CONTEXT, NAME, SPACED_KEYS, secret_name, spaced_key
 from .table import (
@@ -91,6 +92,7 @@ def _load(env: EnvSecrets | None) -> Callable[[bytes], object] | None:
         look = first_look(env)
     _may_load = look is not None
     if look is not None:
+        exit_and_fork.forget_searches = after_fork_in_child
         if len(_looks) >= 8:
             _looks.clear()
         _looks[env] = look

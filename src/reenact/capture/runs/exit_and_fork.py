@@ -14,7 +14,6 @@ from _weakref import ref
 from ... import lines
 from .. import guard
 from ..recorder import file, listeners
-from ..redact import prefilter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ how_it_ended: Callable[[Recorder], tuple[str, dict[str, Any]]] | None = None
 """Set by crashes.py when the crash hooks know more than that nobody closed the run."""
 unseen: Callable[[], list[dict[str, Any]]] | None = None
 """Set by install.py: what the seams could not see in this process. Never raises."""
+forget_searches: Callable[[], None] | None = None
+"""Set by prefilter.py with RE2, which no Python loads at its start."""
 
 
 def add(recorder: Recorder) -> None:
@@ -66,7 +67,8 @@ def _at_exit() -> None:
 def _after_fork() -> None:
     guard.forget()
     file.after_fork_in_child()
-    prefilter.after_fork_in_child()
+    if forget_searches is not None:
+        forget_searches()
     listeners.catch_up(forget=True)  # the parent passes on what its own recorders wrote
     for recorder in open_recorders():
         try:
