@@ -130,7 +130,7 @@ def test_distinct_bytes_count_each_different_message_once_whoever_sends_it():
     assert distinct(agent_run(40, samples=None)).messages == sum(seen.values())
 
 
-def test_payloads_have_the_size_asked_for_and_never_the_same_text():
+def test_payloads_have_the_requested_size_and_never_the_same_text():
     from benchmarks.workload import PAYLOAD_BYTES, payloads, wire_bytes
 
     for size in PAYLOAD_BYTES.values():

@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_opened_is_a_sentence(tmp_path, words):
         assert err or words[0] == "ls"
 
 
-def test_a_file_that_may_not_be_looked_at_is_not_said_to_be_missing(tmp_path):
+def test_a_file_that_may_not_be_read_is_not_reported_as_missing(tmp_path):
     path = record_trip(tmp_path / "locked" / "trip.jsonl")
     path.parent.chmod(0)
     try:

@@ -46,7 +46,7 @@ def test_a_kill_inside_a_tool_nobody_recorded_is_named_first(played):
     assert out.count("asked for, never answered") == 1 and out.count("◂ found") == 2
 
 
-def test_breakpoints_stop_where_a_tool_is_asked_for(played):
+def test_breakpoints_stop_where_a_tool_is_requested(played):
     path = played(4)
     out = typed("debug", path, "-c", "j 1", "-c", "b tool:sea*", "-c", "c", "-c", "c").out
     assert [line.split()[1] for line in out.splitlines() if line.startswith(">")] == ["2", "3.1", "5.1"]

@@ -20,7 +20,7 @@ def codes(path, *options):
     return [finding["code"] for finding in typed("doctor", path, "--json", *options).rows[0]["findings"]]
 
 
-def test_a_whole_trace_is_said_to_be_whole_with_what_was_proved(trip):
+def test_a_whole_trace_is_reported_as_whole_with_what_was_verified(trip):
     code, out, err = typed("doctor", trip)
     assert (code, err) == (0, "")
     assert (
@@ -39,7 +39,7 @@ def test_a_torn_tail_is_named_with_line_and_byte_and_what_holds(trip):
     assert "7 events can be read" in out and "--repair OUT" in err
 
 
-def test_a_missing_and_a_changed_long_text_are_told_apart(trip):
+def test_a_missing_and_a_changed_long_text_are_distinguished(trip):
     (blob,) = (trip.parent / "trip.blobs").iterdir()
     blob.chmod(0o600)
     content = blob.read_bytes()
@@ -71,7 +71,7 @@ def test_every_changed_request_counts_as_unproved_even_when_not_each_is_listed(t
     assert len(told["findings"]) < 60
 
 
-def test_a_request_without_a_chain_is_not_said_to_be_proved(trip):
+def test_a_request_without_a_chain_is_not_reported_as_verified(trip):
     trip.write_bytes(re.sub(rb' "chain": "[0-9a-f]+",', b"", trip.read_bytes()))
     (told,) = typed("doctor", trip, "--json").rows
     assert told["findings"] == [] and told["requests"] == {"all": 2, "proved": 0}

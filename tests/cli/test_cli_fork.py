@@ -84,7 +84,7 @@ class Desk:
         (self.folder / "looked").unlink()
         self.before = len(self.provider.settled())
 
-    def asked(self) -> list[dict]:
+    def requests(self) -> list[dict]:
         """The bodies of the requests that have reached the provider since."""
         return [json.loads(each.body) for each in self.provider.settled()[self.before :]]
 
@@ -114,10 +114,10 @@ def test_at_each_step_the_provider_sees_the_remaining_requests_and_no_other(desk
     [first] = (desk.folder / ".reenact").glob("*-first-*.jsonl")
     parent = first.read_bytes()
     for turn in range(1, TURNS + 1) if LONG else (1, 6, TURNS):
-        seen, looked = len(desk.asked()), len(desk.looked())
+        seen, looked = len(desk.requests()), len(desk.looked())
         told = desk.fork("--at", f"turn:{turn}")
         assert (told["code"], told["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS}\n"), told
-        sizes = [len(body["messages"]) for body in desk.asked()[seen:]]
+        sizes = [len(body["messages"]) for body in desk.requests()[seen:]]
         assert sizes == [2 * each + 1 for each in range(turn - 1, TURNS)]
         assert len(desk.looked()) - looked == TURNS - turn  # those before the cut are answered
         assert told["live"]["calls"] == TURNS - turn + 1
@@ -128,10 +128,10 @@ def test_a_changed_prompt_stays_in_force(desk: Desk) -> None:
     (desk.folder / "new.txt").write_text("Be brief.")
     told = desk.fork("--at", "turn:10", "--set", "system=@new.txt", "--set", "model=other")
     assert told["code"] == 0, told
-    assert [(body["system"], body["model"]) for body in desk.asked()] == [("Be brief.", "other")] * 3
+    assert [(body["system"], body["model"]) for body in desk.requests()] == [("Be brief.", "other")] * 3
     once = desk.fork("--at", "turn:10", "--set", "system=Short.", "--once")
     assert once["code"] == 0
-    assert [body["system"] for body in desk.asked()[3:]] == ["Short.", "Be exact.", "Be exact."]
+    assert [body["system"] for body in desk.requests()[3:]] == ["Short.", "Be exact.", "Be exact."]
     shown = desk("show", once["run"][:12], "--json")
     assert shown.returncode == 0
 
@@ -146,36 +146,36 @@ def test_an_answer_of_ones_own_takes_the_recorded_ones_place(desk: Desk, run: st
     told = desk.fork("--at", "turn:12", "--response", "@answer.json", run=run)
     assert (told["code"], told["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS + 2}\n"), told
     assert desk.looked() == ["Mine?"]
-    [asked] = desk.asked()
+    [asked] = desk.requests()
     assert asked["messages"][-2]["content"][0]["name"] == "lookup"
     assert asked["messages"][-1]["content"][0]["tool_use_id"] == "toolu_mine"
     said = desk.fork("--at", "turn:12", "--response", "Porto.", run=run)
-    assert (said["code"], said["out"]) == (0, f"Porto. {2 * TURNS}\n") and len(desk.asked()) == 1
+    assert (said["code"], said["out"]) == (0, f"Porto. {2 * TURNS}\n") and len(desk.requests()) == 1
 
 
 def test_a_tools_result_and_a_message_more_and_one_less(desk: Desk) -> None:
     calls = [json.loads(line) for line in desk("cat", "first", "--kind", "tool.called").stdout.splitlines()]
     told = desk.fork("--at", str(calls[-1]["step"]), "--tool-result", "a hundred metres")
     assert told["code"] == 0 and desk.looked() == []
-    assert desk.asked()[-1]["messages"][-1]["content"][0]["content"] == "a hundred metres"
+    assert desk.requests()[-1]["messages"][-1]["content"][0]["content"] == "a hundred metres"
     desk.fork("--at", "turn:11", "--inject-user", "In metres, please.")
-    injected = desk.asked()[1:]
+    injected = desk.requests()[1:]
     assert [len(body["messages"]) for body in injected] == [21, 23]  # beside the results, in both
     assert all(body["messages"][20]["content"][-1]["text"] == "In metres, please." for body in injected)
     refused = desk("fork", "first", "--at", "turn:11", "--drop", "2", "--", "agent.py")
     assert refused.returncode == 2 and "message" in refused.stderr and "hint" in refused.stderr
     desk.fork("--at", "turn:12", "--drop", "2", "--drop", "3")
-    assert [len(body["messages"]) for body in desk.asked()[3:]] == [21, 23]  # it looks once more, then
+    assert [len(body["messages"]) for body in desk.requests()[3:]] == [21, 23]  # it looks once more, then
 
 
 def test_no_more_is_spent_than_allowed(desk: Desk) -> None:
     told = desk.fork("--at", "turn:3", "--max-calls", "2")
-    assert told["code"] == 1 and len(desk.asked()) == 2
+    assert told["code"] == 1 and len(desk.requests()) == 2
     assert "2 live calls" in told["halted"][0]["why"] and "--max-calls" in told["halted"][0]["hint"]
     (desk.folder / "reenact.toml").write_text("[prices.m]\ninput = 1000\noutput = 1000\n")
     told = desk.fork("--at", "turn:3", "--max-usd", "0.2")
     assert told["code"] == 1 and "spent" in told["halted"][0]["why"], told
-    assert 2 < len(desk.asked()) < 10
+    assert 2 < len(desk.requests()) < 10
     assert desk.fork("--at", "turn:3", "--max-steps", "1")["code"] == 1
 
 
@@ -183,11 +183,11 @@ def test_what_leads_elsewhere_before_the_cut_ends_it(desk: Desk) -> None:
     agent = desk.folder / "agent.py"
     agent.write_text(agent.read_text().replace("Be exact.", "Be kind."))
     told = desk.fork("--at", "turn:5")
-    assert told["code"] == 3 and not told["passed"] and desk.asked() == []
+    assert told["code"] == 3 and not told["passed"] and desk.requests() == []
     assert told["diverged"][0]["path"] == "system"
     rebased = desk.fork("--at", "turn:5", "--rebase")
-    assert rebased["code"] == 0 and {body["system"] for body in desk.asked()} == {"Be kind."}
-    assert len(desk.asked()) == TURNS - 4 and len(rebased["doubts"]) == 4
+    assert rebased["code"] == 0 and {body["system"] for body in desk.requests()} == {"Be kind."}
+    assert len(desk.requests()) == TURNS - 4 and len(rebased["doubts"]) == 4
 
 
 @pytest.mark.parametrize(
@@ -202,9 +202,9 @@ def test_what_leads_elsewhere_before_the_cut_ends_it(desk: Desk) -> None:
         (("--at", "turn:2", "--tool-result", "1", "--tool", "search"), "search"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_anything_runs(desk: Desk, words, said) -> None:
+def test_what_cannot_be_done_is_reported_before_anything_runs(desk: Desk, words, said) -> None:
     done = desk("fork", "first", *words, "--", "agent.py")
-    assert done.returncode == 2 and said in done.stderr and desk.asked() == []
+    assert done.returncode == 2 and said in done.stderr and desk.requests() == []
 
 
 def test_a_provider_that_is_down_is_the_agents_own_error(desk: Desk) -> None:

@@ -122,7 +122,9 @@ def is_at_work(pid: int) -> bool:
         return False
 
 
-def test_a_call_at_the_cut_that_has_changed_is_told_as_that(recorded: Recorded, provider: Provider) -> None:
+def test_a_call_at_the_cut_that_has_changed_is_reported_as_changed(
+    recorded: Recorded, provider: Provider
+) -> None:
     since = len(provider.settled())
     code, said = recorded("fork", str(recorded.trace), "--at", "turn:3")
     assert code == 3 and not received(provider, since)

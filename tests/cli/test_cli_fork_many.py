@@ -153,12 +153,12 @@ def test_one_call_without_the_agent(desk) -> None:
         (("--samples", "2", "--set", "nonsense"), "NAME=VALUE"),
     ],
 )
-def test_a_wrong_experiment_is_told(desk, words, said) -> None:
+def test_a_wrong_experiment_is_reported(desk, words, said) -> None:
     done = desk("fork", "facts", *words)
     assert done.returncode == 2 and said in done.stderr
 
 
-def test_no_run_is_told(desk) -> None:
+def test_no_matching_run_is_reported(desk) -> None:
     assert desk("fork", "nowhere/*", "--control").returncode == 2
 
 

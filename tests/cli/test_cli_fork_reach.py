@@ -115,7 +115,7 @@ class Desk:
         return done, [json.loads(each.body) for each in self.provider.settled()[before:]]
 
 
-def asked(bodies: list[dict]) -> list[str]:
+def questions(bodies: list[dict]) -> list[str]:
     return [" ".join(body["messages"][0]["content"].split()[:2]) for body in bodies]
 
 
@@ -124,7 +124,7 @@ def test_a_cut_inside_a_tool_runs_the_tool_and_what_came_before_is_answered(tmp_
     done, sent = desk.fork("--at", desk.call("sub 2"), "--set", "system=New.")
     assert done.returncode == 0, done.stderr
     assert "research a" in done.stdout
-    assert asked(sent)[0] == "sub 2" and len(sent) == 2 and sent[0]["system"] == "New."
+    assert questions(sent)[0] == "sub 2" and len(sent) == 2 and sent[0]["system"] == "New."
     then = desk.requests[0]["body"]["messages"][0]["content"].removeprefix("go ")
     first, later = done.stdout.split()[-2:]
     assert first == then  # a recorded value before the cut, real ones after it
@@ -137,17 +137,17 @@ def test_a_tool_that_acts_is_not_run_again_around_a_cut_unless_allowed(tmp_path,
     done, sent = desk.fork("--at", desk.call("sub 2"), "--stale-world")
     assert (done.returncode, sent) == (2, []) and "--live-tools research" in done.stderr
     done, sent = desk.fork("--at", desk.call("sub 2"), "--stale-world", "--live-tools", "research")
-    assert done.returncode == 0 and asked(sent)[0] == "sub 2"
+    assert done.returncode == 0 and questions(sent)[0] == "sub 2"
 
 
 def test_a_cut_in_a_child_process_holds_for_all_that_come_later(tmp_path, provider) -> None:
     desk = Desk(tmp_path, provider, PROCESSES)
     done, sent = desk.fork("--at", desk.call("first two"), "--set", "system=New.")
     assert done.returncode == 0, done.stderr
-    assert asked(sent) == ["first two", "second one", "second two", "root two"]
+    assert questions(sent) == ["first two", "second one", "second two", "root two"]
     assert {body["system"] for body in sent} == {"New."}
     done, sent = desk.fork("--at", desk.call("first two"), "--max-calls", "2")
-    assert asked(sent) == ["first two", "second one"]  # all processes count
+    assert questions(sent) == ["first two", "second one"]  # all processes count
     assert done.returncode == 1 and done.stderr.count("the limit of 2 live calls is reached") >= 1
 
 
@@ -179,7 +179,7 @@ def test_what_is_refused_after_the_cut_counts_even_if_the_agent_does_not_care(tm
     assert done.returncode == 1 and "hint: 127.0.0.1 does not answer" in done.stderr
 
 
-def test_without_a_key_one_is_told(tmp_path: Path, provider: Provider) -> None:
+def test_a_missing_key_is_reported(tmp_path: Path, provider: Provider) -> None:
     agent = """
 import json, os, urllib.request
 headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}

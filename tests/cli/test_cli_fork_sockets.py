@@ -200,7 +200,7 @@ def test_a_session_goes_live_at_its_first_request(desk: Desk) -> None:
     assert said[:6] == then[:6] and said[6].startswith("r-now-1-1") and len(heard) == 1
 
 
-def test_what_a_server_says_unasked_is_said_again_in_its_place(desk: Desk) -> None:
+def test_what_a_server_sends_unrequested_is_sent_again_in_its_place(desk: Desk) -> None:
     told = [
         json.loads(line) for line in desk("cat", "realtime", "--kind", "socket.message").stdout.splitlines()
     ]

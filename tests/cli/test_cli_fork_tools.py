@@ -105,7 +105,7 @@ def desk(recorded, tmp_path: Path, provider: Provider):
     return fork
 
 
-def test_the_world_before_the_cut_is_to_be_told_of(desk, provider: Provider) -> None:
+def test_a_changed_world_before_the_cut_needs_a_flag(desk, provider: Provider) -> None:
     before = len(provider.settled())
     for effect in ("write", "irreversible", "untold"):
         code, said, looked = desk(effect)
@@ -126,7 +126,7 @@ def test_tools_run_by_what_they_do(desk) -> None:
     assert desk("untold")[::2] == (0, 1)
 
 
-def test_a_recorded_result_is_given_for_the_same_question_only(desk) -> None:
+def test_a_recorded_result_answers_the_same_question_only(desk) -> None:
     agent = desk.folder / "acting.py"
     agent.write_text(
         agent.read_text().replace('lookup(**use["input"])', 'lookup(use["input"]["question"] + "!")')
@@ -136,7 +136,7 @@ def test_a_recorded_result_is_given_for_the_same_question_only(desk) -> None:
 
 
 @pytest.mark.parametrize(("answer", "code", "times"), [("y", 0, 1), ("a", 0, 1), ("n", 1, 0), ("", 1, 0)])
-def test_on_a_terminal_one_is_asked(desk, answer: str, code: int, times: int) -> None:
+def test_on_a_terminal_the_user_is_prompted(desk, answer: str, code: int, times: int) -> None:
     (desk.folder / "looked").unlink(missing_ok=True)
     words = ["fork", "write", "--at", "turn:2", "--stale-world", "--", "acting.py", "write"]
     pid, terminal = pty.fork()

@@ -139,7 +139,7 @@ def test_a_file_nobody_may_read_is_listed_as_such(folder):
     assert "Permission denied" in out
 
 
-def test_a_killed_run_and_a_running_one_are_told_apart(tmp_path):
+def test_a_killed_run_and_a_running_one_are_distinguished(tmp_path):
     agent = "import os, sys, reenact; t = reenact.Trace(sys.argv[1]); t.step('note'); print(1, flush=True); sys.stdin.read()"
     child = subprocess.Popen(
         [sys.executable, "-c", agent, str(tmp_path / "a.jsonl")],

@@ -103,7 +103,7 @@ def test_colour_is_used_only_where_it_is_wanted(tmp_path):
     assert "\x1b[" not in typed("ls", tmp_path, FORCE_COLOR="1", NO_COLOR="1").out
 
 
-def test_lines_keep_to_the_width_they_are_given(tmp_path):
+def test_lines_keep_to_the_width_they_have(tmp_path):
     path = record_trip(tmp_path / "a.jsonl", name="a-run-with-quite-a-long-name-" * 4)
     for command in (["ls", tmp_path], ["tail", path]):
         out = typed(*command, COLUMNS="80").out

@@ -114,16 +114,16 @@ class Desk:
         self.env["WEB"] = f"http://127.0.0.1:{port}/mcp"
         self.first = self("run", "--name", "first", "--record-http", "all", "agent.py")
         assert self.first.returncode == 0, self.first.stderr
-        self.heard = self.said()
+        self.heard = self.requests()
         self.forked = self("fork", "first", "--at", "turn:3", "--", "agent.py", METRES="9 m")
-        self.heard_of_fork = self.said()
+        self.heard_of_fork = self.requests()
         (folder / "server.py").rename(folder / "gone.py")
         self.end()
 
     def __call__(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         return type_in(words, self.folder, {**self.env, **env}, session=True)
 
-    def said(self) -> dict[str, list[str]]:
+    def requests(self) -> dict[str, list[str]]:
         """What each server was asked since the last time."""
         found = {}
         for name in ("pipe", "web"):
@@ -155,10 +155,10 @@ def test_no_server_is_needed(desk: Desk) -> None:
     again = desk("replay", "first")
     assert (again.stdout, again.returncode) == (desk.first.stdout, 0), again.stderr
     assert again.stderr.splitlines()[-1] == "reenact: replayed as recorded: 9 calls answered, 0 live"
-    assert desk.said() == {"pipe": [], "web": []}
+    assert desk.requests() == {"pipe": [], "web": []}
 
 
-def test_what_servers_say_is_told_once(desk: Desk) -> None:
+def test_what_servers_answer_is_recorded_once(desk: Desk) -> None:
     told = desk.events("first", "mcp.answer")
     assert {each["server"].rpartition("/")[2] for each in told} == {"python server.py pipe", "mcp"}
     lists = [each for each in told if each["method"] == "tools/list"]
@@ -169,14 +169,14 @@ def test_what_servers_say_is_told_once(desk: Desk) -> None:
 
 
 @pytest.mark.long
-def test_what_was_not_asked_then_is_not_known(desk: Desk) -> None:
+def test_what_was_not_requested_in_the_recording_is_unknown(desk: Desk) -> None:
     other = desk("replay", "first", HILL="Graça")
     assert other.returncode == 3
     assert 'MCP resources/read {"uri": "hill://Gra' in other.stderr and "its reply is unknown" in other.stderr
-    assert desk.said() == {"pipe": [], "web": []}
+    assert desk.requests() == {"pipe": [], "web": []}
 
 
-def test_after_the_cut_of_a_fork_the_real_servers_are_asked(desk: Desk) -> None:
+def test_after_the_cut_of_a_fork_the_real_servers_are_called(desk: Desk) -> None:
     done = desk.forked
     assert done.returncode == 0, done.stderr
     then, now = desk.first.stdout.splitlines(), done.stdout.splitlines()
@@ -225,10 +225,10 @@ asyncio.run(main())
 """)
     first = desk("run", "--name", "wrapped", "wrapped.py")
     assert (first.stdout, first.returncode) == ("pipe Monte 80 m\n", 0), first.stderr
-    desk.said()
+    desk.requests()
     again = desk("replay", "wrapped", "--live-tools", "height")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
-    assert desk.said()["pipe"] == ["started", "height Monte"]
+    assert desk.requests()["pipe"] == ["started", "height Monte"]
 
 
 def test_a_recorder_that_fails_disturbs_no_session(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def trip(tmp_path_factory):
     return record_trip(tmp_path_factory.mktemp("messages") / "trip.jsonl", fails=False)
 
 
-def test_who_said_what_with_sizes_and_long_texts_cut(trip):
+def test_which_role_wrote_what_with_sizes_and_long_texts_cut(trip):
     shown = typed("messages", trip)
     lines = shown.out.splitlines()
     assert (shown.code, shown.err) == (0, "")
@@ -40,7 +40,7 @@ def test_json_is_one_object_that_can_be_sent_again(trip):
     assert (told["provider"], told["key"], told["findings"]) == ("anthropic", "messages", [])
 
 
-def test_where_to_stop_can_be_said_in_three_ways(trip):
+def test_where_to_stop_can_be_named_in_three_ways(trip):
     call = reenact.Recording.load(trip).calls()[1].id
     words = [("--turn", "1"), ("-n", "4"), ("--n", "4"), ("--call", call)]
     counts = [
@@ -50,7 +50,7 @@ def test_where_to_stop_can_be_said_in_three_ways(trip):
     assert counts == [1, 3, 3, 1]
 
 
-def test_a_cut_is_told_on_stderr_and_in_json(trip):
+def test_a_cut_is_reported_on_stderr_and_in_json(trip):
     shown = typed("messages", trip, "-n", "2", "--json")
     assert shown.code == 0 and "no result for search (toolu_01Ab)" in shown.err
     assert [finding["code"] for finding in shown.rows[0]["findings"]] == ["cut"]
@@ -147,7 +147,7 @@ def test_the_help_has_examples():
     assert shown.code == 0 and "reenact messages @failed" in shown.out
 
 
-def test_the_json_is_plain_json_whatever_was_said(tmp_path):
+def test_the_json_is_plain_json_whatever_the_messages_hold(tmp_path):
     path = tmp_path / "run.jsonl"
     with reenact.Tap(path) as tap:
         tap.record_model_request({"messages": [{"role": "user", "content": "\ud800 ü", "x": float("nan")}]})

@@ -22,7 +22,7 @@ ONE = 0.0105
 """Dollars of one call."""
 
 
-def asked(call, **fields):
+def request_event(call, **fields):
     return "model.request", {"call": call, "provider": "anthropic", **fields}
 
 
@@ -48,25 +48,33 @@ def kept(base):
 
 def lanes_that_continue(count):
     for number in range(count):
-        yield asked(f"a{number}", lane=f"lane {number}", body=whole("one"))
+        yield request_event(f"a{number}", lane=f"lane {number}", body=whole("one"))
         yield answered(f"a{number}")
     for number in range(count):
-        yield asked(f"b{number}", lane=f"lane {number}", **kept(f"a{number}"))
+        yield request_event(f"b{number}", lane=f"lane {number}", **kept(f"a{number}"))
         yield answered(f"b{number}")
 
 
 def a_long_chain(count):
-    yield from (asked("0", body=whole("one")), answered("0"))
+    yield from (request_event("0", body=whole("one")), answered("0"))
     for number in range(1, count):
-        yield from (asked(str(number), **kept(str(number - 1))), answered(str(number)))
+        yield from (request_event(str(number), **kept(str(number - 1))), answered(str(number)))
 
 
 def a_base_further_on():
-    return [asked("b", **kept("a")), answered("b"), asked("a", body=whole("one")), answered("a")]
+    return [
+        request_event("b", **kept("a")),
+        answered("b"),
+        request_event("a", body=whole("one")),
+        answered("a"),
+    ]
 
 
 def usage_beside(**fields):
-    return [asked("a", body=whole("one")), answered("a", body={"type": "message", "content": []}, **fields)]
+    return [
+        request_event("a", body=whole("one")),
+        answered("a", body={"type": "message", "content": []}, **fields),
+    ]
 
 
 def of_openai():
@@ -85,7 +93,7 @@ RUNS = {
     "300 lanes that keep the model": (lambda: lanes_that_continue(300), 600),
     "each request keeps the model of the one before": (lambda: a_long_chain(250), 250),
     "a base further on in the file": (a_base_further_on, 2),
-    "usage in the body only": (lambda: [asked("a", body=whole("one")), answered("a")], 1),
+    "usage in the body only": (lambda: [request_event("a", body=whole("one")), answered("a")], 1),
     "usage as the recorder writes it": (lambda: usage_beside(usage={"input": 1000, "output": 500}), 1),
     "usage as the provider writes it": (lambda: usage_beside(usage=USAGE), 1),
     "counts beside each other": (lambda: usage_beside(**USAGE), 1),
@@ -149,7 +157,7 @@ def test_all_say_the_same_of_money_and_tokens(tmp_path, name):
 
 
 def test_a_line_about_an_answer_has_the_tokens_that_stand_in_its_body_only(tmp_path):
-    path = write_trace(tmp_path / "run.jsonl", [asked("a", body=whole("one")), answered("a")])
+    path = write_trace(tmp_path / "run.jsonl", [request_event("a", body=whole("one")), answered("a")])
     shown, followed, context = typed_many(
         [["show", path, "--events"], ["tail", path], ["debug", path, "--at", 2, "-c", "ctx"]]
     )
@@ -162,7 +170,7 @@ def test_a_line_about_an_answer_has_the_tokens_that_stand_in_its_body_only(tmp_p
 def test_a_base_that_leads_round_in_a_circle_has_no_model(tmp_path):
     path = write_trace(
         tmp_path / "run.jsonl",
-        [asked("a", **kept("b")), answered("a"), asked("b", **kept("a")), answered("b")],
+        [request_event("a", **kept("b")), answered("a"), request_event("b", **kept("a")), answered("b")],
     )
     shown, stats = typed_many([["show", path], ["stats", path, "--json"]])
     assert "unknown: no model name (2 calls)" in shown.out
@@ -174,11 +182,11 @@ def test_a_base_that_leads_round_in_a_circle_has_no_model(tmp_path):
 )
 def test_a_turn_of_a_large_run_costs_what_stats_say(tmp_path, own):
     """In a large file the base is far away, and the answer may not name the model, or by another name."""
-    events = [asked("0", body={**whole("one"), "model": "in-house" if own else MODEL}), answered("0")]
+    events = [request_event("0", body={**whole("one"), "model": "in-house" if own else MODEL}), answered("0")]
     long = {"body": {"messages": [{"role": "user", "content": "x" * 100_000}]}}
     for number in range(1, 100):
         answer = answered(str(number), **({"model": MODEL} if own else {}))
-        events += [asked(str(number), **{**kept(str(number - 1)), **long}), answer]
+        events += [request_event(str(number), **{**kept(str(number - 1)), **long}), answer]
     path = write_trace(tmp_path / "run.jsonl", events)
     if own:
         (tmp_path / "reenact.toml").write_text('[prices."in-house"]\ninput = 1000\noutput = 2000\n')

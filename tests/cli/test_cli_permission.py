@@ -98,7 +98,7 @@ def test_yes_starts_it_and_holds_for_the_next_time(hostile):
         ({"command": [sys.executable, "evil.py"], "host": "somewhere-else"}, "somewhere-else"),
     ],
 )
-def test_what_is_foreign_is_asked_about_each_time(hostile, fields, reason):
+def test_what_is_foreign_needs_permission_each_time(hostile, fields, reason):
     folder = hostile(fields)
     (folder / "evil.py").write_text("print('ran')\n")
     state = str(folder / "state")
@@ -109,7 +109,7 @@ def test_what_is_foreign_is_asked_about_each_time(hostile, fields, reason):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="namespace tests without root")
-def test_a_file_of_another_owner_is_asked_about_though_the_program_is_allowed(hostile):
+def test_a_file_of_another_owner_needs_permission_though_the_program_is_allowed(hostile):
     folder = hostile(STARTS["script"])
     (folder / "evil.py").write_text("print('ran')\n")
     state = str(folder / "state")

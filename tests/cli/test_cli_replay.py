@@ -130,7 +130,7 @@ def test_one_more_call_is_named_and_takes_no_other_ones_answer(desk: Desk) -> No
     assert "diverged from the recording in 1 place: 3 calls answered" in again.stderr
 
 
-def test_what_cannot_be_run_again_is_said(desk: Desk) -> None:
+def test_what_cannot_be_run_again_is_reported(desk: Desk) -> None:
     with Tap(desk.folder / "by_hand.jsonl") as tap:
         tap.record_tool_call("x", {})
     refused = desk("replay", "by_hand.jsonl")

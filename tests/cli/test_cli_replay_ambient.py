@@ -107,7 +107,7 @@ def typed(tmp_path: Path, provider: Provider) -> Typed:
     return Typed(tmp_path, provider.url("text"))
 
 
-def test_a_date_in_a_prompt_is_told_with_what_helps(typed: Typed) -> None:
+def test_a_date_in_a_prompt_is_reported_with_what_helps(typed: Typed) -> None:
     assert typed("run", "--name", "first", "plain.py").returncode == 0
     other = typed("replay", "first", "--json")
     assert other.returncode == 3
@@ -128,7 +128,7 @@ def test_what_the_helpers_gave_they_give_again(typed: Typed) -> None:
     assert "now answered, but uncertain: no value is recorded for it" in drawn.stderr
 
 
-def test_code_that_knows_nothing_of_it_is_given_its_clock_and_chance(typed: Typed) -> None:
+def test_code_that_knows_nothing_of_it_gets_its_clock_and_chance(typed: Typed) -> None:
     first = typed("run", "--name", "first", "--ambient", "__main__,tools", "untouched.py")
     assert first.returncode == 0, first.stderr
     events = typed.events("first")

@@ -81,7 +81,7 @@ def test_a_function_is_called_again_with_values_of_its_own_types(
     assert json.loads(here("replay", made, "--json").stderr.splitlines()[-1])["answered"] == 3
 
 
-def test_a_failure_is_the_same_again_and_its_mending_is_told(here, tmp_path: Path) -> None:
+def test_a_failure_is_the_same_again_and_its_mending_is_reported(here, tmp_path: Path) -> None:
     failed = run_of(tmp_path, "plan", '"strict":true')
     again = here("replay", failed)
     assert again.returncode == 1 and "LookupError: no room in Porto" in again.stderr
@@ -105,7 +105,9 @@ def test_every_kind_of_function(name: str, printed: str, here, tmp_path: Path) -
     assert "replayed as recorded" in again.stderr
 
 
-def test_a_request_is_handled_again_and_its_mending_is_told(here, tmp_path: Path, provider: Provider) -> None:
+def test_a_request_is_handled_again_and_its_mending_is_reported(
+    here, tmp_path: Path, provider: Provider
+) -> None:
     before, calls = bytes_of(tmp_path), len(provider.settled())
     failed = run_of(tmp_path, "POST--orders--customer-", '"count":0')
     again = here("replay", failed)
@@ -123,7 +125,7 @@ def test_a_request_is_handled_again_and_its_mending_is_told(here, tmp_path: Path
     assert {name: bytes_of(tmp_path)[name] for name in before} == before
 
 
-def test_what_of_a_request_was_not_recorded_is_told(here, tmp_path: Path) -> None:
+def test_what_of_a_request_was_not_recorded_is_reported(here, tmp_path: Path) -> None:
     fine = here("replay", run_of(tmp_path, "POST--orders--customer-", '"count":2'))
     assert json.loads(fine.stdout) == {"each": 50.0, "said": "Lisbon has seven hills."}
     assert "input that is not exactly as recorded: header authorization" in fine.stderr
@@ -131,7 +133,7 @@ def test_what_of_a_request_was_not_recorded_is_told(here, tmp_path: Path) -> Non
     assert form.returncode == 0 and "not exactly as recorded: file a.png" in form.stderr
 
 
-def test_an_input_that_is_not_whole_is_told(here, tmp_path: Path) -> None:
+def test_an_input_that_is_not_whole_is_reported(here, tmp_path: Path) -> None:
     again = here("replay", run_of(tmp_path, "secretly"))
     assert again.stdout == '"<object object "\n'
     assert (
@@ -160,7 +162,7 @@ def test_what_cannot_be_called_ends_with_a_hint(here, tmp_path: Path) -> None:
         ("f = lambda: 1", "<lambda>", {}, "is a lambda"), ("", "", {}, "names no function"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_called_is_said(
+def test_what_cannot_be_called_is_reported(
     code: str, entry: str, given: object, told: str, tmp_path: Path
 ) -> None:
     module = f"module_{abs(hash((code, entry)))}"
@@ -172,7 +174,7 @@ def test_what_cannot_be_called_is_said(
     sys.modules.pop(module, None)
 
 
-def test_an_application_that_does_not_start_is_said() -> None:
+def test_an_application_that_does_not_start_is_reported() -> None:
     async def app(scope, receive, send) -> None:
         await receive()
         await send({"type": "lifespan.startup.failed", "message": "Traceback\nOSError: no database"})

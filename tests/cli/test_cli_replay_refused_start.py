@@ -76,7 +76,7 @@ def test_switched_off_a_replay_is_answered_all_the_same(typed, provider: Provide
     assert untouched(typed, provider, calls)
 
 
-def test_a_script_that_is_gone_is_told_before_anything_runs(typed, tmp_path: Path) -> None:
+def test_a_script_that_is_gone_is_reported_before_anything_runs(typed, tmp_path: Path) -> None:
     trace = min((typed.folder / ".reenact").glob("*-first-*.jsonl"))
     first, rest = trace.read_text().split("\n", 1)
     moved = tmp_path / "moved.jsonl"
@@ -85,7 +85,7 @@ def test_a_script_that_is_gone_is_told_before_anything_runs(typed, tmp_path: Pat
     assert told.returncode == 2 and told.stderr.startswith(f"agent.py is not in {tmp_path} any more")
 
 
-def test_a_trace_whose_fields_are_nonsense_makes_no_fault_of_ours(typed, tmp_path: Path) -> None:
+def test_a_trace_with_nonsense_in_its_fields_makes_no_fault_of_ours(typed, tmp_path: Path) -> None:
     trace = min((typed.folder / ".reenact").glob("*-first-*.jsonl"))
     lines = [json.loads(line) for line in trace.read_text().splitlines()]
     lines[0]["ts"] = 1e308

@@ -116,7 +116,7 @@ def test_other_order_is_no_success_where_all_goes_on(recorded: Recorded) -> None
     assert again.stdout.splitlines()[:2] == recorded.first.stdout.splitlines()[1::-1]
 
 
-def test_long_texts_that_lie_elsewhere_are_found_or_asked_for(recorded: Recorded) -> None:
+def test_long_texts_that_lie_elsewhere_are_found_or_reported_as_missing(recorded: Recorded) -> None:
     moved = recorded.folder / "moved"
     moved.mkdir()
     (moved / "t.jsonl").write_bytes(recorded.trace.read_bytes())
@@ -130,7 +130,7 @@ def test_long_texts_that_lie_elsewhere_are_found_or_asked_for(recorded: Recorded
     assert lost.returncode == 3 and "only a part of this request" in lost.stderr and "--blobs" in lost.stderr
 
 
-def test_a_damaged_trace_is_told_of(recorded: Recorded) -> None:
+def test_a_damaged_trace_is_reported(recorded: Recorded) -> None:
     lines = recorded.trace.read_bytes().splitlines(keepends=True)
     (recorded.folder / "damaged.jsonl").write_bytes(b"".join([*lines[:2], b"no JSON\n", *lines[3:]]))
     again = recorded("replay", "damaged.jsonl")

@@ -18,15 +18,15 @@ import aiohttp, httpx, requests
 
 url, web = os.environ["MODEL_URL"], os.environ["WEB_URL"]
 
-def said(text):
+def user_message(text):
     return [{"role": "user", "content": text}]
 
 def claude(text):
-    body = {"model": "m", "max_tokens": 9, "messages": said(text)}
+    body = {"model": "m", "max_tokens": 9, "messages": user_message(text)}
     return httpx.post(url + "/v1/messages", json=body)
 
 def gpt(text):
-    body = {"model": "m", "messages": said(text), "stream": True}
+    body = {"model": "m", "messages": user_message(text), "stream": True}
     with httpx.stream("POST", url + "/v1/chat/completions", json=body) as answer:
         return list(answer.iter_lines())
 
@@ -42,7 +42,7 @@ for number in range(3):
 
 async def last():
     async with aiohttp.ClientSession() as session:
-        body = {"model": "m", "max_tokens": 9, "messages": said("Last")}
+        body = {"model": "m", "max_tokens": 9, "messages": user_message("Last")}
         async with session.post(url + "/v1/messages", json=body) as answer:
             return await answer.json()
 

@@ -107,7 +107,7 @@ def test_name_tags_and_folder(project: Path, provider: Provider) -> None:
     assert json.loads(listed.stdout)["turns"] == 1
 
 
-def test_other_traffic_is_recorded_if_asked_and_a_named_host_is_a_models(
+def test_other_traffic_is_recorded_on_request_and_a_named_host_is_a_models(
     project: Path, provider: Provider
 ) -> None:
     code = "import sys, httpx; httpx.get(sys.argv[1] + '/weather'); httpx.post(sys.argv[1] + '/odd', json={'prompt': 'x'})"
@@ -142,7 +142,7 @@ def test_the_summary_for_programs(project: Path, provider: Provider) -> None:
         (["--name"], "--name"),
     ],
 )
-def test_what_cannot_be_run_is_said_and_nothing_is_recorded(
+def test_what_cannot_be_run_is_reported_and_nothing_is_recorded(
     words: list[str], told: str, project: Path
 ) -> None:
     done = reenact(project, "run", *words)
@@ -234,7 +234,7 @@ UNSEEN = {
 
 
 @pytest.mark.parametrize("what", UNSEEN)
-def test_what_could_not_be_seen_is_said_and_can_be_an_error(what: str, project: Path) -> None:
+def test_what_could_not_be_seen_is_reported_and_can_be_an_error(what: str, project: Path) -> None:
     source, told = UNSEEN[what]
     (project / "fake").mkdir()
     (project / "fake" / "httpx.py").write_text("# an httpx of another time\n")

@@ -16,7 +16,7 @@ KEY = "sk-ant-api03-AbCdEfGhIjKlMnOpQrSt"
 
 
 @pytest.mark.parametrize("how", ["-I", "-sE", "script"])
-def test_a_program_that_ignores_its_environment_is_told_of(how: str, tmp_path: Path) -> None:
+def test_a_program_that_ignores_its_environment_is_reported(how: str, tmp_path: Path) -> None:
     script = tmp_path / "tool"
     script.write_text(f"#!/usr/bin/env -S {sys.executable} -I\n")
     script.chmod(0o755)

@@ -234,7 +234,7 @@ os._exit(1)
     assert re.match(r"time  model (\d{3,} ms|\d)", line), line
 
 
-def test_a_child_killed_inside_a_tool_is_told_of_though_the_run_ended_well(tmp_path):
+def test_a_child_killed_inside_a_tool_is_reported_though_the_run_ended_well(tmp_path):
     code = """
 import os, signal, sys, reenact
 with reenact.Tap(sys.argv[1]) as tap:
@@ -274,7 +274,7 @@ def test_escapes_in_texts_are_stripped_and_json_stays_valid(tmp_path):
     assert whole["args"][evil] == evil
 
 
-def test_what_could_not_be_told_apart_from_a_number_is_said_by_the_run_itself(tmp_path):
+def test_numbers_that_json_lacks_are_shown_as_stored(tmp_path):
     with reenact.Trace(tmp_path / "a.jsonl") as trace:
         trace.step("note", value=float("nan"), other=[float("inf")])
     payload = typed("show", tmp_path / "a.jsonl", "--event", "2", "--json").rows[0]
@@ -311,7 +311,7 @@ def test_fields_with_reserved_names_are_shown_like_others(tmp_path):
     assert 'retry  why="timeout", n=3, parent="planner"' in out
 
 
-def test_a_message_its_tokens_and_an_exception_given_as_fields_are_readable(tmp_path):
+def test_a_message_its_tokens_and_an_exception_passed_as_fields_are_readable(tmp_path):
     with reenact.Trace(tmp_path / "a.jsonl") as trace:
         content = {"role": "assistant", "content": "Searching."}
         trace.step("llm_call", content=content, usage={"prompt_tokens": 30, "completion_tokens": 12})

@@ -154,7 +154,7 @@ def test_a_call_of_a_run_that_is_alive_is_still_going_on(agent):
     agent.tap.close()
 
 
-def test_only_what_a_request_added_is_told(agent):
+def test_only_what_a_request_added_is_shown(agent):
     agent.ask("Plan Lisbon", answer("Looking.", ("t1", "search", {"q": "hotels"})))
     agent.tap.record_tool_result(
         "search", {"hotel": 82}, call=agent.tap.record_tool_call("search", {"q": "hotels"})
@@ -165,7 +165,7 @@ def test_only_what_a_request_added_is_told(agent):
     assert out.count("Plan Lisbon") == out.count("You plan trips.") == out.count("Looking.") == 1
 
 
-def test_a_result_that_the_model_saw_otherwise_than_the_tool_gave_it_is_told(agent):
+def test_a_result_that_the_model_saw_otherwise_than_the_tool_returned_it_is_reported(agent):
     agent.ask("Plan Lisbon", answer(("t1", "search", {"q": "hotels"})))
     agent.tap.record_tool_result(
         "search", "82 EUR", call=agent.tap.record_tool_call("search", {"q": "hotels"})
@@ -186,7 +186,7 @@ def test_tools_seen_on_the_wire_only_get_their_results_from_the_next_prompt(agen
     assert "→ result  found a" in typed("show", agent.path, "--turn", "2").out
 
 
-def test_what_else_changed_in_a_request_is_said(agent):
+def test_what_else_changed_in_a_request_is_reported(agent):
     tools = [{"name": "search", "input_schema": {}}]
     agent.ask("a", answer("1"), tools=tools)
     agent.ask("b", answer("2"), tools=[*tools, {"name": "book"}], temperature=0.5)
@@ -202,7 +202,7 @@ def test_what_else_changed_in_a_request_is_said(agent):
     }
 
 
-def test_a_rewritten_history_is_said_with_how_many_messages_were_dropped(agent):
+def test_a_rewritten_history_is_reported_with_how_many_messages_were_dropped(agent):
     for number in range(6):
         agent.ask(f"question {number}", answer(f"answer {number}"))
     agent.messages[:10] = [{"role": "user", "content": "In short: five questions."}]
@@ -215,7 +215,7 @@ def test_a_rewritten_history_is_said_with_how_many_messages_were_dropped(agent):
     ]
 
 
-def test_two_conversations_in_one_lane_are_told_apart(agent):
+def test_two_conversations_in_one_lane_are_distinguished(agent):
     first, second = agent.messages, []
     for number in range(2):
         agent.messages = first
@@ -255,7 +255,7 @@ def test_lanes_are_named_where_there_are_several(agent):
     assert turn(out, 3) == ["6 → user more", "7 ← Done."]
 
 
-def test_thinking_is_marked_and_an_unusual_stop_is_said(agent):
+def test_thinking_is_marked_and_an_unusual_stop_is_reported(agent):
     thought = {"type": "thinking", "thinking": "Hmm, Lisbon.", "signature": "x"}
     agent.ask("hi", answer(thought, "Half an ans", stop="max_tokens"))
     assert turn(agent.show(), 1)[-3:] == [
@@ -282,7 +282,7 @@ def test_money_that_is_not_known_says_why_once(agent):
     assert "cost  unknown: no price for my-own (2 calls)" in out and "$" not in out
 
 
-def test_idle_time_is_said(agent):
+def test_idle_time_is_reported(agent):
     lines = [
         {"ts": 1000.0, "run": "r", "kind": "llm_call", "content": "one"},
         {"ts": 1012.4, "run": "r", "kind": "tool_call", "name": "search", "args": {}},
@@ -304,7 +304,7 @@ def test_a_long_run_keeps_its_ends_and_every_turn_its_number(agent):
     assert agent.show("--all").count("\nturn ") == 30
 
 
-def test_the_ends_of_a_large_run_are_told_from_what_stands_there_alone(agent):
+def test_the_ends_of_a_large_run_are_shown_from_what_is_recorded_there_alone(agent):
     for number in range(1, 201):
         large = (
             "x" * 60_000 if 20 < number <= 180 else ""
@@ -322,7 +322,7 @@ def test_the_ends_of_a_large_run_are_told_from_what_stands_there_alone(agent):
     assert "cost  not summed up in a run of this size: ask `reenact stats`" in out
 
 
-def test_the_articles_lines_and_step_logs_are_told_as_turns_and_say_once_what_they_lack(tmp_path):
+def test_the_articles_lines_and_step_logs_are_shown_as_turns_and_report_once_what_they_lack(tmp_path):
     with reenact.StepLog(tmp_path / "a.jsonl") as log:
         for _ in range(3):
             log.record_llm_call(MODEL, 10, 2, "tool_use", duration_ms=40)
@@ -393,7 +393,7 @@ def test_a_terminal_gets_signs_an_encoding_has(agent):
     assert "2 > system  You plan trips." in out and out.isascii()
 
 
-def test_a_torn_file_is_told_as_far_as_it_goes(agent):
+def test_a_torn_file_is_shown_as_far_as_it_goes(agent):
     agent.ask("Plan Lisbon", answer("Looking."))
     agent.ask("And?", answer("Done."))
     agent.tap.close()
@@ -434,7 +434,7 @@ def test_lines_of_many_megabytes_are_named_and_not_read(tmp_path):
     assert turn(out, 1)[-3:] == ["3 ← Hello.", '4 ▸ search(q="x")', "5 ◂ (a line of over 64 MB)"]
 
 
-def test_a_large_run_of_few_events_is_told_from_its_ends(tmp_path):
+def test_a_large_run_of_few_events_is_shown_from_its_ends(tmp_path):
     path = tmp_path / "a.jsonl"
     with reenact.Trace(path, redact=False) as trace:
         for number in range(300):
@@ -444,7 +444,7 @@ def test_a_large_run_of_few_events_is_told_from_its_ends(tmp_path):
     assert "… 240 more events; --all shows them" in out
 
 
-def test_what_the_provider_says_is_told_apart_from_what_is_estimated(tmp_path):
+def test_what_the_provider_reports_is_distinguished_from_what_is_estimated(tmp_path):
     import_module("genai_prices")
     usage = {"prompt_tokens": 100_000, "completion_tokens": 0}
     steps = [("llm_call", {"model": "gpt-4o", "usage": usage | cost}) for cost in ({}, {"cost": 1.5})]

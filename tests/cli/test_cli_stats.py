@@ -152,7 +152,7 @@ def test_runs_without_such_calls_get_a_sentence(tmp_path):
     assert typed("stats", tmp_path).out.splitlines()[3].split() == ["cost", "-"]
 
 
-def test_what_was_left_out_and_what_is_damaged_is_said(folder):
+def test_what_was_left_out_and_what_is_damaged_is_reported(folder):
     for number in range(7):
         (folder / f"other-{number}.jsonl").write_text("not a trace\n")
     data = (folder / "notes.jsonl").read_bytes()

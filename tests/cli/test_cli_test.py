@@ -256,7 +256,7 @@ def test_a_test_file_stamped_with_the_beginnings_of_run_ids_is_known(here: Path,
     assert test.read_text() == text
 
 
-def test_what_makes_no_test_is_told(here: Path, capsys: Any) -> None:
+def test_what_makes_no_test_is_reported(here: Path, capsys: Any) -> None:
     assert "no run in" in refused(capsys, "nobody")
     (here / "other.jsonl").write_text('{"hello": 1}\n')
     refused(capsys, "other.jsonl")

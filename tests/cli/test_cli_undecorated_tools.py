@@ -143,7 +143,7 @@ def test_a_test_runs_no_tool_that_is_not_allowed(shop: Shop, how: str) -> None:
     assert 'live_tools=["ship", "weigh"]' in made.read_text()
 
 
-def test_of_several_runs_those_are_left_out_whose_tools_may_not_run(shop: Shop) -> None:
+def test_of_several_runs_those_with_tools_that_may_not_run_are_skipped(shop: Shop) -> None:
     shop.record("heavy", "weigh")
     shop.record("sent", "ship")
     refused = shop("test", ".reenact")

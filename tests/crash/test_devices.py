@@ -307,7 +307,7 @@ def test_a_fifo_without_a_reader_neither_blocks_nor_swallows(tmp_path: Path) -> 
     assert lost == 102
 
 
-def test_a_fifo_whose_reader_stops_reading_loses_what_does_not_fit(tmp_path: Path) -> None:
+def test_a_fifo_with_a_reader_that_stops_reading_loses_what_does_not_fit(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -323,7 +323,7 @@ def test_a_fifo_whose_reader_stops_reading_loses_what_does_not_fit(tmp_path: Pat
     assert 0 < lost == 2002 - len(found.events)
 
 
-def test_a_fifo_whose_reader_goes_away_is_no_broken_pipe_of_the_agent(tmp_path: Path) -> None:
+def test_a_fifo_that_loses_its_reader_breaks_no_pipe_of_the_agent(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     script = RECORD.format(

@@ -146,7 +146,7 @@ Broken()
 @pytest.mark.parametrize(
     ("way", "code"), [("sys.exit(3)", 3), ("sys.exit()", 0), ("raise SystemExit('no')", 1), ("pass", 0)]
 )
-def test_leaving_without_close_is_said_as_unclosed(way: str, code: int, tmp_path: Path) -> None:
+def test_leaving_without_close_is_recorded_as_unclosed(way: str, code: int, tmp_path: Path) -> None:
     finished, found = ended(tmp_path, way)
     assert finished.code == code
     assert found.one("run.end")["status"] == "unclosed"

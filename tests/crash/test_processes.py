@@ -256,7 +256,7 @@ with reenact.run("trip", path="a run.jsonl", run_id="my run é %20", redact=Fals
     assert len(list(tmp_path.glob("a run.p*.jsonl"))) == 2
 
 
-def test_with_several_runs_open_a_child_joins_only_the_one_it_was_given(tmp_path: Path) -> None:
+def test_with_several_runs_open_a_child_joins_only_its_own(tmp_path: Path) -> None:
     (tmp_path / "child.py").write_text("import reenact, sys\nreenact.Trace().step('child', of=sys.argv[1])\n")
     finished = run_script(
         """

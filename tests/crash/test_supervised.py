@@ -91,7 +91,7 @@ def show(folder: Path) -> str:
     return done.stdout
 
 
-def said(child: subprocess.Popen[str], line: str) -> None:
+def wait_for_line(child: subprocess.Popen[str], line: str) -> None:
     assert child.stdout is not None
     while (got := child.stdout.readline()) != line + "\n":
         assert got, "the agent ended early"
@@ -137,7 +137,7 @@ def test_a_kill_leaves_the_call_it_was_in(
     if at is None:
         wait_until(lambda: any(f"kill{attempt}" in each.target for each in list(provider.log)), child)
     else:
-        said(child, at)
+        wait_for_line(child, at)
     time.sleep(0.05)
     found = Lines(only_file(tmp_path / "runs"))
     os.kill(found.one("run.start")["pid"], signal.SIGKILL)
@@ -203,7 +203,7 @@ def test_a_signal_reaches_the_agent_exactly_once(number: int, whom: str, tmp_pat
     sys.exit(7)
     """
     child = begin(tmp_path, source)
-    said(child, "up")
+    wait_for_line(child, "up")
     time.sleep(0.1)  # the supervisor's listener is up, too
     os.kill(child.pid, number) if whom == "supervisor" else os.killpg(child.pid, number)
     finished = finish(child)
@@ -228,7 +228,7 @@ def test_a_program_that_handles_sigterm_and_ends_is_stopped_and_did_not_fail(
     source, code, status = STOPS[how]
     handler = f"def stop(*_):\n    {source}\nsignal.signal(15, stop)\n" if source else ""
     child = begin(tmp_path, handler + 'print("up", flush=True)\ntime.sleep(60)')
-    said(child, "up")
+    wait_for_line(child, "up")
     os.kill(child.pid, signal.SIGTERM)
     assert finish(child).code == code
     end = recorded(tmp_path).events[-1]
@@ -244,7 +244,7 @@ def test_ctrl_c_ends_both_as_it_would_end_the_agent(tmp_path: Path) -> None:
     child = begin(
         tmp_path, 'from reenact import Trace\nTrace().step("begun")\nprint("up", flush=True)\ntime.sleep(60)'
     )
-    said(child, "up")
+    wait_for_line(child, "up")
     time.sleep(0.1)
     os.killpg(child.pid, signal.SIGINT)
     finished = finish(child)
@@ -257,7 +257,7 @@ def test_ctrl_c_ends_both_as_it_would_end_the_agent(tmp_path: Path) -> None:
 def test_stop_and_continue_reach_the_agent(tmp_path: Path) -> None:
     # Not in a session of its own: there the kernel ignores this signal.
     child = begin(tmp_path, 'print("up", flush=True)\nprint(sys.stdin.readline().strip())', session=False)
-    said(child, "up")
+    wait_for_line(child, "up")
     pid = Lines(main_file(tmp_path)).one("run.start")["pid"]
     os.kill(child.pid, signal.SIGTSTP)
     wait_until(lambda: state(pid) == state(child.pid) == "T", child)

@@ -63,14 +63,14 @@ class Killed:
             return dict(enumerate(self.stages))
         return {**dict(enumerate(self.stages)), **of_child} if self.shape.endswith("both") else of_child
 
-    def asked(self, slot: int) -> Received | None:
+    def received_by(self, slot: int) -> Received | None:
         found = [each for each in list(self.provider.log) if f"@{slot}/" in each.target]
         return found[-1] if found else None
 
     def is_there(self) -> bool:
         values = self.counters.values()
         there = all(values[slot] for slot in self.slots)
-        return there and all(self.asked(slot) for slot in self.slots)
+        return there and all(self.received_by(slot) for slot in self.slots)
 
     def kill(self, delay: float) -> Finished:
         """Wait until every call is where it is to be, a little longer, and kill."""
@@ -133,7 +133,7 @@ def check_streams(killed: Killed, head: Path) -> int:
             continue
         got = killed.counters.values()[slot]
         letters += got
-        received = killed.asked(slot)
+        received = killed.received_by(slot)
         assert received is not None
         kept = part.read_bytes() if part.exists() else b""
         assert received.answer.startswith(kept)

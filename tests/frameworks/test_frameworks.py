@@ -28,7 +28,7 @@ EVERY = [
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def test_the_environment_is_the_one_it_is_said_to_be() -> None:
+def test_the_environment_is_the_one_it_claims_to_be() -> None:
     assert ENVIRONMENT in ENVIRONMENTS
     assert version("openai").split(".")[0] == ("3" if ENVIRONMENT == "newest" else "2")
 
@@ -72,7 +72,7 @@ def test_every_call_is_recorded_once_with_its_answer(
 
 
 @pytest.mark.parametrize(("framework", "case", "way"), EVERY)
-def test_agents_are_told_apart(framework: Framework, case: Case, way: str, played: Play) -> None:
+def test_agents_are_distinguished(framework: Framework, case: Case, way: str, played: Play) -> None:
     calls = model_calls(played(framework, way), case)
     lanes: dict[str, set[str]] = {}
     for call in calls:
@@ -82,7 +82,7 @@ def test_agents_are_told_apart(framework: Framework, case: Case, way: str, playe
 
 
 @pytest.mark.parametrize(("framework", "case", "way"), EVERY)
-def test_tools_are_told_by_what_went_over_the_wire(
+def test_tools_are_known_by_what_went_over_the_wire(
     framework: Framework, case: Case, way: str, played: Play
 ) -> None:
     recorded = played(framework, way)

@@ -66,7 +66,7 @@ class Stage:
         else:
             assert not done.stderr, done.stderr
 
-    def told(self, way: str) -> dict[str, Any]:
+    def report(self, way: str) -> dict[str, Any]:
         """What the agent and the neighbour saw, without what differs from run to run."""
         return json.loads(self._plain((self.folder / way / "told.json").read_text()))
 
@@ -134,7 +134,7 @@ class Stage:
     def unlike_bare(self, way: str) -> list[str]:
         """What the agent, the neighbour or the provider saw otherwise than without us."""
         bare = "clients first" if way in ("clients first", "wrap before") else "bare"
-        told, alone = self.told(way), self.told(bare)
+        told, alone = self.report(way), self.report(bare)
         found = [f"{name} differs" for name in told if told[name] != alone[name]]
         found += told["not restored"] if way.startswith("install") else []
         sent, alone = self.sent(way), self.sent(bare)

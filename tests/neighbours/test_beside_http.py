@@ -37,7 +37,7 @@ def test_vcrpy_plays_its_cassette(provider: Provider, tmp_path: Path) -> None:
     stage = Stage("vcr playing", stations, provider, tmp_path).play()
     alike = {way: stage.unlike_bare(way) for way in (*INSIDE, "run")}
     assert not any(alike.values()), alike
-    assert not provider.settled() and stage.told("run")["neighbour"] == 26
+    assert not provider.settled() and stage.report("run")["neighbour"] == 26
     httpx, aiohttp = 6, 2
     assert stage.counts() == {
         "bare": 0, "clients first": 0, "run": 2 * httpx, "install before": httpx, "install after": httpx,
@@ -50,6 +50,6 @@ def test_respx_answers_httpx(provider: Provider, tmp_path: Path) -> None:
     stage = Stage("respx", HTTPX, provider, tmp_path).play()
     alike = {way: stage.unlike_bare(way) for way in (*INSIDE, "run")}
     assert not any(alike.values()), alike
-    assert len(stage.received("run")) == 4 and stage.told("run")["neighbour"]
+    assert len(stage.received("run")) == 4 and stage.report("run")["neighbour"]
     ours = dict.fromkeys(("install before", "install after", "wrap before", "wrap after"), 4)
     assert stage.counts() == {"bare": 0, "clients first": 0, "run": 8, **ours}

@@ -29,7 +29,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def asked(folder: Path) -> list[str]:
+def questions(folder: Path) -> list[str]:
     """Which calls the runs of a folder have, by their query."""
     found = [line["url"].partition("of=")[2] for line in lines(folder) if line["kind"] == "model.request"]
     return sorted(found)
@@ -59,7 +59,7 @@ def test_coverage_measures_the_same(project: Path, provider: Provider) -> None:
     )
     report = command(project, sys.executable, "-m", "coverage", "report", "-m", "--data-file=measured")
     assert bare.stdout == ours.stdout and "agent.py       3      1    67%   3" in report.stdout, report.stdout
-    assert asked(project / "runs") == ["x"]
+    assert questions(project / "runs") == ["x"]
 
 
 def test_pytest_with_xdist(project: Path, provider: Provider) -> None:
@@ -68,7 +68,7 @@ def test_pytest_with_xdist(project: Path, provider: Provider) -> None:
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "xdist", "-n", "2", "test_it.py"]
     bare, ours = both(project, provider, *words, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "6 passed" in bare.stdout and "6 passed" in ours.stdout
-    assert asked(project / "runs") == ["0", "1", "2", "3", "4", "5"]
+    assert questions(project / "runs") == ["0", "1", "2", "3", "4", "5"]
 
 
 def test_every_way_to_start_a_process(project: Path, provider: Provider) -> None:
@@ -82,7 +82,7 @@ def test_every_way_to_start_a_process(project: Path, provider: Provider) -> None
     )
     bare, ours = both(project, provider, "agent.py")
     assert bare.stdout == ours.stdout == "fork [200]\nspawn [200]\nforkserver [200]\n"
-    assert asked(project / "runs") == ["fork", "forkserver", "spawn"]
+    assert questions(project / "runs") == ["fork", "forkserver", "spawn"]
 
 
 def test_a_sitecustomize_of_the_hosts_own_runs_once(project: Path, provider: Provider) -> None:
@@ -97,7 +97,7 @@ def test_a_sitecustomize_of_the_hosts_own_runs_once(project: Path, provider: Pro
     path = environment(project)["PYTHONPATH"]
     bare, ours = both(project, provider, "agent.py", PYTHONPATH=f"own:{path}")
     assert bare.stdout == ours.stdout and bare.stdout.count("own\n") == 2
-    assert asked(project / "runs") == ["x"]
+    assert questions(project / "runs") == ["x"]
 
 
 GEVENT = """
@@ -133,7 +133,7 @@ def test_gevent_keeps_greenlets_apart(project: Path, provider: Provider) -> None
         calls = [line["url"].partition("of=")[2] for line in told if line["kind"] == "model.request"]
         assert calls == [told[0]["name"]] * 3
         assert [line["ended"] for line in told if line["kind"] == "model.response"] == ["complete"] * 3
-    assert asked(project / "runs").count("own") == 1
+    assert questions(project / "runs").count("own") == 1
 
 
 CELLS = "%load_ext reenact\nimport asking\nasking.ask('cell')\n1/0\nsyntax error\n%unload_ext reenact\nasking.ask('later')\n"
@@ -155,7 +155,7 @@ def test_ipython_records_calls_and_the_errors_of_cells(project: Path, provider: 
 
 
 def check_cells(folder: Path) -> None:
-    assert asked(folder) == ["cell"]
+    assert questions(folder) == ["cell"]
     errors = [line for line in lines(folder) if line["kind"] == "error"]
     assert [(line["where"], line["error"]["type"]) for line in errors] == [
         ("cell", "ZeroDivisionError"), ("cell", "SyntaxError"),

@@ -66,7 +66,7 @@ def contents(project, name: str) -> set[str]:
     return {event.body["messages"][0]["content"] for event in events}
 
 
-def test_processes_of_a_test_are_recorded_answered_and_told_of(project) -> None:
+def test_processes_of_a_test_are_recorded_answered_and_reported(project) -> None:
     project.write("test_children.py", TESTS)
     count = 4 + len(METHODS)
     assert project("--reenact=rerecord") == {"passed": count}, project.printed

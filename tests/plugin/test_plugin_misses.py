@@ -179,7 +179,9 @@ def test_connections_are_refused_and_with_guard_all_files_and_programs_too(proje
         ("5", "does not take this: .*5"),
     ],
 )
-def test_what_cannot_be_answered_is_told(project, pytester: pytest.Pytester, marker: str, told: str) -> None:
+def test_what_cannot_be_answered_is_reported(
+    project, pytester: pytest.Pytester, marker: str, told: str
+) -> None:
     write_trace(project.folder / "ok.jsonl", [])
     project.write("later.jsonl", (project.folder / "ok.jsonl").read_text().replace('"v": "1.', '"v": "9.'))
     project.write("empty.jsonl", "")

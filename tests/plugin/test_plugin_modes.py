@@ -21,7 +21,7 @@ def test_ask(reenact_run):
 TRACE = "traces/test_asking/test_ask.jsonl"
 
 
-def asked(project) -> list[str]:
+def questions(project) -> list[str]:
     events = Debugger.load(project.folder / TRACE).where(event_type="model.request")
     return [event.body["messages"][0]["content"] for event in events]
 
@@ -34,7 +34,7 @@ def recorded(project):
 
 
 @pytest.mark.parametrize("how", ["--reenact", "REENACT_MODE", "reenact_mode"])
-def test_an_unknown_mode_is_told_at_the_start(project, how: str) -> None:
+def test_an_unknown_mode_is_reported_at_the_start(project, how: str) -> None:
     project.write("test_asking.py", TESTS)
     if how == "reenact_mode":
         project.write("pytest.ini", "[pytest]\nreenact_mode = once\n")
@@ -66,7 +66,7 @@ def test_record_missing_lets_out_what_is_missing_and_then_has_it(recorded) -> No
     more = {"TEXTS": "one three four one four"}
     assert recorded("--reenact=record-missing", **more) == {"passed": 1}
     assert (
-        recorded.called == 3 and asked(recorded) == more["TEXTS"].split()
+        recorded.called == 3 and questions(recorded) == more["TEXTS"].split()
     )  # the second one is a call of its own
     assert recorded(**more) == {"passed": 1} and recorded.called == 0
     (recorded.folder / TRACE).unlink()

@@ -198,7 +198,7 @@ def test_the_modes_are_those_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", ["guard", "hosts", "record_http", "live_tools", "allow_unused"])
-def test_every_argument_of_the_marker_is_told_by_pytest_markers(name: str) -> None:
+def test_every_argument_of_the_marker_is_listed_by_pytest_markers(name: str) -> None:
     from reenact.pytest_plugin import _MARKER
 
     assert name in _MARKER

@@ -182,7 +182,7 @@ def test_rules_never_find_what_the_prefilter_did_not_announce(value: object) -> 
 
 @up_to(1500)
 @given(text=SOUP | VALUES.map(dumps) | VALUES.map(lambda value: json.dumps(value, ensure_ascii=False)))
-def test_nothing_is_found_in_text_whose_bytes_were_cleared(text: str) -> None:
+def test_nothing_is_found_in_text_after_its_bytes_were_cleared(text: str) -> None:
     redactor = Redactor(ENVIRON)
     if redactor.clean(text) != text:
         assert redactor.may_hold(text.encode("utf-8", "surrogatepass"))

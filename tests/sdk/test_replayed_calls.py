@@ -84,7 +84,7 @@ DIALECTS: dict[str, list[tuple[str, Any]]] = {
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_stream_is_never_given_to_a_plain_call_nor_the_other_way(
+def test_a_stream_never_answers_a_plain_call_nor_the_other_way(
     dialect: str, provider: Provider, tmp_path: Path
 ) -> None:
     url, asks = provider.url("text"), DIALECTS[dialect]

@@ -15,7 +15,7 @@ from .web import LIBRARIES, SHAPES, web
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def asked_by(library: str, url: str) -> dict[str, Any]:
+def responses_of(library: str, url: str) -> dict[str, Any]:
     """Every shape with one library."""
     ask = LIBRARIES[library]
     return {
@@ -27,10 +27,10 @@ def asked_by(library: str, url: str) -> dict[str, Any]:
 def test_a_tool_of_plain_http_gets_what_it_got(library: str, tmp_path: Path) -> None:
     with web() as (url, asked):
         with recording(tmp_path / "run.jsonl", everything=True):
-            first = asked_by(library, url)
+            first = responses_of(library, url)
         assert len(asked) == (21 if library == "urllib3" else 19), "urllib3 itself comes back after 429"
     with recording(tmp_path / "again.jsonl", by=tmp_path / "run.jsonl", everything=True) as responder:
-        again = asked_by(library, url)
+        again = responses_of(library, url)
     for name in SHAPES:
         assert again[name] == first[name], name
     assert responder is not None and responder.player.report() == []

@@ -33,7 +33,7 @@ def test_a_cell_goes_as_it_says_and_the_same_again(cell: Cell, provider: Provide
     assert again == first
 
 
-def test_every_call_is_there_sync_and_async_or_said_to_be_missing() -> None:
+def test_every_call_is_there_sync_and_async_or_listed_as_missing() -> None:
     modes: dict[tuple[str, str], set[str]] = {}
     for cell in CELLS:
         modes.setdefault((cell.sdk, cell.method), set()).add(cell.mode)

@@ -58,7 +58,7 @@ def installed(tap: Tap) -> Iterator[Callable[[Any], Any]]:
         seams.uninstall()
 
 
-def is_told(hosts: tuple[str, ...]) -> Callable[[Received], bool]:
+def is_recorded(hosts: tuple[str, ...]) -> Callable[[Received], bool]:
     return lambda received: (
         route_of(received.method, f"http://127.0.0.1{received.target}", None, hosts) is not None
     )
@@ -99,4 +99,4 @@ def test_a_recorded_cell_goes_as_without_and_its_trace_is_right(
         if seen(bare) == seen(recorded) and not was_too_short(cell, recorded) or cell.outcome != "timeout":
             break
     assert seen(recorded) == seen(bare)
-    check(cell, path, provider.settled(), is_told(LOCAL) if way is installed else lambda _: True)
+    check(cell, path, provider.settled(), is_recorded(LOCAL) if way is installed else lambda _: True)

@@ -97,7 +97,7 @@ def is_listened_to(carrier: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_client_is_found_once_and_given_back(
+def test_a_client_is_found_once_and_returned(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     guard.forget()
@@ -168,7 +168,7 @@ def test_a_closed_client_fails_as_it_would(tmp_path: Path) -> None:
         assert fails(tap.wrap) == fails(lambda client: client)
 
 
-def test_google_genai_by_aiohttp_is_given_back(tmp_path: Path) -> None:
+def test_google_genai_by_aiohttp_is_unwrapped(tmp_path: Path) -> None:
     client = CLIENTS["google-genai"]()
 
     async def session() -> Any:

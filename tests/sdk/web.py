@@ -140,7 +140,7 @@ SHAPES = {
 KEPT = ("content-type", "etag", "link", "location", "retry-after")
 
 
-def told(status: int, headers: Any, data: bytes, size: str | None = None) -> dict[str, Any]:
+def visible(status: int, headers: Any, data: bytes, size: str | None = None) -> dict[str, Any]:
     """What a tool sees of an answer."""
     low = {name.lower(): value for name, value in headers.items()}
     return {"status": status, "data": data, "size": size, **{name: low.get(name) for name in KEPT}}
@@ -150,7 +150,7 @@ def by_requests(url: str, shape: Shape) -> dict[str, Any]:
     answer = requests.request(shape.method, url, data=shape.body(), headers=shape.headers, timeout=5)
     more = {"history": [each.status_code for each in answer.history], "url": answer.url}
     size = answer.headers.get("content-length") if shape.method == "HEAD" else None
-    return told(answer.status_code, answer.headers, answer.content, size) | more
+    return visible(answer.status_code, answer.headers, answer.content, size) | more
 
 
 def by_httpx(url: str, shape: Shape) -> dict[str, Any]:
@@ -159,13 +159,13 @@ def by_httpx(url: str, shape: Shape) -> dict[str, Any]:
         answer = client.request(shape.method, url, content=body, headers=shape.headers)
     more = {"history": [each.status_code for each in answer.history], "url": str(answer.url)}
     size = answer.headers.get("content-length") if shape.method == "HEAD" else None
-    return told(answer.status_code, answer.headers, answer.content, size) | more
+    return visible(answer.status_code, answer.headers, answer.content, size) | more
 
 
 def by_urllib3(url: str, shape: Shape) -> dict[str, Any]:
     with urllib3.PoolManager(retries=urllib3.Retry(3, redirect=3)) as pool:
         answer = pool.request(shape.method, url, body=shape.body(), headers=shape.headers)
-    return told(answer.status, answer.headers, answer.data) | {"url": answer.geturl()}
+    return visible(answer.status, answer.headers, answer.data) | {"url": answer.geturl()}
 
 
 def by_urllib(url: str, shape: Shape) -> dict[str, Any]:
@@ -174,10 +174,10 @@ def by_urllib(url: str, shape: Shape) -> dict[str, Any]:
         with urllib.request.urlopen(request, timeout=5) as answer:
             data, encoding = answer.read(), answer.headers.get("content-encoding")
             data = gzip.decompress(data) if encoding == "gzip" else data
-            return told(answer.status, answer.headers, data) | {"url": answer.url}
+            return visible(answer.status, answer.headers, data) | {"url": answer.url}
     except urllib.error.HTTPError as error:
         with error:
-            return told(error.code, error.headers, error.read())
+            return visible(error.code, error.headers, error.read())
 
 
 def by_aiohttp(url: str, shape: Shape) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def by_aiohttp(url: str, shape: Shape) -> dict[str, Any]:
             body = _later(body)
         async with aiohttp.ClientSession() as session:
             async with session.request(shape.method, url, data=body, headers=shape.headers) as answer:
-                return told(answer.status, answer.headers, await answer.read())
+                return visible(answer.status, answer.headers, await answer.read())
 
     return asyncio.run(ask())
 

@@ -16,7 +16,7 @@ class Price(pydantic.BaseModel):
     amount: int
     unit: str
 
-def asked(text):
+def request_to(text):
     body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
     return {"url": os.environ["MODEL_URL"] + "/v1/messages", "json": body}
 
@@ -35,7 +35,7 @@ def pair(n: int) -> tuple[int, set[str]]:
 
 @reenact.run
 def plan(trip: Trip, key: uuid.UUID, *more: int, strict: bool = False, **rest: int):
-    said = text_of(httpx.post(**asked(f"{trip} {key}")))
+    said = text_of(httpx.post(**request_to(f"{trip} {key}")))
     cost, found = price(len(trip.stops)), pair(3)
     if strict:
         raise LookupError(f"no room in {trip.city}")
@@ -45,12 +45,12 @@ def plan(trip: Trip, key: uuid.UUID, *more: int, strict: bool = False, **rest: i
 @reenact.run
 async def later(city: str):
     async with httpx.AsyncClient() as client:
-        return text_of(await client.post(**asked(city)))
+        return text_of(await client.post(**request_to(city)))
 
 @reenact.run
 async def words(city: str):
     async with httpx.AsyncClient() as client:
-        said = text_of(await client.post(**asked(city)))
+        said = text_of(await client.post(**request_to(city)))
     for word in said.split():
         yield word
 
@@ -74,7 +74,7 @@ def maker():
 """
 SHOP = """
 import httpx
-from planner import asked, text_of
+from planner import request_to, text_of
 from contextlib import asynccontextmanager
 from fastapi import FastAPI, Request
 from starlette.middleware.gzip import GZipMiddleware
@@ -93,12 +93,12 @@ class Order(BaseModel):
 
 @shop.post("/orders/{customer}")
 async def order(customer: str, order: Order, dry: bool = False):
-    said = text_of(await shop.state.client.post(**asked(f"{customer}, {order.item}, {dry}")))
+    said = text_of(await shop.state.client.post(**request_to(f"{customer}, {order.item}, {dry}")))
     return {"each": 100 / order.count, "said": said}
 
 @shop.post("/form")
 async def form(request: Request):
-    return (await shop.state.client.post(**asked((await request.form())["name"]))).json()["id"]
+    return (await shop.state.client.post(**request_to((await request.form())["name"]))).json()["id"]
 
 app = GZipMiddleware(shop)
 """

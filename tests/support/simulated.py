@@ -104,12 +104,12 @@ class Ours(Player):
         self.mode = mode
 
     async def answer(self, request: Request) -> Any:
-        return self.told(await self.ask_async(request))
+        return self.outcome(await self.ask_async(request))
 
     def answer_in_thread(self, request: Request) -> Any:
-        return self.told(self.ask(request))
+        return self.outcome(self.ask(request))
 
-    def told(self, found: Served | Miss) -> Any:
+    def outcome(self, found: Served | Miss) -> Any:
         if isinstance(found, Served):
             return found.call.answer.body
         if self.mode == "strict":
@@ -117,7 +117,7 @@ class Ours(Player):
         return dict(NO_ANSWER)
 
 
-def said(answer: dict[str, Any]) -> str:
+def text_of(answer: dict[str, Any]) -> str:
     return answer["content"][0]["text"]
 
 
@@ -130,7 +130,7 @@ async def sequential(io: Any) -> Any:
     messages = [user("plan a trip")]
     for turn in range(4):
         answer = await io.ask(messages)
-        first = await io.tool("search", q=said(answer))
+        first = await io.tool("search", q=text_of(answer))
         second = await io.tool("book", what=f"room {turn}")
         messages += [reply(answer), user(f"{first} {second}")]
     return messages
@@ -138,23 +138,23 @@ async def sequential(io: Any) -> Any:
 
 async def gathered(io: Any) -> Any:
     answers = await asyncio.gather(*(io.ask([user(f"part {n}")]) for n in range(5)))
-    return await io.ask([user(" ".join(map(said, answers)))])
+    return await io.ask([user(" ".join(map(text_of, answers)))])
 
 
 async def repeated(io: Any) -> Any:
-    return [said(await io.ask([user("another joke")])) for _ in range(5)]
+    return [text_of(await io.ask([user("another joke")])) for _ in range(5)]
 
 
 async def equal_parallel(io: Any) -> Any:
     answers = await asyncio.gather(*(io.ask([user("vote")]) for _ in range(4)))
-    return await io.ask([user(" ".join(map(said, answers)))])
+    return await io.ask([user(" ".join(map(text_of, answers)))])
 
 
 async def as_completed(io: Any) -> Any:
     seen: list[str] = []
     for each in asyncio.as_completed([io.ask([user(f"site {n}")]) for n in range(4)]):
-        seen.append(said(await each))
-        seen.append(said(await io.ask([user(f"so far: {seen}")])))
+        seen.append(text_of(await each))
+        seen.append(text_of(await io.ask([user(f"so far: {seen}")])))
     return seen
 
 
@@ -165,7 +165,7 @@ async def pool_of_two(io: Any) -> Any:
         async with room:
             answer = await io.ask([user(f"job {number}, done: {len(done)}")])
             found = await io.tool("fetch", job=number, after=len(done))
-            done.append((number, said(answer), found["found"]))
+            done.append((number, text_of(answer), found["found"]))
 
     await asyncio.gather(*map(job, range(6)))
     return done

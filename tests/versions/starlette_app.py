@@ -33,7 +33,7 @@ async def fails(request: Any) -> None:
     raise LookupError("nothing there")
 
 
-async def said(app: Any, path: str) -> None:
+async def send_to(app: Any, path: str) -> None:
     asked = iter([{"type": "http.request", "body": b"hello"}])
 
     async def receive() -> dict[str, Any]:
@@ -61,4 +61,4 @@ async def said(app: Any, path: str) -> None:
 routes = [Route(f"/{handler.__name__}", handler, methods=["POST"]) for handler in (echo, streams, fails)]
 app = Starlette(routes=[*routes, Mount("/inner", Starlette(routes=routes))])
 for path in ("/echo", "/streams", "/fails", "/inner/echo", "/nowhere"):
-    asyncio.run(said(app, path))
+    asyncio.run(send_to(app, path))

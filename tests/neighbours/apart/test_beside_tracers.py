@@ -21,18 +21,18 @@ ALL = (
 
 def test_opentelemetry(provider: Provider, tmp_path: Path) -> None:
     stage = Stage("opentelemetry", ALL, provider, tmp_path).play()
-    names = {span[0] for span in stage.told("run")["neighbour"]["spans"]}
+    names = {span[0] for span in stage.report("run")["neighbour"]["spans"]}
     assert {"POST"} < names, names
     stage.check()
 
 
 def test_logfire(provider: Provider, tmp_path: Path) -> None:
     stage = Stage("logfire", ALL, provider, tmp_path).play()
-    assert len(stage.told("run")["neighbour"]) > 20
+    assert len(stage.report("run")["neighbour"]) > 20
     stage.check()
 
 
 def test_datadog(provider: Provider, tmp_path: Path) -> None:
     stage = Stage("ddtrace", ALL, provider, tmp_path).play()
-    assert len(stage.told("run")["neighbour"]) > 20
+    assert len(stage.report("run")["neighbour"]) > 20
     stage.check()

@@ -174,7 +174,7 @@ def datadog(folder: Path) -> Iterator[Told]:
 
     tracer.configure(trace_processors=[Keep()])
 
-    def told() -> Any:
+    def counted() -> Any:
         names = {span.span_id: span.name for span in kept}
         return sorted(
             [
@@ -185,7 +185,7 @@ def datadog(folder: Path) -> Iterator[Told]:
             key=str,
         )  # fmt: skip
 
-    yield told
+    yield counted
 
 
 def _attributes(given: Any) -> list[Any]:

@@ -22,7 +22,7 @@ PROMPTS = ("instructions", "system", "messages", "input")
 def turn(body: Any, where: str = "") -> Turn:
     """The model's next answer; its ids are those of the conversation, at this place."""
     plan = _plan(body)
-    key = f"{zlib.crc32(json.dumps([plan, _asked(body), where]).encode()):08x}"
+    key = f"{zlib.crc32(json.dumps([plan, _question(body), where]).encode()):08x}"
     steps = [
         tuple(ToolUse(f"call_{key}_{n}{at}", name, args) for at, (name, args) in enumerate(step))
         for n, step in enumerate(plan, 1)
@@ -40,7 +40,7 @@ def _plan(body: Any) -> Any:
     return json.JSONDecoder().raw_decode(text, text.index(MARK) + len(MARK))[0]
 
 
-def _asked(body: Any) -> Any:
+def _question(body: Any) -> Any:
     """What the conversation began with."""
     said = body.get("messages") or body["input"]
     return (

@@ -16,11 +16,11 @@ from .dialects.openai_responses import RESPONSES
 Streamed = Callable[[Any], bool]
 
 
-def _asked_to(body: Any) -> bool:
+def _if_requested(body: Any) -> bool:
     return bool(body.get("stream"))
 
 
-def _unless_told(body: Any) -> bool:
+def _unless_declined(body: Any) -> bool:
     return bool(body.get("stream", True))
 
 
@@ -33,17 +33,17 @@ def _never(body: Any) -> bool:
 
 
 TALK: list[tuple[str, Dialect, Streamed]] = [
-    (r"/v1/messages", MESSAGES, _asked_to),
-    (r"(/v1)?/chat/completions", CHAT, _asked_to),
-    (r"(/v1)?/responses", RESPONSES, _asked_to),
+    (r"/v1/messages", MESSAGES, _if_requested),
+    (r"(/v1)?/chat/completions", CHAT, _if_requested),
+    (r"(/v1)?/responses", RESPONSES, _if_requested),
     (r"/v1(beta|alpha)?/models/[^/]+:generateContent", gemini.GENERATE, _never),
     (r"/v1(beta|alpha)?/models/[^/]+:streamGenerateContent", gemini.GENERATE, _always),
     (r"/model/.+/converse", bedrock.CONVERSE, _never),
     (r"/model/.+/converse-stream", bedrock.CONVERSE, _always),
     (r"/model/.+/invoke", bedrock.INVOKE, _never),
     (r"/model/.+/invoke-with-response-stream", bedrock.INVOKE, _always),
-    (r"/api/(chat|generate)", ollama.CHAT, _unless_told),
-    (r"/v2/chat", cohere.CHAT, _asked_to),
+    (r"/api/(chat|generate)", ollama.CHAT, _unless_declined),
+    (r"/v2/chat", cohere.CHAT, _if_requested),
 ]
 
 

@@ -26,7 +26,7 @@ class Unbound:
         raise RuntimeError("working outside of request context")
 
 
-def test_a_generator_tool_may_yield_what_cannot_be_asked_for_its_class() -> None:
+def test_a_generator_tool_may_yield_what_hides_its_class() -> None:
     tap = Tap(writer=lambda event: None)
 
     @tap.tool
@@ -36,7 +36,7 @@ def test_a_generator_tool_may_yield_what_cannot_be_asked_for_its_class() -> None
     assert [type(item) for item in tool()] == [Unbound]
 
 
-def test_a_function_whose_signature_cannot_be_read_is_a_tool_too() -> None:
+def test_a_function_with_an_unreadable_signature_is_a_tool_too() -> None:
     class Shy:
         __name__ = "shy"
 

@@ -30,7 +30,7 @@ def kinds(path: Path) -> list[str]:
     return [event.kind for event in Recording.load(str(path)).lines]
 
 
-def test_it_is_asked_once(
+def test_a_silent_supervisor_is_contacted_once(
     silent: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(workspace, "PATIENCE_S", 0.1)

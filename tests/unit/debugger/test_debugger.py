@@ -127,7 +127,7 @@ def test_a_function_that_fails_where_a_field_is_missing_does_not_match_there(tmp
         dbg.where(lambda e: 1 / 0)
 
 
-def test_a_wrong_question_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_wrong_question_is_reported_in_a_sentence(tmp_path: Path) -> None:
     dbg = five_turns(tmp_path / "run.jsonl")
     with pytest.raises(UsageError, match="not None: nothing was found"):
         dbg.before(dbg.first("index > 1000"))  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def test_a_failure_at_event_0(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (CORPUS / "dialects").iterdir()))
-def test_every_dialect_can_be_asked_everything(name: str) -> None:
+def test_every_dialect_answers_every_question(name: str) -> None:
     dbg = Debugger.load(CORPUS / "dialects" / name)
     assert dbg.count() == sum(dbg.event_counts().values()) == len(dbg.where()) > 0
     for event in dbg.all():
@@ -182,7 +182,7 @@ def test_every_dialect_can_be_asked_everything(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (CORPUS / "damaged").glob("*.jsonl")))
-def test_every_damaged_file_can_be_asked_everything(name: str) -> None:
+def test_every_damaged_file_answers_every_question(name: str) -> None:
     try:
         dbg = Debugger.load(CORPUS / "damaged" / name)
     except NotATrace:

@@ -24,16 +24,16 @@ def opened(tmp_path: Path, events: list[tuple[str, dict[str, Any]]]) -> Stepper:
     return Stepper(lambda: Recording.load(path))
 
 
-def said(role: str, text: str) -> dict[str, Any]:
+def message_of(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "content": text}
 
 
-def asked(call: str, *messages: dict[str, Any], **fields: Any) -> tuple[str, dict[str, Any]]:
+def request_event(call: str, *messages: dict[str, Any], **fields: Any) -> tuple[str, dict[str, Any]]:
     return "model.request", {"call": call, **fields, "body": {"model": "gpt-4o", "messages": list(messages)}}
 
 
-def test_a_lane_whose_name_is_escaped_in_the_file_is_told_as_it_is(tmp_path: Path) -> None:
-    stepper = opened(tmp_path, [asked("a1", said("user", "hi"), lane='Über "x"')])
+def test_a_lane_name_that_is_escaped_in_the_file_is_shown_unescaped(tmp_path: Path) -> None:
+    stepper = opened(tmp_path, [request_event("a1", message_of("user", "hi"), lane='Über "x"')])
     assert stepper.lane_at(0) == 'Über "x"'
 
 
@@ -44,15 +44,15 @@ def test_a_pattern_is_sought_in_the_words_not_in_their_escapes(tmp_path: Path) -
 
 
 def test_what_is_new_in_a_retry_is_what_was_new_in_its_turn(tmp_path: Path) -> None:
-    more = [said("user", "hi"), said("assistant", "yes?"), said("user", "more")]
+    more = [message_of("user", "hi"), message_of("assistant", "yes?"), message_of("user", "more")]
     stepper = opened(
         tmp_path,
         [
-            asked("a1", more[0]),
+            request_event("a1", more[0]),
             ("model.response", {"call": "a1", "error": None, "content": "yes?"}),
-            asked("a2", *more, attempt=1),
+            request_event("a2", *more, attempt=1),
             ("model.response", {"call": "a2", "error": {"type": "overloaded", "message": "later"}}),
-            asked("a3", *more, attempt=2),
+            request_event("a3", *more, attempt=2),
         ],
     )
     delta = delta_of(stepper.recording, stepper.events[4])
@@ -61,7 +61,7 @@ def test_what_is_new_in_a_retry_is_what_was_new_in_its_turn(tmp_path: Path) -> N
 
 
 def test_the_first_line_of_a_run_stands_before_all_its_events_and_the_last_after_them(tmp_path: Path) -> None:
-    stepper = opened(tmp_path, [asked("a1", said("user", "hi")), ("note", {})])
+    stepper = opened(tmp_path, [request_event("a1", message_of("user", "hi")), ("note", {})])
     debugger = Debugger(stepper.recording)
     start, *_, end = debugger.all(system=True)
     assert (debugger.state_at(start).totals.steps, debugger.state_at(end).totals.steps) == (0, 2)
@@ -73,9 +73,12 @@ def test_money_so_far_is_that_of_the_summary_also_where_a_request_keeps_its_mode
     stepper = opened(
         tmp_path,
         [
-            asked("a1", said("user", "hi"), url=url, n=1),
+            request_event("a1", message_of("user", "hi"), url=url, n=1),
             ("model.response", {"call": "a1", "error": None, "usage": {"input": 1000, "output": 1000}}),
-            ("model.request", {"call": "a2", "url": url, **kept, "body": {"messages": [said("user", "x")]}}),
+            (
+                "model.request",
+                {"call": "a2", "url": url, **kept, "body": {"messages": [message_of("user", "x")]}},
+            ),
             ("model.response", {"call": "a2", "error": None, "usage": {"input": 1000, "output": 1000}}),
         ],
     )
@@ -92,7 +95,7 @@ def test_many_messages_of_unknown_origin_are_not_sought_for_ever(
     tmp_path: Path, reference: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reenact.recording.origins._LOOKS", 500)
-    stepper = opened(tmp_path, [*[("note", {})] * 200, asked("a1", *[reference] * 1000)])
+    stepper = opened(tmp_path, [*[("note", {})] * 200, request_event("a1", *[reference] * 1000)])
     looked = 0
     fetch = stepper.recording.event_at
 
@@ -156,7 +159,9 @@ def test_the_result_of_a_tool_comes_from_where_it_was_recorded_in_bedrocks_shape
 
 
 def test_asking_about_what_was_not_found_says_so(tmp_path: Path) -> None:
-    debugger = Debugger.load(write_trace(tmp_path / "run.jsonl", [asked("a1", said("user", "hi"))]))
+    debugger = Debugger.load(
+        write_trace(tmp_path / "run.jsonl", [request_event("a1", message_of("user", "hi"))])
+    )
     for question in (debugger.context_at, debugger.state_at, debugger.before, debugger.after):
         with pytest.raises(UsageError, match="not None: nothing was found"):
             question(debugger.first(event_type="tool.result"))  # type: ignore[arg-type]
@@ -192,7 +197,7 @@ def test_processes_side_by_side_have_turns_and_lanes_of_their_own(tmp_path: Path
 
 
 @pytest.mark.parametrize("text", ["(" * 500 + "1" + ")" * 500, "[" + "len, " * 300 + "x() for x in y]"])
-def test_a_long_expression_is_not_told_back_whole(tmp_path: Path, text: str) -> None:
+def test_a_long_expression_is_not_repeated_whole(tmp_path: Path, text: str) -> None:
     debugger = Debugger.load(write_trace(tmp_path / "run.jsonl", [("note", {})]))
     with pytest.raises(UsageError) as refused:
         debugger.where(text)

@@ -248,7 +248,7 @@ def test_addresses(team, address, step):
 @pytest.mark.parametrize(
     "address", ["99", "#14", "-15", "-0", "%101", "@nowhere", "turn:9", "call:zz", "", "x"]
 )
-def test_a_wrong_address_is_told_and_moves_nothing(team, address):
+def test_a_wrong_address_is_reported_and_moves_nothing(team, address):
     team.go("5")
     with pytest.raises(NoSuchEvent):
         team.go(address)
@@ -355,7 +355,7 @@ def test_the_context_says_where_each_message_came_from(tmp_path):
     assert (delta.kept, delta.gone, [part.number for part in delta.parts]) == (1, 0, [1, 2, 3])
 
 
-def test_origins_are_told_by_comparing_where_requests_are_stored_whole(tmp_path):
+def test_origins_are_found_by_comparing_where_requests_are_stored_whole(tmp_path):
     def line(kind, index, **fields):
         return json.dumps(
             {"event_type": kind, "run_id": "r", "index": index, "timestamp": 1.0 + index, **fields}
@@ -401,7 +401,7 @@ def test_an_empty_run_says_so(tmp_path):
 @pytest.mark.parametrize(
     "text", ["", "tol:search", "text~(", "loop>", "kind = 1", "open('x')", "e.__class__", "99", "@nowhere"]
 )
-def test_a_wrong_breakpoint_is_told_and_takes_no_number(team, text):
+def test_a_wrong_breakpoint_is_reported_and_takes_no_number(team, text):
     with pytest.raises((UsageError, NoSuchEvent)):
         team.stops.add(text)
     assert team.stops.add("error").number == 1

@@ -22,7 +22,7 @@ def call(id_: str, name: str, **args: Any) -> dict[str, Any]:
     return {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
 
 
-def said(content: str | None, *calls: dict[str, Any]) -> dict[str, Any]:
+def assistant_message(content: str | None, *calls: dict[str, Any]) -> dict[str, Any]:
     """A message as the SDK's model_dump() gives it: with keys that the API refuses as null."""
     return {
         "role": "assistant",
@@ -35,13 +35,13 @@ def said(content: str | None, *calls: dict[str, Any]) -> dict[str, Any]:
 
 def loop(trace: Any) -> None:
     """Two tools in one answer, one of which fails, as the article writes them, then the final words."""
-    trace.step("llm_call", turn=0, content=said(None, call("c1", "hotels"), call("c2", "flaky")))
+    trace.step("llm_call", turn=0, content=assistant_message(None, call("c1", "hotels"), call("c2", "flaky")))
     trace.step("tool_call", name="hotels", args={})
     trace.step("tool_result", id="c1", output="x" * 9000)
     trace.step("error", tool="flaky", err="no answer")
     trace.step("tool_call", name="flaky", args={})
     trace.step("tool_result", id="c2", output="error: no answer")
-    trace.step("llm_call", turn=1, content=said("Here is the plan."))
+    trace.step("llm_call", turn=1, content=assistant_message("Here is the plan."))
     trace.step("final", text="Here is the plan.")
 
 
@@ -110,7 +110,13 @@ def test_a_file_of_the_articles_own_recorder_with_two_runs_and_a_torn_end(tmp_pa
     lines = []
     for run in ("aaaaaaaa", "bbbbbbbb"):
         lines += [
-            {"ts": 1.5e9, "run": run, "kind": "llm_call", "turn": 0, "content": said(None, call("c1", run))},
+            {
+                "ts": 1.5e9,
+                "run": run,
+                "kind": "llm_call",
+                "turn": 0,
+                "content": assistant_message(None, call("c1", run)),
+            },
             {"ts": 1.5e9, "run": run, "kind": "tool_call", "name": run, "args": {}},
             {"ts": 1.5e9, "run": run, "kind": "tool_result", "id": "c1", "output": f"of {run}"},
         ]
@@ -164,7 +170,8 @@ def test_whole_responses_may_stand_in_place_of_messages(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Trace(path) as trace:
         trace.step(
-            "llm_call", content={"id": "1", "choices": [{"message": said("yes"), "finish_reason": "stop"}]}
+            "llm_call",
+            content={"id": "1", "choices": [{"message": assistant_message("yes"), "finish_reason": "stop"}]},
         )
         trace.step("llm_call", content="plain words")
     assert list(replay(path, prompt="?"))[1:] == [
@@ -196,12 +203,12 @@ def test_requests_that_say_nothing_do_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", {}, 7])
-def test_an_answer_without_what_was_said_ends_the_list(content: object, tmp_path: Path) -> None:
+def test_a_response_without_its_text_ends_the_list(content: object, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Trace(path) as trace:
-        trace.step("llm_call", content=said("first"))
+        trace.step("llm_call", content=assistant_message("first"))
         trace.step("llm_call", content=content)
-        trace.step("llm_call", content=said("third"))
+        trace.step("llm_call", content=assistant_message("third"))
     got = replay(path, prompt="?")
     assert [message["content"] for message in got] == ["?", "first"]
     assert "lost" in codes(got)
@@ -212,7 +219,7 @@ def test_an_answer_without_what_was_said_ends_the_list(content: object, tmp_path
 def test_a_result_that_answers_nothing_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Trace(path) as trace:
-        trace.step("llm_call", content=said(None, call("c1", "t")))
+        trace.step("llm_call", content=assistant_message(None, call("c1", "t")))
         trace.step("tool_call", name="t", args={})
         trace.step("tool_result", id="c9", output="of something else")
         trace.step("tool_result", id="c1", output="ok")
@@ -239,8 +246,8 @@ def test_steps_beside_requests_do_not_disturb_them(tmp_path: Path) -> None:
     with Tap(path) as tap:
         trace = Trace(tap._own)
         tap.record_model_request({"model": "gpt-5", "messages": [{"role": "user", "content": "real"}]})
-        tap.record_model_response({"choices": [{"message": said("yes")}]})
-        trace.step("llm_call", content=said("yes"))
+        tap.record_model_response({"choices": [{"message": assistant_message("yes")}]})
+        trace.step("llm_call", content=assistant_message("yes"))
         trace.step("note", text="anything")
     assert [message["content"] for message in replay(path, 2)] == ["real", "yes"]
     got = replay(path)

@@ -44,7 +44,7 @@ def test_a_message_with_a_gap_cannot_be_sent(tmp_path: Path) -> None:
         replay(path, strict=True)
 
 
-def test_what_stands_before_a_gap_is_given(tmp_path: Path) -> None:
+def test_what_is_recorded_before_a_gap_is_returned(tmp_path: Path) -> None:
     path = record(tmp_path / "run.jsonl", "openai")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(line for line in lines if b'"step": 3,' not in line))  # the first answer
@@ -62,7 +62,7 @@ def test_a_missing_blob_is_a_hole_and_another_folder_mends_it(tmp_path: Path) ->
     assert (len(whole), codes(whole)) == (4, [])
 
 
-def test_a_result_whose_blob_is_missing_cannot_be_made_up(tmp_path: Path) -> None:
+def test_a_result_without_its_blob_cannot_be_made_up(tmp_path: Path) -> None:
     path = record(tmp_path / "run.jsonl", "anthropic", upto=4)
     shutil.rmtree(tmp_path / "run.blobs")
     got = replay(path)
@@ -94,7 +94,7 @@ def test_a_private_result_is_a_hole(tmp_path: Path) -> None:
     assert (len(got), {"lost", "cut"} <= set(codes(got))) == (1, True)
 
 
-def test_placeholders_for_secrets_are_said(tmp_path: Path) -> None:
+def test_placeholders_for_secrets_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     secret = "sk-ant-api03-" + "Ab3dEf6hIj9kLm2nOp5q" * 4 + "-AA"
     with Tap(path) as tap:
@@ -118,7 +118,7 @@ def test_a_users_own_dollar_keys_are_no_marks(tmp_path: Path) -> None:
     assert (list(got), got.tools, codes(got)) == (messages, tools, [])
 
 
-def test_bytes_are_given_back_as_the_agent_had_them(tmp_path: Path) -> None:
+def test_bytes_are_returned_as_the_agent_had_them(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     image = {"image": {"format": "png", "source": {"bytes": b"\x89PNG\x00"}}}
     with Tap(path) as tap:
@@ -154,7 +154,7 @@ def test_before_the_first_request_there_is_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("body", ["not JSON at all", ["a list"], {"prompt": "an old completion"}, {}])
-def test_a_request_that_is_no_conversation_is_said(body: object, tmp_path: Path) -> None:
+def test_a_request_that_is_no_conversation_is_reported(body: object, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Tap(path) as tap:
         tap.record_model_request(body)

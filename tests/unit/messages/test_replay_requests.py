@@ -38,7 +38,7 @@ def test_after_every_event_the_list_is_what_a_provider_accepts(provider: str, tm
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_the_request_is_given_back_whole(provider: str, tmp_path: Path) -> None:
+def test_the_request_is_returned_whole(provider: str, tmp_path: Path) -> None:
     path, shape = record(tmp_path / "run.jsonl", provider), SHAPES[provider]
     got = replay(path, turn=2)
     body = {**shape.rest, shape.key: [shape.user, *shape.answer, *shape.result]}
@@ -195,7 +195,7 @@ def test_processes_that_both_say_main_are_lanes_of_their_own(tmp_path: Path) -> 
     assert len(got) == 4
 
 
-def test_agents_that_share_a_lane_are_told_apart_by_their_links(tmp_path: Path) -> None:
+def test_agents_that_share_a_lane_are_distinguished_by_their_links(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Tap(path) as tap:
         tap.record_model_request(
@@ -243,7 +243,7 @@ def test_a_request_the_provider_must_have_refused_is_cut(tmp_path: Path) -> None
     assert (list(got), "toolu_9" in got.findings[0].message) == ([messages[0]], True)
 
 
-def test_what_only_the_provider_has_is_said(tmp_path: Path) -> None:
+def test_what_only_the_provider_has_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     output = {"type": "function_call_output", "call_id": "call_0", "output": "x"}
     with Tap(path) as tap:
@@ -256,7 +256,7 @@ def test_what_only_the_provider_has_is_said(tmp_path: Path) -> None:
     )
 
 
-def test_of_several_choices_the_first_is_taken_and_said(tmp_path: Path) -> None:
+def test_of_several_choices_the_first_is_taken_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     choices = [{"index": n, "message": {"role": "assistant", "content": f"{n}"}} for n in range(3)]
     with Tap(path) as tap:
@@ -275,7 +275,7 @@ def test_of_several_choices_the_first_is_taken_and_said(tmp_path: Path) -> None:
         "<html>busy</html>",
     ],
 )
-def test_an_answer_that_cannot_be_sent_back_is_left_out_and_said(body: object, tmp_path: Path) -> None:
+def test_an_answer_that_cannot_be_sent_back_is_left_out_and_reported(body: object, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Tap(path) as tap:
         tap.record_model_request({"messages": [{"role": "user", "content": "?"}]})
@@ -283,7 +283,7 @@ def test_an_answer_that_cannot_be_sent_back_is_left_out_and_said(body: object, t
     assert (len(replay(path)), codes(replay(path))) == (1, ["lost"])
 
 
-def test_a_tool_whose_output_has_a_form_of_its_own_is_not_made_up(tmp_path: Path) -> None:
+def test_a_tool_output_with_a_form_of_its_own_is_not_made_up(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     call = {"type": "computer_call", "call_id": "c1", "action": {"type": "screenshot"}}
     with Tap(path) as tap:

@@ -32,14 +32,14 @@ def answered(body, **fields):
     return {"ts": NOVEMBER, "kind": "model.response", "body": body, **fields}
 
 
-def asked(url, **fields):
+def request_to(url, **fields):
     return {"kind": "model.request", "url": url, **fields}
 
 
-ANTHROPIC = asked("https://api.anthropic.com/v1/messages", provider="anthropic")
-OPENAI = asked("https://api.openai.com/v1/chat/completions", provider="openai")
-RESPONSES = asked("https://api.openai.com/v1/responses", provider="openai-responses")
-GEMINI = asked(
+ANTHROPIC = request_to("https://api.anthropic.com/v1/messages", provider="anthropic")
+OPENAI = request_to("https://api.openai.com/v1/chat/completions", provider="openai")
+RESPONSES = request_to("https://api.openai.com/v1/responses", provider="openai-responses")
+GEMINI = request_to(
     "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-pro:generateContent",
     provider="gemini",
 )
@@ -288,25 +288,25 @@ def test_bedrock_names_the_model_in_the_address_and_counts_the_cache_beside_the_
         },
     }
     url = f"https://bedrock-runtime.us-east-1.amazonaws.com/model/{model}/converse"
-    price = book.price(answered(body), asked(url, provider="bedrock"))
+    price = book.price(answered(body), request_to(url, provider="bedrock"))
     assert price.usd == usd((100, "3.3"), (2_000, "0.33"), (400, "4.125"), (600, "6.6"), (50, "16.5"))
 
 
 def test_the_same_model_over_bedrock_in_anthropics_shape_has_the_price_of_the_region(book):
     url = "https://bedrock-runtime.eu-west-1.amazonaws.com/model/eu.anthropic.claude-sonnet-4-5-20250929-v1:0/invoke"
-    price = book.price(answered(message(input_tokens=1_000, output_tokens=0)), asked(url))
+    price = book.price(answered(message(input_tokens=1_000, output_tokens=0)), request_to(url))
     assert price.usd == usd((1_000, "3.3"))
 
 
 def test_vertex_and_azure_addresses_lead_to_the_model_they_serve(book):
     vertex = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict"
-    assert book.price(answered(message(input_tokens=1_000, output_tokens=0)), asked(vertex)).usd == usd(
+    assert book.price(answered(message(input_tokens=1_000, output_tokens=0)), request_to(vertex)).usd == usd(
         (1_000, "3")
     )
     azure = "https://my-resource.openai.azure.com/openai/deployments/mine/chat/completions?api-version=2025"
     body = chat("gpt-4o-2024-08-06", prompt_tokens=1_000, completion_tokens=10, total_tokens=1_010)
     body["usage"]["prompt_tokens_details"] = {"cached_tokens": 400}
-    assert book.price(answered(body), asked(azure)).usd == usd((600, "2.5"), (400, "1.25"), (10, "10"))
+    assert book.price(answered(body), request_to(azure)).usd == usd((600, "2.5"), (400, "1.25"), (10, "10"))
 
 
 def test_deepseek_says_hits_and_misses_and_charges_by_the_hour_of_the_day(book):
@@ -318,7 +318,7 @@ def test_deepseek_says_hits_and_misses_and_charges_by_the_hour_of_the_day(book):
         "prompt_cache_miss_tokens": 400,
     }
     line = answered(chat("deepseek-chat", **usage))
-    request = asked("https://api.deepseek.com/chat/completions", provider="openai")
+    request = request_to("https://api.deepseek.com/chat/completions", provider="openai")
     day, night = NOVEMBER, NOVEMBER + 6 * 3600  # 12:00 and 18:00 UTC; the night begins at 16:30
     assert book.price({**line, "ts": day}, request).usd == usd((400, "0.27"), (600, "0.07"), (100, "1.1"))
     assert book.price({**line, "ts": night}, request).usd == usd(
@@ -330,17 +330,17 @@ def test_groq_keeps_the_usage_of_a_stream_in_a_place_of_its_own(book):
     body = chat("llama-3.3-70b-versatile")
     body["usage"] = None
     body["x_groq"] = {"usage": {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}}
-    request = asked("https://api.groq.com/openai/v1/chat/completions")
+    request = request_to("https://api.groq.com/openai/v1/chat/completions")
     assert book.price(answered(body), request).usd == usd((1_000, "0.59"), (100, "0.79"))
 
 
 def test_an_address_is_believed_before_the_name_of_the_model(book):
     body = message("claude-sonnet-4-5", input_tokens=1_000, output_tokens=0)
     elsewhere = book.price(
-        answered(body), asked("https://api.z.ai/api/anthropic/v1/messages", provider="anthropic")
+        answered(body), request_to("https://api.z.ai/api/anthropic/v1/messages", provider="anthropic")
     )
     assert (elsewhere.usd, elsewhere.why) == (None, "no price for claude-sonnet-4-5")
-    behind_a_gateway = asked("http://localhost:4000/v1/messages", provider="anthropic")
+    behind_a_gateway = request_to("http://localhost:4000/v1/messages", provider="anthropic")
     assert book.price(answered(body), behind_a_gateway).usd == usd((1_000, "3"))
 
 
@@ -383,7 +383,7 @@ def test_with_the_users_own_key_openrouters_fee_is_only_a_part(book):
     usage = {"prompt_tokens": 1_000, "completion_tokens": 0, "cost": 0.0001, "is_byok": True}
     body = chat("openai/gpt-4o", **usage, cost_details={"upstream_inference_cost": 0.002})
     assert book.price(answered(body)).usd == Decimal("0.0021")
-    request = asked("https://openrouter.ai/api/v1/chat/completions", provider="openai")
+    request = request_to("https://openrouter.ai/api/v1/chat/completions", provider="openai")
     price = book.price(answered(chat("openai/gpt-4o", **usage)), request)
     assert (price.usd, price.source) == (usd((1_000, "2.5")), "genai-prices")
 
@@ -413,7 +413,7 @@ def test_gateways_tell_the_cost_in_many_places(book, line):
 
 
 @pytest.mark.parametrize("odd", [None, True, "free", -1, float("nan"), float("inf"), [1], {"total": 1}])
-def test_a_cost_that_is_no_amount_was_not_told(book, odd):
+def test_a_cost_that_is_not_an_amount_counts_as_missing(book, odd):
     price = book.price(answered(chat("gpt-4o", prompt_tokens=1_000, completion_tokens=0, cost=odd)), OPENAI)
     assert (price.usd, price.source) == (usd((1_000, "2.5")), "genai-prices")
 
@@ -469,7 +469,7 @@ def test_the_articles_spell_usage_as_their_provider_does(book):
             answered(
                 {"model": "qwen3", "message": {}, "done": True, "prompt_eval_count": 5, "eval_count": 5}
             ),
-            asked("http://localhost:11434/api/chat", provider="ollama"),
+            request_to("http://localhost:11434/api/chat", provider="ollama"),
             "local model",
         ),
         (

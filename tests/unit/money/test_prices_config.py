@@ -27,7 +27,7 @@ def book_with(folder: Path, text: str) -> Book:
     return Book.open(str(folder))
 
 
-def test_own_prices_win_over_the_list_but_not_over_what_was_told(tmp_path):
+def test_own_prices_win_over_the_list_but_not_over_the_recorded_cost(tmp_path):
     book = book_with(tmp_path, '[prices."gpt-4o*"]\ninput = 0.5\noutput = 1.5\n')
     price = book.price(call("gpt-4o-mini", output_tokens=1_000_000))
     assert (price.usd, price.source) == (Decimal("2.0"), "own")

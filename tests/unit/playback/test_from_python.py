@@ -95,7 +95,7 @@ class Shop:
         lines = self.world.read_text().splitlines() if self.world.exists() else []
         return [line.partition(" ")[0] for line in lines]
 
-    def asked(self) -> list[dict]:
+    def requests(self) -> list[dict]:
         """The requests that have reached the provider since."""
         return [json.loads(each.body) for each in self.provider.settled()[self._before :]]
 
@@ -115,14 +115,14 @@ def test_a_rerun_returns_a_report_and_prints_nothing(shop: Shop, capfd: pytest.C
     assert (report.outcome, report.left_recording, report.exit) == ("as recorded", False, 7)
     assert (report.calls_answered, report.tools_run, report.divergences) == (5, (), ())
     assert report.stdout and report.stderr == "" and capfd.readouterr() == ("", "")
-    assert (shop.ran(), shop.asked()) == ([], [])
+    assert (shop.ran(), shop.requests()) == ([], [])
     new = reenact.Recording.load(report.path)
     assert new.run_id == report.run_id and new.start.meta == {"replay_of": report.of}
     assert report.ended.recorded == report.ended.now == "exit 7"
     assert report.as_dict()["answered"] == 5 and report.as_dict()["run"] == report.run_id
 
 
-def test_the_run_may_be_an_address_and_goes_where_it_is_told(shop: Shop, tmp_path: Path) -> None:
+def test_the_run_may_be_an_address_and_goes_to_the_chosen_folder(shop: Shop, tmp_path: Path) -> None:
     shop.record("weigh")
     for run in ("@last", "first", reenact.Recording.load(str(next(Path(".reenact").glob("*.jsonl"))))):
         report = reenact.rerun(run, folder=tmp_path / "elsewhere", capture_output=True)
@@ -141,7 +141,7 @@ def test_a_divergence_is_in_the_report(shop: Shop) -> None:
     assert "Be kind." in divergence.text() and "Diverged" in report.stderr
     rebased = reenact.rerun(path, mode="rebase", capture_output=True)
     assert (rebased.outcome, rebased.exit) == ("doubtful", 0) and rebased.doubts[0].why == "drift"
-    assert (shop.ran(), shop.asked()) == ([], [])
+    assert (shop.ran(), shop.requests()) == ([], [])
 
 
 def test_tools_that_nothing_answers_are_refused_before_anything_runs(shop: Shop) -> None:
@@ -150,7 +150,7 @@ def test_tools_that_nothing_answers_are_refused_before_anything_runs(shop: Shop)
         with pytest.raises(UsageError, match=r"they would run again: refund \(1×\)") as refused:
             run(path)
         assert "live_tools=['refund']" in refused.value.hint
-    assert (shop.ran(), shop.asked()) == ([], [])
+    assert (shop.ran(), shop.requests()) == ([], [])
     report = reenact.rerun(path, live_tools=["refund"], capture_output=True)
     assert (report.outcome, report.tools_run, shop.ran()) == ("as recorded", ("refund",), ["refund"])
 
@@ -172,14 +172,14 @@ def test_what_cannot_be_started_raises_with_a_hint(shop: Shop) -> None:
         with pytest.raises(UsageError, match="any more") as gone:
             run(path)
         assert "command=" in gone.value.hint
-    assert shop.asked() == []
+    assert shop.requests() == []
 
 
 def test_a_fork_changes_requests_and_returns_a_report(shop: Shop) -> None:
     path = shop.record("weigh", "weigh")
     report = reenact.fork(path, at="turn:2", changes={"system": "Be brief."}, capture_output=True)
     assert report.is_cut_reached and not report.is_stopped and report.exit == 0
-    assert [each["system"] for each in shop.asked()] == ["Be brief.", "Be brief."]
+    assert [each["system"] for each in shop.requests()] == ["Be brief.", "Be brief."]
     assert shop.ran() == ["weigh"]  # after the cut; the one before it was answered
     assert (report.live.calls, report.calls_answered) == (2, 2) and report.live.tokens_in > 0
     assert (report.point.world, report.point.of) == ("untouched", report.of)
@@ -215,7 +215,7 @@ def test_an_experiment_compares_several_samples_with_a_control(shop: Shop) -> No
         sample.calls == 2 and sample.ended == "ok" for each in report.samples.values() for sample in each
     )
     assert len({sample.run for each in report.samples.values() for sample in each}) == 6
-    assert sorted(each["system"] for each in shop.asked()) == sorted(
+    assert sorted(each["system"] for each in shop.requests()) == sorted(
         ["Be kind."] * 4 + ["Be brief."] * 4 + ["Be long."] * 4
     )
     [sent] = reenact.experiment(

@@ -199,7 +199,7 @@ def test_ids_that_repeat_go_with_the_nearest_answer_of_their_lane(tap):
     assert all(call.result == f"{call.args['by']} saw {call.args['n']}" for call in calls)
 
 
-def test_a_result_that_is_told_as_a_small_change_of_another_is_one(tap):
+def test_a_result_stored_as_a_small_change_of_another_is_a_result(tap):
     agent = Agent(tap)
     beginning = agent.history
     for number in range(4):
@@ -227,7 +227,7 @@ def test_one_prompt_and_one_id_in_two_agents_that_take_turns(tap):
     ]
 
 
-def test_a_history_told_anew_in_full_gives_each_its_own_result(tap):
+def test_a_history_sent_again_in_full_gives_each_its_own_result(tap):
     agent = Agent(tap, Chat())
     for number in range(3):
         agent.ask(("call_0", "look", {"n": number}))
@@ -323,7 +323,7 @@ def test_a_conversation_that_is_had_twice_has_its_results_twice(tmp_path):
     more = {"messages": [{"$answer": "a1", "keys": ["role", "content"]}, result]}
     kept = {"model": True, "messages": 1}
 
-    def asked(call, **fields):
+    def request_event(call, **fields):
         return "model.request", {"call": call, "lane": call[0], "provider": "anthropic", **fields}
 
     def answered(call, body):
@@ -334,10 +334,10 @@ def test_a_conversation_that_is_had_twice_has_its_results_twice(tmp_path):
     write_trace(
         path,
         [
-            asked("a1", n=1, body=first), answered("a1", answer),
-            asked("a2", n=3, base="a1", keep=kept, body=more), answered("a2", done),
-            asked("b1", n=1, base="a1", keep=kept, body={}), answered("b1", answer),
-            asked("b2", n=3, base="a2", keep={"model": True, "messages": 3}, body={}), answered("b2", done),
+            request_event("a1", n=1, body=first), answered("a1", answer),
+            request_event("a2", n=3, base="a1", keep=kept, body=more), answered("a2", done),
+            request_event("b1", n=1, base="a1", keep=kept, body={}), answered("b1", answer),
+            request_event("b2", n=3, base="a2", keep={"model": True, "messages": 3}, body={}), answered("b2", done),
         ],
     )  # fmt: skip
     run = Debugger.load(path)
@@ -345,7 +345,7 @@ def test_a_conversation_that_is_had_twice_has_its_results_twice(tmp_path):
     assert run.summary().tools["search"].open == 0
 
 
-def test_a_call_whose_two_ends_are_of_two_writers_is_shown(tmp_path):
+def test_a_call_begun_by_one_writer_and_ended_by_another_is_shown(tmp_path):
     asks = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "x", "input": {}}]}
     lines = [
         {"ts": 1.0, "run": "r", "w": "aaaaaaaa", "step": 1, "kind": "model.request", "call": "c", "body": {}},

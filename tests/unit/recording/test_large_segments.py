@@ -29,7 +29,7 @@ def opened(path, monkeypatch, *, quick):
     return recording
 
 
-def told(recording):
+def contents(recording):
     return {
         "lines": [(event.kind, event.step, event.index, event.call) for event in recording.lines],
         "events": [event.content for event in recording.events],
@@ -43,8 +43,8 @@ def told(recording):
 
 
 def test_both_ways_say_the_same(segments, monkeypatch):
-    quick = told(opened(segments, monkeypatch, quick=True))
-    assert quick == told(opened(segments, monkeypatch, quick=False))
+    quick = contents(opened(segments, monkeypatch, quick=True))
+    assert quick == contents(opened(segments, monkeypatch, quick=False))
     assert quick["tot"] == {"turns": 60, "in": 300, "out": 120, "err": 0}
 
 

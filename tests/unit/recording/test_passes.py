@@ -133,7 +133,7 @@ def test_light_fields_are_those_of_the_line(kind, fields):
     }
 
 
-def test_a_line_that_cannot_be_parsed_is_asked_itself(tmp_path, monkeypatch):
+def test_a_line_that_cannot_be_parsed_is_read_on_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(columns, "LARGE", 1)
     pen = Pen()
     start = pen("run.start", v="1.0")

@@ -294,7 +294,7 @@ def test_runs_by_address_and_default_folder(logs, monkeypatch):
     assert len(runs()) == 0
 
 
-def test_what_is_not_there_is_said(logs, monkeypatch):
+def test_what_is_not_there_is_reported(logs, monkeypatch):
     monkeypatch.setenv("REENACT_DIR", str(logs))
     with pytest.raises(TraceFileError, match="does not exist"):
         runs(logs / "nope.jsonl")
@@ -335,7 +335,7 @@ def test_a_data_frame_has_a_row_for_each_run_or_group(logs):
     assert list(runs(logs).df("tool")["tool"]) == ["search", "book"]
 
 
-def test_without_pandas_the_fix_is_said(logs, monkeypatch):
+def test_without_pandas_the_fix_is_reported(logs, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtra) as told:
         runs(logs).df()

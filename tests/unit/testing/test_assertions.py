@@ -80,11 +80,11 @@ def test_a_difference_is_shown_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["search", [3], [("search", 1)], [("a", {}, 1)]])
-def test_what_is_no_list_of_calls_is_told(wrong: object) -> None:
+def test_what_is_no_list_of_calls_is_reported(wrong: object) -> None:
     with pytest.raises(UsageError, match="expected"):
         assert_trajectory("nowhere.jsonl", wrong)  # type: ignore[arg-type]
 
 
-def test_an_unknown_way_is_told() -> None:
+def test_an_unknown_way_is_reported() -> None:
     with pytest.raises(UsageError, match="how='sorted'"):
         difference([], [], "sorted")

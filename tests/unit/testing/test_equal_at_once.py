@@ -54,20 +54,20 @@ def url() -> Iterator[str]:
     server.server_close()
 
 
-def said(response: httpx.Response) -> str:
+def text_of(response: httpx.Response) -> str:
     return str(response.json()["content"][0]["text"])
 
 
 def in_threads(url: str, *, at_once: bool = True) -> list[str]:
     with httpx.Client(trust_env=False) as client, ThreadPoolExecutor(VOTERS if at_once else 1) as pool:
-        return list(pool.map(lambda _: said(client.post(f"{url}/v1/messages", json=BODY)), range(VOTERS)))
+        return list(pool.map(lambda _: text_of(client.post(f"{url}/v1/messages", json=BODY)), range(VOTERS)))
 
 
 async def in_tasks(url: str) -> list[str]:
     async with httpx.AsyncClient(trust_env=False) as client:
 
         async def ask() -> str:
-            return said(await client.post(f"{url}/v1/messages", json=BODY))
+            return text_of(await client.post(f"{url}/v1/messages", json=BODY))
 
         return await asyncio.gather(*(ask() for _ in range(VOTERS)))
 

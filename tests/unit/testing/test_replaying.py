@@ -125,7 +125,7 @@ def test_other_arguments_are_a_miss_that_nobody_hides(trace: tuple[Path, list[An
     assert dice.thrown == 0 and replay_hook.responder is None
 
 
-def test_calls_that_were_not_made_are_told(trace: tuple[Path, list[Any]]) -> None:
+def test_missing_calls_are_reported(trace: tuple[Path, list[Any]]) -> None:
     with (
         pytest.raises(AssertionError, match=r"11 recorded calls were never made:\n  step 4: tool roll"),
         replaying(trace[0]),
@@ -193,7 +193,7 @@ class Hill:
     height: int
 
 
-def test_a_result_that_is_not_what_the_function_returns_now_is_given_as_recorded_and_told(
+def test_a_result_of_another_type_than_the_function_returns_now_is_returned_as_recorded_and_reported(
     tmp_path: Path,
 ) -> None:
     def hill(name: str) -> dict[str, object]:

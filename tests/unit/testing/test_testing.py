@@ -34,7 +34,7 @@ def agent(fail: bool = False, model: str = "claude-sonnet-4-5") -> None:
         tap.record_tool_result(tool, "ok", error="sold out" if fail and tool == "book" else None)
 
 
-def test_a_block_is_recorded_and_asked() -> None:
+def test_a_recorded_block_answers_questions() -> None:
     with recorded() as run:
         agent()
     assert run.debugger.count() == 6 and run.debugger.recording.status == "ok"

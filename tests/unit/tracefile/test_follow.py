@@ -77,7 +77,7 @@ def test_a_torn_tail_is_waited_for(tmp_path):
     assert watching.findings == []
 
 
-def test_what_is_there_already_is_left_out_unless_asked_for(tmp_path):
+def test_what_is_there_already_is_skipped_unless_requested(tmp_path):
     path, pen = tmp_path / "t.jsonl", Pen()
     line = pen("note", x=3)
     append(path, pen("run.start", v="1.0"), pen("note", x=1))

@@ -32,7 +32,7 @@ def test_the_worked_example_is_read_with_its_second_process_in_time_order(tmp_pa
     assert codes == []
 
 
-def test_a_delta_request_is_given_whole_with_the_whole_tool_output(tmp_path):
+def test_a_delta_request_is_returned_whole_with_the_whole_tool_output(tmp_path):
     events, codes = read(worked_example(tmp_path))
     body = events[6].payload["body"]
     assert body["model"] == "claude-sonnet-4-6"
@@ -214,9 +214,7 @@ def test_a_folder_gives_every_run_and_names_what_is_foreign(tmp_path):
         read(tmp_path, run="r3")
 
 
-def test_a_line_beyond_the_limit_is_known_by_its_envelope_and_parsed_only_when_asked_for(
-    tmp_path, monkeypatch
-):
+def test_a_line_beyond_the_limit_is_known_by_its_envelope_and_parsed_only_on_request(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "MAX_LINE", 3 << 20)
     pen = Pen()
     lines = [

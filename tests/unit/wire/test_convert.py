@@ -271,7 +271,7 @@ def test_images_travel_where_they_can() -> None:
     assert kept.lost == ["an image in a tool's result"] and kept.messages[0]["content"] == "x"
 
 
-def test_arguments_that_are_no_object_are_kept_and_said() -> None:
+def test_arguments_that_are_no_object_are_kept_and_reported() -> None:
     bad = {"id": "c", "type": "function", "function": {"name": "t", "arguments": '{"q": '}}
     messages = [{"role": "assistant", "content": None, "tool_calls": [bad]}]
     made = convert(messages, [], {}, "openai", "anthropic")

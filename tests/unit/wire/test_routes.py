@@ -124,7 +124,7 @@ KNOWN: dict[str, dict[str, str]] = {
 """What a GET and a POST to these paths is; every other path of the SDK is none of ours."""
 
 
-def told(method: str, url: str, body: Any = None, named: tuple[str, ...] = ()) -> str:
+def sort_of(method: str, url: str, body: Any = None, named: tuple[str, ...] = ()) -> str:
     route = route_of(method, url, body, named)
     return route.sort if route is not None else "-"
 
@@ -136,7 +136,7 @@ def test_every_path_of_an_sdk(sdk: str) -> None:
     assert len(there) >= 10 and there >= expected.keys(), expected.keys() - there
     for path in sorted(there):
         url = BASES[sdk] + path.replace("/{}:", "/models/x:", 1)
-        sorts = [told(method, url, None, ("ollama.example",)) for method in ("GET", "POST")]
+        sorts = [sort_of(method, url, None, ("ollama.example",)) for method in ("GET", "POST")]
         assert " ".join(sorts) == expected.get(path, "- -"), path
 
 
@@ -211,7 +211,7 @@ GATEWAY = "https://llm.corp.example/team-7/images/proxy/v1"
     ],
 )  # fmt: skip
 def test_clouds_and_gateways(method: str, url: str, body: Any, sort: str) -> None:
-    assert told(method, url, body, ("llm.corp.example",)) == sort
+    assert sort_of(method, url, body, ("llm.corp.example",)) == sort
 
 
 @pytest.mark.parametrize(

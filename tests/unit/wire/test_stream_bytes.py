@@ -82,13 +82,13 @@ class TestText:
             (b"data: " + b"[" * 100_000 + b"\n\n", "event skipped, not JSON: '" + "[" * 60 + "…'"),
         ],
     )
-    def test_what_is_no_event_is_skipped_and_said(self, bad, said):
+    def test_what_is_no_event_is_skipped_and_reported(self, bad, said):
         first, *rest = CHAT_EVENTS
         found = assemble(sse(first) + bad + sse(*rest, done=True), None)
         assert found.body == CHAT_BODY
         assert found.problems == [said]
 
-    def test_bytes_that_are_not_utf8_are_replaced_and_said(self):
+    def test_bytes_that_are_not_utf8_are_replaced_and_reported(self):
         found = assemble(sse(chat_chunk({"content": "a?b"})).replace(b"?", b"\xff"), None)
         assert found.body["choices"][0]["message"]["content"] == "a\ufffdb"
         assert "not UTF-8" in found.problems[0]
@@ -98,7 +98,7 @@ class TestText:
         data = b"".join(b"data: " + json.dumps(half).encode() + b"\n\n" for half in halves)
         assert content(data) == "a🌍\udf0d"
 
-    def test_a_cut_is_said(self):
+    def test_a_cut_is_reported(self):
         assert assemble(sse(*CHAT_EVENTS)[:-20], None).problems[0].startswith('cut off in the event \'{"id"')
         assert assemble(sse(*CHAT_EVENTS) + b"dat", None).problems == ["cut off in the line 'dat'"]
 
@@ -152,7 +152,7 @@ class TestFrames:
         assert found.body == BEDROCK_BODY
         assert found.problems == [f"bytes that are not a frame at byte {start}"]
 
-    def test_a_cut_is_said(self):
+    def test_a_cut_is_reported(self):
         start = len(frames(*BEDROCK_EVENTS[:-1]))
         assert assemble(frames(*BEDROCK_EVENTS)[:-1], None).problems == [
             f"cut off in the frame at byte {start}"

@@ -106,7 +106,7 @@ class TestAnthropic:
         assert found.body == error
         assert reading.error_of(found.body) == found.error == ("overloaded_error", "Overloaded")
 
-    def test_a_delta_without_its_beginning_is_kept_and_said(self):
+    def test_a_delta_without_its_beginning_is_kept_and_reported(self):
         found = assemble(sse(ANTHROPIC_EVENTS[0], *ANTHROPIC_EVENTS[8:10]), "anthropic")
         assert found.body["content"] == [{"type": "text", "text": "Grüße, world 🌍"}]
         assert found.problems == ["text_delta for block 1, which never began"]
@@ -268,7 +268,7 @@ class TestChat:
         ]
         assert assemble(sse(*chunks), None).body["usage"] == {"prompt_tokens": 9, "completion_tokens": 2}
 
-    def test_usage_that_is_never_given_is_absent(self):
+    def test_usage_that_is_never_reported_is_absent(self):
         body = assemble(sse(chat_chunk({"content": "a"}, usage=None), done=True), None).body
         assert "usage" not in body
 

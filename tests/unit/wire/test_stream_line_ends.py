@@ -70,21 +70,21 @@ STREAMS = {
 }
 
 
-def told(data: bytes) -> tuple[Any, ...]:
+def assembled(data: bytes) -> tuple[Any, ...]:
     found = assemble(data, None, "text/event-stream")
     return found.body, found.complete, found.error, found.problems, found.aborted
 
 
 def line_by_line(data: bytes) -> tuple[Any, ...]:
-    return told(data.replace(b"\n", b"\r\n"))
+    return assembled(data.replace(b"\n", b"\r\n"))
 
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_answer_is_the_one_that_reading_line_by_line_gives(name: str) -> None:
-    body, complete, *_ = told(STREAMS[name])
+    body, complete, *_ = assembled(STREAMS[name])
     said = body["content"][0]["text"] if "content" in body else body["choices"][0]["message"]["content"]
     assert complete and said == "".join(LETTERS)
-    assert told(STREAMS[name]) == line_by_line(STREAMS[name])
+    assert assembled(STREAMS[name]) == line_by_line(STREAMS[name])
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -93,7 +93,7 @@ def test_cut_anywhere(name: str) -> None:
     for at in range(0, len(data), 7):
         cut = data[:at]
         if not cut.endswith(b"\n"):  # a cut line reads the same in either form, but for how it is told of
-            assert told(cut)[0] == line_by_line(cut)[0]
+            assert assembled(cut)[0] == line_by_line(cut)[0]
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_cut_anywhere(name: str) -> None:
 def test_an_odd_one_among_them_is_read_the_same_way(name: str, old: bytes, new: bytes) -> None:
     before, found, after = STREAMS[name].rpartition(old)
     data = before + (new if found else b"") + after
-    assert told(data) == line_by_line(data)
+    assert assembled(data) == line_by_line(data)

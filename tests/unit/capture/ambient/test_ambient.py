@@ -37,7 +37,7 @@ def test_outside_of_a_run_they_are_plain_and_begin_none(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_in_a_run_they_are_recorded_as_given(tmp_path: Path) -> None:
+def test_in_a_run_they_are_recorded_as_passed(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with reenact.run("r", path=path):
         now, made, number = reenact.now(), reenact.uuid(), reenact.random()

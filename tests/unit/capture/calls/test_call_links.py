@@ -83,7 +83,9 @@ def recorded(record: Callable[[Tap], None]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("others", [1, 3])
 @pytest.mark.parametrize("args", [{"q": "x"}, None])
-def test_a_tool_follows_the_lane_whose_answer_asks_for_it(tmp_path: Path, others: int, args: Any) -> None:
+def test_a_tool_follows_the_lane_with_the_response_that_requests_it(
+    tmp_path: Path, others: int, args: Any
+) -> None:
     path = tmp_path / "lanes.jsonl"
     with reenact.run("lanes", path=path):
         tap = Tap()

@@ -72,7 +72,7 @@ def test_an_error_deep_in_libraries_still_names_the_agents_own_line() -> None:
 
 
 @pytest.mark.parametrize("scenario", ["reset-0", "reset-3"])
-def test_an_exception_of_a_library_names_the_line_that_asked(
+def test_an_exception_of_a_library_names_the_line_that_called(
     scenario: str, tmp_path: Path, provider: Provider
 ) -> None:
     def plan(client: httpx.Client) -> None:

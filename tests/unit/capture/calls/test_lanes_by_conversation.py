@@ -52,7 +52,7 @@ def results(message: dict[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def test_conversations_with_one_prompt_and_other_questions_are_told_apart(chat: Chat) -> None:
+def test_conversations_with_one_prompt_and_other_questions_are_distinguished(chat: Chat) -> None:
     talks = [[SYSTEM, user(f"room {number}")] for number in range(3)]
     for _ in range(2):
         for talk in talks:
@@ -140,7 +140,7 @@ def test_another_attempt_goes_to_the_same_address(chat: Chat) -> None:
     assert [request.attempt for request in requests if request] == [None, 2, None]
 
 
-def test_more_agents_at_once_than_lanes_are_kept_are_still_told_apart() -> None:
+def test_more_agents_at_once_than_lanes_are_kept_are_still_distinguished() -> None:
     lanes = Lanes("run")
     taken = [lanes.begin(f"call-{number}", None, number, None)[0] for number in range(2 * MAX_LANES)]
     assert taken[0] == "main" and len(set(taken)) == len(taken)

@@ -70,7 +70,7 @@ def test_paths_may_be_text_bytes_or_path_objects(tmp_path: Path) -> None:
         assert kinds(trace.path) == ["run.start", "work", "run.end"]
 
 
-def test_recording_after_close_is_told_once_counted_and_never_raises(tmp_path: Path, capsys: Any) -> None:
+def test_recording_after_close_is_reported_once_counted_and_never_raises(tmp_path: Path, capsys: Any) -> None:
     guard.forget()
     trace = Trace(tmp_path / "run.jsonl", redact=False)
     trace.step("before")
@@ -181,7 +181,7 @@ def test_results_find_their_calls_by_id_then_by_name_in_the_task(tmp_path: Path)
     assert found["unknown"]["call"] is None
 
 
-def test_a_tool_is_linked_to_the_answer_that_asked_for_it(tmp_path: Path) -> None:
+def test_a_tool_is_linked_to_the_response_that_requested_it(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Tap(path, redact=False) as tap:
         request = tap.record_model_request(

@@ -68,7 +68,7 @@ def test_many_runs_with_late_events_do_not_hide_a_full_disk(tmp_path: Path, caps
     assert "/dev/full" in told
 
 
-def test_runs_whose_ids_differ_at_the_end_have_files_of_their_own(
+def test_runs_with_ids_that_differ_at_the_end_have_files_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REENACT_DIR", str(tmp_path))

@@ -36,7 +36,7 @@ def tap(tmp_path: Path) -> Iterator[Tap]:
         seams.uninstall()
 
 
-def told(tap: Tap, kind: str = "model.response") -> list[dict[str, Any]]:
+def recorded(tap: Tap, kind: str = "model.response") -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in Path(str(tap.path)).read_text().splitlines()]
     return [line for line in lines if line["kind"] == kind]
 
@@ -82,16 +82,16 @@ class ByAiohttp(httpx.AsyncBaseTransport):
 def test_a_request_that_goes_down_a_layer_is_one_call(tap: Tap, provider: Provider) -> None:
     with httpx.Client(transport=ByRequests()) as client:
         client.post(provider.url("text", "/v1/messages"), json=ASK)
-    assert [line["status"] for line in told(tap)] == [200]
+    assert [line["status"] for line in recorded(tap)] == [200]
 
 
 def test_another_one_made_meanwhile_is_another_call(tap: Tap, provider: Provider) -> None:
     url = provider.url("text", "/v1/messages")
     with httpx.Client(transport=ByRequests(lambda: httpx.post(url, json=OTHER))) as client:
         client.post(url, json=ASK)
-    asked = [line["new"] if "new" in line else line for line in told(tap, "model.request")]
+    asked = [line["new"] if "new" in line else line for line in recorded(tap, "model.request")]
     assert ["Hills" in str(each) for each in asked] == [True, False]
-    assert [line["status"] for line in told(tap)] == [200, 200]
+    assert [line["status"] for line in recorded(tap)] == [200, 200]
 
 
 def test_a_task_begun_inside_a_call_is_heard_when_it_goes_on(tap: Tap, provider: Provider) -> None:
@@ -102,7 +102,7 @@ def test_a_task_begun_inside_a_call_is_heard_when_it_goes_on(tap: Tap, provider:
         await transport.later
 
     asyncio.run(main())
-    assert [line["status"] for line in told(tap)] == [200, 200]
+    assert [line["status"] for line in recorded(tap)] == [200, 200]
 
 
 def test_a_call_that_is_collected_while_it_waits_touches_no_context_variable(tap: Tap) -> None:
@@ -122,7 +122,7 @@ def test_a_call_that_is_collected_while_it_waits_touches_no_context_variable(tap
     gc.collect()
     now = copy_context()
     assert len(now) == len(before) and all(now[variable] is value for variable, value in before)
-    assert [line["ended"] for line in told(tap)] == ["cancelled"]
+    assert [line["ended"] for line in recorded(tap)] == ["cancelled"]
     loop.close()
 
 

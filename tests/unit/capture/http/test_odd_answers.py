@@ -170,7 +170,7 @@ def outcome(ask: Callable[..., Any], *args: Any) -> Any:
 
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda ask: ask.__name__[3:])
-def test_odd_answers_are_the_agents_and_told_as_they_are(
+def test_odd_responses_reach_the_agent_and_are_recorded_as_they_are(
     library: Callable[..., Any], server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     guard.forget()
@@ -204,7 +204,7 @@ def test_odd_answers_are_the_agents_and_told_as_they_are(
 @pytest.mark.parametrize(
     "client", [None, 7, "client", b"x", object(), dict, [], {}, lambda: None, mock.Mock(), mock.MagicMock(), Exception]
 )  # fmt: skip
-def test_what_is_no_client_is_given_back_with_one_line(
+def test_what_is_no_client_is_returned_with_one_line(
     client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     guard.forget()

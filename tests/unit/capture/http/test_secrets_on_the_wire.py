@@ -372,7 +372,7 @@ def test_cut_at_every_place(tmp_path: Path) -> None:
     assert leaks(tmp_path) == []
 
 
-def test_said_by_the_letter_in_every_dialect(tmp_path: Path) -> None:
+def test_secrets_in_single_letters_are_removed_in_every_dialect(tmp_path: Path) -> None:
     from base64 import b64encode
 
     from reenact.capture.redact.redactor import Redactor
@@ -407,7 +407,7 @@ def test_said_by_the_letter_in_every_dialect(tmp_path: Path) -> None:
                 spill.add(say(TEXT[at : at + size]))
             spill.close()
             written = (tmp_path / f"{name}{size}.part").read_bytes()
-            said = b"".join(piece for piece in _told(written))
+            said = b"".join(piece for piece in _texts(written))
             assert b"Lisbon has" in said and not [
                 each for each in SECRETS.values() if each[:9].encode() in said
             ], name
@@ -426,7 +426,7 @@ def test_a_key_block_that_has_begun_is_not_on_disk(size: int, tmp_path: Path) ->
         for at in range(0, len(text), size):
             told = {"choices": [{"delta": {"content": text[at : at + size]}}]}
             spill.add(b"data: " + json.dumps(told).encode() + b"\n\n")
-            written = b"".join(_told((tmp_path / f"{name}.part").read_bytes()))
+            written = b"".join(_texts((tmp_path / f"{name}.part").read_bytes()))
             assert b"MII" not in written and b"QIBADAN" not in written, name
         spill.close()
 
@@ -454,12 +454,12 @@ def test_all_but_the_last_word_is_on_disk_whatever_came(tmp_path: Path) -> None:
         for number, word in enumerate(words):
             for piece in pieces(word):
                 spill.add(piece)
-            written = b"".join(_told((tmp_path / f"{name}.part").read_bytes())).decode()
+            written = b"".join(_texts((tmp_path / f"{name}.part").read_bytes())).decode()
             assert written in ("".join(words[:number]), "".join(words[: number + 1])), name
         spill.close()
 
 
-def _told(data: bytes) -> Iterator[bytes]:
+def _texts(data: bytes) -> Iterator[bytes]:
     from reenact.capture.http.response_body import _PACKED, _TEXT, _unpacked
 
     for packed in _PACKED.findall(data):

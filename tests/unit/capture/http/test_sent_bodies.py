@@ -260,7 +260,7 @@ def plain(log: list[Received]) -> list[Any]:
 @pytest.mark.parametrize("way", [wrapped, installed])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sender", SENDERS)
-def test_what_is_sent_is_the_same_and_told(
+def test_what_is_sent_is_the_same_and_recorded(
     sender: str, kind: str, way: Any, provider: Provider, tmp_path: Path
 ) -> None:
     bare, bare_log = seen(sender, kind, provider, lambda client: client)
@@ -312,7 +312,7 @@ def test_a_body_in_one_piece_by_hand_is_a_request_with_its_body(provider: Provid
     assert [line["status"] for line in lines if line["kind"] == "model.response"] == [200, 200]
 
 
-def test_a_request_by_hand_that_reaches_nobody_is_told(tmp_path: Path) -> None:
+def test_a_request_by_hand_that_reaches_nobody_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Tap(str(path)) as tap:
         connection = tap.wrap(http.client.HTTPConnection("127.0.0.1", 9, timeout=10))
@@ -342,7 +342,7 @@ def test_a_model_called_while_a_body_is_made_is_recorded(provider: Provider, tmp
         path.unlink()
 
 
-def test_a_hidden_field_of_a_form_is_not_told(provider: Provider, tmp_path: Path) -> None:
+def test_a_hidden_field_of_a_form_is_not_recorded(provider: Provider, tmp_path: Path) -> None:
     path, secret = tmp_path / "run.jsonl", "Kd83nfQ02lPx" + "77Zr41mW9aT6"
     with Tap(str(path)) as tap, wrapped(tap) as hand, hand(import_module("httpx").Client()) as client:
         client.post(provider.url("text", "/page"), data={"api_key": secret}, files={"file": b"x"})

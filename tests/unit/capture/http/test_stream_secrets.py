@@ -50,7 +50,7 @@ def stream(tap: Tap, text: str) -> None:
     exchange.end()
 
 
-def said(blob: Path) -> str:
+def streamed_text(blob: Path) -> str:
     lines = zlib.decompress(blob.read_bytes()).decode().splitlines()
     found = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
     return "".join(one["delta"].get("text", "") for one in found if one["type"] == "content_block_delta")
@@ -63,7 +63,7 @@ def test_the_stream_of_a_harmless_answer_is_kept_and_that_of_a_secret_is_not(tmp
     kept, withheld = Debugger.load(tmp_path / "run.jsonl").where(event_type="model.response")
     assert kept.raw["form"] == "exact" and withheld.raw == {"withheld": "secret"}
     (blob,) = (tmp_path / "run.blobs").iterdir()  # no .part, and no second blob
-    assert said(blob) == "Lisbon has seven hills, as everybody knows."
+    assert streamed_text(blob) == "Lisbon has seven hills, as everybody knows."
     assert withheld.content == "the key is <redacted:anthropic-key:1>, keep it"
     assert '"redacted": 1,' in (tmp_path / "run.jsonl").read_text()  # looking is not counted
 

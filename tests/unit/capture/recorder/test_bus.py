@@ -112,7 +112,7 @@ def test_a_stuck_handler_costs_drops_that_are_counted_and_no_recording(tmp_path:
     assert kinds(tmp_path / "run.jsonl").count("work") == 51
 
 
-def test_a_failing_handler_is_told_once_and_the_others_go_on(tmp_path: Path, capsys: Any) -> None:
+def test_a_failing_handler_is_reported_once_and_the_others_go_on(tmp_path: Path, capsys: Any) -> None:
     guard.forget()
     bus = EventBus()
     found: list[str] = []
@@ -155,7 +155,7 @@ def test_the_bus_gets_whole_requests_unless_it_asks_for_deltas(tmp_path: Path) -
     assert len(heard["deltas"][1]["body"]["messages"]) == 1 and heard["deltas"][1]["keep"]["messages"] == 1
 
 
-def test_wrong_arguments_are_told_at_once() -> None:
+def test_wrong_arguments_are_reported_at_once() -> None:
     bus = EventBus()
     with pytest.raises(UsageError):
         bus.on("tool.*", 5)  # type: ignore[arg-type]

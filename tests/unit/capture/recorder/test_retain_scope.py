@@ -22,7 +22,7 @@ def names(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     "name", ["agent.s1", "agent.p", "agent.sea", "agent.paca", "agent.special", "agent-2"]
 )
-def test_another_run_whose_name_looks_like_a_part_stays(tmp_path: Path, name: str) -> None:
+def test_another_run_with_a_name_like_a_part_stays(tmp_path: Path, name: str) -> None:
     Trace(tmp_path / f"{name}.jsonl").close()
     good_run(tmp_path / "agent.jsonl")
     assert names(tmp_path) == [f"{name}.jsonl"]

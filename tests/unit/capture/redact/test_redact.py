@@ -236,7 +236,7 @@ def test_password_of_a_url_in_the_environment_is_known() -> None:
     assert PASSWORD not in redactor.clean(f"it is {PASSWORD} indeed")
 
 
-def test_environment_of_the_process_is_read_when_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_of_the_process_is_read_when_none_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANTED_API_TOKEN", ENV_VALUE)
     assert ENV_VALUE not in Redactor().clean(f"x {ENV_VALUE} y")
 

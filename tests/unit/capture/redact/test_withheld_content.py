@@ -16,7 +16,7 @@ LONG = SAID + " and so on" * 30
 
 
 @pytest.mark.parametrize("content", ["hash", "none"])
-def test_nothing_that_was_said_is_in_the_file(tmp_path: Path, content: str) -> None:
+def test_no_content_is_in_the_file(tmp_path: Path, content: str) -> None:
     path = tmp_path / "run.jsonl"
     with Tap(path, content=content) as tap:
         body = {"model": "m", "system": SAID, "messages": [{"role": "user", "content": SAID}], "name": LONG}

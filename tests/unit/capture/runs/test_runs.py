@@ -256,7 +256,7 @@ def test_the_environment_names_the_one_open_run_and_is_restored(folder: Path, tm
     assert not os.environ.get("REENACT_RUN") and not os.environ.get("TRACEPARENT")
 
 
-def test_wrong_arguments_are_told_when_the_run_is_described_not_when_it_runs() -> None:
+def test_wrong_arguments_are_reported_when_the_run_is_described_not_when_it_runs() -> None:
     for call in (
         lambda: reenact.run(5),
         lambda: reenact.run("x", nonsense=1),
@@ -268,7 +268,7 @@ def test_wrong_arguments_are_told_when_the_run_is_described_not_when_it_runs() -
             call()
 
 
-def test_an_event_of_another_thread_never_lands_in_a_run_it_was_not_given(folder: Path) -> None:
+def test_an_event_of_another_thread_never_lands_in_a_run_it_does_not_belong_to(folder: Path) -> None:
     code = """
 import threading, reenact
 go, done = threading.Event(), threading.Event()

@@ -119,7 +119,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iter
             base_url=base, headers={"connection": "close"}, timeout=60, trust_env=False
         ) as client:
             _wait_for(client, server, folder)
-            got = _asked(client)
+            got = _responses(client)
         until = time.monotonic() + 30
         while _answers(folder / ".reenact") < 2 and time.monotonic() < until:
             time.sleep(0.05)
@@ -144,7 +144,7 @@ def _wait_for(client: httpx.Client, server: subprocess.Popen[bytes], folder: Pat
             time.sleep(0.05)
 
 
-def _asked(client: httpx.Client) -> dict[str, Any]:
+def _responses(client: httpx.Client) -> dict[str, Any]:
     headers = {"authorization": "Bearer abc", "x-tenant": "acme"}
     order = {"item": "tea", "count": 2, "password": "hunter2-and-more"}
     return {

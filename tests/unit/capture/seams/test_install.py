@@ -92,13 +92,13 @@ def test_switched_off_it_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     "given", [{"hosts": "one.example"}, {"hosts": [""]}, {"hosts": [1]}, {"record_http": "some"}]
 )
-def test_a_wrong_argument_is_told(given: dict[str, Any]) -> None:
+def test_a_wrong_argument_is_reported(given: dict[str, Any]) -> None:
     with pytest.raises(reenact.UsageError) as raised:
         reenact.install(**given)
     assert raised.value.__notes__ == [f"hint: {raised.value.hint}"]  # a traceback shows it
 
 
-def test_other_hosts_and_other_traffic_if_asked(tmp_path: Path, provider: Provider) -> None:
+def test_other_hosts_and_other_traffic_on_request(tmp_path: Path, provider: Provider) -> None:
     reenact.install(hosts=["127.0.0.1"], record_http="all")
     with reenact.run("one"):
         httpx.post(provider.url(path="/odd"), json={"prompt": "x"})

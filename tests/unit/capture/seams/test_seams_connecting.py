@@ -75,7 +75,7 @@ def recorded(how: str, tmp_path: Path) -> Iterator[urllib3.PoolManager]:
                 reenact.uninstall()
 
 
-def told(tmp_path: Path, kind: str) -> list[Event]:
+def events_of(tmp_path: Path, kind: str) -> list[Event]:
     return [event for event in read_events(tmp_path / "run.jsonl") if event.kind == kind]
 
 
@@ -84,7 +84,7 @@ def test_each_attempt_to_connect_is_on_record(how: str, tmp_path: Path, served: 
     retries = urllib3.Retry(connect=1, backoff_factor=0)
     with recorded(how, tmp_path) as client, pytest.raises(urllib3.exceptions.MaxRetryError):
         client.request("POST", "https://127.0.0.1:1/v1/messages", json=BODY, retries=retries)
-    requests, answers = told(tmp_path, "model.request"), told(tmp_path, "model.response")
+    requests, answers = events_of(tmp_path, "model.request"), events_of(tmp_path, "model.response")
     assert [event.url for event in requests] == ["https://127.0.0.1:1/v1/messages"] * 2
     assert [event.error.type for event in answers if event.error] == ["NewConnectionError"] * 2
     assert [event.attempt for event in requests] == [None, 2]
@@ -97,13 +97,13 @@ def test_a_call_that_connects_is_recorded_once(how: str, tmp_path: Path, served:
     with recorded(how, tmp_path) as client:
         for _ in range(2):  # the second on the same connection
             assert client.request("POST", url, json=BODY).json() == ANSWER
-    assert len(told(tmp_path, "model.request")) == 2
-    assert [event.ended for event in told(tmp_path, "model.response")] == ["complete"] * 2
+    assert len(events_of(tmp_path, "model.request")) == 2
+    assert [event.ended for event in events_of(tmp_path, "model.response")] == ["complete"] * 2
 
 
 @pytest.mark.filterwarnings("error::urllib3.exceptions.InsecureRequestWarning")
 def test_what_comes_between_connecting_and_asking_is_on_record(tmp_path: Path, served: int) -> None:
     with recorded("install", tmp_path) as client, pytest.raises(urllib3.exceptions.InsecureRequestWarning):
         client.request("POST", f"https://127.0.0.1:{served}/v1/messages", json=BODY)
-    (answer,) = told(tmp_path, "model.response")
+    (answer,) = events_of(tmp_path, "model.response")
     assert answer.error is not None and answer.error.type == "InsecureRequestWarning"

@@ -113,7 +113,7 @@ def test_a_body_that_is_made_while_it_is_sent_arrives_whole(
 
 
 @pytest.mark.parametrize("holder", [bytes, bytearray, memoryview, lambda data: array("B", data)])
-def test_a_body_is_sent_and_told_whatever_holds_it(
+def test_a_body_is_sent_and_recorded_whatever_holds_it(
     connection: Any, tap: Tap, path: Path, holder: Any
 ) -> None:
     tap.wrap(connection)
@@ -128,7 +128,7 @@ def test_a_body_is_sent_and_told_whatever_holds_it(
     assert not any("sent" in line for line in lines(path, "model.response"))
 
 
-def test_what_is_left_unread_in_an_error_is_told_when_it_goes(
+def test_what_is_left_unread_in_an_error_is_reported_when_it_goes(
     provider: Provider, tap: Tap, path: Path
 ) -> None:
     seams = Installed(Watch(tap.recorder))
@@ -145,7 +145,7 @@ def test_what_is_left_unread_in_an_error_is_told_when_it_goes(
     assert told["status"] == 529 and told["ended"] == "closed" and told["error"]["type"] == "http_529"
 
 
-def test_all_is_given_back(tap: Tap) -> None:
+def test_all_is_restored(tap: Tap) -> None:
     urllib3 = import_module("urllib3.connection")
     before = http.client.HTTPConnection.request, urllib3.HTTPConnection.request
     seams = Installed(Watch(tap.recorder))
@@ -156,7 +156,7 @@ def test_all_is_given_back(tap: Tap) -> None:
     assert before == (http.client.HTTPConnection.request, urllib3.HTTPConnection.request)
 
 
-def test_a_library_that_has_changed_is_told_of_and_left_alone(
+def test_a_library_that_has_changed_is_reported_and_left_alone(
     tap: Tap, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delattr(http.client.HTTPConnection, "response_class")
@@ -274,7 +274,7 @@ def test_how_a_body_ended(length: int | None, read: int, ended: str) -> None:
     assert heard.ended == ended and b"".join(heard.pieces) == b"abcdef"[: read if read > 0 else None]
 
 
-def test_a_body_read_by_the_byte_is_told_by_the_line() -> None:
+def test_a_body_read_by_the_byte_is_recorded_by_the_line() -> None:
     heard = Heard()
     file: Any = ReadAlong(io.BytesIO(b"data: 1\n\nend"), heard, Transfer(False, 12))  # type: ignore[arg-type]
     assert b"".join(file.read(1) for _ in range(12)) == b"data: 1\n\nend"

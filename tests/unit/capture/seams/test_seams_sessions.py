@@ -60,7 +60,7 @@ def test_a_session_sends_json_and_its_keys_are_recorded_as_they_are(provider: Pr
     assert Debugger.load(path).all()[0].body == {**ASK, "tools": tools}
 
 
-def test_a_session_answers_in_the_task_that_asked(provider: Provider, path: Path) -> None:
+def test_a_session_answers_in_the_task_that_made_the_request(provider: Provider, path: Path) -> None:
     """Tools are joined to the answer that asked for them, though the loop read it elsewhere."""
     aiohttp = import_module("aiohttp")
 
@@ -79,7 +79,7 @@ def test_a_session_answers_in_the_task_that_asked(provider: Provider, path: Path
     assert parents == {line["call"] for line in lines(path, "model.response")} and len(parents) == 2
 
 
-def test_an_answer_that_is_never_read_is_told(provider: Provider, path: Path) -> None:
+def test_an_answer_that_is_never_read_is_recorded(provider: Provider, path: Path) -> None:
     aiohttp = import_module("aiohttp")
 
     async def ask() -> None:
@@ -248,7 +248,7 @@ def test_wrapping_does_nothing_where_recording_is_off(
 
 
 @pytest.mark.parametrize("way", ["wrap", "install"])
-def test_a_session_that_raises_for_a_status_has_told_it(provider: Provider, path: Path, way: str) -> None:
+def test_a_session_that_raises_for_a_status_has_recorded_it(provider: Provider, path: Path, way: str) -> None:
     aiohttp = import_module("aiohttp")
 
     async def ask(tap: Tap) -> None:

@@ -52,7 +52,7 @@ def listening(path: Path) -> Iterator[None]:
         tap.close()
 
 
-def told(path: Path) -> list[dict[str, Any]]:
+def messages(path: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     return [line for line in lines if line["kind"] == "socket.message"]
 
@@ -65,11 +65,11 @@ def talk(url: str, number: int) -> list[Any]:
         return [*said, socket.recv(), socket.recv()]
 
 
-def test_what_is_said_unasked_stands_where_it_was_said(place: str, tmp_path: Path) -> None:
+def test_unrequested_messages_are_recorded_where_they_came(place: str, tmp_path: Path) -> None:
     with listening(tmp_path / "run.jsonl"):
         talk(f"{place}/v1/realtime?n", 2)
         talk(f"{place}/chat-room?n", 2)  # none of ours
-    events = told(tmp_path / "run.jsonl")
+    events = messages(tmp_path / "run.jsonl")
     assert [each["body"]["type"] for each in events] == ["session.created"] * 2 + ["session.updated"] * 2
     assert [(each["asked"], each["sent"]) for each in events] == [(0, 0), (0, 0), (0, 1), (0, 1)]
     assert {each["url"] for each in events} == {f"{place}/v1/realtime?n=2"}
@@ -82,7 +82,7 @@ def test_only_so_many_are_recorded_of_one_connection(
     monkeypatch.setattr(websockets, "MOST", 5)
     with listening(tmp_path / "run.jsonl"):
         assert len(talk(f"{place}/v1/realtime?n", 40)) == 44
-    events = told(tmp_path / "run.jsonl")
+    events = messages(tmp_path / "run.jsonl")
     assert [each.get("cut") for each in events] == [None] * 5 + [True]
     assert "body" not in events[-1]
 
@@ -109,4 +109,4 @@ def test_a_recorder_that_fails_keeps_no_message_back(
             patched.setattr(owner, name, fails)
             assert talk(url, 3) == untapped
             assert asyncio.run(asynchronously()) == untapped[:5]
-        assert told(tmp_path / f"{name}.jsonl") == []
+        assert messages(tmp_path / f"{name}.jsonl") == []

@@ -29,7 +29,7 @@ JSON = st.recursive(
 )
 
 
-def told(message):
+def shown_pieces(message):
     return [(piece.role, piece.sort, piece.text, piece.id) for piece in pieces_of(message)]
 
 
@@ -74,7 +74,7 @@ def told(message):
     ],
 )  # fmt: skip
 def test_messages_of_every_provider_become_pieces(message, expected):
-    assert told(message) == expected
+    assert shown_pieces(message) == expected
 
 
 @given(JSON)

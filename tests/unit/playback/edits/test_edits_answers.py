@@ -58,7 +58,7 @@ def spoken(edits: Edits, answer: Answer, name: str, is_stream: bool) -> dict[str
 
 @ALL
 @pytest.mark.parametrize("is_stream", [False, True], ids=["plain", "streamed"])
-def test_a_text_takes_the_place_of_what_the_model_said(tapes, name, is_stream):
+def test_a_text_takes_the_place_of_the_models_response(tapes, name, is_stream):
     first, _ = calls(tapes[name], MODEL)
     edits = Edits.parse(response="Take the train.")
     edits.check(first, tapes[name])
@@ -102,7 +102,7 @@ def test_an_object_of_another_shape_is_refused(tapes, name):
 
 
 @ALL
-def test_a_call_that_failed_can_be_given_an_answer(name):
+def test_a_failed_call_can_get_a_response(name):
     for answer in (
         Answer(CUT, 200),
         Answer(EXCEPTION),
@@ -172,7 +172,7 @@ def test_results_of_mcp_and_of_generators_keep_their_form():
     }  # fmt: skip
 
 
-def test_a_recorded_stream_of_a_real_sdk_is_given_as_one(provider: Provider, tmp_path: Path):
+def test_a_recorded_stream_of_a_real_sdk_is_replayed_as_a_stream(provider: Provider, tmp_path: Path):
     with Tap(tmp_path / "run.jsonl") as tap:
         with tap.wrap(openai.OpenAI(base_url=provider.url("text") + "/v1", api_key="none")) as client:
             asked: Any = [{"role": "user", "content": "Hi"}]

@@ -106,7 +106,7 @@ def test_another_agent_is_never_touched(name, edits, turns):
 
 @SOME
 @given(edits=edits())
-def test_edits_are_the_same_after_they_were_told(edits):
+def test_edits_are_the_same_after_they_were_encoded(edits):
     assert Edits.from_json(json.loads(json.dumps(edits.as_json()))) == edits
     assert bool(edits) == bool(edits.as_json())
 

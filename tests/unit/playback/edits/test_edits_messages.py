@@ -92,7 +92,7 @@ def test_ids_and_cache_marks_of_the_day_make_no_difference(name):
 
 
 @ALL
-def test_after_a_compaction_the_place_is_gone_and_that_is_said(name):
+def test_after_a_compaction_the_place_is_gone_and_that_is_reported(name):
     spelled = DIALECTS[name]
     compacted = [
         *spelled.before,

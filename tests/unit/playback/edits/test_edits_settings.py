@@ -233,7 +233,7 @@ def test_a_clock_in_the_prompt_or_a_tool_that_comes_later_does_not_hide_the_agen
 
 
 @ALL
-def test_the_agent_that_takes_over_keeps_its_own_prompt_but_hears_what_was_said(name):
+def test_the_agent_that_takes_over_keeps_its_own_prompt_and_gets_the_conversation(name):
     """A hand-over carries the conversation on under another prompt with other tools."""
     text = json.dumps(request(name, 3)).replace(SYSTEM, "You book trips.")
     taken_over = json.loads(text.replace('"search", "description"', '"book", "description"'))

@@ -118,7 +118,7 @@ def test_the_users_word_counts_more_than_the_tools(tape: Tape) -> None:
     assert effect_of(None, ["write"], {}) is None
 
 
-def test_settings_are_read_and_a_wrong_word_is_told(tmp_path: Path) -> None:
+def test_settings_are_read_and_a_wrong_word_is_reported(tmp_path: Path) -> None:
     (tmp_path / "reenact.toml").write_text('[effects]\nsearch = "read"\n"send_*" = "irreversible"\n')
     assert tool_effects(str(tmp_path)) == {"search": "read", "send_*": "irreversible"}
     (tmp_path / "reenact.toml").write_text('[effects]\nsearch = "raed"\n')
@@ -153,7 +153,7 @@ def test_a_tool_in_the_settings_has_an_effect_and_a_function(tmp_path: Path) -> 
         tool_functions(str(tmp_path))
 
 
-def test_the_user_is_told_what_to_choose_from(tape: Tape) -> None:
+def test_the_user_sees_what_to_choose_from(tape: Tape) -> None:
     acts = world_changes_before(tape, third(tape))
     told = need_of_world(acts * 5, snapshots="/the/folder")
     assert told is not None and "shell" in told.why and "and 10 more" in told.why

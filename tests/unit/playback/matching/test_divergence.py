@@ -40,13 +40,13 @@ def tape(tmp_path: Path) -> Tape:
     return Tape.load(str(tmp_path / "trip.jsonl"))
 
 
-def asked(tape: Tape, number: int, **changes: Any) -> Request:
+def request_like(tape: Tape, number: int, **changes: Any) -> Request:
     """The recorded request, with changes."""
     request = tape.calls[number].request
     return Request(MODEL, "POST", {**request.body, **changes}, url=URL)
 
 
-def told(tape: Tape, requests: list[Request], mode: str = KEEP_GOING) -> divergence.Divergence:
+def divergence_of(tape: Tape, requests: list[Request], mode: str = KEEP_GOING) -> divergence.Divergence:
     player = Player(tape, mode=mode, patience=0.01)
     for request in requests:
         found = player.ask(request)
@@ -55,7 +55,7 @@ def told(tape: Tape, requests: list[Request], mode: str = KEEP_GOING) -> diverge
 
 
 def test_a_changed_prompt(tape: Tape) -> None:
-    report = told(tape, [asked(tape, 0, system="You plan short trips.")])
+    report = divergence_of(tape, [request_like(tape, 0, system="You plan short trips.")])
     assert (report.code, report.number, report.call) == (f.CHANGED, 1, tape.calls[0].id)
     assert (report.path, report.recorded_value, report.now_value) == (
         "system",
@@ -81,26 +81,26 @@ def test_where_the_texts_came_from(tape: Tape) -> None:
     first, tool = tape.calls[0].request, tape.calls[1].request
     messages = tape.calls[2].request.body["messages"]
     messages[2]["content"][0]["content"] = "Found: seventh hill"
-    report = told(tape, [first, tool, asked(tape, 2, messages=messages)])
+    report = divergence_of(tape, [first, tool, request_like(tape, 2, messages=messages)])
     assert report.path == "messages[2].content[0].content"
     assert report.recorded_came_from == "the tool result at step 5"
     assert report.came_from == "your code: tool search did not run, its recorded result was returned"
     messages[2]["content"][0]["content"] = "seventh hill"
-    report = told(tape, [first, tool, asked(tape, 2, messages=messages)])
+    report = divergence_of(tape, [first, tool, request_like(tape, 2, messages=messages)])
     assert report.came_from == "the result of tool search, step 4"
     assert "answer" in report.hints
 
 
 def test_the_other_verdicts(tape: Tape) -> None:
     requests = [call.request for call in tape.calls]
-    report = told(tape, [requests[0], Request.tool("search", {"q": "hostels"})])
+    report = divergence_of(tape, [requests[0], Request.tool("search", {"q": "hostels"})])
     assert (report.code, report.path, report.now) == (f.CHANGED, "args.q", "tool search")
-    assert told(tape, [requests[0], requests[2]], f.STRICT).code == f.REORDERED
-    assert told(tape, [requests[0], requests[2]], f.STRICT).hints == ("race",)
-    assert told(tape, [*requests, requests[3]]).code == f.EXHAUSTED
-    kind = told(tape, [asked(tape, 0, stream=True)])
+    assert divergence_of(tape, [requests[0], requests[2]], f.STRICT).code == f.REORDERED
+    assert divergence_of(tape, [requests[0], requests[2]], f.STRICT).hints == ("race",)
+    assert divergence_of(tape, [*requests, requests[3]]).code == f.EXHAUSTED
+    kind = divergence_of(tape, [request_like(tape, 0, stream=True)])
     assert (kind.code, kind.path, kind.hints) == (f.WRONG_KIND, "stream", ("stream",))
-    other = told(tape, [requests[0], Request.tool("delete", {})])
+    other = divergence_of(tape, [requests[0], Request.tool("delete", {})])
     assert (other.code, other.recorded) == (f.WRONG_KIND, "step 4: tool search")
     player = Player(tape)
     player.ask(requests[0])
@@ -140,8 +140,8 @@ def test_more_causes(tape: Tape) -> None:
     one = {"tools": [{"name": "a"}, {"name": "b"}]}
     other = {"tools": [{"name": "b"}, {"name": "a"}]}
     assert causes.likely_causes(next(differences(one, other)), one, other) == [causes.ORDER]
-    assert told(tape, [asked(tape, 0, model="claude-opus-4-6")]).hints == ("model",)
-    assert told(tape, [asked(tape, 0, thinking={"type": "enabled"})]).hints == ("field",)
+    assert divergence_of(tape, [request_like(tape, 0, model="claude-opus-4-6")]).hints == ("model",)
+    assert divergence_of(tape, [request_like(tape, 0, thinking={"type": "enabled"})]).hints == ("field",)
     assert set(causes.WORDS) == {
         value for name, value in vars(causes).items() if name.isupper() and type(value) is str
     }

@@ -22,7 +22,7 @@ def fingerprint(
     return Request(kind, method, body, url=url, sent=sent).fingerprint
 
 
-def asked(url: str = ANTHROPIC, method: str = "POST", **body: Any) -> Any:
+def fingerprint_of(url: str = ANTHROPIC, method: str = "POST", **body: Any) -> Any:
     return fingerprint(MODEL, method, url, body)
 
 
@@ -91,17 +91,20 @@ OTHER = {
 
 @pytest.mark.parametrize("name", SAME)
 def test_what_makes_no_difference(name: str) -> None:
-    assert asked(**SAME[name]).l1 == asked(**BASE).l1
-    assert name == "keys in another order" or asked(**SAME[name]).l0 != asked(**BASE).l0
+    assert fingerprint_of(**SAME[name]).l1 == fingerprint_of(**BASE).l1
+    assert name == "keys in another order" or fingerprint_of(**SAME[name]).l0 != fingerprint_of(**BASE).l0
 
 
 @pytest.mark.parametrize("name", OTHER)
 def test_what_makes_a_difference(name: str) -> None:
-    assert asked(**OTHER[name]).l1 != asked(**BASE).l1
+    assert fingerprint_of(**OTHER[name]).l1 != fingerprint_of(**BASE).l1
 
 
 def test_a_stream_is_never_a_plain_call_but_has_the_same_content() -> None:
-    plain, stream = asked(**BASE), asked(**changed(stream=True, stream_options={"include_usage": True}))
+    plain, stream = (
+        fingerprint_of(**BASE),
+        fingerprint_of(**changed(stream=True, stream_options={"include_usage": True})),
+    )
     assert plain.content == stream.content
     assert plain.l1 != stream.l1
     assert (plain.is_stream, stream.is_stream) == (False, True)
@@ -122,28 +125,37 @@ def test_who_asks_for_a_stream(url: str, body: Any, streams: bool) -> None:
 
 
 def test_the_host_is_not_counted_the_path_and_a_model_in_it_are() -> None:
-    at = asked(**BASE).l1
-    assert asked("http://127.0.0.1:9000/v1/messages", **BASE).l1 == at
-    assert asked(ANTHROPIC + "/", **BASE).l1 == at
-    assert asked(ANTHROPIC.replace("v1", "v2"), **BASE).l1 != at
-    assert asked(GEMINI + "?key=one", contents=[]).l1 == asked(GEMINI + "?key=two", contents=[]).l1
-    assert asked(GEMINI, contents=[]).l1 != asked(GEMINI.replace("pro", "flash"), contents=[]).l1
-    assert asked(GEMINI, contents=[]).site == asked(GEMINI.replace("pro", "flash"), contents=[]).site
+    at = fingerprint_of(**BASE).l1
+    assert fingerprint_of("http://127.0.0.1:9000/v1/messages", **BASE).l1 == at
+    assert fingerprint_of(ANTHROPIC + "/", **BASE).l1 == at
+    assert fingerprint_of(ANTHROPIC.replace("v1", "v2"), **BASE).l1 != at
+    assert (
+        fingerprint_of(GEMINI + "?key=one", contents=[]).l1
+        == fingerprint_of(GEMINI + "?key=two", contents=[]).l1
+    )
+    assert (
+        fingerprint_of(GEMINI, contents=[]).l1
+        != fingerprint_of(GEMINI.replace("pro", "flash"), contents=[]).l1
+    )
+    assert (
+        fingerprint_of(GEMINI, contents=[]).site
+        == fingerprint_of(GEMINI.replace("pro", "flash"), contents=[]).site
+    )
 
 
 def test_arguments_in_a_text_are_compared_as_json() -> None:
     def call(arguments: str) -> Any:
         use = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": arguments}}
-        return asked(OPENAI, model="m", messages=[{"role": "assistant", "tool_calls": [use]}])
+        return fingerprint_of(OPENAI, model="m", messages=[{"role": "assistant", "tool_calls": [use]}])
 
     assert call('{"a": 1, "b": 2}').l1 == call('{"b":2,"a":1}').l1
     assert call('{"a": 1}').l1 != call('{"a": 2}').l1
     assert call("not json").l1 != call("not  json").l1
 
 
-def test_secrets_are_told_by_kind_and_by_which_is_which() -> None:
+def test_secrets_are_matched_by_kind_and_by_which_is_which() -> None:
     def with_texts(*texts: str) -> str:
-        return asked(model="m", messages=[{"role": "user", "content": text} for text in texts]).l1
+        return fingerprint_of(model="m", messages=[{"role": "user", "content": text} for text in texts]).l1
 
     one, two, other = "k <redacted:key:1>", "k <redacted:key:2>", "k <redacted:email:1>"
     assert (
@@ -162,7 +174,7 @@ def test_a_form_is_the_same_whatever_its_boundary() -> None:
     assert form(400) != form(400, "assistants")
 
 
-def test_tools_are_told_by_name_and_all_of_their_arguments() -> None:
+def test_tools_are_matched_by_name_and_all_of_their_arguments() -> None:
     def called(name: str, args: Any) -> str:
         return Request.tool(name, args).fingerprint.l1
 
@@ -173,7 +185,7 @@ def test_tools_are_told_by_name_and_all_of_their_arguments() -> None:
     assert called("search", {"id": "x"}) != called("search", {"id": "y"})
 
 
-def test_other_http_is_told_by_its_whole_body() -> None:
+def test_other_http_is_matched_by_its_whole_body() -> None:
     url = "https://api.openai.com/v1/embeddings"
     assert fingerprint("embeddings", "POST", url, {"input": "a", "x": None}).kind == HTTP
     assert (
@@ -211,7 +223,7 @@ def test_any_edit_of_any_message_is_seen(texts: list[str], at: int, added: str) 
     messages = [{"role": "user", "content": text} for text in texts]
     edited = copy.deepcopy(messages)
     edited[at % len(edited)]["content"] += added
-    assert asked(messages=messages).l1 != asked(messages=edited).l1
+    assert fingerprint_of(messages=messages).l1 != fingerprint_of(messages=edited).l1
 
 
 def test_odd_values_do_not_raise() -> None:
@@ -228,8 +240,8 @@ def test_odd_values_do_not_raise() -> None:
         {"documents": [{"id": "d1", "data": {"id": "guest-7", "text": "Hotel"}}]},
     ],
 )
-def test_an_id_that_the_user_chose_is_a_part_of_what_is_asked(more: dict[str, Any]) -> None:
+def test_an_id_that_the_user_chose_is_a_part_of_the_request(more: dict[str, Any]) -> None:
     other = copy.deepcopy(more)
     inner = other.get("prompt") or other["documents"][0]["data"]
     inner["id"] += "0"
-    assert asked(OPENAI, **BASE, **more).l1 != asked(OPENAI, **BASE, **other).l1
+    assert fingerprint_of(OPENAI, **BASE, **more).l1 != fingerprint_of(OPENAI, **BASE, **other).l1

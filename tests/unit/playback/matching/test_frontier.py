@@ -21,7 +21,7 @@ from support.simulated import URL, body, user
 numbers = count()
 
 
-def asked(text: str, **more: Any) -> Request:
+def request_with(text: str, **more: Any) -> Request:
     return Request(MODEL, "POST", body([user(text)], **more), url=URL)
 
 
@@ -71,7 +71,7 @@ def test_no_answer_to_another_question_and_none_twice(
     frontier = f.Frontier(tape.calls, mode=mode)
     served: list[RecordedCall] = []
     for text in texts:
-        request = asked(text)
+        request = request_with(text)
         before = {call.id for call in tape.calls} - {call.id for call in served}
         found = frontier.ask(request)
         if isinstance(found, f.Miss):
@@ -112,7 +112,7 @@ def test_every_order_that_could_have_been_is_answered(
         assert isinstance(found, f.Served)
         left.remove(found.call)
     assert frontier.missing() == []
-    assert isinstance(frontier.ask(asked("x")), f.Miss)
+    assert isinstance(frontier.ask(request_with("x")), f.Miss)
 
 
 @pytest.fixture
@@ -135,11 +135,11 @@ def miss(tape: Tape, *requests: Request, mode: str = f.STRICT) -> f.Miss:
 
 
 def test_the_verdicts(three: Tape) -> None:
-    rome, oslo, riga = (asked(f"tell me about {name}") for name in ("rome", "oslo", "riga"))
-    changed = miss(three, rome, asked("tell me about turku"))
+    rome, oslo, riga = (request_with(f"tell me about {name}") for name in ("rome", "oslo", "riga"))
+    changed = miss(three, rome, request_with("tell me about turku"))
     assert (changed.code, changed.nearest.number, changed.number) == (f.CHANGED, 1, 2)
     assert miss(three, riga).code == f.REORDERED
-    assert miss(three, rome, asked("what is six times nine")).code == f.EXTRA
+    assert miss(three, rome, request_with("what is six times nine")).code == f.EXTRA
     assert miss(three, rome, rome).code == f.EXTRA
     assert miss(three, rome, oslo, riga, rome).code == f.EXHAUSTED
     assert miss(three, Request.tool("search", {"q": 1})).code == f.WRONG_KIND
@@ -148,15 +148,15 @@ def test_the_verdicts(three: Tape) -> None:
 
 
 @pytest.mark.parametrize("mode", [f.STRICT, KEEP_GOING, f.REBASE])
-def test_a_plain_answer_is_never_given_to_who_wants_a_stream(three: Tape, mode: str) -> None:
-    found = miss(three, asked("tell me about rome", stream=True), mode=mode)
+def test_a_plain_response_never_answers_a_request_for_a_stream(three: Tape, mode: str) -> None:
+    found = miss(three, request_with("tell me about rome", stream=True), mode=mode)
     assert (found.code, found.nearest.number) == (f.WRONG_KIND, 0)
 
 
 def test_an_edited_request_does_not_hold_up_what_follows(three: Tape) -> None:
     frontier = f.Frontier(three.calls, mode=KEEP_GOING)
     asked_for = ["tell me about roma", "tell me about oslo", "tell me about riga"]
-    first, *others = [frontier.ask(asked(text)) for text in asked_for]
+    first, *others = [frontier.ask(request_with(text)) for text in asked_for]
     assert isinstance(first, f.Miss) and first.code == f.CHANGED
     assert [(found.call.number, found.notes) for found in others] == [(1, ()), (2, ())]
     assert [call.number for call in frontier.missing()] == [0]
@@ -194,7 +194,7 @@ def test_retries_are_answered_in_their_order(tmp_path: Path) -> None:
             )
     tape = Tape.load(str(path))
     frontier = f.Frontier(tape.calls)
-    found = [frontier.ask(asked("hi")) for _ in range(3)]
+    found = [frontier.ask(request_with("hi")) for _ in range(3)]
     assert [(each.call.attempt, each.call.answer.status) for each in found] == [(1, 429), (2, 529), (3, 200)]
 
 
@@ -210,7 +210,7 @@ def test_a_call_in_flight_at_the_end_holds_nobody_up(tmp_path: Path) -> None:
         ],
     )
     frontier = f.Frontier(tape.calls)
-    assert isinstance(frontier.ask(asked("y")), f.Served)
-    assert isinstance(frontier.ask(asked("z")), f.Served)
+    assert isinstance(frontier.ask(request_with("y")), f.Served)
+    assert isinstance(frontier.ask(request_with("z")), f.Served)
     (dead,) = frontier.missing()
     assert (dead.end, dead.outcome, dead.has_response) == (NEVER, "in-flight", False)

@@ -13,7 +13,7 @@ from reenact.playback.matching import frontier as f
 from reenact.playback.matching.equality_rules import KEEP_GOING
 from support import simulated
 from support.examples import LONG
-from support.simulated import SHAPES, Diverged, Ours, record, replay, reply, said, user
+from support.simulated import SHAPES, Diverged, Ours, record, replay, reply, text_of, user
 
 SEEDS = range(120 if LONG else 25)
 
@@ -77,7 +77,7 @@ def steps(
             if number == inserted:
                 seen.append(("inserted", await io.ask([user("and how much is all that in dollars?")])))
             if number != left_out:
-                seen.append(said(await io.ask([user(f"tell me about {text}")])))
+                seen.append(text_of(await io.ask([user(f"tell me about {text}")])))
         names = ["lock", "open"]
         for name in reversed(names) if swapped else names:
             seen.append(await io.tool(name, door=7))
@@ -115,7 +115,7 @@ def test_it_is_caught_where_the_run_must_be_the_same(tmp_path: Path) -> None:
     assert caught.value.found.code == f.EXTRA
 
 
-def test_a_call_left_out_is_noticed_at_once_or_told_at_the_end(tmp_path: Path) -> None:
+def test_a_skipped_call_is_noticed_at_once_or_reported_at_the_end(tmp_path: Path) -> None:
     seen, tape = record(steps(), tmp_path, 1)
     with pytest.raises(Diverged) as caught:
         replay(steps(left_out=2), Ours(tape))
@@ -134,7 +134,7 @@ def test_a_changed_prompt_may_be_accepted(tmp_path: Path) -> None:
         messages = [user("please plan a trip")]
         for turn in range(4):
             answer = await io.ask(messages)
-            first = await io.tool("search", q=said(answer))
+            first = await io.tool("search", q=text_of(answer))
             second = await io.tool("book", what=f"room {turn}")
             messages += [reply(answer), user(f"{first} {second}")]
         return messages
@@ -160,7 +160,7 @@ def test_in_keep_going_others_keep_their_own_answers(shape: str, tmp_path: Path)
         assert len(served) + len(rule.frontier.missing()) == len(tape.calls)
 
 
-def test_equal_parallel_calls_with_other_answers_are_told(tmp_path: Path) -> None:
+def test_equal_parallel_calls_with_other_answers_are_reported(tmp_path: Path) -> None:
     _, tape = record(simulated.equal_parallel, tmp_path, 3)
     rule = Ours(tape)
     replay(simulated.equal_parallel, rule)

@@ -16,7 +16,7 @@ from reenact import Tap
 from reenact.playback.matching import frontier as f
 from reenact.playback.matching.request import MODEL, Request
 from reenact.playback.matching.tape import Tape
-from support.simulated import URL, Again, Diverged, Ours, Recorded, body, said, user
+from support.simulated import URL, Again, Diverged, Ours, Recorded, body, text_of, user
 
 SEEDS = range(6)
 LONG_PATIENCE = 20.0
@@ -45,7 +45,7 @@ class RecordedInThreads:
             for _ in range(10):
                 time.sleep(self.step / 10)
             self.tap.record_model_response(answer, call=call, status=200)
-        return said(answer)
+        return text_of(answer)
 
 
 class AgainInThreads:
@@ -53,7 +53,7 @@ class AgainInThreads:
         self.rule = rule
 
     def ask(self, text: str, lane: str = "main") -> str:
-        return said(self.rule.answer_in_thread(Request(MODEL, "POST", body([user(text)]), url=URL)))
+        return text_of(self.rule.answer_in_thread(Request(MODEL, "POST", body([user(text)]), url=URL)))
 
 
 def sequential(io: Any) -> Any:
@@ -150,7 +150,7 @@ def test_a_loop_and_threads_beside_it(tmp_path: Path) -> None:
 
         async def task(name: str) -> None:
             for turn in range(2):
-                seen.append(said(await ask([user(f"{name} {turn}")])))
+                seen.append(text_of(await ask([user(f"{name} {turn}")])))
 
         async def thread(name: str) -> None:
             for turn in range(2):
@@ -181,7 +181,7 @@ def test_a_loop_and_threads_beside_it(tmp_path: Path) -> None:
         assert rule.release.order == [call.id for call in sorted(tape.calls, key=lambda call: call.end)]
 
 
-def test_threads_whose_partners_never_ask_are_not_held_up(tmp_path: Path) -> None:
+def test_threads_with_partners_that_never_call_are_not_held_up(tmp_path: Path) -> None:
     _, tape = record(mapped, tmp_path, 1)
     rule = Ours(tape, patience=0.02)
     threads = [

@@ -197,7 +197,7 @@ def test_tools_and_what_they_called_themselves(tmp_path: Path) -> None:
     assert isinstance(live.ask(Request(MODEL, "POST", {"messages": QUESTION}, url=url)), Served)
 
 
-def test_what_is_not_there_is_said(provider: Provider, tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported(provider: Provider, tmp_path: Path) -> None:
     tape = recorded(tmp_path, provider.url("long-20"), lambda client: talk(client, 1, stream=True))
     for blob in (tmp_path / "run.blobs").iterdir():
         data = bytearray(blob.read_bytes())

@@ -18,15 +18,15 @@ CAPTURE = Path(reenact.__file__).parent / "capture"
 ASKED = re.compile(r"\b(adapter|carry)\(\s*\"(\w+)\"")
 
 
-def asked_by_capture() -> set[tuple[str, str]]:
+def requested_by_capture() -> set[tuple[str, str]]:
     """How capture asks for an answer, and of which library."""
     return {
         pair for path in CAPTURE.rglob("*.py") for pair in ASKED.findall(path.read_text(encoding="utf-8"))
     }
 
 
-def test_every_library_that_is_asked_for_has_an_adapter_that_answers() -> None:
-    asked = asked_by_capture()
+def test_every_requested_library_has_an_adapter_that_answers() -> None:
+    asked = requested_by_capture()
     assert {library for _, library in asked} | set(CONNECTING) == set(LIBRARIES)
     for how, library in asked:
         assert how == "adapter" or callable(getattr(adapter(library), how))
