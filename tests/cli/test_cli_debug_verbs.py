@@ -14,7 +14,7 @@ from support.typed import typed
 
 # What is typed one after the other, and what must be in the answer. The cursor begins at step 2.
 SITTING = [
-    ("h", ["move", "rn  rs  rc", "h VERB explains one"]),
+    ("h", ["move", "rn        the event before this one in its lane", "h VERB explains one"]),
     ("h unt", ["unt [ADDRESS]", "next turn", "also: until"]),
     ("info", ["name", "status", "4 turns, 14 events"]),
     ("n", [">    3", "delegate"]),
@@ -46,7 +46,7 @@ SITTING = [
     ("p", ['tool = "search"', "duration_ms"]),
     ("p result", ['"Hotel Lisboa"']),
     ("p tool + result", ['"searchHotel Lisboa"']),
-    ("p no.such.thing", ["null"]),
+    ("p no.such.thing", ["no event has a field 'no'"]),
     ("pp result", ["Hotel Lisboa"]),
     ("a", ['q = "hotels"']),
     ("rv", ["Hotel Lisboa"]),

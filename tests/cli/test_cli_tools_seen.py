@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from reenact import Debugger
 from support.forked import type_in
 from support.provider import Provider
 
@@ -83,7 +84,9 @@ class Desk:
         (folder / "agent.py").write_text(AGENT)
 
     def record(self, mode: str, plan: object = BOTH) -> None:
-        assert self("run", "--name", "first", "agent.py", mode, json.dumps(plan)).strip()
+        self.env["REENACT_TOOLS"] = "" if mode == "found" else "off"
+        command = "bare" if mode == "found" else mode
+        assert self("run", "--name", "first", "agent.py", command, json.dumps(plan)).strip()
 
     def __call__(self, *words: str) -> str:
         done = type_in(words, self.folder, self.env)
@@ -148,7 +151,7 @@ def verbs(out: str) -> list[str]:
     return [" ".join(line.split()) for line in out.splitlines()]
 
 
-@pytest.mark.parametrize("mode", ["bare", "decorated"])
+@pytest.mark.parametrize("mode", ["bare", "decorated", "found"])
 def test_debug_answers_alike_for_tools_that_are_recorded_and_tools_that_are_not(
     desk: Desk, mode: str
 ) -> None:
@@ -162,7 +165,7 @@ def test_debug_answers_alike_for_tools_that_are_recorded_and_tools_that_are_not(
     assert len(table) == 1 and table[0].endswith('"900 EUR"')
     listed = desk.debug("first", "l")
     assert '▸ price(city="Oslo")' in listed and '◂ price "900 EUR"' in listed
-    assert ("derived" in listed) == (mode == "bare")
+    assert [word in listed for word in ("derived", "found")] == [mode == "bare", mode == "found"]
 
 
 def test_derived_tools_are_stepped_to_in_both_directions_and_have_addresses(desk: Desk) -> None:
@@ -220,3 +223,43 @@ def test_ls_names_the_input_and_the_model_and_puts_replays_below_their_run(desk:
     assert (first["model"], first["input"][0], first["error"]) == ("m", "decorated", None)
     made = [row["made_from"] for row in listed if row["name"] == "first-replay"]
     assert made == [first["id"]] * 4
+
+
+@pytest.mark.parametrize(
+    ("command", "message", "hint"),
+    [
+        ("p resul", "no event has a field 'resul'", "did you mean result?"),
+        ("b nosuchfield > 3", "no event has a field 'nosuchfield'", "there is "),
+        ("watch usge.output", "no event has a field 'usge'", "did you mean usage?"),
+        ("p body['mesages']", "there is no 'mesages' in it", "did you mean messages?"),
+        ("p body.messages[0].roel", "there is no 'roel' in it", "did you mean role?"),
+    ],
+)
+def test_a_name_that_no_event_has_is_an_error_with_a_suggestion(
+    desk: Desk, command: str, message: str, hint: str
+) -> None:
+    desk.record("bare", ONE)
+    done = type_in(["debug", "-c", "first", "-c", command], desk.folder, desk.env)
+    assert done.returncode == 2 and message in done.stderr and hint in done.stderr
+    assert desk.debug("first", "p result", "b usage.output > 1", "p body.model").endswith('"m"\n')
+
+
+def test_help_has_a_line_for_each_verb(desk: Desk) -> None:
+    desk.record("bare", ONE)
+    helped = desk.debug("h")
+    assert "rv        what this call returned, or how it failed" in helped
+    assert "move:" in helped and len(helped.splitlines()) > 40
+
+
+def test_a_call_names_its_tool_or_model_its_arguments_and_its_outcome(desk: Desk) -> None:
+    desk.record("raises", ONE)
+    calls = Debugger.load(desk.folder / ".reenact").calls()
+    assert [repr(call) for call in calls] == [
+        "<Call model m ok>",
+        '<Call tool price(city="Oslo") ✗ ConnectionError: could not connect to prices-db:5432>',
+        "<Call model m ok>",
+    ]
+    desk.record("bare", ONE)
+    assert repr(Debugger.load(desk.folder / ".reenact").calls()[1]) == (
+        '<Call tool price(city="Oslo") → "900 EUR">'
+    )

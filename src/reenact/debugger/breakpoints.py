@@ -88,7 +88,7 @@ def test_of(text: str, stepper: Stepper) -> Test:
         near = difflib.get_close_matches(named[1], ("tool", "agent", "lane", "turn", "call"), 1, 0.5)
         hint = f"did you mean {near[0]}:{named[2]}?" if near else f"there is {FORMS}"
         raise UsageError(f"{named[1]}: is not a kind of breakpoint", hint=hint)
-    return Expr(text).matches
+    return stepper.expression(text).matches
 
 
 def unquoted(text: str) -> str:
@@ -291,7 +291,7 @@ class Stops:
 
     def watch(self, text: str) -> Watch:
         """Watch an expression."""
-        Expr(text)  # a wrong one takes no number
+        self._stepper.expression(text)  # a wrong one takes no number
         watch = Watch(self._number(), text)
         self._points[watch.number] = watch
         return watch

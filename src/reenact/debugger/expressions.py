@@ -8,12 +8,14 @@ is None, and comparing what cannot be compared is False, so that one expression 
 from __future__ import annotations
 
 import ast
+import difflib
 import operator
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .. import schema
 from ..errors import UsageError
 from ..tracefile.events.event import ErrorText, Event
 from ..wire.json_values import as_json
@@ -141,11 +143,14 @@ _EVENT = ("e", "event")
 class Expr:
     """One checked expression; ``expr(event)`` gives its value."""
 
-    __slots__ = ("_step", "text")
+    __slots__ = ("_step", "names", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
-        self._step = _Builder(self.text).built()
+        builder = _Builder(self.text)
+        self._step = builder.built()
+        self.names = builder.fields
+        """The fields of an event that it names."""
 
     def __call__(self, event: Event) -> Any:
         return self._step((event, {}))
@@ -164,6 +169,7 @@ class _Builder:
     def __init__(self, text: str) -> None:
         self.text = text
         self.names: list[str] = []
+        self.fields: set[str] = set()
         self.nodes = 0
         self.depth = 0
 
@@ -216,6 +222,7 @@ class _Builder:
         if name in _EVENT:
             return lambda scope: scope[0]
         self.check_name(node, name)
+        self.fields.add(name)
         return lambda scope: field(scope[0], name)
 
     def build_attribute(self, node: ast.Attribute) -> Step:
@@ -337,6 +344,49 @@ class _Builder:
             return [value(one) for one in inner if all(truth(test(one)) for test in keep)]
 
         return values
+
+
+def check_names(expr: Expr, known: Callable[[], Iterable[str]]) -> None:
+    """Raise UsageError if an expression names a field that no event has; ``known`` are those of the run."""
+    missing = expr.names - _OWN
+    if missing and (missing := missing - set(names := [*known()])):
+        name = min(missing)
+        raise UsageError(f"no event has a field {name!r}", hint=_did_you_mean(name, [*names, *_OWN]))
+
+
+def check_path(expr: Expr, event: Event) -> None:
+    """Raise UsageError if an expression is a path, and an object on the way has no such key."""
+    path, node = [], ast.parse(expr.text, mode="eval").body
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        key = node.attr if isinstance(node, ast.Attribute) else getattr(node.slice, "value", None)
+        path.append(key)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return
+    value: Any = event if node.id in _EVENT else field(event, node.id)
+    for key in reversed(path):
+        if isinstance(value, dict) and isinstance(key, str) and key not in value:
+            raise UsageError(f"there is no {key!r} in it", hint=_did_you_mean(key, list(value)))
+        value = item(value, key)
+
+
+_OWN = (
+    frozenset(
+        {*(name for name in dir(Event) if not name.startswith("_")), *_ALIASES, *schema.RESERVED}
+        | set("args result error content body usage tool_id stop_reason duration_ms model status".split())
+    )
+    - _NOT_VALUES
+)
+"""What every event may be asked for."""
+
+
+def _did_you_mean(name: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(name, names, 1, 0.6)
+    there = ", ".join(sorted(set(names) - _NOT_SHOWN)[:12])
+    return f"did you mean {near[0]}?" if near else f"there is {there}" if there else "it is empty"
+
+
+_NOT_SHOWN = frozenset(name for name in dir(Event) if not name.startswith("_"))
 
 
 def _quoted(text: str) -> str:

@@ -29,7 +29,7 @@ from ..tracefile import run_files
 from ..tracefile import status as states
 from ..tracefile.events.event import Event, base_kind, is_model_begin, is_tool_begin, is_turn_begin
 from .breakpoints import Progress, Reason, Repeats, Stops, change_before
-from .expressions import Expr
+from .expressions import Expr, check_names
 from .search import TextSearch
 
 # Where to go, as it is typed: an address, ``#index``, ``-1``, ``%50``, ``first``, ``last`` or ``@mark``.
@@ -102,6 +102,7 @@ class Stepper:
         self.entries: Entries = self.recording.entries
         self._tree: CallTree | None = None
         self._repeats = Repeats()
+        self.__dict__.pop("_fields", None)
         self._sums: Gatherer | None = None
         self._summed = 0
 
@@ -143,6 +144,17 @@ class Stepper:
             parent = self.tree.parent(call) if call is not None else None
             return None if parent is None else parent.event
         return None if begin is None else self.events[begin]
+
+    def expression(self, text: str) -> Expr:
+        """Return a checked expression; a field that no event of a run has is an error, unless it is large."""
+        expr = Expr(text)
+        if self.events and self.recording.is_small and self.recording.status != states.RUNNING:
+            check_names(expr, lambda: self._fields)
+        return expr
+
+    @cached_property
+    def _fields(self) -> set[str]:
+        return {name for event in self.events for name in event.stored_fields} | {"at_most_ms", "source"}
 
     def progress(self, done: int, total: int) -> None:
         """Say how far a long look has come, for whoever listens."""
@@ -289,7 +301,7 @@ class Stepper:
 
     def to_last_change(self, text: str) -> Move:
         """Go back to where the value of an expression last changed."""
-        expr = Expr(text)
+        expr = self.expression(text)
         change = change_before(self.entries, expr, self.place, self.progress)
         if change is None:
             return Move(False, f"No event before this one has a value for {expr.text}.")

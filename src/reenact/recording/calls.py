@@ -12,6 +12,7 @@ from .. import schema
 from ..totals import Totals
 from ..tracefile import dialects
 from ..tracefile.events.event import ErrorText, Event, error_of, tool_of
+from ..tracefile.events.text import call_text, plain, short_json
 from ..wire.neutral import ToolResult
 from ..wire.results import CONTRADICTED, OTHER_FORM, SAME, compare_error, compare_result
 
@@ -146,8 +147,21 @@ class Call:
             self.duration_ms = duration if abs(duration) < _MAX_MS else None
 
     def __repr__(self) -> str:
-        how = "open" if self.is_open else "failed" if self.error is not None else "ok"
-        return f"<Call {self.id or '-'} {self.kind} {self.tool or ''} {how}>"
+        what = self._words()
+        if self.error is not None:
+            kind = f"{self.error.type}: " if self.error.type else ""
+            return f"<Call {what} ✗ {plain(kind + self.error, 80)}>"
+        if self.is_open:
+            return f"<Call {what} open>"
+        result = f" → {short_json(self.result, 60)}" if self.kind == TOOL else " ok"
+        return f"<Call {what}{result}>"
+
+    def _words(self) -> str:
+        """Return the tool with its arguments, else the kind and the model."""
+        if self.kind == TOOL:
+            return f"tool {call_text(self.tool, self.args, 80)}"
+        model = self.end.model if self.end is not None else None
+        return f"{self.kind} {plain(model, 60)}" if type(model) is str else self.kind
 
 
 class Turn:

@@ -165,6 +165,9 @@ class Runs(Sequence[RunStats]):
         for column in ("started", "ended"):
             if column in frame:
                 frame[column] = pandas.to_datetime(frame[column], unit="s", utc=True, errors="coerce")
+        for column, dtype in _meta_types(self._rows).items():  # else a number becomes a float beside a gap
+            values = [row.meta.get(column) for row in self._rows]
+            frame[f"meta.{column}"] = pandas.array(values, dtype=dtype)
         return frame
 
     def __repr__(self) -> str:
@@ -215,4 +218,17 @@ def _flat(row: RunStats) -> dict[str, Any]:
     """Return a run's facts with its metadata in columns of their own."""
     facts = row.as_dict()
     meta = facts.pop("meta")
+    facts["tokens"] = row.tokens_in + row.tokens_out
     return facts | {f"meta.{key}": value for key, value in meta.items()}
+
+
+def _meta_types(rows: Iterable[RunStats]) -> dict[str, str]:
+    """Return pandas' type for the metadata whose values are all whole numbers, or all true or false."""
+    found: dict[str, set[type]] = {}
+    for row in rows:
+        for key, value in row.meta.items():
+            is_small = type(value) is not int or abs(value) < 1 << 63
+            found.setdefault(key, set()).add(type(value) if is_small else object)
+    names: dict[type, str] = {int: "Int64", bool: "boolean"}
+    alone = {key: next(iter(types)) for key, types in found.items() if len(types) == 1}
+    return {key: names[one] for key, one in alone.items() if one in names}

@@ -211,7 +211,8 @@ def test_last_change_of_a_value(tmp_path):
     assert stepper.to_last_change("plan").moved and stepper.index == 1
     assert stepper.to_last_change("plan").moved and stepper.index == 0
     assert not stepper.to_last_change("plan").moved
-    assert "nothing" in stepper.to_last_change("nothing").note
+    with pytest.raises(UsageError, match="no event has a field 'nothing'"):
+        stepper.to_last_change("nothing")
 
 
 def test_search_both_ways_and_again(team):

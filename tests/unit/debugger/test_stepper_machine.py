@@ -126,6 +126,8 @@ class SteppingMachine(RuleBasedStateMachine):
 
     @rule(text=st.sampled_from(sorted(KINDS)))
     def set_breakpoint(self, text):
+        if text.startswith("plan") and not self.has_plans:
+            return  # a field that no event has is an error
         self.points[self.stepper.stops.add(text).number] = text
 
     @precondition(lambda self: self.points)
@@ -135,7 +137,11 @@ class SteppingMachine(RuleBasedStateMachine):
         del self.points[number]
         self.stepper.stops.remove(number)
 
-    @precondition(lambda self: not self.watching)
+    @property
+    def has_plans(self):
+        return any("plan" in row for row in self.rows)
+
+    @precondition(lambda self: not self.watching and self.has_plans)
     @rule()
     def watch(self):
         self.watching = True

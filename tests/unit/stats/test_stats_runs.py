@@ -335,6 +335,15 @@ def test_a_data_frame_has_a_row_for_each_run_or_group(logs):
     assert list(runs(logs).df("tool")["tool"]) == ["search", "book"]
 
 
+def test_a_frame_has_tokens_and_keeps_the_types_of_metadata(tmp_path):
+    pytest.importorskip("pandas")
+    for number, meta in enumerate([{"shard": 3, "is_new": True}, {}]):
+        reenact.Trace(tmp_path / f"{number}.jsonl", meta=meta).close()
+    frame = runs(tmp_path).df()
+    assert (frame["meta.shard"].dtype, frame["meta.is_new"].dtype) == ("Int64", "boolean")
+    assert set(frame["meta.shard"].dropna()) == {3} and "tokens" in frame
+
+
 def test_without_pandas_the_fix_is_reported(logs, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtra) as told:

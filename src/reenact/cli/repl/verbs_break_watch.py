@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...debugger.breakpoints import Breakpoint, Watch, unquoted
-from ...debugger.expressions import Expr
 from ...errors import UsageError
 from ...tracefile.events.text import count
 from .session import Do, Group, Session
@@ -62,7 +61,7 @@ def _numbered(argument: str, what: str) -> tuple[int, str]:
 def _condition(session: Session, argument: str) -> None:
     which, text = _numbered(argument, "an expression")
     point = session.stepper.stops.breakpoint(which)
-    point.condition = Expr(text) if text else None
+    point.condition = session.stepper.expression(text) if text else None
     session.view.note(f"breakpoint {which} stops " + (f"if {text}" if text else "always"))
 
 
@@ -135,7 +134,7 @@ WATCH.verb("unwatch", "[N …]", "stop watching; alone all")(_remove(Watch, "wat
 @WATCH.verb("display", "[EXPR]", "show this at each stop; alone it shows all")
 def _display(session: Session, argument: str) -> None:
     if argument:
-        expr = Expr(argument)
+        expr = session.stepper.expression(argument)
         which = max(session.displays, default=0) + 1
         session.displays[which] = expr
         value = expr(session.stepper.event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import schema
-from ...debugger.expressions import Expr
+from ...debugger.expressions import check_path
 from ...debugger.story import contradiction
 from ...errors import UsageError
 from ...recording.calls import Call
@@ -27,7 +27,7 @@ _SKIPPED = (*schema.ENVELOPE, "tot", "chain")
 def _print(session: Session, argument: str) -> None:
     event = session.stepper.event
     if argument:
-        session.view.value("", Expr(argument)(event))
+        session.view.value("", _value(session, argument))
     else:
         _fields(session, {key: value for key, value in event.stored.items() if key not in _SKIPPED})
 
@@ -35,7 +35,16 @@ def _print(session: Session, argument: str) -> None:
 @INSPECT.verb("pp", "[PATH|EXPR]", "the same in full")
 def _print_whole(session: Session, argument: str) -> None:
     event = session.stepper.event
-    session.view.pretty(Expr(argument)(event) if argument else event.payload)
+    session.view.pretty(_value(session, argument) if argument else event.payload)
+
+
+def _value(session: Session, text: str) -> Any:
+    """Return the value of an expression; a name or key that is not there is an error."""
+    expr, event = session.stepper.expression(text), session.stepper.event
+    value = expr(event)
+    if value is None:
+        check_path(expr, event)
+    return value
 
 
 def _fields(session: Session, fields: dict[str, Any]) -> None:
@@ -184,7 +193,8 @@ def _raw(session: Session, argument: str) -> None:
 def _tabulate(session: Session, argument: str) -> None:
     if not argument:
         raise UsageError("print needs an expression", hint="print usage.output, or: print duration_ms > 1000")
-    expr, stepper, rows = Expr(argument), session.stepper, 0
+    stepper, rows = session.stepper, 0
+    expr = stepper.expression(argument)
     for place in stepper.entries.walk((0, -1)):
         stepper.progress(place[0], len(stepper.events))
         event = stepper.entries[place]

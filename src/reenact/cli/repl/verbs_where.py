@@ -130,11 +130,12 @@ def _help(session: Session, argument: str) -> None:
         if verb.aliases:
             session.view.note(f"  also: {', '.join(verb.aliases)}")
         return
-    groups: dict[str, list[str]] = {}
+    group = ""
     for verb in session.verbs.all:
-        groups.setdefault(verb.group, []).append(verb.name)
-    for group, names in groups.items():
-        session.view.fact(group, "  ".join(names))
+        if verb.group != group:
+            group = verb.group
+            session.view.note(f"{group}:")
+        session.view.fact(verb.name, verb.help.partition(";")[0])
     session.view.note(
         "h VERB explains one. A line may hold several, with ; between; an empty one repeats the last."
     )

@@ -88,10 +88,12 @@ def _details(report: RerunReport) -> list[str]:
         f"reenact: {each.call}: the recorded response is not complete: {', '.join(each.why)}"
         for each in report.inexact
     ]
-    lines += [
-        f"reenact: {each.call} answered, but uncertain: {each.why}{_DOUBTS.get(each.why, '')}"
-        for each in report.doubts
-    ]
+    doubted: dict[str, list[str]] = {}
+    for doubt in report.doubts:
+        doubted.setdefault(doubt.why, []).append(doubt.call)
+    for why, calls in doubted.items():
+        more = "" if len(calls) == 1 else f" and {count(len(calls) - 1, 'more call')}"
+        lines.append(f"reenact: {calls[0]}{more} answered, but uncertain: {why}{_DOUBTS.get(why, '')}")
     return lines + [f"reenact: {each}" for each in report.unknown]
 
 
