@@ -174,7 +174,7 @@ def test_what_only_a_connection_keeps_cannot_go_live_in_its_middle(desk: Desk) -
     desk.server.heard = []
     done = desk("fork", "unstored", "--at", "turn:2", "--", "plain.py", STORE="no")
     assert (done.returncode, desk.server.heard) == (1, []), done.stderr
-    assert "stopped: a WebSocket cannot go live here: it goes on with an answer that only" in done.stderr
+    assert "stopped: a WebSocket cannot go live here: it continues a response that only" in done.stderr
     _, heard, done = desk.fork("realtime", "--at", "turn:2")
     assert (done.returncode, heard) == (1, []), done.stderr
     assert (
