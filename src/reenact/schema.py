@@ -4,8 +4,11 @@ Used by the writer and the reader alike; pure data and pure functions, no I/O.
 The normative text is docs/format.md.
 """
 
-VERSION = "1.0"
+VERSION = "1.1"
 """major.minor. A reader refuses only an unknown major."""
+
+READ = ("1.0", VERSION)
+"""The versions so far; what a newer minor one adds is skipped."""
 
 ENVELOPE = ("ts", "run", "w", "step", "kind")
 """First in every line, in this order."""

@@ -144,6 +144,22 @@ def version_1_0() -> None:
     new("v1.0/newer_major.jsonl", Pen()("run.start", v="2.0", name="major"))
 
 
+def version_1_1() -> None:
+    pen = Pen()
+    body = {"model": "m", "messages": [{"role": "user", "content": "vote"}]}
+    new(
+        "v1.1/who_asks.jsonl",
+        pen("run.start", v="1.1", name="votes"),
+        pen("model.request", call="a", lane="main", who="main/ask.0", n=1, chain=chain_of(body["messages"]), body=body),
+        pen("model.request", call="b", lane="lane-2", who="main/ask.1", n=1, chain=chain_of(body["messages"]), body=body),
+        pen("model.response", call="b", error=None, body={"content": [{"type": "text", "text": "no"}]}),
+        pen("model.response", call="a", error=None, body={"content": [{"type": "text", "text": "yes"}]}),
+        pen("tool.called", call="c", who="main", done=["main/ask.1", "main/ask.0"], parent="a", tool="count", args={"yes": 1}),
+        pen("tool.result", call="c", tool="count", error=None, result=1),
+        pen("run.end", status="ok"),
+    )  # fmt: skip
+
+
 def damaged() -> None:
     lines = run(Pen())
     new("damaged/torn.jsonl", *lines[:-1], lines[-1][:60])
@@ -328,7 +344,7 @@ def members() -> list[Path]:
 
 
 def main() -> None:
-    version_1_0(), damaged(), dialects(), foreign()
+    version_1_0(), version_1_1(), damaged(), dialects(), foreign()
     known = HERE / "expected.json"
     expected = json.loads(known.read_text()) if known.exists() else {}
     for path in members():

@@ -171,7 +171,7 @@ def test_connections_are_refused_and_with_guard_all_files_and_programs_too(proje
         ("'ok.jsonl', retries=3", "does not take this: .*retries"),
         ("'empty.jsonl'", "empty.jsonl is empty: nothing was recorded in it\nhint: record it: pytest "),
         ("'folder.jsonl'", "folder.jsonl is a folder"),
-        ("'later.jsonl'", "version 9.0 of the format.*\nhint: .*remove it to record it again: pytest "),
+        ("'later.jsonl'", "version 9.1 of the format.*\nhint: .*remove it to record it again: pytest "),
         (
             "'ok.jsonl')\n@pytest.mark.reenact('other.jsonl'",
             "stands twice at this test\nhint: a test has one",

@@ -37,6 +37,7 @@ class OutgoingRequest:
     """An HTTP request before anything was done about it."""
 
     sent = None
+    who: str | None = None
 
     def __init__(
         self, sort: str, method: str, url: str, headers: Sequence[tuple[str, str]], body: Any, recorder: Any

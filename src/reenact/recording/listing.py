@@ -144,13 +144,13 @@ def _stem(path: str) -> str:
 def _rows(path: str, names: list[str] | None) -> list[RunRow]:
     alone = names is not None and len(names) == 1
     files = [[path]] if alone else run_files.streams(path, names)
-    if alone and (one := read_ends(path)) is not None and one.first.get("v") == schema.VERSION:
+    if alone and (one := read_ends(path)) is not None and one.first.get("v") in schema.READ:
         return [_row(path, [[one]])]
     ends = [_ends_of(chain) for chain in files]
     firsts = ends[0][0]
     if firsts is None or any(end is None or end.last[1] != firsts.last[1] for chain in ends for end in chain):
         return _scan(path, files)
-    if firsts.first.get("v") != schema.VERSION:
+    if firsts.first.get("v") not in schema.READ:
         check_version(firsts.first.get("v"), Note(path, None))
     return [_row(path, [[end for end in chain if end is not None] for chain in ends])]
 

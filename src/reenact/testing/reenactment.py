@@ -30,6 +30,7 @@ from ..debugger.debugger import Debugger
 from ..errors import Diverged, UsageError
 from ..playback.matching.divergence import Divergence, missing_calls
 from ..playback.matching.equality_rules import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
+from ..playback.matching.frontier import AMBIGUOUS
 from ..playback.matching.player import Player
 from ..playback.matching.tape import Tape
 from ..playback.replay import preflight
@@ -196,7 +197,7 @@ class Reenactment:
         self._responder: Strict | RecordMissing | ToolsOnly | None = None
         self._undo: list[Callable[[], None]] = []
         self._children = Children(self._folder)
-        self._missed_elsewhere: list[str] = []  # in processes that the test has started
+        self._missed_elsewhere: list[str] = []  # in processes of the test, or by a responder that goes live
         self._refused: list[Refused] = []
         self._notes: list[Note] = []
 
@@ -374,9 +375,13 @@ class Reenactment:
             return ToolsOnly(Player(tape, calls=calls), live=live, note=note)
         if self.mode == RECORD_MISSING:
             player = Player(tape, calls=calls, mode=KEEP_GOING, shared=shared)
-            return RecordMissing(player, live=live, note=note)
+            return RecordMissing(player, live=live, note=note, on_divergence=self._guessed)
         player = Player(tape, calls=calls, mode=self._matching, shared=shared)
         return Strict(player, raised=self._raised, advice=self._advice, live=live, note=note)
+
+    def _guessed(self, divergence: Divergence) -> None:
+        if divergence.code == AMBIGUOUS:  # any other call goes live
+            self._missed_elsewhere.append(divergence.text())
 
     def _record(self, tape: Tape | None) -> None:
         of = tape.recording.run_id if tape is not None and self.mode == REPLAY else None

@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from urllib.parse import unquote
 
 from .answers import Answer, Ask, encoded, whole_answer
@@ -145,7 +146,8 @@ class Connection(asyncio.Protocol):
             scenario, path = _scenario_of(received.target)
         except ValueError as error:
             return await self._send(_blunder(error), received, Scenario(), keep=False)
-        if "silent" in scenario or await self._left_within(scenario.number("late")):
+        late = _sampled_late(scenario, attempt) if "sampled" in scenario else scenario.number("late")
+        if "silent" in scenario or await self._left_within(late):
             await self._gone.wait()
             received.left = True
             return False
@@ -207,6 +209,21 @@ class Connection(asyncio.Protocol):
     def _reset(self) -> None:
         self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self._transport.abort()
+
+
+_TAKEN: dict[str, set[int]] = {}
+"""The moments at which the answers of a scenario come, in steps."""
+_STEP_MS = 20
+
+
+def _sampled_late(scenario: Scenario, attempt: int) -> int:
+    """How many milliseconds late a sampled answer comes."""
+    taken, now = _TAKEN.setdefault(scenario.path, set()), time.monotonic() * 1000
+    moment = int(now / _STEP_MS) + Random(f"{scenario.number('sampled')} {attempt}").randint(1, 4)
+    while moment in taken:
+        moment += 1
+    taken.add(moment)
+    return int(moment * _STEP_MS - now)
 
 
 def _scenario_of(target: str) -> tuple[Scenario, str]:

@@ -20,6 +20,7 @@ ANSWERS = {
     "empty": "no content at all",
     "json": "a text that is a JSON object",
     "length": "a text cut by the token limit",
+    "sampled": "another text each time; seed n decides how late it comes, none within 20 ms of another",
     "plan": "the tools that the prompt's PLAN names, then a text (plan.py)",
 }
 FAULTS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 from .scenario import Scenario
 
@@ -87,4 +88,6 @@ def _text(scenario: Scenario) -> str:
         return ""
     if "json" in scenario:
         return JSON
+    if "sampled" in scenario:
+        return f"{TEXT} {uuid4()}"
     return UNICODE if "unicode" in scenario else TEXT

@@ -18,6 +18,7 @@ from ...wire.neutral import ToolUse
 from .. import guard
 from ..recorder.jsonable import to_json
 from ..recorder.recorder import Recorder
+from .askers import asked
 from .lanes import Lanes
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ opened_uses: Callable[[Recorder, list[OpenUse]], None] | None = None
 class OpenCall:
     """A call that has begun and not ended."""
 
-    __slots__ = ("began", "kind", "lane", "name", "provider", "replayed", "thread", "tool_id")
+    __slots__ = ("asked", "began", "kind", "lane", "name", "provider", "replayed", "thread", "tool_id")
 
     def __init__(self, kind: str, name: str | None) -> None:
         self.kind = kind
@@ -110,10 +111,17 @@ class OpenCall:
         self.began = time.monotonic()
         self.thread = get_ident()
         self.tool_id: str | None = None
+        self.asked = asked()
+        """The fields that name who made it; empty if that is not known."""
         self.provider: str | None = None
         self.lane = "main"
         self.replayed: str | None = None
         """The recorded call whose result a tool is given."""
+
+    @property
+    def who(self) -> str | None:
+        """Which line of work made it, None if that is not known."""
+        return self.asked.get("who")
 
     def duration_ms(self) -> float:
         return round((time.monotonic() - self.began) * 1000, 3)

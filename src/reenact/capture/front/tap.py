@@ -63,7 +63,7 @@ class Tap(FrontEnd):
             opened.provider, opened.lane = provider, lane
             calls.request_leaves(lane)
             fields = {"call": call, "lane": lane, "provider": provider, "url": url, "attempt": attempt}
-            fields["workspace"] = tree
+            fields |= {**opened.asked, "workspace": tree}
             recorder.emit_request(
                 {name: value for name, value in fields.items() if value is not None}, body, lane
             )

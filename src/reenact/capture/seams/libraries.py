@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..http.watch import Watch
 
 SEAMS_VARIABLE = "REENACT_SEAMS"
+LINES_OF_WORK = "lines_of_work"
+"""Records nothing by itself, so it needs no watch."""
 SEAMS = {
     "httpx": "httpx",
     "httpx2": "httpx",
@@ -37,6 +39,11 @@ SEAMS = {
     "mcp.client.sse": "mcp",
     "mcp.client.websocket": "mcp",
     "starlette.applications": "starlette",
+    "threading": LINES_OF_WORK,
+    "concurrent.futures.thread": LINES_OF_WORK,
+    "asyncio.base_events": LINES_OF_WORK,
+    "asyncio.tasks": LINES_OF_WORK,
+    "uvloop": LINES_OF_WORK,
 }
 """Module -> the file of this folder that listens to it. Its ``patch(module, watch)`` returns the undo, or
 raises if the module is not as expected; its ``shortfall(module)``, if any, returns what it misses."""
@@ -60,6 +67,8 @@ def _seam(name: str) -> Any:
             from . import mcp as seam
         elif name == "starlette":
             from . import starlette as seam
+        elif name == LINES_OF_WORK:
+            from . import lines_of_work as seam
         else:
             raise ValueError(f"no seam is called {name}")
     return seam

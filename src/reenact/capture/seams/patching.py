@@ -5,11 +5,11 @@ They are restored without removing what another tool put on top.
 
 from __future__ import annotations
 
+import sys
 from _thread import get_ident
 from weakref import ref
 
 from .. import guard
-from ..import_lock import import_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +57,15 @@ def _as_method(tap: Any, original: Any) -> Any:
         return await tap(self, original, *args, **kwargs)
 
     found: Any = coroutine if tap.__code__.co_flags & _IS_COROUTINE else method
-    found.__wrapped__ = original
+    look_like(found, original)
     return found
+
+
+def look_like(function: Any, original: Any) -> None:
+    """Give a function the name, the place and the signature of the one it stands for."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(function, name, getattr(original, name, None))
+    function.__wrapped__ = original
 
 
 def undo_all(*undo: Callable[[], None]) -> Callable[[], None]:
@@ -211,10 +218,9 @@ class AroundImport:
         self._searched.add((name, get_ident()))
         try:
             with guard.Swallowing(f"wait for {name}"):
-                with import_lock:
-                    from importlib.util import find_spec
-
-                spec = find_spec(name)
+                finders = [each for each in sys.meta_path if each is not self and hasattr(each, "find_spec")]
+                specs = (each.find_spec(name, path, target) for each in finders)
+                spec: ModuleSpec | None = next((each for each in specs if each is not None), None)
                 if spec is not None and hasattr(spec.loader, "exec_module"):
                     self._prepare(spec)
                 return spec

@@ -32,7 +32,6 @@ _LONGEST_TEXT = 2_000
 _DOUBTS = {
     "drift": ", its request is not the one that was recorded there",
     "reordered": ", other calls were made before it when it was recorded",
-    "ambiguous-duplicate": ", equal requests got different answers, and which got which is not recorded",
 }
 """What the words for a doubt mean."""
 _ALLOWING = (

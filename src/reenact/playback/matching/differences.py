@@ -118,7 +118,7 @@ def _words(text: str) -> Counter[str]:
 CLOCK, RANDOM_ID, ORDER, ADDRESS, TEMP_PATH = "clock", "random-id", "order", "address", "temp-path"
 MODEL, FIELD, PROMPT, SDK, RACE = "model", "field", "prompt", "sdk", "race"
 ANSWER, LOSSY, STREAM, TOOL_RESULT = "answer", "lossy", "stream", "tool-result"
-EQUAL_AT_ONCE = "equal-at-once"
+EQUAL_AT_ONCE, NOT_NAMED = "equal-at-once", "not-named"
 
 WORDS = {
     CLOCK: "a time or date is in the text: take it from reenact.now(), or record with --ambient MODULE",
@@ -136,8 +136,10 @@ WORDS = {
     "pass --blobs DIR if its long texts are in another folder",
     TOOL_RESULT: "this is the result of a tool that ran again and returned something else; "
     "decorated with @tap.tool and recorded again, it returns its recorded result",
-    EQUAL_AT_ONCE: "tell the requests apart, for instance by a number in the prompt, or make them from tasks "
-    "of one event loop, which keep their order; then record again",
+    EQUAL_AT_ONCE: "the threads and tasks that made these requests are not those that make them now; "
+    "if that is meant, record again",
+    NOT_NAMED: "the recording does not name the thread or task that made each request, as none did before "
+    'format 1.1: rerecord it, with reenact run or mode="rerecord"',
     STREAM: "one side requests a stream, the other a plain answer",
 }
 

@@ -19,6 +19,7 @@ from .differences import (
     ANSWER,
     EQUAL_AT_ONCE,
     LOSSY,
+    NOT_NAMED,
     PROMPT,
     RACE,
     SDK,
@@ -54,7 +55,7 @@ SENTENCES = {
     EXTRA: "No call like this was recorded here.",
     EXHAUSTED: "All recorded calls are used up; this is one more.",
     MISSING_CALL: "This recorded call was never made.",
-    AMBIGUOUS: "Threads made equal requests at once; which thread got which answer is not recorded.",
+    AMBIGUOUS: "Equal requests made at once got different answers; which of them this one was is unknown.",
 }
 
 ADD_KEEP_GOING = "add --keep-going   # see all differences at once"
@@ -158,8 +159,9 @@ def out_of_order(call: RecordedCall) -> Divergence:
 
 
 def guessed(call: RecordedCall) -> Divergence:
-    """Return the report of a call that answers one of several equal requests of threads."""
-    return Divergence(AMBIGUOUS, None, None, call.label(), call.id, hints=(EQUAL_AT_ONCE,))
+    """Return the report of a call that answers one of several equal requests, maybe not the right one."""
+    hint = NOT_NAMED if call.who is None else EQUAL_AT_ONCE
+    return Divergence(AMBIGUOUS, None, None, call.label(), call.id, hints=(hint,))
 
 
 def missing_calls(frontier: Frontier, tape: Tape) -> list[Divergence]:

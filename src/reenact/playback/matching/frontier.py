@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import islice
-from threading import Lock, get_ident
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...wire.reading import conversation_key
@@ -161,11 +161,9 @@ class Served(NamedTuple):
 
     call: RecordedCall
     notes: tuple[str, ...] = ()
-    """``ambiguous-duplicate``, ``reordered``, ``drift``: answered, but not with certainty."""
-    is_guess: bool = False
-    """True if another thread made an equal request at once: the two may have got each other's answers.
+    """``ambiguous-duplicate``, ``reordered``, ``drift``: answered, but not with certainty.
 
-    Only for the first such pair of equal requests."""
+    The first only once for equal requests."""
 
 
 class Early(NamedTuple):
@@ -211,8 +209,7 @@ class Frontier:
         self._served: dict[str, int] = {}
         """How often a request was answered, by its L1 fingerprint."""
         self._guessed: set[str] = set()
-        self._threads: dict[str, list[tuple[RecordedCall, int]]] = {}
-        """The calls that answered equal requests, and the threads that made them, by the same."""
+        """Requests with an answer that may be another's, by the same."""
         self.log: list[Served | Miss] = []
         """The result of every request, in order."""
 
@@ -235,23 +232,12 @@ class Frontier:
                 if self._shared is not None:
                     self._shared.take(found.call)
                 self._served[digest] = self._served.get(digest, 0) + 1
-                found = found._replace(is_guess=self._is_guess(digest, found.call))
+                if AMBIGUOUS in found.notes and digest in self._guessed:
+                    found = found._replace(notes=())
+                elif AMBIGUOUS in found.notes:
+                    self._guessed.add(digest)
             self.log.append(found)
             return found
-
-    def _is_guess(self, digest: str, call: RecordedCall) -> bool:
-        """True if a call answers one of several equal requests that threads make at once, with other answers.
-
-        Tasks of one event loop make theirs in the order in which they were created. Once for equal requests.
-        """
-        here = get_ident()
-        others = self._threads.setdefault(digest, [])
-        rivals = [each for each, thread in others if thread != here and _overlap(each, call)]
-        others.append((call, here))
-        if digest in self._guessed or all(each.answer.body == call.answer.body for each in rivals):
-            return False
-        self._guessed.add(digest)
-        return True
 
     def first_equal(self, request: Request, promised: int = 0) -> RecordedCall | None:
         """Return the first unused call that equals a request.
@@ -309,7 +295,11 @@ class Frontier:
         eligible = self._remaining.eligible()
         equal = [call for call in eligible if is_same_request(call, request)]
         if equal:
-            return _first(equal if self._shared is None else self._shared.nearest(equal), request)
+            candidates = [call for call in equal if is_asked_by(call, request)]
+            if not candidates and any(call.who is not None for call in equal):
+                candidates = self._next_of_asker(request)
+            candidates = candidates or equal
+            return _first(candidates if self._shared is None else self._shared.nearest(candidates), request)
         later = next((call for call in self._remaining.all() if is_same_request(call, request)), None)
         if later is not None:
             if patient:
@@ -323,6 +313,14 @@ class Frontier:
             if drifted is not None:
                 return Served(drifted, (DRIFT,))
         return self._miss(eligible, request)
+
+    def _next_of_asker(self, request: Request) -> list[RecordedCall]:
+        """Return the call that the asker of a request made next, if that equals the request.
+
+        Equal requests of several askers may have come one after the other by chance.
+        """
+        asked = (call for call in self._remaining.all() if is_asked_by(call, request))
+        return [call for call in islice(asked, 1) if is_same_request(call, request)]
 
     def _use(self, call: RecordedCall) -> None:
         self._remaining.serve(call)
@@ -406,11 +404,21 @@ def same_site(call: RecordedCall, request: Request) -> bool:
     )
 
 
+def is_asked_by(call: RecordedCall, request: Request) -> bool:
+    """True if the asker of a request made a recorded call."""
+    return call.who is not None and call.who == request.who
+
+
 def _first(equal: list[RecordedCall], request: Request) -> Served:
-    """Return the first of equal calls in the order they began; prefer one with identical bytes."""
+    """Return the first of equal calls in the order they began; prefer one with identical bytes.
+
+    One asker asks in order. Of several that asked at once any may be the one at hand.
+    """
     exactly = [call for call in equal if call.fingerprint.l0 == request.fingerprint.l0] or equal
     chosen = exactly[0]
     rivals = [call for call in exactly[1:] if _overlap(call, chosen)]
+    if is_asked_by(chosen, request):  # then all are; in another process or run it is another asker
+        rivals = [call for call in rivals if call.event.writer != chosen.event.writer]
     if any(call.answer.body != chosen.answer.body for call in rivals):
         return Served(chosen, (AMBIGUOUS,))
     return Served(chosen)

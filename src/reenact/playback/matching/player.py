@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from .divergence import Divergence, explain, is_left_behind, missing_calls
 from .equality_rules import STRICT
 from .frontier import Early, Frontier, Miss, Served
+from .other_threads import OtherThreads
 from .recorded_answers import IN_FLIGHT
 from .request import Request
 from .tape import NEVER, RecordedCall, Tape
@@ -43,19 +44,37 @@ LOOKS = 5
 busy machine they are as late as we are."""
 
 
+_LOOK = 0.002
+"""Seconds between two checks whether a request may be answered."""
+MOST_LOOKS = 200
+"""Checks after which a thread that is still running counts as one that always runs."""
+
+
 class Coming(Protocol):
     """Knows the pending calls; ``Frontier`` implements it."""
 
     def to_come_before(self, position: float, abandoned: Container[int]) -> RecordedCall | None: ...
 
 
+class Turn(NamedTuple):
+    """When an answer is due."""
+
+    position: float
+    """Among the recording's events."""
+    number: int = 0
+    """Which one it is of those that are due there."""
+
+
 class _Ticket:
     """One answer that waits for its release."""
 
-    __slots__ = ("call", "granted", "looks", "owner", "poke", "queued", "seen")
+    __slots__ = ("call", "granted", "looks", "owner", "poke", "queued", "seen", "turn")
 
-    def __init__(self, call: RecordedCall, poke: Callable[[], None], owner: tuple[int, object]) -> None:
+    def __init__(
+        self, call: RecordedCall, turn: Turn, poke: Callable[[], None], owner: tuple[int, object]
+    ) -> None:
         self.call = call
+        self.turn = turn
         self.poke = poke
         """Wakes the waiting thread or task; any thread may call it."""
         self.granted = False
@@ -67,7 +86,7 @@ class _Ticket:
         """Checks without activity since ``seen``."""
 
     def __lt__(self, other: _Ticket) -> bool:
-        return (self.call.end, self.call.begin) < (other.call.end, other.call.begin)
+        return (self.turn, self.call.begin) < (other.turn, other.call.begin)
 
 
 class Release:
@@ -82,16 +101,19 @@ class Release:
         patience: float = PATIENCE,
         pauses: Callable[[], Mapping[int, float]] = dict,
         reactions: Callable[[], Mapping[int, Reaction]] = dict,
+        turns: Callable[[], Mapping[int, Turn]] = dict,
     ) -> None:
         self._coming = coming
         self._pauses = pauses
         self._reactions = reactions
+        self._turns = turns
         self._ticks = ticks
         self._quiet = quiet
         self._patience = patience
         self._most = 20 * patience
         """The longest wait for pending calls beyond an answer's recorded duration, however busy the agent
         is."""
+        self._others = OtherThreads()
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._activity = 0
@@ -103,10 +125,25 @@ class Release:
         self._acted = True
         """True once it has made another request, so it has acted on the answer."""
         self._threads: set[int] = set()
+        self._arriving: set[int] = set()
+        """Threads with a request that may have its recorded call, and is not among the waiting ones yet."""
         self.abandoned: set[int] = set()
         """Numbers of the pending calls that nothing waits for any more."""
         self.order: list[str] = []
         """The ids of calls in the order of their answers."""
+
+    def arrives(self) -> None:
+        """Note that this thread has a request: until it waits for its answer, or gets none, nobody goes on.
+
+        Its recorded call is no longer to come, so nothing else would hold a later answer back.
+        """
+        with self._lock:
+            self._arriving.add(threading.get_ident())
+
+    def passes(self) -> None:
+        """Note that the request of this thread waits for no answer now."""
+        with self._lock:
+            self._arriving.discard(threading.get_ident())
 
     def note_request(self) -> None:
         """Note a request that gets no scheduled answer: a miss, or a live call."""
@@ -169,8 +206,9 @@ class Release:
 
     def _queue(self, call: RecordedCall, poke: Callable[[], None], owner: tuple[int, object]) -> _Ticket:
         with self._lock:
-            ticket = _Ticket(call, poke, owner)
+            ticket = _Ticket(call, self._turns().get(call.number, Turn(call.end)), poke, owner)
             self._threads.add(threading.get_ident())
+            self._arriving.discard(threading.get_ident())
             self._acted = self._acted or ticket.owner == self._last_owner
             heapq.heappush(self._waiting, ticket)
             self._changed()
@@ -204,6 +242,8 @@ class Release:
                 return None
             if self._waiting[0] is not ticket:
                 return self._patience  # the ticket before it wakes it
+            if self._arriving:
+                return _LOOK
             now = time.monotonic()
             if not self._acted:
                 if ticket.owner[1] is not None and not idle:
@@ -211,7 +251,7 @@ class Release:
                 is_alone = ticket.owner[1] is not None and len(self._threads) == 1
                 if not is_alone and not self._is_still(ticket, self._quiet, LOOKS, now):
                     return self._quiet / LOOKS
-            missing = self._coming.to_come_before(ticket.call.end, self.abandoned)
+            missing = self._coming.to_come_before(ticket.turn.position, self.abandoned)
             if missing is not None:
                 patience = self._patience + 2 * self._pauses().get(missing.number, 0.0)
                 is_held = now < ticket.queued + self._most + ticket.call.duration
@@ -223,11 +263,15 @@ class Release:
             return None
 
     def _is_still(self, ticket: _Ticket, seconds: float, looks: int, now: float) -> bool:
-        """True if there was no activity for this long and in this many checks."""
+        """True if there was no activity for this long and in this many checks, and no thread is about to act.
+
+        A thread that never waits is not waited for.
+        """
         if ticket.seen != self._activity:
             ticket.seen, ticket.looks = self._activity, 0
         ticket.looks += 1
-        return ticket.looks > looks and now >= self._last + seconds
+        is_idle = self._others.are_waiting() or ticket.looks > MOST_LOOKS
+        return is_idle and ticket.looks > looks and now >= self._last + seconds
 
     def _grant(self) -> None:
         """Release the first waiting answer, and all recorded together with it."""
@@ -238,23 +282,23 @@ class Release:
             ticket.poke()
             self._last_owner, self._acted = ticket.owner, False
             self.order.append(ticket.call.id)
-            following = self._waiting[0] if self._waiting else None
+            following = self._waiting[0] if self._waiting and not self._arriving else None
             if following is None or not self._are_together(first, ticket, following):
                 break
-            if self._coming.to_come_before(following.call.end, self.abandoned):
+            if self._coming.to_come_before(following.turn.position, self.abandoned):
                 break
         self._changed()
 
     def _are_together(self, first: _Ticket, ticket: _Ticket, following: _Ticket) -> bool:
         """True if the agent may have seen the following answer before it acted on the first one.
 
-        Threads have no common order in which they wake up, so theirs must have ended in the same moment.
+        Threads have no common order in which they wake up, so theirs come one after the other.
         """
-        if following.call.ended_at - ticket.call.ended_at <= TOGETHER:
-            return True
         thread, task = following.owner
         if task is None or first.owner[1] is None or thread != first.owner[0]:
             return False
+        if following.call.ended_at - ticket.call.ended_at <= TOGETHER:
+            return True
         next_request = self._reactions().get(first.call.number)
         if next_request is None or next_request != self._reactions().get(following.call.number):
             return False
@@ -310,18 +354,50 @@ def reactions(calls: Iterable[RecordedCall]) -> dict[int, Reaction]:
     return found
 
 
+def turns(calls: Iterable[RecordedCall]) -> dict[int, Turn]:
+    """Return when the last answers of threads and work items are due, by the call's number.
+
+    Who waits for several sees them end, maybe in another order than that of their last answers: on a busy
+    machine a thread may be overtaken in between.
+    """
+    latest: dict[tuple[str, str | None], RecordedCall] = {}
+    found: dict[int, Turn] = {}
+    position = 0.0
+    for call in sorted(calls, key=lambda call: call.begin):
+        for who in call.done:
+            last = latest.get((call.event.writer, who))
+            if last is not None and last.end < call.begin:
+                position = max(position, last.end)
+                found[last.number] = Turn(position, len(found))
+        latest[call.event.writer, call.who] = call
+    return found
+
+
 # Requests and their answers.
 
 _FOR_LAST = 1.0
 """Seconds without a request after which no more is expected from a run that died."""
-_LOOK = 0.002
-"""Seconds between two checks whether a request may be answered."""
 _FOR_OTHERS = 10.0
 """Seconds that a request waits while other processes are alive: they may still be starting."""
 _LONGEST = 60.0
 """Seconds that a run has to end by itself while a call never returns."""
 _SLOWER = 2.0
 """Seconds that other processes may take longer than in the recording."""
+
+
+class _Patience:
+    """How long a request that came too early waits: for a time, and while others may still come before it."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self._busy_until = self._until + 20 * seconds
+        self._threads = OtherThreads()
+
+    def is_left(self, has_other_processes: Callable[[], bool]) -> bool:
+        now = time.monotonic()
+        if now < self._until or (now < self._until + _FOR_OTHERS and has_other_processes()):
+            return True
+        return now < self._busy_until and not self._threads.are_waiting()
 
 
 class Player:
@@ -349,13 +425,14 @@ class Player:
             patience=patience,
             pauses=cache(lambda: pauses(tape.calls)),
             reactions=cache(lambda: reactions(tape.calls)),
+            turns=cache(lambda: turns(tape.calls)),
         )
         self._patience = patience
 
     def ask(self, request: Request) -> Served | Miss:
         """Return the recorded call that answers a request, or a miss; block until its answer is due."""
-        until = time.monotonic() + self._patience
-        while isinstance(found := self._find(request, until), Early):
+        patience = _Patience(self._patience)
+        while isinstance(found := self._find(request, patience), Early):
             time.sleep(_LOOK)
         if isinstance(found, Served):
             if found.call.has_response:
@@ -369,8 +446,8 @@ class Player:
         """Return the same as ``ask``; await until the answer is due."""
         from asyncio import sleep
 
-        until = time.monotonic() + self._patience
-        while isinstance(found := self._find(request, until), Early):
+        patience = _Patience(self._patience)
+        while isinstance(found := self._find(request, patience), Early):
             await sleep(_LOOK)
         if isinstance(found, Served):
             if found.call.has_response:
@@ -381,10 +458,16 @@ class Player:
                 await sleep(_LOOK)
         return found
 
-    def _find(self, request: Request, until: float) -> Served | Miss | Early:
-        past = time.monotonic() - until
-        patient = past < 0 or (past < _FOR_OTHERS and self.frontier.has_other_processes())
-        found = self.frontier.match_or_wait(request, patient=patient)
+    def _find(self, request: Request, patience: _Patience) -> Served | Miss | Early:
+        patient = patience.is_left(self.frontier.has_other_processes)
+        is_scheduled = False
+        self.release.arrives()
+        try:
+            found = self.frontier.match_or_wait(request, patient=patient)
+            is_scheduled = isinstance(found, Served) and found.call.has_response
+        finally:
+            if not is_scheduled:
+                self.release.passes()
         if isinstance(found, Miss):
             self.release.note_request()
         return found

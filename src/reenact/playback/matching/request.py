@@ -126,6 +126,7 @@ class Request:
         url: str | None = None,
         sent: dict[str, Any] | None = None,
         parts: list[Part] | None = None,
+        who: str | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
@@ -135,11 +136,13 @@ class Request:
         self.sent = sent
         self._parts = parts
         """The digests of its conversation, where they are known."""
+        self.who = who
+        """Which line of work makes it, None if that is not known: tells equal requests apart."""
 
     @classmethod
-    def tool(cls, name: str, args: Any) -> Request:
+    def tool(cls, name: str, args: Any, who: str | None = None) -> Request:
         """Return the request of a tool call."""
-        return cls(TOOL, name, without_addresses(args))
+        return cls(TOOL, name, without_addresses(args), who=who)
 
     def without_upload(self) -> Request:
         """Return the same request without its non-JSON body."""

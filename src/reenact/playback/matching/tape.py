@@ -72,6 +72,12 @@ class RecordedCall:
         self.parent = call.parent
         self.within = begin.stored_fields.get("within") if call.kind == TOOL else None
         """The tool that called this one."""
+        who = begin.stored_fields.get("who")
+        self.who = who if type(who) is str else None
+        """Which line of work made it, None if that is not recorded."""
+        done = begin.stored_fields.get("done")
+        self.done = [each for each in done if type(each) is str] if type(done) is list else []
+        """The lines of work that had ended since the call before, in order."""
         self.attempt = call.attempt
         self.tool = call.tool
         self.process = process

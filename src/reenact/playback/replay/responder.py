@@ -237,9 +237,8 @@ class TapeResponder:
         if not self.secrets.known:
             return request
         of = self.secrets.translated
-        return Request(
-            request.kind, request.name, of(request.body), url=of(request.url), sent=of(request.sent)
-        )
+        body, url, sent = of(request.body), of(request.url), of(request.sent)
+        return Request(request.kind, request.name, body, url=url, sent=sent, who=request.who)
 
     def _learned(self, source: HttpCall | ToolCall, request: Request, found: Served | Miss) -> Served | Miss:
         if isinstance(found, Served):
@@ -264,13 +263,13 @@ class TapeResponder:
         self.answered += 1
         if REORDERED in found.notes and self._mode == KEEP_GOING and self._on_divergence is not None:
             self._on_divergence(out_of_order(found.call))
-        elif found.is_guess:
+        elif AMBIGUOUS in found.notes:
             self._guessed(found.call)
         elif found.notes:  # answered, but not with certainty
             self._note(Doubt(found.call.label(), ", ".join(found.notes)))
 
     def _guessed(self, call: RecordedCall) -> None:
-        """Report an answer that may be another thread's: the run continues, and counts as diverged."""
+        """Report an answer that may be another asker's: the run continues, and counts as diverged."""
         if self._on_divergence is not None:
             self._on_divergence(guessed(call))
         else:
@@ -315,6 +314,7 @@ def http_request(exchange: HttpCall) -> Request:
         url=clean("url", exchange.url, "full"),
         sent=None if sent is None else clean("sent", sent, "full", ours=True),
         parts=parts,
+        who=exchange.who,
     )
 
 

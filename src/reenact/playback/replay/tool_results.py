@@ -29,7 +29,8 @@ _LONGEST = 80
 def tool_request(tool_call: ToolCall) -> Request:
     """Return the request of a tool call, redacted like the recording."""
     args = tool_call.recorder.texts.clean("args", tool_call.args, "full")
-    return Request.tool(tool_call.name, restore(args, lambda reference: None))
+    who = None if tool_call.opened is None else tool_call.opened.who
+    return Request.tool(tool_call.name, restore(args, lambda reference: None), who)
 
 
 def reply_of_tool(

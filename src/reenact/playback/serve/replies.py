@@ -23,6 +23,10 @@ class HttpCall(Protocol):
     recorder: Any
     edited_reply: Any
 
+    @property
+    def who(self) -> str | None:
+        """Which line of work makes the call."""
+
 
 class Responder(Protocol):
     """Answers calls from a recording; raises for a call that it has no answer to."""

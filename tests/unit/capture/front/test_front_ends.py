@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import reenact
-from reenact import StepLog, Tap, Trace, UsageError
+from reenact import StepLog, Tap, Trace, UsageError, schema
 from reenact.capture import guard
 from support.capture_files import events, kinds, of, one
 
@@ -324,7 +324,7 @@ def test_small_segments_each_begin_with_a_head_and_lose_nothing(size: int, tmp_p
     assert [event["seq"] for event in found if event["kind"] == "work"] == list(range(60))
     for number, path in enumerate(segments[1:], 1):
         head = events(path)[0]
-        assert (head["kind"], head["segment"], head["v"]) == ("run.more", number, "1.0")
+        assert (head["kind"], head["segment"], head["v"]) == ("run.more", number, schema.VERSION)
 
 
 def test_a_shared_file_does_not_rotate(tmp_path: Path) -> None:

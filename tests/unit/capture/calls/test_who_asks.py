@@ -1,0 +1,264 @@
+"""Who asks: every line of work has a name by the way it was begun, and the work itself notices nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures.thread
+import functools
+import gc
+import inspect
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import pytest
+import uvloop
+
+import reenact
+from reenact.capture.calls import askers
+from reenact.capture.calls.askers import who_asks
+
+PATCHED = {
+    (threading.Thread, "start"),
+    (threading.Thread, "_bootstrap_inner"),
+    (concurrent.futures.thread._WorkItem, "__init__"),
+    (concurrent.futures.thread._WorkItem, "run"),
+    (asyncio.BaseEventLoop, "create_task"),
+    (asyncio.tasks, "as_completed"),
+    (asyncio, "as_completed"),
+    (uvloop.Loop, "create_task"),
+}
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    reenact.install()
+    yield
+    reenact.uninstall()
+
+
+async def ask() -> str | None:
+    await asyncio.sleep(0)
+    return who_asks()
+
+
+def in_threads(*targets: Callable[[], Any]) -> list[Any]:
+    found: dict[int, Any] = {}
+    threads = [
+        threading.Thread(target=lambda n=n, each=each: found.update({n: each()}))
+        for n, each in enumerate(targets)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return [found[n] for n in range(len(targets))]
+
+
+def test_nobody_is_known_before_anybody_listens() -> None:
+    assert who_asks() is None
+    assert in_threads(who_asks) == [None]
+
+
+@pytest.mark.usefixtures("installed")
+class TestNames:
+    def test_of_threads(self) -> None:
+        assert who_asks() == "main"
+        first, second = in_threads(who_asks, lambda: in_threads(who_asks))
+        assert (first, second) == ("main/<lambda>.0", ["main/<lambda>.1/<lambda>.0"])
+
+    def test_of_a_class_of_threads(self) -> None:
+        class Worker(threading.Thread):
+            def run(self) -> None:
+                self.who = who_asks()
+
+        worker = Worker()
+        worker.start()
+        worker.join()
+        assert worker.who == "main/Worker.0"
+
+    def test_of_work_in_a_pool_whichever_thread_does_it(self) -> None:
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(lambda _: who_asks(), range(3))) == [f"main/<lambda>.{n}" for n in range(3)]
+            assert pool.submit(who_asks).result() == "main/who_asks.0"
+            assert pool.submit(functools.partial(who_asks)).result() == "main/who_asks.1"
+            nested = pool.submit(lambda: in_threads(who_asks)).result()
+        assert nested == ["main/<lambda>.3/<lambda>.0"]
+
+    def test_of_work_in_a_copied_context(self) -> None:
+        with ThreadPoolExecutor(2) as pool:
+            found = [pool.submit(copy_context().run, who_asks) for _ in range(2)]
+            assert [each.result() for each in found] == ["main/run.0", "main/run.1"]
+        assert in_threads(functools.partial(copy_context().run, who_asks)) == ["main/<lambda>.0"]
+
+    @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+    def test_of_tasks(self, run: Callable[[Any], Any]) -> None:
+        async def main() -> list[Any]:
+            async with asyncio.TaskGroup() as group:
+                grouped = [group.create_task(ask()) for _ in range(2)]
+            return [
+                who_asks(),
+                *await asyncio.gather(ask(), ask()),
+                *(each.result() for each in grouped),
+                await asyncio.to_thread(who_asks),
+                await asyncio.get_running_loop().run_in_executor(None, who_asks),
+            ]
+
+        main_task, *others = run(main())
+        names = ["ask.2", "ask.3", "ask.0", "ask.1", "run.0", "who_asks.0"]
+        assert others == [f"{main_task}/{name}" for name in names]
+        assert main_task == ("main" if run is asyncio.run else main_task)
+
+    def test_of_coroutines_that_as_completed_starts_in_any_order(self) -> None:
+        async def job(number: int) -> tuple[int, str | None]:
+            return number, await ask()
+
+        async def main() -> list[Any]:
+            return [await each for each in asyncio.as_completed([job(n) for n in range(20)])]
+
+        assert sorted(asyncio.run(main())) == [(n, f"main/job.{n}") for n in range(20)]
+
+    def test_of_coroutines_that_a_thread_hands_to_a_loop(self) -> None:
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever)
+        thread.start()
+
+        def hand_over() -> list[str | None]:
+            handed = [asyncio.run_coroutine_threadsafe(ask(), loop) for _ in range(2)]
+            return [each.result() for each in handed]
+
+        assert in_threads(hand_over, hand_over) == [
+            [f"main/<lambda>.{n}/ask.0", f"main/<lambda>.{n}/ask.1"] for n in range(2)
+        ]
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    def test_that_are_not_known_are_not_guessed(self) -> None:
+        async def main() -> Any:
+            return await anyio.to_thread.run_sync(who_asks), await asyncio.Task(ask())
+
+        assert asyncio.run(main()) == (None, None)
+
+    def test_stay_short_where_each_line_begins_the_next(self) -> None:
+        async def step(left: int) -> str:
+            return str(who_asks()) if left == 0 else await asyncio.create_task(step(left - 1))
+
+        names = {asyncio.run(step(left)) for left in (3, 300, 301)}
+        assert len(names) == 3 and max(map(len, names)) <= askers.MAX_PATH
+
+    def test_begin_again_in_a_run(self, tmp_path: Path) -> None:
+        in_threads(who_asks)
+        for n in range(2):
+            with reenact.run(path=tmp_path / f"{n}.jsonl"), ThreadPoolExecutor(1) as pool:
+                assert who_asks() == "main"
+                assert pool.submit(reenact.carry(who_asks)).result() == "main/who_asks.0"
+        assert in_threads(who_asks) == ["main/<lambda>.1"]
+
+
+def test_threads_from_before_are_not_known() -> None:
+    go, found = threading.Event(), []
+    thread = threading.Thread(target=lambda: (go.wait(), found.append(who_asks())))
+    thread.start()
+    reenact.install()
+    try:
+        go.set()
+        thread.join()
+    finally:
+        reenact.uninstall()
+    assert found == [None]
+
+
+# What the agent could notice.
+
+
+def test_everything_is_as_it_was_afterwards() -> None:
+    before = {each: vars(each[0]).get(each[1]) for each in PATCHED}
+    signatures = {each: inspect.signature(getattr(*each)) for each in PATCHED}
+    reenact.install()
+    try:
+        for each in PATCHED:
+            assert getattr(*each) is not before[each]
+            assert getattr(*each).__qualname__ == getattr(each[0], each[1]).__wrapped__.__qualname__
+            assert inspect.signature(getattr(*each)) == signatures[each]
+    finally:
+        reenact.uninstall()
+    assert {each: vars(each[0]).get(each[1]) for each in PATCHED} == before
+
+
+def raise_it() -> None:
+    raise ValueError("of the agent")
+
+
+@pytest.mark.usefixtures("installed")
+def test_no_frame_of_ours_is_in_a_traceback_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[BaseException] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: seen.append(args.exc_value))
+    thread = threading.Thread(target=raise_it)
+    thread.start()
+    thread.join()
+
+    async def raise_soon() -> None:
+        raise_it()
+
+    async def main() -> None:
+        seen.extend(await asyncio.gather(raise_soon(), asyncio.to_thread(raise_it), return_exceptions=True))
+
+    asyncio.run(main())
+    with ThreadPoolExecutor(1) as pool:
+        seen.append(pool.submit(raise_it).exception() or AssertionError())
+    assert len(seen) == 4
+    for each in seen:
+        frames = traceback.extract_tb(each.__traceback__)
+        assert not [
+            frame for frame in frames if "reenact" in frame.filename and "tests" not in frame.filename
+        ]
+
+
+def test_a_task_says_where_it_was_created() -> None:
+    async def main() -> list[str]:
+        task: Any = asyncio.create_task(ask())
+        await task
+        return [frame.name for frame in task._source_traceback]
+
+    bare = asyncio.run(main(), debug=True)
+    reenact.install()
+    try:
+        assert asyncio.run(main(), debug=True) == bare
+    finally:
+        reenact.uninstall()
+
+
+@pytest.mark.usefixtures("installed")
+def test_work_goes_to_another_process_as_it_is() -> None:
+    with ProcessPoolExecutor(1) as pool:
+        assert pool.submit(abs, -3).result() == 3
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_task_created_in_a_finaliser_touches_no_context_variable() -> None:
+    """On Python 3.11 that could crash the process."""
+    changed: list[bool] = []
+
+    class Client:
+        def __del__(self) -> None:
+            before = dict(copy_context())
+            self.closing = asyncio.get_running_loop().create_task(ask())
+            changed.append(dict(copy_context()) != before)
+            tasks.append(self.closing)
+
+    async def main() -> None:
+        client: Any = Client()
+        client.itself = client
+        del client
+        gc.collect()
+        await asyncio.gather(*tasks)
+
+    tasks: list[asyncio.Task[Any]] = []
+    asyncio.run(main())
+    assert changed == [False]
