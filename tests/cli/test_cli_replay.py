@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -136,3 +137,32 @@ def test_what_cannot_be_run_again_is_reported(desk: Desk) -> None:
     refused = desk("replay", "by_hand.jsonl")
     assert refused.returncode == 2 and "say what to run: reenact replay RUN -- agent.py" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+VOTES = """
+import os
+from concurrent.futures import ThreadPoolExecutor
+import httpx
+
+def vote(number):
+    ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "yes or no?"}]}
+    return number, httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()["content"][0]["text"]
+
+with ThreadPoolExecutor(4) as pool:
+    print(*pool.map(vote, range(4)), sep="\\n")
+"""
+
+
+def test_votes_of_threads_keep_their_answers_or_the_exit_code_says_that_they_may_not(
+    desk: Desk, provider: Provider
+) -> None:
+    desk.env["MODEL_URL"] = provider.url("sampled-1@votes")
+    first = desk.record(VOTES)
+    again = desk("replay", "first")
+    assert (again.stdout, again.returncode) == (first.stdout, 0)
+    assert len(set(first.stdout.splitlines())) == 4
+    (trace,) = (path for path in desk.folder.rglob("*first*.jsonl") if '"replay_of"' not in path.read_text())
+    trace.write_text(re.sub(r'"who": "[^"]*", ', "", trace.read_text()))
+    unnamed = desk("replay", str(trace))
+    assert unnamed.returncode == 3
+    assert "ambiguous-duplicate: " in unnamed.stderr and "rerecord it, with reenact run" in unnamed.stderr
