@@ -22,6 +22,8 @@ from support.provider import Provider
 from support.shapes import EDITED, INSERTED, OMITTED, SHAPES, SWAPPED, Change, agent_of
 
 SEEDS = range(100)
+BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(10_000))"
+"""Computes as long as the one who started it lives."""
 KINDS = ("threads", "tasks")
 CHANGES = [
     (shape, what)
@@ -34,8 +36,9 @@ CHANGES = [
 @pytest.fixture(scope="module", autouse=True)
 def busy() -> Iterator[None]:
     """Four processes per core that do nothing but compute."""
-    count = 4 * (os.cpu_count() or 1) if LONG else 0
-    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]  # noqa: S603
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))  # each starts its share
+    count = -(-4 * (os.cpu_count() or 1) // workers) if LONG else 0
+    started = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]  # noqa: S603
     yield
     for each in started:
         each.kill()
