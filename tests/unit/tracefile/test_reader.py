@@ -143,7 +143,7 @@ def test_another_major_version_is_refused_and_a_newer_minor_is_not(tmp_path):
     pen = Pen()
     with pytest.raises(NewerSchema) as why:
         read(write(tmp_path, pen("run.start", v="2.0"), pen("note")))
-    assert (why.value.found, why.value.supported) == ("2.0", "1.0")
+    assert (why.value.found, why.value.supported) == ("2.0", "1.1")
     pen = Pen()
     events, codes = read(write(tmp_path, pen("run.start", v="1.9"), pen("hologram", x=1)))
     assert len(events) == 2
