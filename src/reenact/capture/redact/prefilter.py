@@ -7,6 +7,7 @@ A few passes over the bytes decide for ordinary text; no ``re``.
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 
 from ..import_lock import import_lock
 from ..runs import exit_and_fork
@@ -52,7 +53,7 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
     look = _looks.get(env)
     if look is None and _may_load and (len(data) > LARGE or "re2" in sys.modules):
         look = _load(env)
-    if look is not None and look(data) is None:
+    if look is not None and get_ident() == _main_thread and look(data) is None:
         return False
     mask = data.translate(MASK)
     run = mask.rfind(RUN_START)
@@ -81,15 +82,21 @@ LARGE = 4_096
 """Bytes from which RE2, if it is installed and the agent has not loaded it, pays for its import."""
 _looks: dict[EnvSecrets | None, Callable[[bytes], object]] = {}
 _may_load = True
+_main_thread = 0
+"""The thread that may search with RE2. RE2 gives up the GIL: a daemon thread that waits for it at the exit of
+the interpreter is unwound through C++, and the whole process aborts (Python before 3.14)."""
 
 
 def _load(env: EnvSecrets | None) -> Callable[[bytes], object] | None:
     """Return the first look with RE2, which the passes confirm; None without it."""
-    global _may_load
+    global _may_load, _main_thread
     with import_lock:
+        import threading
+
         from .re2_prefilter import first_look
 
         look = first_look(env)
+        _main_thread = threading.main_thread().ident or 0
     _may_load = look is not None
     if look is not None:
         exit_and_fork.forget_searches = after_fork_in_child

@@ -85,20 +85,20 @@ trace = Trace(sys.argv[1])
 trace.step("note", text="words " * 2000)
 assert prefilter._looks
 data = b'"' + b"a long text, searched without the interpreter's lock " * 40_000 + b'"'
-def search():
-    while True:
-        prefilter.scan(data, None)
-for _ in range(2):
-    threading.Thread(target=search, daemon=True).start()
-for _ in range(40):
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        trace.step("note", text="in a child " * 2000)
-        os._exit(0 if not prefilter._looks else 3)
-    _, status = os.waitpid(child, 0)
-    assert status == 0, status
-os._exit(0)
+def fork():
+    for _ in range(40):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            trace.step("note", text="in a child " * 2000)
+            os._exit(0 if not prefilter._looks else 3)
+        _, status = os.waitpid(child, 0)
+        if status:
+            os._exit(4)
+    os._exit(0)
+threading.Thread(target=fork).start()
+while True:
+    prefilter.scan(data, None)
 """
 
 
@@ -107,6 +107,29 @@ def test_a_child_forked_in_a_search_records_without_re2(tmp_path: Path) -> None:
     done = subprocess.run(run, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert sum(b"in a child" in path.read_bytes() for path in tmp_path.glob("run.p*.jsonl")) == 40
+
+
+LEAVES_THREADS = """
+import sys, threading, time
+from reenact import Trace
+from reenact.capture.redact import prefilter
+trace = Trace(sys.argv[1])
+trace.step("note", text="words " * 2000)
+assert prefilter._looks
+def work():
+    while True:
+        trace.step("note", text="words " * 20_000)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.05)
+"""
+
+
+def test_daemon_threads_that_record_at_exit_do_not_abort_the_process(tmp_path: Path) -> None:
+    for n in range(5):
+        run = [sys.executable, "-c", LEAVES_THREADS, str(tmp_path / f"{n}.jsonl")]
+        done = subprocess.run(run, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("other", ["raise RuntimeError('broken')", "def search(pattern, text): ..."])
