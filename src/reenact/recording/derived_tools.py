@@ -7,6 +7,7 @@ derived, and learns what the model was sent for that use, to be compared with wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
@@ -16,7 +17,7 @@ from .. import schema
 from ..tracefile.events.event import ErrorText, Event
 from ..tracefile.events.rebuilt_requests import answer_named, base_of, has_nothing_new, is_repeated, kept
 from ..wire import reading
-from ..wire.json_values import as_text, string
+from ..wire.json_values import as_text, canonical, string
 from ..wire.messages import tool_results
 from ..wire.neutral import ToolResult, ToolUse
 from ..wire.pairing import is_answer, is_models
@@ -98,8 +99,11 @@ class Deriver:
         uses = reading.tool_uses(body, provider)
         if uses:
             waiting = [ToolUseAt(use, order, provider, at) for order, use in enumerate(uses)]
-            for use in waiting if self._with_recorded else ():
-                use.is_alone = sum(one.name == use.name and one.args == use.args for one in waiting) == 1
+            if self._with_recorded:
+                kinds = [(use.name, canonical(use.args)) for use in waiting]
+                number = Counter(kinds)
+                for use, kind in zip(waiting, kinds, strict=True):
+                    use.is_alone = number[kind] == 1
             answer = _Answer(call, lane, length, waiting)
             self._waiting[answer] = self._in_lane.setdefault(lane, {})[answer] = None
             if call is not None:
