@@ -18,7 +18,7 @@ from ...wire.neutral import ToolUse
 from .. import guard
 from ..recorder.jsonable import to_json
 from ..recorder.recorder import Recorder
-from .askers import asked
+from .callers import caller_fields
 from .lanes import Lanes
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ opened_uses: Callable[[Recorder, list[OpenUse]], None] | None = None
 class OpenCall:
     """A call that has begun and not ended."""
 
-    __slots__ = ("asked", "began", "kind", "lane", "name", "provider", "replayed", "thread", "tool_id")
+    __slots__ = ("began", "caller", "kind", "lane", "name", "provider", "replayed", "thread", "tool_id")
 
     def __init__(self, kind: str, name: str | None) -> None:
         self.kind = kind
@@ -111,7 +111,7 @@ class OpenCall:
         self.began = time.monotonic()
         self.thread = get_ident()
         self.tool_id: str | None = None
-        self.asked = asked()
+        self.caller = caller_fields()
         """The fields that name who made it; empty if that is not known."""
         self.provider: str | None = None
         self.lane = "main"
@@ -120,8 +120,8 @@ class OpenCall:
 
     @property
     def who(self) -> str | None:
-        """Which line of work made it, None if that is not known."""
-        return self.asked.get("who")
+        """The thread, task or work item that made it, None if that is not known."""
+        return self.caller.get("who")
 
     def duration_ms(self) -> float:
         return round((time.monotonic() - self.began) * 1000, 3)

@@ -44,7 +44,7 @@ def begin_tool(
     call, opened = calls.begin(schema.TOOL_CALLED, name)
     opened.tool_id = tool_id
     fields = {"call": call, "parent": parent, "tool": name, "tool_id": tool_id, "args": args}
-    more |= {"within": outer, **opened.asked}
+    more |= {"within": outer, **opened.caller}
     fields.update((key, value) for key, value in more.items() if value is not None)
     recorder.emit(schema.TOOL_CALLED, fields)
     return call

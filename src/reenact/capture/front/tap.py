@@ -63,7 +63,7 @@ class Tap(FrontEnd):
             opened.provider, opened.lane = provider, lane
             calls.request_leaves(lane)
             fields = {"call": call, "lane": lane, "provider": provider, "url": url, "attempt": attempt}
-            fields |= {**opened.asked, "workspace": tree}
+            fields |= {**opened.caller, "workspace": tree}
             recorder.emit_request(
                 {name: value for name, value in fields.items() if value is not None}, body, lane
             )

@@ -121,7 +121,7 @@ class Exchange:
             first = {
                 "call": self._call,
                 "lane": lane or None,
-                **self._opened.asked,
+                **self._opened.caller,
                 "attempt": attempt if attempt > 1 or tried else None,
             }
             fields = {name: value for name, value in {**first, **fields}.items() if value is not None}
@@ -132,12 +132,12 @@ class Exchange:
         """Write a request that is not for a completion."""
         self._call, self._opened = self._calls.begin(schema.HTTP_REQUEST, self.sort)
         about = {"call": self._call, "sort": self.sort, "method": self.method, "url": self.url}
-        about |= self._opened.asked
+        about |= self._opened.caller
         self.recorder.emit(schema.HTTP_REQUEST, request_fields(about, body, self.content_type))
 
     @property
     def who(self) -> str | None:
-        """Which line of work made the request, None if that is not known."""
+        """The thread, task or work item that made the request, None if that is not known."""
         return self._opened.who
 
     def forget(self) -> None:

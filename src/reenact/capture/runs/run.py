@@ -19,7 +19,7 @@ from typing import Any, TypeVar, overload
 from ...errors import UsageError
 from ...lines import new_id
 from .. import guard
-from ..calls import askers
+from ..calls import callers
 from ..calls.error_fields import failure
 from ..front.decorators import Watch, watched
 from ..front.options import Options, check_path
@@ -64,8 +64,8 @@ class RunContext:
         self._head = {key: value for key, value in head.items() if value is not None}
         self._options = Options(**options)
         self._recorder: Recorder | None = None
-        self.asker = askers.enter_run(self.run_id)
-        """Who asks: the line of work that begins the run."""
+        self.caller = callers.enter_run()
+        """The thread, task or work item that begins the run, as a caller inside of it."""
         parent = current_run.get()
         if parent is not None and parent.id_for_inner_runs() is not None:
             self._head.setdefault("parent_run", parent.id_for_inner_runs())

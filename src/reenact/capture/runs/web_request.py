@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from ...lines import new_id
 from .. import guard
-from ..calls import askers
+from ..calls import callers
 from ..calls.error_fields import failure
 from ..front.options import Options
 from ..http.request_body import Sent
@@ -52,7 +52,7 @@ class HandledRun(RunContext):
         self._recorder = (
             None  # our own, not super()'s: this is done for every request, most of which need none
         )
-        self.asker = askers.enter_run(self.run_id)
+        self.caller = callers.enter_run()
         self.http_status: int | None = None
         self.is_over = False
         self._ended: tuple[str, dict[str, Any]] | None = None

@@ -10,10 +10,10 @@ import os
 import sys
 
 from .. import guard
-from ..calls import askers
+from ..calls import callers
 from ..import_lock import import_lock
 from ..runs import exit_and_fork
-from .libraries import LINES_OF_WORK, SEAMS, Installed
+from .libraries import SEAMS, THREADS_AND_TASKS, Installed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,20 +44,20 @@ class Seams(Installed):
         self.is_supervised = is_supervised
         self.everything = everything
         self._has_watch = False
-        self._first_asker: askers.Asker | None = None
+        self._first_caller: callers.Caller | None = None
         self.tools = os.environ.get(TOOLS_VARIABLE, "")
         """Functions of tools that the user names, as ``name=module:qualname,…``."""
 
     def install(self) -> None:
-        """Listen to every module, keep track of who asks, and watch the functions of tools."""
-        self._first_asker = askers.begin(self._first_asker)
+        """Listen to every module, name callers, and watch the functions of tools."""
+        self._first_caller = callers.begin(self._first_caller)
         super().install()
         self._watch_tools()
 
     def uninstall(self) -> None:
         """Give everything back as it was."""
         super().uninstall()
-        askers.stop()
+        callers.stop()
         if self._has_watch:
             with guard.Swallowing("give the functions of tools back"):
                 with import_lock:
@@ -86,7 +86,7 @@ class Seams(Installed):
 
     def patch(self, name: str, module: ModuleType) -> None:
         """Listen to one module."""
-        if not self._has_watch and SEAMS[name] != LINES_OF_WORK:
+        if not self._has_watch and SEAMS[name] != THREADS_AND_TASKS:
             with import_lock:
                 from ..http.watch import Watch
                 from ..runs.current import current_recorder

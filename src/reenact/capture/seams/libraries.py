@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..http.watch import Watch
 
 SEAMS_VARIABLE = "REENACT_SEAMS"
-LINES_OF_WORK = "lines_of_work"
+THREADS_AND_TASKS = "threads_and_tasks"
 """Records nothing by itself, so it needs no watch."""
 SEAMS = {
     "httpx": "httpx",
@@ -39,11 +39,11 @@ SEAMS = {
     "mcp.client.sse": "mcp",
     "mcp.client.websocket": "mcp",
     "starlette.applications": "starlette",
-    "threading": LINES_OF_WORK,
-    "concurrent.futures.thread": LINES_OF_WORK,
-    "asyncio.base_events": LINES_OF_WORK,
-    "asyncio.tasks": LINES_OF_WORK,
-    "uvloop": LINES_OF_WORK,
+    "threading": THREADS_AND_TASKS,
+    "concurrent.futures.thread": THREADS_AND_TASKS,
+    "asyncio.base_events": THREADS_AND_TASKS,
+    "asyncio.tasks": THREADS_AND_TASKS,
+    "uvloop": THREADS_AND_TASKS,
 }
 """Module -> the file of this folder that listens to it. Its ``patch(module, watch)`` returns the undo, or
 raises if the module is not as expected; its ``shortfall(module)``, if any, returns what it misses."""
@@ -67,8 +67,8 @@ def _seam(name: str) -> Any:
             from . import mcp as seam
         elif name == "starlette":
             from . import starlette as seam
-        elif name == LINES_OF_WORK:
-            from . import lines_of_work as seam
+        elif name == THREADS_AND_TASKS:
+            from . import threads_and_tasks as seam
         else:
             raise ValueError(f"no seam is called {name}")
     return seam

@@ -295,9 +295,9 @@ class Frontier:
         eligible = self._remaining.eligible()
         equal = [call for call in eligible if is_same_request(call, request)]
         if equal:
-            candidates = [call for call in equal if is_asked_by(call, request)]
+            candidates = [call for call in equal if is_same_caller(call, request)]
             if not candidates and any(call.who is not None for call in equal):
-                candidates = self._next_of_asker(request)
+                candidates = self._next_of_caller(request)
             candidates = candidates or equal
             return _first(candidates if self._shared is None else self._shared.nearest(candidates), request)
         later = next((call for call in self._remaining.all() if is_same_request(call, request)), None)
@@ -314,13 +314,13 @@ class Frontier:
                 return Served(drifted, (DRIFT,))
         return self._miss(eligible, request)
 
-    def _next_of_asker(self, request: Request) -> list[RecordedCall]:
-        """Return the call that the asker of a request made next, if that equals the request.
+    def _next_of_caller(self, request: Request) -> list[RecordedCall]:
+        """Return the next call of the caller of a request, if that equals the request.
 
-        Equal requests of several askers may have come one after the other by chance.
+        Equal requests of several callers may have come one after the other by chance.
         """
-        asked = (call for call in self._remaining.all() if is_asked_by(call, request))
-        return [call for call in islice(asked, 1) if is_same_request(call, request)]
+        calls = (call for call in self._remaining.all() if is_same_caller(call, request))
+        return [call for call in islice(calls, 1) if is_same_request(call, request)]
 
     def _use(self, call: RecordedCall) -> None:
         self._remaining.serve(call)
@@ -404,20 +404,20 @@ def same_site(call: RecordedCall, request: Request) -> bool:
     )
 
 
-def is_asked_by(call: RecordedCall, request: Request) -> bool:
-    """True if the asker of a request made a recorded call."""
+def is_same_caller(call: RecordedCall, request: Request) -> bool:
+    """True if the same thread, task or work item made a recorded call and makes a request."""
     return call.who is not None and call.who == request.who
 
 
 def _first(equal: list[RecordedCall], request: Request) -> Served:
     """Return the first of equal calls in the order they began; prefer one with identical bytes.
 
-    One asker asks in order. Of several that asked at once any may be the one at hand.
+    One caller makes its calls in order. Of several that called at once any may be the one at hand.
     """
     exactly = [call for call in equal if call.fingerprint.l0 == request.fingerprint.l0] or equal
     chosen = exactly[0]
     rivals = [call for call in exactly[1:] if _overlap(call, chosen)]
-    if is_asked_by(chosen, request):  # then all are; in another process or run it is another asker
+    if is_same_caller(chosen, request):  # then all are; in another process or run it is another caller
         rivals = [call for call in rivals if call.event.writer != chosen.event.writer]
     if any(call.answer.body != chosen.answer.body for call in rivals):
         return Served(chosen, (AMBIGUOUS,))

@@ -137,7 +137,7 @@ class Request:
         self._parts = parts
         """The digests of its conversation, where they are known."""
         self.who = who
-        """Which line of work makes it, None if that is not known: tells equal requests apart."""
+        """The thread, task or work item that makes it, None if that is not known."""
 
     @classmethod
     def tool(cls, name: str, args: Any, who: str | None = None) -> Request:

@@ -74,10 +74,10 @@ class RecordedCall:
         """The tool that called this one."""
         who = begin.stored_fields.get("who")
         self.who = who if type(who) is str else None
-        """Which line of work made it, None if that is not recorded."""
+        """The thread, task or work item that made it, None if that is not recorded."""
         done = begin.stored_fields.get("done")
         self.done = [each for each in done if type(each) is str] if type(done) is list else []
-        """The lines of work that had ended since the call before, in order."""
+        """The threads and work items that had ended since the call before, in order."""
         self.attempt = call.attempt
         self.tool = call.tool
         self.process = process

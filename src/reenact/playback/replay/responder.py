@@ -269,7 +269,7 @@ class TapeResponder:
             self._note(Doubt(found.call.label(), ", ".join(found.notes)))
 
     def _guessed(self, call: RecordedCall) -> None:
-        """Report an answer that may be another asker's: the run continues, and counts as diverged."""
+        """Report an answer that may be another caller's: the run continues, and counts as diverged."""
         if self._on_divergence is not None:
             self._on_divergence(guessed(call))
         else:

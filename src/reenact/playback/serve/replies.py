@@ -25,7 +25,7 @@ class HttpCall(Protocol):
 
     @property
     def who(self) -> str | None:
-        """Which line of work makes the call."""
+        """The thread, task or work item that makes the call."""
 
 
 class Responder(Protocol):

@@ -1,4 +1,4 @@
-"""Who asks: every line of work has a name by the way it was begun, and the work itself notices nothing."""
+"""Callers: threads, tasks and work items have names by the way they were started, and the work notices nothing."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ import concurrent.futures.thread
 import functools
 import gc
 import inspect
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextvars import copy_context
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
+from weakref import ReferenceType, ref
 
 import anyio.to_thread
 import pytest
 import uvloop
 
 import reenact
-from reenact.capture.calls import askers
-from reenact.capture.calls.askers import who_asks
+from reenact.capture.calls import callers
+from reenact.capture.calls.callers import caller_name
 
 PATCHED = {
     (threading.Thread, "start"),
@@ -42,9 +45,9 @@ def installed() -> Iterator[None]:
     reenact.uninstall()
 
 
-async def ask() -> str | None:
+async def vote() -> str | None:
     await asyncio.sleep(0)
-    return who_asks()
+    return caller_name()
 
 
 def in_threads(*targets: Callable[[], Any]) -> list[Any]:
@@ -60,63 +63,65 @@ def in_threads(*targets: Callable[[], Any]) -> list[Any]:
     return [found[n] for n in range(len(targets))]
 
 
-def test_nobody_is_known_before_anybody_listens() -> None:
-    assert who_asks() is None
-    assert in_threads(who_asks) == [None]
+def test_no_caller_is_known_without_recording() -> None:
+    assert caller_name() is None
+    assert in_threads(caller_name) == [None]
 
 
 @pytest.mark.usefixtures("installed")
 class TestNames:
     def test_of_threads(self) -> None:
-        assert who_asks() == "main"
-        first, second = in_threads(who_asks, lambda: in_threads(who_asks))
+        assert caller_name() == "main"
+        first, second = in_threads(caller_name, lambda: in_threads(caller_name))
         assert (first, second) == ("main/<lambda>.0", ["main/<lambda>.1/<lambda>.0"])
 
     def test_of_a_class_of_threads(self) -> None:
         class Worker(threading.Thread):
             def run(self) -> None:
-                self.who = who_asks()
+                self.caller = caller_name()
 
         worker = Worker()
         worker.start()
         worker.join()
-        assert worker.who == "main/Worker.0"
+        assert worker.caller == "main/Worker.0"
 
     def test_of_work_in_a_pool_whichever_thread_does_it(self) -> None:
         with ThreadPoolExecutor(2) as pool:
-            assert list(pool.map(lambda _: who_asks(), range(3))) == [f"main/<lambda>.{n}" for n in range(3)]
-            assert pool.submit(who_asks).result() == "main/who_asks.0"
-            assert pool.submit(functools.partial(who_asks)).result() == "main/who_asks.1"
-            nested = pool.submit(lambda: in_threads(who_asks)).result()
+            assert list(pool.map(lambda _: caller_name(), range(3))) == [
+                f"main/<lambda>.{n}" for n in range(3)
+            ]
+            assert pool.submit(caller_name).result() == "main/caller_name.0"
+            assert pool.submit(functools.partial(caller_name)).result() == "main/caller_name.1"
+            nested = pool.submit(lambda: in_threads(caller_name)).result()
         assert nested == ["main/<lambda>.3/<lambda>.0"]
 
     def test_of_work_in_a_copied_context(self) -> None:
         with ThreadPoolExecutor(2) as pool:
-            found = [pool.submit(copy_context().run, who_asks) for _ in range(2)]
+            found = [pool.submit(copy_context().run, caller_name) for _ in range(2)]
             assert [each.result() for each in found] == ["main/run.0", "main/run.1"]
-        assert in_threads(functools.partial(copy_context().run, who_asks)) == ["main/<lambda>.0"]
+        assert in_threads(functools.partial(copy_context().run, caller_name)) == ["main/<lambda>.0"]
 
     @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
     def test_of_tasks(self, run: Callable[[Any], Any]) -> None:
         async def main() -> list[Any]:
             async with asyncio.TaskGroup() as group:
-                grouped = [group.create_task(ask()) for _ in range(2)]
+                grouped = [group.create_task(vote()) for _ in range(2)]
             return [
-                who_asks(),
-                *await asyncio.gather(ask(), ask()),
+                caller_name(),
+                *await asyncio.gather(vote(), vote()),
                 *(each.result() for each in grouped),
-                await asyncio.to_thread(who_asks),
-                await asyncio.get_running_loop().run_in_executor(None, who_asks),
+                await asyncio.to_thread(caller_name),
+                await asyncio.get_running_loop().run_in_executor(None, caller_name),
             ]
 
         main_task, *others = run(main())
-        names = ["ask.2", "ask.3", "ask.0", "ask.1", "run.0", "who_asks.0"]
+        names = ["vote.2", "vote.3", "vote.0", "vote.1", "run.0", "caller_name.0"]
         assert others == [f"{main_task}/{name}" for name in names]
         assert main_task == ("main" if run is asyncio.run else main_task)
 
     def test_of_coroutines_that_as_completed_starts_in_any_order(self) -> None:
         async def job(number: int) -> tuple[int, str | None]:
-            return number, await ask()
+            return number, await vote()
 
         async def main() -> list[Any]:
             return [await each for each in asyncio.as_completed([job(n) for n in range(20)])]
@@ -129,11 +134,11 @@ class TestNames:
         thread.start()
 
         def hand_over() -> list[str | None]:
-            handed = [asyncio.run_coroutine_threadsafe(ask(), loop) for _ in range(2)]
+            handed = [asyncio.run_coroutine_threadsafe(vote(), loop) for _ in range(2)]
             return [each.result() for each in handed]
 
         assert in_threads(hand_over, hand_over) == [
-            [f"main/<lambda>.{n}/ask.0", f"main/<lambda>.{n}/ask.1"] for n in range(2)
+            [f"main/<lambda>.{n}/vote.0", f"main/<lambda>.{n}/vote.1"] for n in range(2)
         ]
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
@@ -141,29 +146,65 @@ class TestNames:
 
     def test_that_are_not_known_are_not_guessed(self) -> None:
         async def main() -> Any:
-            return await anyio.to_thread.run_sync(who_asks), await asyncio.Task(ask())
+            return await anyio.to_thread.run_sync(caller_name), await asyncio.Task(vote())
 
         assert asyncio.run(main()) == (None, None)
 
-    def test_stay_short_where_each_line_begins_the_next(self) -> None:
+    def test_of_threads_that_share_the_work_by_chance_are_not_known(self) -> None:
+        with ThreadPool(2) as pool:
+            assert pool.map(lambda _: caller_name(), range(3)) == [None] * 3
+
+    def test_of_a_task_created_by_keyword(self) -> None:
+        async def main() -> str | None:
+            return await asyncio.get_running_loop().create_task(coro=vote())
+
+        assert asyncio.run(main()) == "main/vote.0"
+
+    @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks exist since Python 3.12")
+    def test_of_eager_tasks(self) -> None:
+        async def main() -> list[Any]:
+            loop: Any = asyncio.get_running_loop()
+            loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]
+            return await asyncio.create_task(eager(loop))
+
+        async def eager(loop: Any) -> list[str | None]:
+            unknown: Any = asyncio.Task(vote(), loop=loop, eager_start=True)  # type: ignore[call-arg]
+            return [caller_name(), await asyncio.create_task(vote()), await unknown, caller_name()]
+
+        assert asyncio.run(main()) == ["main/eager.0", "main/eager.0/vote.0", None, "main/eager.0"]
+
+    def test_run_no_code_of_the_work(self) -> None:
+        class Job:
+            def __call__(self) -> None:
+                found.append(caller_name())
+
+            def __getattr__(self, name: str) -> Any:
+                raise AssertionError
+
+        found: list[str | None] = []
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(Job()).result()
+        assert found == ["main/Job.0"]
+
+    def test_stay_short_where_each_task_creates_the_next(self) -> None:
         async def step(left: int) -> str:
-            return str(who_asks()) if left == 0 else await asyncio.create_task(step(left - 1))
+            return str(caller_name()) if left == 0 else await asyncio.create_task(step(left - 1))
 
         names = {asyncio.run(step(left)) for left in (3, 300, 301)}
-        assert len(names) == 3 and max(map(len, names)) <= askers.MAX_PATH
+        assert len(names) == 3 and max(map(len, names)) <= callers.MAX_PATH
 
     def test_begin_again_in_a_run(self, tmp_path: Path) -> None:
-        in_threads(who_asks)
+        in_threads(caller_name)
         for n in range(2):
             with reenact.run(path=tmp_path / f"{n}.jsonl"), ThreadPoolExecutor(1) as pool:
-                assert who_asks() == "main"
-                assert pool.submit(reenact.carry(who_asks)).result() == "main/who_asks.0"
-        assert in_threads(who_asks) == ["main/<lambda>.1"]
+                assert caller_name() == "main"
+                assert pool.submit(reenact.carry(caller_name)).result() == "main/caller_name.0"
+        assert in_threads(caller_name) == ["main/<lambda>.1"]
 
 
 def test_threads_from_before_are_not_known() -> None:
     go, found = threading.Event(), []
-    thread = threading.Thread(target=lambda: (go.wait(), found.append(who_asks())))
+    thread = threading.Thread(target=lambda: (go.wait(), found.append(caller_name())))
     thread.start()
     reenact.install()
     try:
@@ -222,7 +263,7 @@ def test_no_frame_of_ours_is_in_a_traceback_of_the_work(monkeypatch: pytest.Monk
 
 def test_a_task_says_where_it_was_created() -> None:
     async def main() -> list[str]:
-        task: Any = asyncio.create_task(ask())
+        task: Any = asyncio.create_task(vote())
         await task
         return [frame.name for frame in task._source_traceback]
 
@@ -232,6 +273,60 @@ def test_a_task_says_where_it_was_created() -> None:
         assert asyncio.run(main(), debug=True) == bare
     finally:
         reenact.uninstall()
+
+
+class Held:
+    """Shows whether the frames of an exception are still there."""
+
+
+@pytest.mark.parametrize("how", ["pool", "task"])
+@pytest.mark.usefixtures("installed")
+def test_an_exception_is_freed_without_the_collector(how: str) -> None:
+    held: list[ReferenceType[Held]] = []
+
+    def fail() -> None:
+        local = Held()
+        held.append(ref(local))
+        raise ValueError("of the agent")
+
+    async def fail_soon() -> None:
+        fail()
+
+    async def main() -> None:
+        task = asyncio.create_task(fail_soon())
+        await asyncio.wait([task])
+        assert type(task.exception()) is ValueError
+
+    gc.collect()
+    gc.disable()
+    try:
+        if how == "pool":
+            with ThreadPoolExecutor(1) as pool:
+                assert type(pool.submit(fail).exception()) is ValueError
+                pool.submit(str).result()
+        else:
+            asyncio.run(main())
+        assert [each() for each in held] == [None]
+    finally:
+        gc.enable()
+
+
+@pytest.mark.usefixtures("installed")
+def test_runs_leave_nothing_behind(tmp_path: Path) -> None:
+    """The ends of threads are noted for the next call of their run, and there may be none."""
+
+    def call() -> None:
+        callers.caller_fields()
+
+    with reenact.run(path=tmp_path / "a.jsonl") as run:
+        noted: Any = run.caller
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(reenact.carry(call)).result()
+        assert noted.ended == ["main/call.0"]
+    gone = ref(run)
+    del run
+    gc.collect()
+    assert gone() is None and callers.caller_fields() == {"who": "main"}
 
 
 @pytest.mark.usefixtures("installed")
@@ -248,7 +343,7 @@ def test_a_task_created_in_a_finaliser_touches_no_context_variable() -> None:
     class Client:
         def __del__(self) -> None:
             before = dict(copy_context())
-            self.closing = asyncio.get_running_loop().create_task(ask())
+            self.closing = asyncio.get_running_loop().create_task(vote())
             changed.append(dict(copy_context()) != before)
             tasks.append(self.closing)
 
