@@ -147,16 +147,23 @@ conversation(lambda name, args: lookup(**args), {ONE!r})
     assert not events and "0 of 1 tool use recorded" in text and "what the tool lookup does" in text
 
 
-def test_a_tool_that_is_defined_later_is_recorded(agent: Agent) -> None:
+@pytest.mark.parametrize("define", ["def lookup(city, days): return city", "from later import lookup"])
+def test_a_tool_that_is_defined_later_is_recorded_from_its_second_use_on(
+    agent: Agent, define: str, tmp_path: Path
+) -> None:
+    (tmp_path / "later.py").write_text("def lookup(city, days): return city")
     code = f"""
 from agent_loop import conversation
 def run(name, args):
-    exec("def lookup(city, days): return city", globals())
+    global lookup
+    if "lookup" not in globals():
+        {define}
     return lookup(**args)
-conversation(run, {ONE * 1!r} + [[["lookup", {{"city": "Rome", "days": 1}}]]])
+conversation(run, {ONE!r} + [[["lookup", {{"city": "Rome", "days": 1}}]]])
 """
-    _, events = agent(code)
-    assert [each["args"]["city"] for each in called(events)] in ([], ["Rome"])
+    text, events = agent(code)
+    assert [each["args"]["city"] for each in called(events)] == ["Rome"]
+    assert "1 of 2 tool uses recorded" in text
 
 
 def test_a_tool_in_another_process_is_reported_and_not_mixed_up(agent: Agent) -> None:
@@ -204,19 +211,15 @@ gevent.joinall([gevent.spawn(conversation, lambda name, args: lookup(**args), pl
 
 def test_a_watched_function_can_be_pickled_by_value_and_is_given_back_by_uninstall(agent: Agent) -> None:
     code = f"""
-import pickle
+import cloudpickle, pickle
 from agent_loop import conversation
 import reenact
 def lookup(city, days): return city
 before, kept = lookup.__code__, []
 def run(name, args):
     kept.extend(lookup.__code__.co_consts)
-    try:
-        import cloudpickle
-        copy = pickle.loads(cloudpickle.dumps(lookup))
-        assert copy(city="x", days=1) == "x"
-    except ImportError:
-        pass
+    copy = pickle.loads(cloudpickle.dumps(lookup))
+    assert copy(city="x", days=1) == "x"
     return lookup(**args)
 conversation(run, {ONE!r})
 assert lookup.__code__ is not before and hash(lookup.__code__)

@@ -134,6 +134,31 @@ def test_gevent_keeps_greenlets_apart(project: Path, provider: Provider) -> None
         assert calls == [told[0]["name"]] * 3
         assert [line["ended"] for line in told if line["kind"] == "model.response"] == ["complete"] * 3
     assert questions(project / "runs").count("own") == 1
+    assert not [line for line in lines(project / "runs") if "who" in line]  # greenlets share a thread
+
+
+TRIO = """
+import asking, httpx, trio, os
+async def ask():
+    async with httpx.AsyncClient(trust_env=False) as client:
+        body = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
+        print((await client.post(os.environ["URL"] + "/v1/messages", json=body)).status_code)
+async def main():
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        nursery.start_soon(ask)
+trio.run(main)
+asking.ask("own")
+"""
+
+
+def test_tasks_of_trio_are_not_taken_for_their_thread(project: Path, provider: Provider) -> None:
+    pytest.importorskip("trio")
+    (project / "agent.py").write_text(TRIO)
+    bare, ours = both(project, provider, "agent.py")
+    assert bare.stdout == ours.stdout
+    requests = [line for line in lines(project / "runs") if line["kind"] == "model.request"]
+    assert [line.get("who") for line in requests] == [None, None, "main"]
 
 
 CELLS = "%load_ext reenact\nimport asking\nasking.ask('cell')\n1/0\nsyntax error\n%unload_ext reenact\nasking.ask('later')\n"
