@@ -33,9 +33,9 @@ _FOLDERS = ("out", "workspace")
 _CHOICES = {"record_http": ("models", "all"), "content": ("full", "hash", "none")}
 
 
-def run_settings(folder: str | None = None) -> dict[str, Any]:
+def run_settings() -> dict[str, Any]:
     """Return the defaults of ``reenact run``; folders as whole paths."""
-    path, settings = nearest_settings(folder)
+    path, settings = nearest_settings()
     table = settings.get("run", {})
     if not isinstance(table, dict):
         raise UsageError(f"{path}: run is not a table", hint='write for instance [run] name = "nightly"')
@@ -101,7 +101,7 @@ def _tools(path: str, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return tools
 
 
-def nearest_settings(folder: str | None) -> tuple[str, Mapping[str, Any]]:
+def nearest_settings(folder: str | None = None) -> tuple[str, Mapping[str, Any]]:
     """Return the nearest settings and the file they stand in."""
     for each in _upwards(folder):
         path = os.path.join(each, "reenact.toml")

@@ -287,10 +287,10 @@ def _size(path: str) -> int:
         return 0
 
 
-def supervise_here(launch: Launch, also_ask: Callable[[], int | None] | None = None) -> Finished:
+def supervise_here(launch: Launch, also_oversee: Callable[[], int | None] | None = None) -> Finished:
     """Start an agent as a child of this process, which gives it its streams and signals, and wait for it.
 
-    Only for a process that has nothing else to do. ``also_ask`` may have a signal to send, as an Overseer.
+    Only for a process that has nothing else to do. ``also_oversee`` may name a signal, as an Overseer.
     """
     agent = Supervised(
         launch.command,
@@ -303,9 +303,12 @@ def supervise_here(launch: Launch, also_ask: Callable[[], int | None] | None = N
         must_join=True,
     )
     overseers = [Overseer(launch.report, [launch.claims])] if launch.is_watched else []
-    asked: list[Callable[[], int | None]] = [*overseers, *([also_ask] if also_ask is not None else [])]
-    if asked:
-        agent.overseer = lambda: next(filter(None, [each() for each in asked]), None)
+    all_overseers: list[Callable[[], int | None]] = [
+        *overseers,
+        *([also_oversee] if also_oversee is not None else []),
+    ]
+    if all_overseers:
+        agent.overseer = lambda: next(filter(None, [each() for each in all_overseers]), None)
     with chdir(launch.folder or os.curdir):
         agent.run()
     return Finished(

@@ -14,6 +14,7 @@ from ..errors import UsageError
 from ..money.prices import Bill
 from ..totals import Totals
 from ..tracefile import status
+from ..tracefile.events.text import count
 
 # Percentiles by nearest rank: always a duration that was measured, exact over all of them.
 
@@ -218,8 +219,7 @@ class RunStats:
         took = "" if self.duration_ms is None else f" in {self.duration_ms / 1000:,.1f} s"
         rows = [
             f"{self.name}  {self.status}",
-            f"{_count(self.steps, 'event')}, {_count(self.turns, 'turn')}, "
-            f"{_count(self.errors, 'error')}{took}",
+            f"{count(self.steps, 'event')}, {count(self.turns, 'turn')}, {count(self.errors, 'error')}{took}",
             f"{self.tokens:,} tokens ({self.tokens_in:,} in, {self.tokens_out:,} out), "
             f"cost {self.cost.text()}",
         ]
@@ -231,10 +231,6 @@ class RunStats:
 
     def __repr__(self) -> str:
         return f"<RunStats {self.name} {self.status}, {self.turns} turns, {self.tokens} tokens>"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _tool_text(name: str, stats: CallStats) -> str:
@@ -263,6 +259,6 @@ def merged(parts: Iterable[dict[str, int]]) -> dict[str, int]:
     """Return the sums of counts by name, largest first."""
     counts: dict[str, int] = {}
     for part in parts:
-        for name, count in part.items():
-            counts[name] = counts.get(name, 0) + count
+        for name, number in part.items():
+            counts[name] = counts.get(name, 0) + number
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -188,7 +188,7 @@ class _Generator:
         self._notes: list[str] = []
         self._skipped: list[str] = []
 
-    def _each(self, items: Iterable[A], step: Callable[[A], B], hint: str = _NOT_HERE) -> list[B]:
+    def _each(self, items: Iterable[A], step: Callable[[A], B]) -> list[B]:
         """Return what a step returns for each; UsageError if it fails for all, or for the only one."""
         found = []
         for item in items:
@@ -200,7 +200,7 @@ class _Generator:
                 self._skipped.append(str(why))
         if not found:
             runs = count(len(self._sources), "run")
-            raise UsageError(f"none of {runs} makes a test: {'; '.join(self._skipped)}", hint=hint)
+            raise UsageError(f"none of {runs} makes a test: {'; '.join(self._skipped)}", hint=_NOT_HERE)
         return found
 
     def cases_of(self, kind: str | None, entry: str | None, blobs: str | None) -> list[Case]:

@@ -16,6 +16,7 @@ from ..calls.open_calls import calls_of
 from ..recorder.jsonable import snapshot
 
 if TYPE_CHECKING:
+    from ..recorder.recorder import Recorder
     from .tap import Tap
 
 
@@ -203,6 +204,25 @@ def argument_binder(
     return bind
 
 
+def stand_in_for(
+    function: Callable[..., Any],
+    name: str,
+    args: dict[str, Any],
+    recorder_of: Callable[[], Recorder],
+    effect: str | None = None,
+) -> Callable[..., Any]:
+    """Return what does the work of a tool in its open call: the function, or what a recording answers."""
+    adapter = replay_hook.adapter("tools")
+    if adapter is None:
+        return function
+    recorder = recorder_of()
+    calls = calls_of(recorder)
+    opened = calls.open.get(calls.open_tool() or "")
+    call = replay_hook.ToolCall(name, args, recorder, function, effect=effect, opened=opened)
+    stand_in: Callable[..., Any] = adapter.standing_in(function, call)
+    return stand_in
+
+
 # ``@tap.tool``: a tool that reports itself, before and after its work.
 
 
@@ -223,15 +243,7 @@ class _ToolWatch(Watch):
         return self.tap.record_tool_call(self.name, args, effect=self.effect)
 
     def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
-        adapter = replay_hook.adapter("tools")
-        if adapter is None:
-            return function
-        recorder = self.tap.recorder()
-        calls = calls_of(recorder)
-        opened = calls.open.get(calls.open_tool() or "")
-        call = replay_hook.ToolCall(self.name, args, recorder, function, effect=self.effect, opened=opened)
-        stand_in: Callable[..., Any] = adapter.standing_in(function, call)
-        return stand_in
+        return stand_in_for(function, self.name, args, self.tap.recorder, self.effect)
 
     def end(self, token: Any, result: Any, exc: BaseException | None) -> None:
         self.tap.record_tool_result(self.name, result, exc, call=token)

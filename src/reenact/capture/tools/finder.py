@@ -1,24 +1,32 @@
 """Finds and watches the functions of the tools that responses call; one per process, made by ``install()``.
 
-``REENACT_TOOLS`` (``--tools``) names functions that are not found by themselves, or is ``off``.
+``REENACT_TOOLS`` (``--tools``) names functions that are not found by themselves, or is ``off``. A function is
+behind a name if that is its own name, or its key in a dict, or the name of the object that it is a method of;
+and if it can take the arguments. The search calls, imports and changes nothing.
 """
 
 from __future__ import annotations
 
+import functools
+import gc
 import json
 import os
 import sys
+from collections import deque
+from collections.abc import Iterable, Mapping
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import ref
 
 from .. import guard, replay_hook
 from ..calls import open_calls
+from ..calls.error_fields import is_agents
 from ..calls.open_calls import OpenUse, close_uses, open_uses
 from ..recorder.recorder import Recorder
-from . import finding, watching
+from . import watching
 from .places import places_of
 
-MOST_NAMES = 1_000
+_MOST_NAMES = 1_000
 NOT_FOUND = "no function of yours has this name; name it with --tools {}=module:function"
 TOO_MANY = "the program has too many objects to search; name its function with --tools {}=module:function"
 
@@ -57,17 +65,17 @@ class Finder:
         for name in [name for name in wanted if name in self._places]:
             self._watch_named(name)
             del wanted[name]
-        found = finding.in_modules(wanted)
+        found = _in_modules(wanted)
         left = {name: names for name, names in wanted.items() if not found.get(name)}
         is_answered = replay_hook.adapter("tools") is not None  # then nothing may run, and time matters less
         new = {name: names for name, names in left.items() if is_answered or name not in self._searched}
         why = NOT_FOUND
         if new:
-            more = finding.by_collector(new)
+            more = _by_collector(new)
             if more is None:
                 why = TOO_MANY
             else:
-                self._searched.update(list(new)[: MOST_NAMES - len(self._searched)])
+                self._searched.update(list(new)[: _MOST_NAMES - len(self._searched)])
                 found.update(more)
         for name in wanted:
             self._watch(name, found.get(name, []), why)
@@ -78,7 +86,7 @@ class Finder:
         if module is None:
             self.missing[name] = f"{module_name} is not imported"
             return
-        function = finding.named(name, module, qualname)
+        function = _function_at(module, qualname)
         if isinstance(function, str):
             self.missing[name] = function
         else:
@@ -93,7 +101,7 @@ class Finder:
         if watched:
             self._known[name] = watched
             self.missing.pop(name, None)
-        elif len(self.missing) < MOST_NAMES:
+        elif len(self.missing) < _MOST_NAMES:
             self.missing[name] = why.format(name)
 
 
@@ -130,3 +138,179 @@ def missing() -> dict[str, str]:
     if finder is None:
         return {}
     return {name: why for name, why in finder.missing.items() if name not in open_calls.recorded_tools}
+
+
+# The search: in the user's modules, then by the collector.
+
+_MOST_OBJECTS = 4_000
+"""Looked at from the user's modules on: a millisecond or two."""
+
+_MOST_BLOCKS = 1_250_000
+"""Blocks of memory beyond which the collector is not asked; about 500,000 objects. To count the objects
+themselves takes as long as the search."""
+
+_MOST_FUNCTIONS = 8
+"""Watched for one name."""
+
+_CONTEXTS = ("self", "cls", "ctx", "context", "run_context", "wrapper", "state", "runtime")
+"""First parameters that a framework fills in."""
+
+_SKIPPED = (str, bytes, int, float, bool, type(None), ModuleType)
+
+Wanted = Mapping[str, frozenset[str]]
+"""Names of tools, each with the names of its arguments."""
+
+
+def _in_modules(wanted: Wanted) -> dict[str, list[FunctionType]]:
+    """Return the functions behind the names that the user's modules lead to."""
+    search = _Search(wanted)
+    for module in _users_modules():
+        search.add_all((value, name) for name, value in list(vars(module).items()))
+    search.go()
+    return search.found
+
+
+def _by_collector(wanted: Wanted) -> dict[str, list[FunctionType]] | None:
+    """Return the functions behind the names among all objects; None if there are too many objects."""
+    if sys.getallocatedblocks() > _MOST_BLOCKS:
+        return None
+    search = _Search(wanted)
+    names = [sys.intern(name) for name in wanted]
+    for holder in gc.get_referrers(*names):  # one pass in C: who has such a name as an attribute or a key
+        if isinstance(holder, FunctionType):
+            search.add(holder, holder.__name__)
+        elif type(holder) is dict:
+            search.add_all((holder[name], name) for name in names if name in holder)
+        elif not isinstance(holder, type | list | tuple | ModuleType):
+            search.add(holder, "")
+    search.go()
+    return search.found
+
+
+def _function_at(module: ModuleType, qualname: str) -> FunctionType | str:
+    """Return the function of a module that the user names, or why there is none."""
+    value: Any = module
+    for part in qualname.split("."):
+        try:
+            value = vars(value)[part] if isinstance(value, type) else getattr(value, part)
+        except (AttributeError, KeyError) as exc:
+            guard.pass_on(exc)
+            return f"{module.__name__} has no {qualname}"
+    functions = list(_functions_of(value))
+    return functions[0] if functions else f"{qualname} of {module.__name__} is not a function of Python's"
+
+
+def _users_modules() -> list[ModuleType]:
+    found = []
+    for name, module in list(sys.modules.items()):
+        if name not in _others:
+            file = getattr(module, "__file__", None)
+            if type(module) is ModuleType and (is_agents(file) if file else name == "__main__"):
+                found.append(module)
+            elif name != "__main__":
+                _others.add(name)
+    return found
+
+
+_others: set[str] = set()
+"""Modules that are not the user's: most of them, so they are remembered."""
+
+
+class _Search:
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.found: dict[str, list[FunctionType]] = {}
+        self._queue: deque[tuple[Any, str]] = deque()
+        self._seen: set[int] = set()
+        self._kept: list[Any] = []
+        """So that no id is used twice."""
+
+    def add(self, value: Any, key: str) -> None:
+        if not isinstance(value, _SKIPPED) and (id(value) not in self._seen or key in self.wanted):
+            self._seen.add(id(value))
+            self._kept.append(value)
+            self._queue.append((value, key))
+
+    def add_all(self, pairs: Iterable[tuple[Any, str]]) -> None:
+        for value, key in pairs:
+            self.add(value, key)
+
+    def go(self) -> None:
+        looked_at = 0
+        while self._queue and looked_at < _MOST_OBJECTS:
+            looked_at += 1
+            self._look(*self._queue.popleft())
+
+    def _look(self, value: Any, key: str) -> None:
+        for function in _functions_of(value):
+            for name in {key, function.__name__} & self.wanted.keys():
+                self._consider(name, function)
+            self.add_all((cell.cell_contents, "") for cell in function.__closure__ or () if _is_full(cell))
+            self.add_all((each, key) for each in function.__dict__.values())
+        kind = type(value)
+        if kind is dict:
+            self.add_all((value[name], name) for name in self.wanted if name in value)
+            self.add_all((each, "") for each in list(value.values()))
+        elif isinstance(value, type):
+            if _is_users(value):
+                self.add_all((each, name) for name, each in list(vars(value).items()))
+        elif not isinstance(value, FunctionType | CellType):
+            self._look_into(value, key)
+
+    def _look_into(self, value: Any, key: str) -> None:
+        """Look at what an object holds; one with the name or the key of a tool does its work by a method."""
+        held = gc.get_referents(value)
+        attributes = [*held, *(each for one in held if type(one) is dict for each in one.values())]
+        kinds = [kind for kind in type(value).__mro__ if _is_users(kind)]
+        of_class = [each for kind in kinds for each in vars(kind).values()]
+        texts = {each for each in (*attributes, *of_class, key) if type(each) is str}
+        for name in texts & self.wanted.keys():
+            for function in (function for each in of_class for function in _functions_of(each)):
+                self._consider(name, function, is_method=True)
+        self.add_all((each, "") for each in attributes if not isinstance(each, type))
+
+    def _consider(self, name: str, function: FunctionType, is_method: bool = False) -> None:
+        found = self.found.setdefault(name, [])
+        if is_method and (function.__name__.startswith("__") and function.__name__ != "__call__"):
+            return
+        if function in found or len(found) >= _MOST_FUNCTIONS or not is_agents(function.__code__.co_filename):
+            return
+        if _takes(function, self.wanted[name]):
+            found.append(function)
+
+
+def _functions_of(value: Any) -> Iterable[FunctionType]:
+    """Yield the function that a callable leads to."""
+    if isinstance(value, FunctionType):
+        yield value
+    elif isinstance(value, MethodType | staticmethod | classmethod):
+        yield from _functions_of(value.__func__)
+    elif isinstance(value, functools.partial):
+        yield from _functions_of(value.func)
+    elif type(value).__name__ == "_lru_cache_wrapper":
+        yield from _functions_of(value.__wrapped__)
+
+
+def _is_full(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError as exc:
+        guard.pass_on(exc)
+        return False
+
+
+def _is_users(kind: type) -> bool:
+    module = sys.modules.get(getattr(kind, "__module__", None) or "")
+    if module is None:
+        return False
+    file = getattr(module, "__file__", None)
+    return is_agents(file) if file else kind.__module__ == "__main__"
+
+
+def _takes(function: FunctionType, arguments: frozenset[str]) -> bool:
+    """True if a function can take these arguments: by name, as ``*args`` or ``**kwargs``, or all in one."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if code.co_flags & 0x0C or arguments <= set(names):
+        return True
+    return len([name for name in names if name not in _CONTEXTS]) == 1

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, ref
 from .. import guard, replay_hook
 from ..calls.open_calls import open_uses
 from ..calls.tool_events import begin_tool, end_tool
-from ..front.decorators import Items, Watch, watched
+from ..front.decorators import Items, Watch, stand_in_for, watched
 from . import bytecode
 from .claims import Claim, claimed
 
@@ -250,15 +250,9 @@ class _Answered(Watch):
         return None
 
     def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
-        adapter = replay_hook.adapter("tools")
-        if adapter is None:
-            return function
-        use = self._claim.use
-        call = use.calls.open_tool()
-        opened = use.calls.open.get(call or "")
-        asked = replay_hook.ToolCall(use.name, self._claim.args, use.recorder, function, opened=opened)
-        stand_in: Callable[..., Any] = adapter.standing_in(function, asked)
-        return stand_in
+        recorder = self._claim.use.recorder
+        assert recorder is not None
+        return stand_in_for(function, self._claim.use.name, self._claim.args, lambda: recorder)
 
     def end(self, token: Running | None, result: Any, exc: BaseException | None) -> None:
         if token is not None:

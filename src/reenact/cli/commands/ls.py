@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for row in chosen:
             out.json_line(as_dict(row))
     elif chosen:
-        _table(chosen, out, most=len(chosen) if args.all else _MOST_MADE)
+        _table(chosen, out, most=len(chosen) if args.all else _MOST_COPIES)
     if not chosen:
         _report_nothing_found(places_named, rows, filters, out)
     damaged = sum(1 for row in chosen if row.findings)
@@ -115,25 +115,25 @@ def as_dict(row: RunRow) -> dict[str, Any]:
     }
 
 
-_MOST_MADE = 3
+_MOST_COPIES = 3
 """Replays and forks of one run that are listed, the newest."""
 
 
-def _table(rows: list[RunRow], out: Output, *, most: int = _MOST_MADE) -> None:
+def _table(rows: list[RunRow], out: Output, *, most: int = _MOST_COPIES) -> None:
     now = time.time()
     head = ["status", "name", ">turns", ">steps", ">tokens", ">errors", ">age", "id", "model", "input"]
     cells: list[list[Cell]] = []
-    for row, made in _with_made(rows):
+    for row, copies in _with_copies(rows):
         cells.append(_cells(row, now, out))
-        cells += [_cells(each, now, out, below=True) for each in made[:most]]
-        if len(made) > most:
-            left_out = f"… {len(made) - most:,} more made from it; --all lists them"
+        cells += [_cells(each, now, out, below=True) for each in copies[:most]]
+        if len(copies) > most:
+            left_out = f"… {len(copies) - most:,} more made from it; --all lists them"
             cells.append([("", ""), (left_out, "dim")])
     less = ["steps", "turns", "model", "tokens", "age"]
     out.table(head, cells, flexible=9, less=less, least=_LEAST)
 
 
-def _with_made(rows: list[RunRow]) -> list[tuple[RunRow, list[RunRow]]]:
+def _with_copies(rows: list[RunRow]) -> list[tuple[RunRow, list[RunRow]]]:
     """Return the rows, each with the replays and forks that are made from it."""
     tops = {row.id: row for row in rows if row.made_from is None and row.id is not None}
     found: dict[int, tuple[RunRow, list[RunRow]]] = {}
@@ -169,11 +169,11 @@ def _cells(row: RunRow, now: float, out: Output, *, below: bool = False) -> list
 
 def _what(row: RunRow) -> Cell:
     """Return what a run was started with; of one that failed also its error."""
-    given = plain(_input(row), _WIDE)
+    started_with = plain(_input(row), _WIDE)
     if row.error is None:
-        return given, "dim"
-    given = cut(given, _BESIDE)
-    return "  ".join(part for part in (given, f"✗ {plain(row.error, _WIDE)}") if part), "red"
+        return started_with, "dim"
+    started_with = cut(started_with, _BESIDE)
+    return "  ".join(part for part in (started_with, f"✗ {plain(row.error, _WIDE)}") if part), "red"
 
 
 def _input(row: RunRow) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 from ...errors import UsageError
 from ...recording.run_addresses import default_folder
 from ...stats.groups import Group
-from ...stats.many_runs import Runs, collect
-from ...tracefile.events.text import clean, count, plain
+from ...stats.many_runs import SAMPLES, Runs, collect
+from ...stats.rows import summed
+from ...tracefile.events.text import clean, compact, count, milliseconds, plain
 from .. import run_argument
-from ..output import Output, Progress
-from ..view.stats_tables import overview, show_groups, show_overview
+from ..output import Cell, Output, Progress
 
 DESCRIPTION = """\
 Summarize runs: how they ended, model and tool calls, tokens, money, percentiles of durations (nearest rank),
@@ -30,6 +30,10 @@ EXAMPLES = """\
 
 _MOST_NAMED = 5
 """Skipped files that are named."""
+
+_MAX_TOOLS = 10
+_MAX_NAMES = 12
+_PERCENTILES = (50, 95, 99)
 
 _BY = "model, tool, stop_reason, day, name, status, run or meta.KEY"
 
@@ -59,9 +63,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         rows = _ordered(runs.by(by), args.sort)[: args.limit]
         _write_rows(rows, by, args, runs, out)
     elif args.json:
-        out.json_line(overview(runs))
+        out.json_line(_overview(runs))
     elif len(runs):
-        show_overview(runs, out)
+        _show_overview(runs, out)
     _report_problems(runs, args, out)
     return 0
 
@@ -105,7 +109,7 @@ def _write_rows(rows: list[Group], by: str, args: argparse.Namespace, runs: Runs
     elif args.csv:
         _write_csv(rows, out)
     elif rows:
-        show_groups(rows, by, runs, out)
+        _show_groups(rows, by, runs, out)
     elif len(runs):
         out.say(f"None of the {count(len(runs), 'run')} has a {clean(by)}.")
 
@@ -146,3 +150,187 @@ def _report_problems(runs: Runs, args: argparse.Namespace, out: Output) -> None:
             "`reenact doctor PATH` shows where",
             "yellow",
         )
+
+
+# All runs as one, or a table of groups.
+
+
+def _overview(runs: Runs) -> dict[str, Any]:
+    """Return everything about some runs as plain values."""
+    totals = runs.totals
+    tools = summed(runs.tools.values())
+    return {
+        "runs": len(runs),
+        "statuses": runs.statuses,
+        "started": runs[0].started if len(runs) else None,
+        "ended": max((row.ended for row in runs if row.ended is not None), default=None),
+        "turns": totals.turns,
+        "llm_calls": totals.llm_calls,
+        "tool_calls": totals.tool_calls,
+        "failed_calls": {"model": runs.calls.failed, "tool": tools.failed},
+        "open_calls": {"model": runs.calls.open, "tool": tools.open},
+        "tokens": {
+            "in": totals.tokens_in,
+            "out": totals.tokens_out,
+            "cache_read": totals.cache_read,
+            "cache_write": totals.cache_write,
+            "reasoning": totals.reasoning,
+        },
+        "cost": runs.cost.as_dict(),
+        "durations_ms": {what: _percentiles(runs, what) for what in SAMPLES},
+        "models": {name: stats.calls for name, stats in runs.models.items()},
+        "tools": {name: stats.calls for name, stats in runs.tools.items()},
+        "stop_reasons": runs.stop_reasons,
+        "errors": totals.errors,
+        "error_types": runs.error_types,
+        "retried": sum(row.retried for row in runs),
+        "skipped": [{"path": found.path, "reason": found.message} for found in runs.skipped],
+        "findings": len(runs.findings),
+    }
+
+
+def _percentiles(runs: Runs, what: str) -> dict[str, float | None]:
+    values = {f"p{q}": runs.percentile(q, what) for q in _PERCENTILES}
+    return {name: None if value is None else round(value, 3) for name, value in values.items()}
+
+
+def _show_overview(runs: Runs, out: Output) -> None:
+    """Write all runs as one, the totals first."""
+    totals, calls, tools = runs.totals, runs.calls, summed(runs.tools.values())
+    ended = ", ".join(f"{number:,} {plain(word, 20)}" for word, number in runs.statuses.items())
+    out.line(out.paint(f"{count(len(runs), 'run')}: {ended}", "bold") + _when(runs))
+    _fact(
+        "calls",
+        f"{count(totals.turns, 'turn')}, {count(totals.llm_calls, 'model call')}"
+        f"{_aside(calls.failed, calls.open)}, {count(totals.tool_calls, 'tool call')}"
+        f"{_aside(tools.failed, tools.open)}",
+        out,
+    )
+    _fact("tokens", _tokens(runs), out)
+    _fact("cost", runs.cost.text(), out)
+    _fact("prices", runs.cost.source, out)
+    _fact("stopped", _names(runs.stop_reasons), out)
+    retried = sum(row.retried for row in runs)
+    recovered = f"; {retried:,} recovered by a retry" if retried else ""
+    _fact("errors", f"{totals.errors:,} {_in_brackets(_names(runs.error_types))}".strip() + recovered, out)
+    out.line()
+    _show_durations(runs, out)
+    _show_parts(runs, "model", out)
+    _show_parts(runs, "tool", out)
+
+
+def _when(runs: Runs) -> str:
+    days = [group.key for group in runs.by("day")]
+    if not days or days[0] == "-":
+        return ""
+    return f"  {days[0]}" if len(days) == 1 else f"  {days[0]} to {days[-1]}"
+
+
+def _fact(name: str, text: str, out: Output) -> None:
+    out.paragraph([(f"  {name:8} ", "dim"), (text or "-", "")])
+
+
+def _aside(failed: int, still_open: int) -> str:
+    parts = [f"{failed:,} failed"] if failed else []
+    parts += [f"{still_open:,} open"] if still_open else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _tokens(runs: Runs) -> str:
+    totals = runs.totals
+    parts = f"{totals.tokens_in:,} in"
+    if totals.cache_read or totals.cache_write:
+        parts += f" ({totals.cache_read:,} read from cache, {totals.cache_write:,} written to it)"
+    parts += f", {totals.tokens_out:,} out"
+    return parts + (f" ({totals.reasoning:,} reasoning)" if totals.reasoning else "")
+
+
+def _names(counts: dict[str, int]) -> str:
+    shown = [f"{plain(name, 60)} {number:,}" for name, number in list(counts.items())[:_MAX_NAMES]]
+    if len(counts) > _MAX_NAMES:
+        shown.append(f"{len(counts) - _MAX_NAMES:,} more")
+    return ", ".join(shown)
+
+
+def _in_brackets(text: str) -> str:
+    return f"({text})" if text else ""
+
+
+def _show_durations(runs: Runs, out: Output) -> None:
+    head = ["how long", *(f">P{q}" for q in _PERCENTILES), ">longest"]
+    rows: list[list[Cell]] = []
+    for what, name in (("run", "runs"), ("model", "model calls"), ("tool", "tool calls")):
+        values = [runs.percentile(q, what) for q in (*_PERCENTILES, 100)]
+        rows.append([(name, ""), *((milliseconds(value) or "-", "") for value in values)])
+    out.table(head, rows, flexible=0, less=["P99", "P50"])
+
+
+def _show_parts(runs: Runs, by: str, out: Output) -> None:
+    groups = runs.by(by)
+    if not groups:
+        return
+    if by == "tool":
+        groups.sort(key=lambda group: -(group.percentile(95) or 0.0))
+    else:
+        groups.sort(key=lambda group: (-group.cost.usd, -group.totals.total_tokens))
+    out.line()
+    _show_groups(groups[:_MAX_TOOLS], by, runs, out, money=False)
+    if len(groups) > _MAX_TOOLS:
+        out.line(out.paint(f"{len(groups) - _MAX_TOOLS:,} more; --by {by} shows all", "dim"))
+
+
+def _show_groups(groups: list[Group], by: str, runs: Runs, out: Output, *, money: bool = True) -> None:
+    """Write one row for each group, as many columns as the terminal has room for."""
+    columns = _columns(groups, by)
+    rows = list(zip(*(cells for _, cells in columns), strict=True))
+    out.table([name for name, _ in columns], rows, flexible=0, less=_GIVES_WAY)
+    if money and by != "tool":
+        out.line(out.paint(f"prices: {runs.cost.source}", "dim"))
+
+
+_GIVES_WAY = ["id", "total", "P99", "P50", "open", "turns", "runs", "out", "in", "failed", "errors", "tokens",
+              "calls", "status", "P95", "time"]  # fmt: skip
+"""To a narrow terminal, in this order. Never ``cost`` nor ``unknown``: the calls that are not in it."""
+
+
+def _columns(groups: list[Group], by: str) -> list[tuple[str, list[Cell]]]:
+    columns: list[tuple[str, list[Cell]]] = []
+
+    def add(name: str, texts: list[str], style: str = "") -> None:
+        columns.append((name, [(text, style) for text in texts]))
+
+    def figures(name: str, numbers: list[int]) -> None:
+        columns.append((">" + name, [(compact(number), "" if number else "dim") for number in numbers]))
+
+    if by == "run":
+        add("run", [plain(group.runs[0].name, 60) or "-" for group in groups], "bold")
+        add("status", [plain(group.runs[0].status, 20) for group in groups])
+    else:
+        add(by, [plain(group.key, 60) or "-" for group in groups], "bold")
+        figures("runs", [len(group.runs) for group in groups])
+    if groups[0].calls is not None:
+        parts = [group.calls for group in groups if group.calls is not None]
+        figures("calls", [part.calls for part in parts])
+        figures("failed", [part.failed for part in parts])
+        figures("open", [part.open for part in parts])
+    else:
+        figures("turns", [group.totals.turns for group in groups])
+        figures("errors", [group.totals.errors for group in groups])
+    if by in ("model", "stop_reason"):
+        figures("in", [group.totals.tokens_in for group in groups])
+        figures("out", [group.totals.tokens_out for group in groups])
+    elif by != "tool":
+        figures("tokens", [group.totals.total_tokens for group in groups])
+    if by != "tool":
+        add(">cost", [group.cost.text().partition(" + ")[0] for group in groups])
+        if any(group.cost.unknown_calls for group in groups):
+            figures("unknown", [group.cost.unknown_calls for group in groups])
+    if by == "run":
+        add(">time", [milliseconds(group.runs[0].duration_ms) or "-" for group in groups])
+        add("id", [plain(group.key, 32)[:8] for group in groups], "dim")
+    else:
+        for q in _PERCENTILES:
+            add(f">P{q}", [milliseconds(group.percentile(q)) or "-" for group in groups])
+    if by == "tool":
+        add(">total", [milliseconds(group.total_ms or None) or "-" for group in groups])
+    return columns

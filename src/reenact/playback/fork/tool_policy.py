@@ -6,7 +6,7 @@ Tools that are pure or only read run; for others the user is asked, or they do n
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from threading import Lock
@@ -37,9 +37,6 @@ _LONGEST = 300
 _SAFE = ("GET", "HEAD", "OPTIONS")
 """HTTP methods that change nothing."""
 
-Question = Callable[[str], str | None]
-"""Asks the user; returns None without a terminal."""
-
 
 class ToolPolicy:
     """Decides whether a tool may run after the cut."""
@@ -53,7 +50,6 @@ class ToolPolicy:
         allowed: Container[str],
         effects: dict[str, str],
         guard: Guard | None = None,
-        question: Question | None = None,
         note: report.Listener | None = None,
     ) -> None:
         urls = (call.request.url or "" for call in tape.calls if call.kind == HTTP)
@@ -62,7 +58,6 @@ class ToolPolicy:
         self._policy = policy
         self._allowed = allowed
         self._effects = effects
-        self._question = question or ask_on_terminal
         self._lock = Lock()
         self._always: set[str] = set()
         self._told: set[str] = set()
@@ -103,10 +98,8 @@ class ToolPolicy:
         if self.guard is None:
             return
         host = host_of(leaving.url)
-        if leaving.sort not in (
-            HTTP,
-            OTHER,
-        ):  # also while a tool runs: it may end before this request has connected
+        is_model = leaving.sort not in (HTTP, OTHER)
+        if is_model:  # also while a tool runs: it may end before this request has connected
             self.guard.hosts.add(host)
         if self.guard.is_open:
             return
@@ -115,7 +108,7 @@ class ToolPolicy:
                 f"a WebSocket cannot go live here: {leaving.lost}",
                 hint="cut at the first request of its connection, or have the agent use HTTP instead",
             )
-        if leaving.sort not in (HTTP, OTHER):
+        if is_model:
             return
         if ALL in self._allowed or (leaving.method in _SAFE and host in self._hosts):
             self.guard.hosts.add(host)
@@ -161,7 +154,7 @@ class ToolPolicy:
 
     def _ask(self, tool_call: ToolCall, effect: str | None) -> None:
         reason = "its effect is not declared" if effect is None else f"its effect is {effect}"
-        reply = self._question(
+        reply = ask_on_terminal(
             f"reenact: run tool {tool_call.name}({_shown(tool_call.args)})? {reason}. [y/N/a] "
         )
         if reply is None:
@@ -245,14 +238,7 @@ class Caps:
 
     def _count(self, unit: str) -> int:
         """Count one more for all processes; the length of a file is the count, so no lock is needed."""
-        file = os.open(
-            os.path.join(self._folder, unit), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-        try:
-            os.write(file, b".")
-            return os.fstat(file).st_size
-        finally:
-            os.close(file)
+        return report.append(os.path.join(self._folder, unit), b".")
 
     def spent(self) -> Decimal:
         """Return the cost of the live answers so far; an unknown price counts as 0."""

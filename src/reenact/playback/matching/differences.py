@@ -116,7 +116,7 @@ def _words(text: str) -> Counter[str]:
 # Hints, not verdicts; the likeliest comes first.
 
 CLOCK, RANDOM_ID, ORDER, ADDRESS, TEMP_PATH = "clock", "random-id", "order", "address", "temp-path"
-MODEL, FIELD, PROMPT, SDK, RACE = "model", "field", "prompt", "sdk", "race"
+MODEL, FIELD, PROMPT, RACE = "model", "field", "prompt", "race"
 ANSWER, LOSSY, STREAM, TOOL_RESULT = "answer", "lossy", "stream", "tool-result"
 EQUAL_AT_ONCE, NOT_NAMED = "equal-at-once", "not-named"
 
@@ -129,7 +129,6 @@ WORDS = {
     MODEL: "the request names another model",
     FIELD: "only one side has this field: a setting was changed, or another SDK version sends it",
     PROMPT: "the text comes from your code: a prompt or its template was changed",
-    SDK: "the SDK is not the version that was recorded",
     RACE: "these are the recorded calls in another order: steps were swapped, or they race",
     ANSWER: "the differing text came from an earlier answer: look for the first difference before this one",
     LOSSY: "the recording holds only a part of this request, so nothing matches it; "

@@ -22,7 +22,6 @@ from .differences import (
     NOT_NAMED,
     PROMPT,
     RACE,
-    SDK,
     TOOL_RESULT,
     WORDS,
     Difference,
@@ -127,12 +126,8 @@ def explain(
     earlier: Iterable[Served | Miss] = (),
     *,
     mode: str = STRICT,
-    user_agent: str | None = None,
 ) -> Divergence:
-    """Return the report of a miss.
-
-    ``earlier`` are the results of the requests before it (``Frontier.log``), ``user_agent`` is the SDK's now.
-    """
+    """Return the report of a miss; ``earlier`` are the results of the requests before it."""
     following = _next(miss.code, mode)
     nearest, request = miss.nearest, miss.request
     if nearest is None:
@@ -143,8 +138,6 @@ def explain(
         hints.append(RACE)
     elif nearest.kind == request.kind:
         hints += _compare(nearest, request, tape, earlier, report)
-    if user_agent is not None and user_agent != (nearest.event.headers or {}).get("user-agent", user_agent):
-        hints.append(SDK)
     if nearest.request_lossy:
         hints = [LOSSY]
     return Divergence(

@@ -96,8 +96,6 @@ class Release:
         self,
         coming: Coming,
         *,
-        ticks: int = TICKS,
-        quiet: float = QUIET,
         patience: float = PATIENCE,
         pauses: Callable[[], Mapping[int, float]] = dict,
         reactions: Callable[[], Mapping[int, Reaction]] = dict,
@@ -107,8 +105,7 @@ class Release:
         self._pauses = pauses
         self._reactions = reactions
         self._turns = turns
-        self._ticks = ticks
-        self._quiet = quiet
+        self._quiet = QUIET
         self._patience = patience
         self._most = 20 * patience
         """The longest wait for pending calls beyond an answer's recorded duration, however busy the agent
@@ -229,7 +226,7 @@ class Release:
         from asyncio import sleep
 
         before = self._activity
-        for _ in range(self._ticks):
+        for _ in range(TICKS):
             await sleep(0)
             if self._activity != before:
                 return False
@@ -346,11 +343,11 @@ def reactions(calls: Iterable[RecordedCall]) -> dict[int, Reaction]:
     for call in sorted(calls, key=lambda call: call.begin):
         begins.setdefault(call.process, []).append(call)
     found: dict[int, Reaction] = {}
-    for made in begins.values():
-        for call in made:
-            at = bisect_right(made, call.end, key=lambda each: each.begin)
-            if at < len(made):
-                found[call.number] = Reaction(made[at].number, made[at].event.timestamp or 0.0)
+    for own in begins.values():
+        for call in own:
+            at = bisect_right(own, call.end, key=lambda each: each.begin)
+            if at < len(own):
+                found[call.number] = Reaction(own[at].number, own[at].event.timestamp or 0.0)
     return found
 
 
@@ -500,10 +497,9 @@ class Player:
         to_come = any(each.end != NEVER for each in self.frontier.missing())
         return to_come and not self.release.is_quiet(_FOR_LAST)
 
-    def explain(self, miss: Miss, *, user_agent: str | None = None) -> Divergence:
+    def explain(self, miss: Miss) -> Divergence:
         """Return the report of a miss."""
-        mode = self.frontier.mode
-        return explain(miss, self.tape, self.frontier.log, mode=mode, user_agent=user_agent)
+        return explain(miss, self.tape, self.frontier.log, mode=self.frontier.mode)
 
     def report(self) -> list[Divergence]:
         """Return all misses and all missing calls; empty if the run matched its recording."""

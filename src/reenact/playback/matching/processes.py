@@ -88,9 +88,9 @@ class Claims:
             with self:
                 self.add(HERE, "")
 
-    def has_other_live(self, ignored: Container[int] = ()) -> bool:
+    def has_other_live(self) -> bool:
         """True if another process is alive and may still make calls."""
-        return any(_is_alive(pid) for pid in self.processes if pid != self.pid and pid not in ignored)
+        return any(_is_alive(pid) for pid in self.processes if pid != self.pid)
 
     def _read(self) -> None:
         while more := os.read(self._file, 1 << 16):

@@ -227,6 +227,16 @@ class Growing:
         return [decode(line) for line in lines]
 
 
+def append(path: str, data: bytes) -> int:
+    """Add to a file that several processes write to, in one write; returns its size then."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(file, data)
+        return os.fstat(file).st_size
+    finally:
+        os.close(file)
+
+
 class Report:
     """The end of a report that the agent's processes write to."""
 
@@ -242,10 +252,6 @@ class Report:
     def note(self, note: Note) -> None:
         """Write a note; ``Diverged`` if that is not possible, since nobody would learn of it."""
         try:
-            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(file, encode(note))
-            finally:
-                os.close(file)
+            append(self._path, encode(note))
         except OSError as exc:  # an SDK would take it for a broken connection
             raise DivergedError(f"the report of this run cannot be written: {exc}") from exc

@@ -420,7 +420,6 @@ class RecordMissing(TapeResponder):
 
     def __init__(self, player: Player, **options: Any) -> None:
         super().__init__(player, **options)
-        self.went_live = 0
         self._lock = Lock()
         self._left: dict[str, int] = {}
         """How many recorded calls are not reserved by a request, by their L1 fingerprint."""
@@ -455,6 +454,5 @@ class RecordMissing(TapeResponder):
         """Let them run: what is not answered is recorded anew."""
 
     def _goes_live(self) -> None:
-        self.went_live += 1
         self._note(WentLive(os.getpid()))
         self.player.release.note_request()

@@ -19,9 +19,10 @@ from typing import Any
 
 from ...capture.calls.error_fields import is_agents
 from ...capture.redact.redactor import Redactor
+from ...capture.runs import allowed_programs
 from ...capture.seams.coverage import says_to_ignore_us
 from ...errors import Diverged
-from .report import Refused
+from .report import Refused, append
 
 # Find who triggered a blocked operation, from the call stack.
 
@@ -31,7 +32,6 @@ _LOOKING = tuple(_STDLIB + name for name in ("platform.py", "uuid.py", os.path.j
 """Modules that start programs only to inspect the machine."""
 _WORKERS = (os.path.join("concurrent", "futures"), os.path.join("anyio", "_backends"))
 """Threads that work on behalf of others."""
-_PYTHONS = ("python", "pypy")
 _BOOTSTRAP = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "supervise", "bootstrap"
 )
@@ -110,7 +110,7 @@ def is_guarded_python(args: tuple[Any, ...]) -> bool:
 def is_python(program: Any) -> bool:
     """True if a program is a Python, by its name."""
     try:
-        return os.path.basename(os.fsdecode(program)).startswith(_PYTHONS)
+        return allowed_programs.is_python(os.fsdecode(program))
     except TypeError:
         return False
 
@@ -397,11 +397,7 @@ _HIGHEST = 16
 def _note_server(path: str, command: Any) -> None:
     """Write the command of a server that is about to start."""
     words = [os.fsdecode(word) for word in command] if isinstance(command, list | tuple) else []
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(file, json.dumps(words).encode() + b"\n")
-    finally:
-        os.close(file)
+    append(path, json.dumps(words).encode() + b"\n")
 
 
 def is_live_server(path: str | None) -> bool:

@@ -94,17 +94,13 @@ class ToolReply:
     __slots__ = ("error", "interrupts", "is_cancelled", "value")
 
     def __init__(
-        self,
-        value: Any = None,
-        error: BaseException | None = None,
-        is_cancelled: bool = False,
-        interrupts: Sequence[Any] = (),
+        self, value: Any = None, error: BaseException | None = None, is_cancelled: bool = False
     ) -> None:
         self.value = value
         """Of a generator ``{"yielded", "count", "returned"}``, as it is recorded."""
         self.error = error
         self.is_cancelled = is_cancelled
-        self.interrupts = interrupts
+        self.interrupts: Sequence[Any] = ()
         """What LangGraph was interrupted with before that; the last one may suspend the agent again."""
 
 
