@@ -443,7 +443,8 @@ import reenact.capture.recorder.file as stall
 stall.PATIENCE_S, stall.MAX_QUEUED_EVENTS = 0.0, 10
 trace = Trace("run.jsonl", redact=False)
 mode = "slow"
-trace.step("first")
+while trace._own.sink.queue is None:  # on a busy machine a slow write alone is not taken for a slow device
+    trace.step("first")
 mode = "full"
 for seq in range(5):
     trace.step("failed", seq=seq)
@@ -461,6 +462,7 @@ print(trace.lost)
 """,
         cwd=tmp_path,
     )
+    assert finished.code == 0, finished.err
     lost = int(finished.out)
     found = lines(tmp_path / "run.jsonl")
     end = found.one("run.end")
