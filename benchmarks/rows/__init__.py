@@ -23,7 +23,7 @@ ROWS = {
     "crash": "events kept after SIGKILL",
     "sdk-call": "a call of a real SDK, recorded or not",
     "chunk": "one event of a stream, recorded or not",
-    "watched": "a watched function that is called for something else",
+    "watched": "watched functions, threads and tasks that make no call",
     "wire-bytes": "bytes on disk after 200 turns through the wire",
     "wire-concurrent": "1,000 runs at once through one shared client",
     "run-start": "the start of an interpreter under reenact run",

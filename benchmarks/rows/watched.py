@@ -1,18 +1,23 @@
-"""What a function pays for being watched as a tool, while it is called for something else."""
+"""What code pays for being watched while it makes no call: a function of a tool, a thread, a task."""
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+from reenact import install, uninstall
 from reenact.capture.calls.open_calls import OpenUse, calls_of, open_uses
 from reenact.capture.front.options import Options
 from reenact.capture.recorder.recorder import begin_run
 from reenact.capture.tools.watching import unwatch_all, watch
 from reenact.wire.neutral import ToolUse
 
-from ..harness import Table
+from ..harness import Table, interleave, us
 
 BUDGET_US = 0.5
 
@@ -38,6 +43,7 @@ def measure(quick: bool, folder: Path) -> Table:
         )
     recorder.close("ok")
     table.notes.append(f"CPU time of {calls:,} calls in ten rounds, bare and watched in turn")
+    _add_callers(table, 500 if quick else 5_000)
     return table
 
 
@@ -62,3 +68,68 @@ def _made() -> Any:
         return city
 
     return lookup
+
+
+# Threads, work items and tasks: each gets a name where it is started.
+
+
+def _threads(count: int) -> None:
+    for _ in range(count):
+        thread = Thread(target=int)
+        thread.start()
+        thread.join()
+
+
+def _work_items(count: int) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(count):
+            pool.submit(int).result()
+
+
+def _tasks(count: int) -> None:
+    async def nothing() -> None:
+        pass
+
+    async def main() -> None:
+        for _ in range(count):
+            await asyncio.create_task(nothing())
+
+    asyncio.run(main())
+
+
+def _add_callers(table: Table, count: int) -> None:
+    ways = {"bare": (int, int), "ours": (install, uninstall)}
+    try:
+        from opentelemetry.instrumentation.threading import ThreadingInstrumentor
+    except ImportError:
+        table.notes.append("OpenTelemetry's instrumentation of threading is not installed")
+    else:
+        ways["OpenTelemetry"] = ThreadingInstrumentor().instrument, ThreadingInstrumentor().uninstrument
+    starts = {"thread": _threads, "work item of a thread pool": _work_items, "task": _tasks}
+    for what, start in starts.items():
+        rounds = interleave({way: _timed(start, count, *hooks) for way, hooks in ways.items()}, 10)
+        spent = {way: min(found) / count * 1e9 for way, found in rounds.items()}
+        for other in (way for way in ways if way != "ours"):
+            ours, theirs = us(spent["ours"]), us(spent[other])
+            table.add(
+                f"start and end of a {what}",
+                spent["ours"] / spent[other],
+                ours=ours,
+                against=other,
+                theirs=theirs,
+            )
+    table.notes.append(
+        f"threads, work items and tasks: CPU time of the process for {count:,}, the lowest of ten rounds"
+    )
+
+
+def _timed(start: Callable[[int], None], count: int, begin: Any, end: Any) -> Callable[[], float]:
+    def spent() -> float:
+        begin()
+        began = time.process_time()
+        start(count)
+        seconds = time.process_time() - began
+        end()
+        return seconds
+
+    return spent
