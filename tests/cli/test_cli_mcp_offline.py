@@ -231,6 +231,7 @@ asyncio.run(main())
     assert desk.requests()["pipe"] == ["started", "height Monte"]
 
 
+@pytest.mark.long
 def test_a_recorder_that_fails_disturbs_no_session(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(SERVER)
     program = """

@@ -17,6 +17,7 @@ from support.harness import CHILDREN, Counters, Lines, finish, lines, start, wai
 
 WRITER = CHILDREN / "writer.py"
 TIMES = 10 if LONG else 1
+SHARE = 1 if LONG else 0.25
 PROCESSES = 4
 
 
@@ -82,7 +83,7 @@ def test_no_acknowledged_event_is_lost(
         path = tmp_path / f"run{trial}.jsonl"
         counters = Counters(tmp_path / f"acks{trial}", threads)
         child = start(WRITER, front_end, path, counters.path, 0, threads, size)
-        kill_when([child], counters, int(target * random.uniform(0.8, 1.2)))
+        kill_when([child], counters, int(target * SHARE * random.uniform(0.8, 1.2)))
         total += check(lines(path), counters.values(), 1)
         counters.close()
         path.unlink()
@@ -102,7 +103,7 @@ def test_no_acknowledged_event_of_four_processes_on_one_file_is_lost(
         ]
         for index, child in enumerate(children):
             wait_until(lambda: counters.values()[2 * index] > 0, child)
-        kill_when(children, counters, target)
+        kill_when(children, counters, int(target * SHARE))
         total += check(lines(path), counters.values(), PROCESSES)
         counters.close()
         path.unlink()

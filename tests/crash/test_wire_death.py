@@ -87,7 +87,7 @@ def without_ours(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("how", one_in(2, DEATHS))
+@pytest.mark.parametrize("how", one_in(3, DEATHS))
 def test_a_death_in_a_stream(how: str, tmp_path: Path, provider: Provider) -> None:
     act, code = DEATHS[how]
     source = f"def die():\n    {act}\nstream(die)\n"

@@ -175,11 +175,8 @@ def check_desk(killed: Killed, head: Path) -> None:
 
 CELLS = [
     ("install", "openai", "one", "stream"),
-    ("wrap", "boto3", "one", "stream"),
-    ("wrap", "genai", "gather", "stream,stream"),
     ("run", "boto3", "one", "wait"),
     ("run", "boto3", "one", "mcp"),
-    ("run", "boto3", "one", "asked"),
     ("wrap", "openai", "gather", EIGHT),
     ("run", "boto3", "threads", FOUR),
     ("install", "boto3", "spawn+child", "wait"),

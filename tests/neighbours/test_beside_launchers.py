@@ -122,6 +122,7 @@ print(asking.ask("own"))
 """
 
 
+@pytest.mark.long
 def test_gevent_keeps_greenlets_apart(project: Path, provider: Provider) -> None:
     (project / "agent.py").write_text(GEVENT)
     bare, ours = both(project, provider, "agent.py", URL=provider.url("text,drip-3"))

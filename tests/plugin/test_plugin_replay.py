@@ -164,6 +164,7 @@ def test_seams_that_were_there_before_go_on(project) -> None:
     assert [event.body["messages"][0]["content"] for event in requests] == ["afterwards"]
 
 
+@pytest.mark.long
 def test_below_reenact_run_with_two_workers(project) -> None:
     project.write(
         "test_left.py",

@@ -86,7 +86,7 @@ def test_every_part_of_the_recorder_fails(
     number: int, cell: Cell, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All parts at each cell in the long run, some of them in turn in the short one."""
-    for owner, name in PARTS if LONG else PARTS[number % 4 :: 4]:
+    for owner, name in PARTS if LONG else PARTS[number % 8 :: 8]:
         with monkeypatch.context() as sabotage:
             if owner is not Watch:
                 sabotage.setattr(owner, name, fail)
