@@ -1,6 +1,6 @@
 """The order of the source tree in numbers: ``make house``, or ``make house BEFORE=REV`` beside another commit.
 
-Reads the tree as text and syntax, then follows three commands through it. The numbers are directions, not limits:
+Reads the tree as text and syntax, then follows a call and a few commands through it. The numbers are directions, not limits:
 no test enforces them.
 """
 
@@ -19,13 +19,15 @@ HERE = Path(__file__).resolve().parent.parent.parent
 
 
 WALK = """
-import io, sys
+import functools, io, os, sys
 from pathlib import Path
 import reenact
+print = functools.partial(print, file=os.fdopen(os.dup(1), "w"), flush=True)  # commands may close the first
 ours = str(Path(reenact.__file__).parent)
 files, calls = set(), [0]
 def profile(frame, event, arg):
-    if event == "call" and frame.f_code.co_filename.startswith(ours):
+    is_function = frame.f_code.co_flags & 1  # not the body of a module or class, which only an import runs
+    if event == "call" and is_function and frame.f_code.co_filename.startswith(ours):
         files.add(frame.f_code.co_filename); calls[0] += 1
 def followed(work):
     files.clear(); calls[0] = 0
@@ -72,6 +74,16 @@ def command(*words):
 print("reenact show:", command("show", "agent.jsonl"))
 print("reenact messages:", command("messages", "agent.jsonl"))
 print("reenact stats:", command("stats", "agent.jsonl"))
+Path("agent.py").write_text(f'''
+import anthropic
+client = anthropic.Anthropic(api_key="x", base_url="http://127.0.0.1:{server.server_port}", max_retries=0)
+messages = [dict(role="user", content="hi")]
+for _ in range(2):
+    client.messages.create(model="claude-sonnet-4-6", max_tokens=9, messages=messages)
+    messages += [dict(role="assistant", content="hello"), dict(role="user", content="again")]
+''')
+command("run", "agent.py")
+print("reenact fork, the command's process:", command("fork", "@last", "--at", "turn:2"))
 """
 
 

@@ -15,11 +15,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from ..errors import NoSuchRun, UsageError
-from ..recording.calls import MODEL, TOOL
-from ..recording.recording import Recording
+from ..recording.calls import TOOL
+from ..recording.recording import Recording, final_text
 from ..recording.runs_inside import with_inside
 from ..tracefile.events.text import dump
-from ..wire import reading
 from .edits.edits import Edits
 from .edits.request_settings import settings_of
 from .fork.one_call import OneCallReport, fork_one_call, require_host
@@ -85,9 +84,7 @@ def behaviour(recording: Recording) -> tuple[list[str], str]:
     """Return the tools that a run called, runs inside it too, and the text of its last response."""
     recording = with_inside(recording)
     steps = [f"{call.tool}({dump(call.args)})" for call in recording.calls(derived=True) if call.kind == TOOL]
-    answers = [call.end for call in recording.calls() if call.kind == MODEL and call.end is not None]
-    final = reading.text(answers[-1].body) if answers else ""
-    return steps, final
+    return steps, final_text(recording)
 
 
 def recorded_sample(recording: Recording) -> Sample:

@@ -149,8 +149,7 @@ def _foreign_reasons(recording: Recording) -> list[str]:
         owner = os.geteuid()
     if owner != os.geteuid():
         reasons.append("the trace file belongs to another user")
-    fields = recording.start.stored_fields if recording.start is not None else {}
-    host = fields.get("host")
+    host = recording.start_fields.get("host")
     if type(host) is str and host != os.uname().nodename:
         reasons.append(f"it was recorded on another machine, {host}")
     return reasons

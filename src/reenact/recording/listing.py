@@ -23,7 +23,35 @@ from ..tracefile.records import LineReader, raw_lines
 from .run_lines import RunLines, nothing_to_collect
 
 
-class RunRow:
+class Summed:
+    """What has ``totals`` names the sums in them that everybody asks for."""
+
+    __slots__ = ()
+    totals: Totals
+
+    @property
+    def turns(self) -> int:
+        return self.totals.turns
+
+    @property
+    def steps(self) -> int:
+        return self.totals.steps
+
+    @property
+    def tokens_in(self) -> int:
+        """All input, cached or not."""
+        return self.totals.tokens_in
+
+    @property
+    def tokens_out(self) -> int:
+        return self.totals.tokens_out
+
+    @property
+    def errors(self) -> int:
+        return self.totals.errors
+
+
+class RunRow(Summed):
     """One run as ``ls`` shows it."""
 
     # A plain class: ``dataclasses`` takes as long to load as the rest of what listing needs.
@@ -68,26 +96,6 @@ class RunRow:
         """What it ended with."""
         self.made_from: str | None = None
         """Of a replay or a fork: the id of the run it is made from."""
-
-    @property
-    def turns(self) -> int:
-        return self.totals.turns
-
-    @property
-    def steps(self) -> int:
-        return self.totals.steps
-
-    @property
-    def tokens_in(self) -> int:
-        return self.totals.tokens_in
-
-    @property
-    def tokens_out(self) -> int:
-        return self.totals.tokens_out
-
-    @property
-    def errors(self) -> int:
-        return self.totals.errors
 
     @property
     def failed(self) -> bool:

@@ -20,8 +20,9 @@ from ..tracefile.findings import Findings
 from ..tracefile.plain_files import read_plain
 from ..tracefile.reader import require_file
 from ..tracefile.run_files import member
+from ..wire import reading
 from ..wire.streams import Assembled, assemble
-from .calls import Call, Turn, join_calls, join_known
+from .calls import MODEL, Call, Turn, join_calls, join_known
 from .derived_events import Entries
 from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
 from .event_addresses import find_event
@@ -226,3 +227,9 @@ def recording_at(address: str | None, *, run: str | None = None, blobs: str | No
     """Return the recording at an address as people type it; see ``locate``."""
     path, found = locate(address)
     return Recording.load(path, run or found, blobs=blobs)
+
+
+def final_text(recording: Recording) -> str:
+    """Return the text of a run's last answer, "" if there is none or it is an error."""
+    ends = [call.end for call in recording.calls() if call.kind == MODEL and call.end is not None]
+    return reading.text(ends[-1].body, ends[-1].provider) if ends and ends[-1].error is None else ""

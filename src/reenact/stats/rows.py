@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..money.prices import Bill
+from ..recording.listing import Summed
 from ..totals import Totals
 from ..tracefile import status
 from ..tracefile.events.text import count
@@ -79,7 +80,7 @@ class CallStats:
         return f"<CallStats {self.calls} calls, {self.failed} failed, {self.open} open>"
 
 
-class RunStats:
+class RunStats(Summed):
     """One run, summed up."""
 
     __slots__ = (
@@ -120,14 +121,6 @@ class RunStats:
         return self.status in status.FAILED
 
     @property
-    def turns(self) -> int:
-        return self.totals.turns
-
-    @property
-    def steps(self) -> int:
-        return self.totals.steps
-
-    @property
     def llm_calls(self) -> int:
         return self.totals.llm_calls
 
@@ -140,15 +133,6 @@ class RunStats:
         return self.totals.total_tokens
 
     @property
-    def tokens_in(self) -> int:
-        """All input, cached or not."""
-        return self.totals.tokens_in
-
-    @property
-    def tokens_out(self) -> int:
-        return self.totals.tokens_out
-
-    @property
     def cache_read(self) -> int:
         return self.totals.cache_read
 
@@ -159,10 +143,6 @@ class RunStats:
     @property
     def reasoning(self) -> int:
         return self.totals.reasoning
-
-    @property
-    def errors(self) -> int:
-        return self.totals.errors
 
     @property
     def cost(self) -> Bill:

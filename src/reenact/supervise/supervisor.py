@@ -217,12 +217,8 @@ class Supervised:
         recorder.start()
         if recorder.lost:  # reported already: the agent runs as if we were not there
             return {OFF_VARIABLE: "1"}
-        old = os.environ.get("PYTHONPATH")
-        return {
-            "PYTHONPATH": f"{BOOTSTRAP}{os.pathsep}{old}" if old else BOOTSTRAP,
-            RUN_VARIABLE: announcement(self.run_id, self.w, recorder.run_stem),
-            MAIN_VARIABLE: f"{os.getpid()} {os.path.getsize(self.path)}",
-        }
+        main = f"{os.getpid()} {os.path.getsize(self.path)}"
+        return {**variables_to_join(recorder), MAIN_VARIABLE: main}
 
     def _first_snapshot(self) -> dict[str, Any]:
         """Return the fields about the workspace as the agent finds it."""
@@ -270,6 +266,15 @@ class Supervised:
             if number is not None:
                 os.kill(agent, number)
         return came.si_signo
+
+
+def variables_to_join(recorder: Recorder) -> dict[str, str]:
+    """Return the variables by which a Python that is started joins a run."""
+    old = os.environ.get("PYTHONPATH")
+    return {
+        "PYTHONPATH": f"{BOOTSTRAP}{os.pathsep}{old}" if old else BOOTSTRAP,
+        RUN_VARIABLE: announcement(recorder.run_id, recorder.w, recorder.run_stem),
+    }
 
 
 def _let_go_of_streams() -> None:

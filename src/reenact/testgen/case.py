@@ -20,9 +20,9 @@ from ..playback.refusal import Need
 from ..playback.replay import preflight
 from ..playback.replay.entry import Entry, located
 from ..recording.calls import MODEL, TOOL, Call
-from ..recording.recording import Recording
+from ..recording.recording import Recording, final_text
 from ..tracefile import status as states
-from ..wire.reading import text, tool_names, tool_uses
+from ..wire.reading import tool_names, tool_uses
 from .fixture import portable, provenance
 
 # The cause of a failed run, as far as its recording shows: it decides what a test can prove.
@@ -74,8 +74,7 @@ def failure_text(recording: Recording) -> str:
 
 def what_happened(recording: Recording) -> str:
     """Return how a run failed without an exception."""
-    end = recording.end
-    fields = end.stored_fields if end is not None else {}
+    fields = recording.end_fields
     if type(fields.get("http_status")) is int:
         return f"it answered with status {fields['http_status']}"
     return f"it ended with exit code {fields['exit']}" if "exit" in fields else "it failed"
@@ -99,11 +98,9 @@ def _of_model(last: Call) -> Blame | None:
     offered = tool_names(read_request(last).tools) if last.begin is not None else []
     called = [use.name for use in tool_uses(last.end.body, last.end.provider)]
     unknown = [name for name in called if offered and name not in offered]
-    return (
-        Blame(MODEL_FAULT, f"the model called a tool {unknown[0]!r}, which does not exist")
-        if unknown
-        else None
-    )
+    if not unknown:
+        return None
+    return Blame(MODEL_FAULT, f"the model called a tool {unknown[0]!r}, which does not exist")
 
 
 CODE, TOOL_KIND, PROMPT = "code", "tool", "prompt"
@@ -256,7 +253,7 @@ def case_of(
         tools=_tools(recording),
         is_parallel=len(parents) > len(set(parents)),
         turns=recording.totals.turns,
-        final=_final(recording),
+        final=final_text(recording).strip(),
         failed=failure_text(recording),
     )
     return replace(case, name=f"test_{slug(_plain_name(case))}")
@@ -267,24 +264,18 @@ def from_fixture(fixture: Recording, case: Case) -> Case:
     entry = Entry.of(fixture)
     recorded_input = entry.input if entry is not None else fixture.input
     if case.sort == COMMAND:
-        command = fixture.start.stored_fields.get("command") if fixture.start is not None else None
-        recorded_input = _startable(portable(command))[1:]
-    failed = failure_text(fixture)
-    return replace(case, input=recorded_input, tools=_tools(fixture), final=_final(fixture), failed=failed)
+        recorded_input = _startable(portable(fixture.start_fields.get("command")))[1:]
+    final, failed = final_text(fixture).strip(), failure_text(fixture)
+    return replace(case, input=recorded_input, tools=_tools(fixture), final=final, failed=failed)
 
 
 def _tools(recording: Recording) -> list[tuple[str, Any]]:
     return [(call.tool or "", call.args) for call in recording.calls(derived=True) if call.kind == TOOL]
 
 
-def _final(recording: Recording) -> str:
-    answers = [call.end for call in recording.calls() if call.kind == MODEL and call.end is not None]
-    return text(answers[-1].body, answers[-1].provider).strip() if answers else ""
-
-
 def _start(recording: Recording, entry: str | None, code_folder: str | None) -> tuple[str, str, str, Any]:
     """Return how to start a run again: sort, target, folder and input."""
-    start = recording.start.stored_fields if recording.start is not None else {}
+    start = recording.start_fields
     cwd = start.get("cwd")
     folder = cwd if type(cwd) is str and os.path.isdir(cwd) else os.getcwd()
     found = Entry.of(recording)
@@ -336,10 +327,9 @@ def lossy(recording: Recording) -> tuple[list[str], list[str]]:
     """Return the inexact parts of a fixture: those that the code acts on, and headers."""
     serious = [f"{call.label()}: {', '.join(why)}" for call, why in Tape(recording).lossy()]
     entry = Entry.of(recording)
-    headers = [each for each in (entry.lossy if entry is not None else ()) if each.startswith("header ")]
-    serious += [
-        f"its input: {each}" for each in (entry.lossy if entry is not None else ()) if each not in headers
-    ]
+    parts = entry.lossy if entry is not None else ()
+    headers = [each for each in parts if each.startswith("header ")]
+    serious += [f"its input: {each}" for each in parts if each not in headers]
     return serious, headers
 
 
@@ -362,8 +352,7 @@ def _plain_name(case: Case) -> str:
         return case.recording.name
     if case.sort == FUNCTION:
         return case.target.partition(":")[2].removesuffix("()")
-    name = case.recording.name
-    return name if not name.endswith(".py") else name.removesuffix(".py")
+    return case.recording.name.removesuffix(".py")
 
 
 def entry_text(case: Case) -> str:

@@ -3,6 +3,8 @@
 ``recorded()`` records a block and returns it as a Debugger, ``replaying()`` answers a block from a recording;
 the ``assert_*`` functions show what a run did if it differs from what was expected; ``write_trace()`` writes
 a trace file by hand. pytest has a marker and a fixture (``pytest_plugin``).
+
+Imports `playback`, `debugger` and `capture`.
 """
 
 from .assertions import (

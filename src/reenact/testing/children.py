@@ -10,14 +10,13 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..capture.runs.location import RUN_VARIABLE, announcement
 from ..capture.seams.install import ALL, HOSTS_VARIABLE, HTTP_VARIABLE, MODELS
 from ..playback.matching.processes import Claims, Shared
 from ..playback.replay import preflight
 from ..playback.replay.report import Began, Diverged, Growing, Note, Refused, Report
 from ..playback.replay.side_effect_guard import Guard
 from ..playback.replay.start import VARIABLE, Plan, prepare_later_answers
-from ..supervise.supervisor import BOOTSTRAP
+from ..supervise.supervisor import variables_to_join
 
 if TYPE_CHECKING:
     from ..capture.recorder.recorder import Recorder
@@ -75,10 +74,8 @@ class Children:
     def begin(self, recorder: Recorder, plan: Plan | None, hosts: Iterable[str], *, everything: bool) -> Undo:
         """Let new processes join a run, answered if there is a plan; return a function that undoes it."""
         os.makedirs(self._scratch, exist_ok=True)
-        old = os.environ.get("PYTHONPATH")
         variables = {
-            "PYTHONPATH": f"{BOOTSTRAP}{os.pathsep}{old}" if old else BOOTSTRAP,
-            RUN_VARIABLE: announcement(recorder.run_id, recorder.w, recorder.run_stem),
+            **variables_to_join(recorder),
             HOSTS_VARIABLE: ",".join(hosts),
             HTTP_VARIABLE: ALL if everything else MODELS,
         }

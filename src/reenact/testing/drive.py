@@ -19,9 +19,9 @@ from ..playback.matching.equality_rules import REBASE, STRICT
 from ..playback.replay.entry import call_with
 from ..playback.replay.web_app import Response, call_asgi
 from ..playback.rerun import RerunReport, rerun
-from ..recording.recording import Recording
+from ..recording.recording import Recording, final_text
 from ..recording.runs_inside import with_inside
-from .reenactment import LIVE, NONE, Reenactment, final_text
+from .reenactment import LIVE, NONE, Reenactment
 
 _LONGEST = 2_000
 _NOTHING = object()
@@ -84,7 +84,7 @@ class Rerun:
     @property
     def final(self) -> str:
         """The text of the last answer, "" if there is none."""
-        return final_text(self.run)
+        return final_text(self.run.recording)
 
 
 def replay_command(

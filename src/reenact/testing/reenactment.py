@@ -37,8 +37,8 @@ from ..playback.replay import preflight
 from ..playback.replay.report import Note, Refused, Unknown, WentLive
 from ..playback.replay.responder import RecordMissing, Strict, ToolsOnly
 from ..playback.replay.side_effect_guard import Guard
-from ..recording.calls import MODEL, TOOL
-from ..wire.reading import text
+from ..recording.calls import TOOL
+from ..recording.recording import final_text
 from .children import Children, Undo, set_environment
 from .traces import is_there, load, replace_trace
 
@@ -98,12 +98,6 @@ def in_ci() -> bool:
 
 
 # Summaries that a test asserts on.
-
-
-def final_text(run: Debugger) -> str:
-    """Return the text of a run's last answer, "" if there is none or it is an error."""
-    ends = [call.end for call in run.calls(MODEL) if call.end is not None]
-    return text(ends[-1].body, ends[-1].provider) if ends and ends[-1].error is None else ""
 
 
 def unused(player: Player, advice: str) -> list[str]:
@@ -221,7 +215,7 @@ class Reenactment:
     @property
     def final(self) -> str:
         """The text of the last answer so far, "" if there is none."""
-        return final_text(self.run)
+        return final_text(self.run.recording)
 
     @property
     def divergences(self) -> list[Divergence]:

@@ -1,4 +1,4 @@
 """Secrets and withheld content: what is replaced before anything is written.
 
-Imports only the root modules.
+Imports the root modules, and from `capture` the guard, the import lock and the hooks of a fork.
 """

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from opcode import hasjrel, opmap, opname
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 VERSIONS = ((3, 11), (3, 12), (3, 13))
 """Of CPython, whose instructions are known here."""
@@ -230,24 +230,21 @@ def parameter_count(code: CodeType) -> int:
     return code.co_argcount + code.co_kwonlyargcount + stars
 
 
-class Hooks:
+class Hooks(NamedTuple):
     """The constants of a changed code: what its instructions test and call."""
 
-    __slots__ = ("begin", "ended", "generators", "is_open", "item", "raised")
-
-    def __init__(self, is_open: Any, begin: Any, ended: Any, raised: Any, generators: Any, item: Any) -> None:
-        self.is_open = is_open
-        """Nothing is called while this is empty."""
-        self.begin = begin
-        """Called with the values of all parameters, in the order of the code; returns a token or None."""
-        self.ended = ended
-        """Called with the token and what the function returns."""
-        self.raised = raised
-        """Called with the token and the exception that the function ends with."""
-        self.generators = generators
-        """Nothing is called at a ``yield`` while this is empty."""
-        self.item = item
-        """Called with what a generator yields."""
+    is_open: Any
+    """Nothing is called while this is empty."""
+    begin: Any
+    """Called with the values of all parameters, in the order of the code; returns a token or None."""
+    ended: Any
+    """Called with the token and what the function returns."""
+    raised: Any
+    """Called with the token and the exception that the function ends with."""
+    generators: Any
+    """Nothing is called at a ``yield`` while this is empty."""
+    item: Any
+    """Called with what a generator yields."""
 
 
 def with_hooks(code: CodeType, hooks: Hooks) -> CodeType:
@@ -372,16 +369,12 @@ class _Writer:
         name = opname[step.op]
         if name in ("RETURN_VALUE", "RETURN_CONST"):
             return self._returning(step, hooks.ended)
-        if self._is_generator and name == "YIELD_VALUE":
-            if sys.version_info[:2] == (3, 12):
-                step.arg = max(2, step.arg)  # 1: closed without a GeneratorExit, as nobody would see it
+        is_yield = name == "YIELD_VALUE" and (self._is_generator or self._is_async_generator)
+        if is_yield and sys.version_info[:2] == (3, 12):
+            step.arg = max(2, step.arg)  # 1: closed without a GeneratorExit, as nobody would see it
+        is_wrap = name == "ASYNC_GEN_WRAP" or (name, step.arg) == ("CALL_INTRINSIC_1", 4)
+        if (self._is_generator and is_yield) or (self._is_async_generator and is_wrap):
             return self._yielding(step, hooks)
-        if self._is_async_generator and (
-            name == "ASYNC_GEN_WRAP" or (name, step.arg) == ("CALL_INTRINSIC_1", 4)
-        ):
-            return self._yielding(step, hooks)
-        if self._is_async_generator and name == "YIELD_VALUE" and sys.version_info[:2] == (3, 12):
-            step.arg = max(2, step.arg)
         if name == "RESUME":
             step.arg &= ~_RECURSION_DEPTH_1
         return [step]
@@ -403,7 +396,9 @@ class _Writer:
             Step(opmap["POP_TOP"]),
             Step(opmap["RETURN_VALUE"], 0),
         ]
-        return self._in_place_of(step, added)
+        new = self._in_place_of(step, added, None)
+        self.bare.update(new)
+        return new
 
     def _yielding(self, step: Step, hooks: Hooks) -> list[Step]:
         """Before ``yield``: ``item(value)``, if a generator is recorded at all."""
@@ -416,21 +411,16 @@ class _Writer:
             Step(opmap["POP_TOP"]),
             copied,
         ]
-        handler = step.handler
-        added = self._in_place_of(step, added, is_bare=False)
-        for each in added:
-            each.handler = handler
-        return added
+        return self._in_place_of(step, added, step.handler)
 
-    def _in_place_of(self, step: Step, added: list[Step], is_bare: bool = True) -> list[Step]:
+    @staticmethod
+    def _in_place_of(step: Step, added: list[Step], handler: tuple[Step, int, bool] | None) -> list[Step]:
         """Have the instruction be the first of others; all have its place, so that no line begins there."""
-        head, place = added[0], step.place
-        step.op, step.arg, step.caches, step.to, step.handler = head.op, head.arg, head.caches, head.to, None
+        head = added[0]
+        step.op, step.arg, step.caches, step.to = head.op, head.arg, head.caches, head.to
         new = [step, *added[1:]]
         for each in new:
-            each.place = place
-        if is_bare:
-            self.bare.update(new)
+            each.place, each.handler = step.place, handler
         return new
 
     def on_exception(self, raised: Any) -> list[Step]:

@@ -1,1 +1,1 @@
-"""The prompt of `reenact debug`."""
+"""The prompt of `reenact debug`. Imports `debugger` and `cli.view`."""

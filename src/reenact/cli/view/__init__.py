@@ -1,1 +1,4 @@
-"""Runs, turns, events and figures as text or JSON for `show`, `stats` and others."""
+"""Runs, turns, events and reports as text for `show`, `replay`, `fork` and others.
+
+Imports `debugger`, `playback` and `money`.
+"""

@@ -1,1 +1,4 @@
-"""The changes a fork makes to requests, responses and tool results, for every provider."""
+"""The changes a fork makes to requests, responses and tool results, for every provider.
+
+Imports `playback.matching` and `wire`.
+"""

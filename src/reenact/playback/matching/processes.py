@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import schema
 from ...capture.runs.location import how_started
+from ...tracefile.status import is_alive
 
 if TYPE_CHECKING:
     from ...recording.recording import Recording
@@ -90,7 +91,7 @@ class Claims:
 
     def has_other_live(self) -> bool:
         """True if another process is alive and may still make calls."""
-        return any(_is_alive(pid) for pid in self.processes if pid != self.pid)
+        return any(is_alive(pid, None) for pid in self.processes if pid != self.pid)
 
     def _read(self) -> None:
         while more := os.read(self._file, 1 << 16):
@@ -103,16 +104,6 @@ class Claims:
                     self.writers[value] = int(pid)
                 else:
                     self.processes.append(int(pid))
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        return True
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
 
 
 # Which process uses which calls.

@@ -281,14 +281,6 @@ class Tape:
         answers = ((call, call.answer.lossy) for call in self.calls)
         return [(call, reasons) for call, reasons in answers if reasons]
 
-    def tools(self) -> dict[str, int]:
-        """Return how often each tool was called."""
-        names: dict[str, int] = {}
-        for call in self.calls:
-            if call.tool is not None:
-                names[call.tool] = names.get(call.tool, 0) + 1
-        return names
-
     def __repr__(self) -> str:
         return f"<Tape of {len(self.calls)} calls of {self.recording.name}>"
 

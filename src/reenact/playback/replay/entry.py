@@ -53,8 +53,7 @@ class Entry:
     def of(cls, recording: Recording) -> Entry | None:
         """Return the entry of a run; None if none is recorded."""
         start = recording.start
-        fields = start.stored_fields if start is not None else {}
-        entry, source = fields.get("entry"), fields.get("entry_from")
+        entry, source = (recording.start_fields.get(name) for name in ("entry", "entry_from"))
         if start is None or type(entry) is not str or not entry:
             return None
         stored = start.whole_fields.get("input")

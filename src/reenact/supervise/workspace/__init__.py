@@ -1,1 +1,1 @@
-"""Snapshots of the agent's folder, taken by git in a process of the supervisor."""
+"""Snapshots of the agent's folder, taken by git in a process of the supervisor. Imports `capture`."""

@@ -187,7 +187,6 @@ def test_tools_and_what_they_called_themselves(tmp_path: Path) -> None:
     tape = Tape.load(str(tmp_path / "run.jsonl"))
     research, inner, fail = tape.calls
     assert tape.inside(research) == [inner] and tape.inside(fail) == []
-    assert tape.tools() == {"research": 1, "fail": 1}
     assert (fail.outcome, fail.answer.error.type, str(fail.answer.error)) == ("exception", "ValueError", "no")
     player = Player(tape)
     assert player.ask(Request.tool("research", {"q": 1})).call.answer.body == {"found": 7}
