@@ -36,9 +36,7 @@ def main(argv: list[str] | None = None) -> int:
         epilog=f"rows:\n{listing}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "names", nargs="*", metavar="row", help="rows to measure; all of them if none is given"
-    )
+    parser.add_argument("names", nargs="*", metavar="row", help="rows to measure; all of them by default")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and smaller files, under a minute")
     parser.add_argument("--json", metavar="OUT", type=Path, help="also write the figures to this file")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)

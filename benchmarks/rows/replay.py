@@ -30,7 +30,7 @@ def test_agent():
 NEEDS = {"reeltime": "reeltime", "vcrpy": "vcr", "pytest-recording": "pytest_recording"}
 BUDGET = 1.3
 TURNS, FEW_TURNS = 200, 30
-"""Rivals that compare and write whole bodies take minutes for what we are asked to do."""
+"""Rivals that compare and write whole bodies take minutes for the same work."""
 
 
 class Way:

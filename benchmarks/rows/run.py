@@ -1,4 +1,4 @@
-"""A whole agent run, every request, answer and tool call given to each recorder."""
+"""A whole agent run, every request, answer and tool call passed to each recorder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.wire.caller WAY FOLDER``: an agent that makes calls when told to, and says what they cost.
+"""``python -m benchmarks.wire.caller WAY FOLDER``: an agent that makes calls on command, and reports what they cost.
 
 One JSON object a line comes in, ``{"sdk", "url", "kb", "stream", "calls"}``, one goes out: the CPU time and the
 time on the clock of every call in nanoseconds, and the number of streamed events; with ``"tools": true`` the

@@ -1,4 +1,4 @@
-"""Callers in processes of their own, one for each way of recording, told in turn what to do."""
+"""Callers in processes of their own, one for each way of recording, that work in turn."""
 
 from __future__ import annotations
 

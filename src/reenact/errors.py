@@ -100,7 +100,7 @@ class MissingExtra(ReenactError, ImportError):
 
 
 class Diverged(BaseException):
-    """A run that is re-enacted asked for something that its recording does not answer."""
+    """A run that is re-enacted made a request that its recording does not answer."""
 
 
 class Halted(BaseException):

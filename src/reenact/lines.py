@@ -225,7 +225,7 @@ def restarts() -> Pattern[bytes]:
 
 
 def heads(kind: bytes, run: str | None = None, w: str | None = None, *, call: bytes = b"") -> Pattern[bytes]:
-    """Return a pattern for envelopes: groups as in the patterns given for a kind and a call id.
+    """Return a pattern for envelopes: groups as in the patterns for a kind and a call id.
 
     With a run and a writer the time and the step are groups, too, and come first.
     """

@@ -243,7 +243,7 @@ def _missed_kind() -> Any:
         failed: Any = pytest.fail.Exception
 
         class Missed(failed, Diverged):  # type: ignore[misc]
-            """The test asked for something that its recording does not answer."""
+            """The test made a request that its recording does not answer."""
 
             def __init__(self, message: str) -> None:
                 super().__init__(message, pytrace=False)  # type: ignore[call-arg]

@@ -237,7 +237,7 @@ def used(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def number(value: object) -> int:
-    """Return a count as given, 0 for anything that is none."""
+    """Return a count as it is, 0 for anything that is not a count."""
     if type(value) is int and 0 <= value < _MAX_COUNT:
         return value
     if value is None:

@@ -43,7 +43,7 @@ def played(tmp_path):
 def test_a_kill_inside_a_tool_nobody_recorded_is_named_first(played):
     out = typed("show", played(3, dies_in=2)).out
     assert out.startswith("✗ killed  died before the result of tool search(q=1) (step 7)")
-    assert out.count("asked for, never answered") == 1 and out.count("◂ found") == 2
+    assert out.count("requested, never answered") == 1 and out.count("◂ found") == 2
 
 
 def test_breakpoints_stop_where_a_tool_is_requested(played):

@@ -195,7 +195,7 @@ def test_after_the_cut_of_a_fork_the_real_servers_are_called(desk: Desk) -> None
 def test_a_server_that_is_missing_after_the_cut_is_named(desk: Desk) -> None:
     done = desk("fork", "first", "--at", "turn:3", "--", "agent.py")
     assert done.returncode == 1, done.stderr
-    assert "server.py pipe was to be asked from here on, and is not there" in done.stderr
+    assert "server.py pipe is needed from here on, and is not there" in done.stderr
     kept = desk("fork", "first", "--at", "turn:3", "--tools", "recorded", "--", "agent.py")
     assert (kept.stdout, kept.returncode) == (desk.first.stdout, 0), kept.stderr
 

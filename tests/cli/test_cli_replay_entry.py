@@ -137,7 +137,7 @@ def test_an_input_that_is_not_whole_is_reported(here, tmp_path: Path) -> None:
     again = here("replay", run_of(tmp_path, "secretly"))
     assert again.stdout == '"<object object "\n'
     assert (
-        "input that is not exactly as recorded: secrets in it, holds an object that is no JSON"
+        "input that is not exactly as recorded: secrets in it, holds an object that is not JSON"
         in again.stderr
     )
 

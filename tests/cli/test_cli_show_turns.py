@@ -182,7 +182,7 @@ def test_tools_seen_on_the_wire_only_get_their_results_from_the_next_prompt(agen
     assert turn(out, 1)[-4:] == [
         '3 ▸ search(q="a")', "4 ◂ found a", '▸ search(q="b")', "4 ◂ timeout",
     ]  # fmt: skip
-    assert turn(out, 2) == ["4 → the results above", "5 ▸ book()", "· asked for, never answered"]
+    assert turn(out, 2) == ["4 → the results above", "5 ▸ book()", "· requested, never answered"]
     assert "→ result  found a" in typed("show", agent.path, "--turn", "2").out
 
 

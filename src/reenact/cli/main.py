@@ -1,4 +1,4 @@
-"""The ``reenact`` command: finds the command asked for, imports only that, and answers with an exit code.
+"""The ``reenact`` command: finds the command, imports only that, and answers with an exit code.
 
 0 fine, 1 a difference or failure was found, 2 usage or unusable input; ``run`` ends as the agent does.
 Never a traceback, unless REENACT_DEBUG asks for it.

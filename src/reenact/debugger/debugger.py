@@ -42,7 +42,7 @@ class State:
     elapsed_ms: float | None
     """Since the run's first line."""
     open: list[Call]
-    """The calls that had begun and not ended, tools that were asked for and not answered among them."""
+    """The calls that had begun and not ended, requested tools without a result among them."""
     totals: Totals
     """Sums of all events so far."""
     cost: Bill
@@ -91,7 +91,7 @@ _JOINED = ("model.", "tool.", schema.LLM_CALL, schema.TOOL_CALL, schema.OLD_TOOL
 
 
 class Debugger:
-    """One run, and what can be asked of it.
+    """One run, and the questions it answers.
 
     Where events are selected, ``where`` is a function of an event or an expression as text,
     ``event_type`` a kind as written or normalised (``tool.*`` fits several), and every other keyword

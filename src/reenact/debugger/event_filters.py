@@ -83,7 +83,7 @@ def _function(where: Where) -> Callable[[Event], Any] | None:
 
 
 def types_of(event_type: object) -> tuple[str, ...] | None:
-    """Return the event types asked for as a tuple; None for all."""
+    """Return the wanted event types as a tuple; None for all."""
     if event_type is None:
         return None
     one = isinstance(event_type, str) or not isinstance(event_type, Iterable)

@@ -377,7 +377,7 @@ _OWN = (
     )
     - _NOT_VALUES
 )
-"""What every event may be asked for."""
+"""The names that every event has."""
 
 
 def _did_you_mean(name: str, names: list[str]) -> str:

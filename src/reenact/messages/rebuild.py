@@ -244,9 +244,7 @@ class _Player:
     def _from_answers(self, limit: int, call: Call | None) -> Messages:
         writer = call.event.writer if call is not None else None
         if self._is_silent():
-            self.report(
-                "no-content", "the recording holds no message: neither requests nor what the model said"
-            )
+            self.report("no-content", "the recording holds no message: neither requests nor responses")
             return Messages([])
         if self.prompt is None:
             self.report("no-prompt", "the prompt was not recorded; prompt= puts one in front")

@@ -25,7 +25,7 @@ _REASONS = {
     "$hash": "its content was withheld",
     "$none": "its content was withheld",
     "$cut": "it was cut when it was recorded",
-    "$repr": "it holds an object that is no JSON",
+    "$repr": "it holds an object that is not JSON",
 }
 
 
@@ -115,7 +115,7 @@ class RecordedRequest(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the model said, as messages to be appended."""
+    """The response, as messages to be appended."""
 
     messages: list[dict[str, Any]]
     lost: str | None = None
@@ -139,7 +139,7 @@ def read_request(call: Call) -> RecordedRequest:
     provider = _provider(event, call.end, body, url)
     if type(body) is not dict or any(lines.is_mark(name) for name in body):
         return RecordedRequest(
-            provider, "messages", [], [], {}, reading.model_of(None, url), "it is no JSON object", []
+            provider, "messages", [], [], {}, reading.model_of(None, url), "it is not a JSON object", []
         )
     key = reading.conversation_key(body) or (
         "input" if body.get("input") and "messages" not in body else None
@@ -208,7 +208,7 @@ def answer_messages(body: Any, provider: str | None) -> Answer:
         return Answer(found)
     messages = [sendable(found[0])]
     if _is_empty(messages[0]):
-        return Answer([], "the model said nothing, and an empty message cannot be sent")
+        return Answer([], "the response is empty, and an empty message cannot be sent")
     return Answer(messages, None, len(found))
 
 

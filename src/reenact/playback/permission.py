@@ -36,12 +36,12 @@ class Question:
 
     @property
     def refusal(self) -> str:
-        """What is said if nobody allows it."""
+        """The message if nobody allows it."""
         return f"not {'sent' if self.verb == 'send' else 'started'}: {self.what}"
 
 
 def question(recording: Recording, start: Start) -> Question | None:
-    """Return what the user has to be asked before a run starts again; None if nothing.
+    """Return the permission that a run needs before it starts again; None if none.
 
     A command that the user typed needs no permission.
     """
@@ -56,7 +56,7 @@ def question(recording: Recording, start: Start) -> Question | None:
 
 
 def question_about_host(recording: Recording, what: str, host: str) -> Question | None:
-    """Return what the user has to be asked before a recorded request goes to a host; None if nothing."""
+    """Return the permission that a recorded request to a host needs; None if none."""
     key = ["host", host]
     lasting = _foreign_reasons(recording)
     if is_known_host(host) or (not lasting and allowed_programs.is_allowed(key)):
@@ -84,7 +84,7 @@ class Permission:
     """The folder that recorded functions may be imported from, ``--from``; None for the current one."""
 
     def need(self, recording: Recording, start: Start) -> Need | None:
-        """Return what is needed to start a run, if nobody can be asked."""
+        """Return what is needed to start a run without a terminal."""
         return self._need(question(recording, start), _LOOK)
 
     def require(self, recording: Recording, start: Start) -> None:

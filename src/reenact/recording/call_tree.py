@@ -1,6 +1,6 @@
-"""Calls within calls: a tool within the model call that asked for it, a sub-agent within the tool it ran in.
+"""Calls within calls: a tool within the model call that requests it, a sub-agent within the tool it ran in.
 
-Needs all calls, so it is made when first asked for. A sub-agent's requests do not say which tool they ran
+Needs all calls, so it is built when first needed. A sub-agent's requests do not say which tool they ran
 in: it is the one of another lane that was open when the lane began, of several the first not yet taken.
 """
 
@@ -106,7 +106,7 @@ class _Planter:
         free = [call for call in around if id(call) not in self._taken] or around
         if not free:
             return None
-        # Tools asked for together start their sub-agents in the same order.
+        # Tools requested together start their sub-agents in the same order.
         chosen = next(call for call in free if call.parent == free[-1].parent)
         self._inside[lane] = chosen
         self._taken.add(id(chosen))

@@ -58,7 +58,7 @@ class DerivedEvent(Event):
     @property
     def stored_fields(self) -> dict[str, Any]:
         if self._fields is None:  # the arguments and the result are read when somebody asks
-            object.__setattr__(self, "_fields", self._made())
+            object.__setattr__(self, "_fields", self._built_fields())
         assert self._fields is not None
         return self._fields
 
@@ -78,7 +78,7 @@ class DerivedEvent(Event):
     def error(self) -> ErrorText | None:
         return None if self.is_call else self.call.error
 
-    def _made(self) -> dict[str, Any]:
+    def _built_fields(self) -> dict[str, Any]:
         call = self.call
         fields: dict[str, Any] = {"kind": self.kind, "tool": call.tool, "tool_id": call.tool_id}
         fields |= {"source": call.source, "parent": call.parent, "lane": call.lane}

@@ -1,4 +1,4 @@
-"""Tools derived from the wire: what answers asked for, and what later requests say it gave.
+"""Tools derived from the wire: what responses request, and the results in later requests.
 
 A result goes with the nearest answer before it, in its own line of work, that still waits for it; ids
 repeat within a run, so there is no map of them. A tool that was recorded itself takes its use: it is not
@@ -31,7 +31,7 @@ _MOST_WAITING = 256
 """Answers whose tools are waited for; of an older one no result will come."""
 
 _NEAR = 16
-"""Answers of a lane, the newest, among which a result finds the one that asked."""
+"""Answers of a lane, the newest, among which a result finds the one with its tool use."""
 
 
 class ToolUseAt:
@@ -278,7 +278,7 @@ def _is_same_tool(requested: str, recorded: str | None) -> bool:
 class DerivedCall(Call):
     """A tool call derived from the wire.
 
-    ``begin`` is the answer that asked for it, ``end`` the request that brought its result back to the
+    ``begin`` is the response that requests it, ``end`` the request that brought its result back to the
     model, None if that never happened. ``duration_ms`` is the time between, so no more than an upper bound.
     """
 

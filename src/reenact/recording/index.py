@@ -418,7 +418,7 @@ class _Near:
         self._begins: dict[str, int] = {}
         self._counted: dict[int, int] = {}
         self._last = -1, 0
-        """The event asked for last, and the turns through it."""
+        """The latest event, and the turns through it."""
 
     @cached_property
     def has_turns(self) -> bool:

@@ -1,4 +1,4 @@
-"""Where each message of a request came from: the answer, the tool result, or the request that said it first.
+"""Where each message of a request came from: the answer, the tool result, or the request that had it first.
 
 History is sent again with every request; the first one that had a message is what matters. Told from how
 our own lines are stored, else by comparing with the lane's earlier requests.

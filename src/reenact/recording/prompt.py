@@ -65,7 +65,7 @@ def opened(event: Event, value: Any) -> Any:
 
 
 def answer_pieces(event: Event) -> list[Piece]:
-    """Return what a model said in the event that ends its call."""
+    """Return the response in the event that ends a model call."""
     fields = event.stored_fields
     body = fields.get("body")
     if type(body) is not dict:
@@ -277,9 +277,11 @@ class Keys:
     def of(self, messages: list[Any]) -> list[str]:
         """Return the keys of some messages, in their order."""
         known = list(map(self._keys.get, map(id, messages)))
-        return [self._made(each) if key is None else key for key, each in zip(known, messages, strict=True)]
+        return [
+            self._add_key(each) if key is None else key for key, each in zip(known, messages, strict=True)
+        ]
 
-    def _made(self, message: Any) -> str:
+    def _add_key(self, message: Any) -> str:
         key = _key(message)
         self._size += len(key)
         if self._size > _MAX_HELD:

@@ -1,4 +1,4 @@
-"""Recording: one run as read back, its events fetched by number, nothing parsed before it is asked for.
+"""Recording: one run as read back, its events fetched by number, nothing parsed before it is needed.
 
 The base of the debugger and of ``show``. Opening a file takes no more than its index; findings come later.
 """
@@ -68,7 +68,7 @@ class Recording(RunLines):
 
     @property
     def name(self) -> str:
-        """The name given to the run, else that of its file."""
+        """The name of the run, else that of its file."""
         name = self.start.name if self.start is not None else None
         return name if type(name) is str else os.path.basename(member(self.path).stem)
 

@@ -41,7 +41,7 @@ class RunLines:
 
     @property
     def events(self) -> Events:
-        """The events by index, fetched when asked for."""
+        """The events by index, fetched when needed."""
         return Events(self, range(self.execution.count()))
 
     @property
@@ -246,7 +246,7 @@ def events_of_calls(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any]
 
 
 def _light_fields(head: re.Match[bytes] | None, line: bytes) -> dict[str, Any] | None:
-    """Return what is needed of a line's fields; None if the event has to be asked itself."""
+    """Return what is needed of a line's fields; None if the event itself has to be parsed."""
     try:
         return links_and_sums(line, head[3].decode(), head.end()) if head is not None else None
     except (ValueError, RecursionError):  # damaged

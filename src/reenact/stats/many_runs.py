@@ -196,7 +196,7 @@ def runs(
 ) -> Runs:
     """Read trace files, folders or single runs by name or id, and return what is in them.
 
-    None given: the default folder. ``where`` and ``since`` choose as ``Runs.where`` and ``Runs.since`` do.
+    Without any: the default folder. ``where`` and ``since`` choose as ``Runs.where`` and ``Runs.since`` do.
     """
     return collect(paths, where=where, since=since)
 
@@ -210,7 +210,7 @@ def collect(
 ) -> Runs:
     """The same for ``stats``, which shows how far it is."""
     conditions = [where] if isinstance(where, str) or callable(where) else list(where or [])
-    tests = [_test(condition) for condition in conditions]  # what is wrong with them is said at once
+    tests = [_test(condition) for condition in conditions]  # a wrong one is reported at once
     begin = None if since is None else moment(since)
     book = Book.open()
     scan = _Scan(book, tick)
@@ -266,7 +266,7 @@ class _Place:
 
 
 def _places(named: Iterable[str | os.PathLike[str]]) -> list[_Place]:
-    """Return the files meant by folders, files, names and ids; none given: those of the default folder."""
+    """Return the files meant by folders, files, names and ids; without any: those of the default folder."""
     texts = [os.fspath(path) for path in named]
     if not texts:
         folder = default_folder()

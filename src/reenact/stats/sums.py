@@ -213,7 +213,7 @@ class Gatherer(Joiner):
                 self._left_open(call, facts)
             else:  # a tool that failed without a result
                 self.ended(call)
-        if is_whole:  # else who is asked for may yet be called
+        if is_whole:  # else a requested tool may yet be called
             self._deriver.finish()
         return row
 

@@ -211,7 +211,7 @@ class Execution:
 
     @property
     def book(self) -> array[int]:
-        """Positions of the recorder's own lines; of a large file sought when first asked for."""
+        """Positions of the recorder's own lines; of a large file sought when first needed."""
         while self._find_book:
             self._book.extend(self._find_book.pop(0)())
         return self._book
@@ -239,7 +239,7 @@ class Execution:
         self.totals.add(dialects.event_type(envelope.kind), known)
 
     def count(self, *, system: bool = False) -> int:
-        """Return the number of events, bookkeeping left out unless asked for."""
+        """Return the number of events, without bookkeeping by default."""
         return len(self.places) if system else len(self.places) - len(self.book)
 
     def position(self, index: int) -> int:

@@ -60,7 +60,7 @@ def skimmer() -> Read:
     request, may be missing.
 
     A request is parsed whole unless it has the model of the request it builds upon. orjson, where
-    installed, parses three times as fast; what it refuses is given to the parser of everybody else.
+    installed, parses three times as fast; what it refuses goes to the parser of everybody else.
     """
     orjson = extras.have("orjson")
     fast = parse if orjson is None else orjson.loads

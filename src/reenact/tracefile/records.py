@@ -20,7 +20,7 @@ from .findings import Note
 from .plain_files import open_plain
 
 MAX_LINE = 64 << 20
-"""Longer lines are not parsed unless their payload is asked for."""
+"""Longer lines are not parsed unless their payload is needed."""
 
 MAX_WHOLE = 96 << 20
 """Of longer lines only the head is ever parsed; ``cat`` passes them on."""
@@ -139,7 +139,7 @@ class Record(NamedTuple):
 
     envelope: Envelope
     fields: dict[str, Any] | None
-    """None for a line too long to hold; it is parsed when asked for."""
+    """None for a line too long to hold; it is parsed when needed."""
     offset: int
     line: int
     size: int

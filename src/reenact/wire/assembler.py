@@ -117,7 +117,7 @@ def index_of(value: object) -> int | None:
 
 
 def fill(target: dict[str, Any], source: dict[str, Any], *without: str) -> None:
-    """Take over what a later event says: empty values replace nothing that was said before."""
+    """Take over what a later event says: empty values replace nothing that came before."""
     for key, value in source.items():
         if key not in without and (key not in target or value not in (None, "", [], {})):
             target[key] = value

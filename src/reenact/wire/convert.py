@@ -70,7 +70,7 @@ def convert(
 
 
 def as_text(messages: list[Any], tools: list[Any], params: dict[str, Any], source: str | None) -> str:
-    """Return a conversation to be read: who said what, tools by name."""
+    """Return a conversation to be read: roles and texts, tools by name."""
     conversation = conversation_of(messages, tools, params, source)
     blocks = [("system", text) for text in conversation.system]
     for message in conversation.messages:

@@ -77,7 +77,7 @@ class _Zlib:
 
 
 def _library(name: str) -> Unpack | None:
-    """Return the decompression of the first library there; who asked for this encoding has one."""
+    """Return the decompression of the first library there; whoever accepts this encoding has one."""
     for module, factory, method in _LIBRARIES.get(name, ()):
         try:
             unpacker: Any = getattr(import_module(module), factory)()

@@ -21,7 +21,7 @@ class Prefix(NamedTuple):
     length: int
     unanswered: list[ToolUse]
     orphans: list[str]
-    """Results that no tool use before them asked for."""
+    """Results without a tool use before them."""
 
 
 class Pair(NamedTuple):
@@ -33,7 +33,7 @@ class Pair(NamedTuple):
 
 
 def is_models(message: object) -> bool:
-    """True if the model said it."""
+    """True if it is the model's."""
     return role_of(message) == "assistant"
 
 
@@ -104,7 +104,7 @@ class Waiting:
 
 
 def consistent(messages: list[Any], provider: str | None, *, kept_elsewhere: bool = False) -> Prefix:
-    """Return up to where every tool use is answered and every result was asked for.
+    """Return up to where every tool use is answered and every result has its tool use.
 
     ``kept_elsewhere``: the provider holds an earlier part, so a result may belong to a use not seen here.
     """

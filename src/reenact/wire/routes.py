@@ -22,7 +22,7 @@ class Route(NamedTuple):
 
 
 MODEL, HTTP, OTHER = "model", "http", "other"
-"""A model is asked for an answer; traffic that is not a model API's; any other call of a wrapped client."""
+"""A request for a completion; traffic that is not a model API's; any other call of a wrapped client."""
 EMBEDDINGS, TOKENS, BATCH, FILES = "embeddings", "tokens", "batch", "files"
 MODELS, MODERATION, RERANK, OCR = "models", "moderation", "rerank", "ocr"
 IMAGES, AUDIO, VIDEO, STORED = "images", "audio", "video", "stored"
@@ -72,7 +72,7 @@ _KEPT = frozenset(("responses", "completions", "conversations"))
 _BY_MODEL = (("embed", EMBEDDINGS), ("rerank", RERANK), ("stable-", IMAGES), ("stability.", IMAGES),
              ("-image", IMAGES), ("canvas", IMAGES), ("imagen", IMAGES), ("reel", VIDEO))  # fmt: skip
 _NAMES_MODEL = (":predict", "/invoke")
-"""What models do that are asked by paths all models have: ``/model/ID/invoke``, ``/models/ID:predict``."""
+"""What models do behind paths that all models have: ``/model/ID/invoke``, ``/models/ID:predict``."""
 
 _MODEL_PATHS: tuple[tuple[str, str | None], ...] = (
     *((ending, provider.NAME) for provider in PROVIDERS for ending in provider.ENDPOINTS),
@@ -83,7 +83,7 @@ _MODEL_PATHS: tuple[tuple[str, str | None], ...] = (
     ("/v1/generate", None),
     ("/v1/summarize", None),
 )
-"""Ends of paths at which models are asked; where several providers share one, the body decides."""
+"""Ends of paths of completions; where several providers share one, the body decides."""
 _NAMED_IN_PATH = ("/models/", "/model/", "/deployments/", "/engines/")
 _ASKING = tuple(ending for ending, _ in _MODEL_PATHS if ending != "/invoke")
 _ENDINGS = tuple(ending for ending, _ in (*_MODEL_PATHS, *_ANYWHERE))

@@ -78,14 +78,14 @@ def _assembler(data: bytes, provider: str | None, content_type: str | None, prob
 
 
 def _is_whole(event: dict[str, Any]) -> bool:
-    """True for an answer that was not streamed, though it was asked to be."""
+    """True for an answer that was not streamed, though a stream was requested."""
     if event.get("type") == "message" or event.get("object") in ("chat.completion", "response"):
         return True
     return isinstance(mapping(event.get("output")).get("message"), dict)
 
 
 class WholeAnswer(Assembler):
-    """An answer that came whole, though a stream was asked for: some servers know no streams."""
+    """An answer that came whole, though a stream was requested: some servers know no streams."""
 
     _body: dict[str, Any] | None = None
 

@@ -30,7 +30,7 @@ _locks: dict[int, RLock] = {}
 
 
 def now(tz: datetime.tzinfo | None = None) -> datetime.datetime:
-    """Return the time, in UTC unless ``tz`` is given; in a replay, the recorded one."""
+    """Return the time, in UTC without ``tz``; in a replay, the recorded one."""
     return datetime.datetime.fromtimestamp(drawn("now", time.time, (int, float)), tz or datetime.UTC)
 
 

@@ -121,7 +121,7 @@ class Lanes:
         return MAIN if not self._count else f"lane-{self._count + 1}"
 
     def _has_gone_on(self, name: str, results: frozenset[str]) -> bool:
-        """True if a request answers what an open call has asked for: nobody reads that one to its end."""
+        """True if a request answers what an open call has requested: nobody reads that one to its end."""
         lane = self._lanes.get(name)
         return lane is not None and bool(results) and results != lane.brought
 

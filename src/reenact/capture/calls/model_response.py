@@ -43,7 +43,7 @@ def write_answer(
     ``abandoned`` is not read to its end. A body that ``is_fresh`` is ours.
     """
     described = failure(error)
-    # Looked at through a copy: objects may do anything when asked, other threads may change a dict.
+    # Looked at through a copy: objects may do anything when read, other threads may change a dict.
     plain = is_plain(body)
     original, body = body, (body if is_fresh else frozen(body)) if plain else jsonable(body)
     reading = Reading(body, opened.provider if opened is not None else None)

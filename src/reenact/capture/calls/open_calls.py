@@ -1,4 +1,4 @@
-"""Which call an event belongs to: begin and end are joined, tools know the answer that asked for them.
+"""Which call an event belongs to: begin and end are joined, tools know the response that requests them.
 
 One per recorder, used by Tap. Context variables first (they follow tasks), then the thread.
 """
@@ -116,7 +116,7 @@ class OpenCall:
         self.provider: str | None = None
         self.lane = "main"
         self.replayed: str | None = None
-        """The recorded call whose result a tool is given."""
+        """The recorded call whose result a tool returns."""
 
     @property
     def who(self) -> str | None:
@@ -128,7 +128,7 @@ class OpenCall:
 
 
 class Calls:
-    """The open calls of one writer, and the tool uses its answers asked for."""
+    """The open calls of one writer, and the tool uses of its responses."""
 
     def __init__(self, prefix: str, run_id: str) -> None:
         self.prefix = prefix
@@ -155,7 +155,7 @@ class Calls:
         return call, opened
 
     def end(self, call: str | None, kind: str, name: str | None) -> tuple[str | None, OpenCall | None]:
-        """Close the call given, or the latest open one of this kind in this task, then in this thread."""
+        """Close this call, or the latest open one of this kind in this task, then in this thread."""
         if call is None:
             call = self._latest(kind, name)
         return call, self.open.pop(call, None) if call is not None else None
@@ -172,7 +172,7 @@ class Calls:
         return None
 
     def answered(self, call: str, opened: OpenCall | None, tool_uses: list[ToolUse], abandoned: bool) -> None:
-        """Remember an answer as the cause of the tool calls that follow it where it was asked for.
+        """Remember an answer as the cause of the tool calls that follow it where its request was made.
 
         One that was ``abandoned`` counts from its beginning: the collector may have closed it only now.
         """

@@ -65,7 +65,7 @@ class Options:
             if key == "retain":
                 check_retain(value)
             if key == "bus" and value is not None and not hasattr(type(value), "receive"):
-                raise UsageError(f"bus={value!r} is no EventBus", hint="from reenact import EventBus")
+                raise UsageError(f"bus={value!r} is not an EventBus", hint="from reenact import EventBus")
             setattr(self, key, value)
         if self.max_bytes < 0 or self.segment_bytes < 0 or not 0 <= self.min_free < 1:
             raise UsageError(

@@ -294,11 +294,11 @@ class StallQueue:
             begun = ended
 
     def is_over(self) -> bool:
-        """True if all is written and the device is fast again; asked by the owner of the sink's lock."""
+        """True if all is written and the device is fast again; called by the owner of the sink's lock."""
         return self.idle and self.fast
 
     def take_lost(self) -> int:
-        """Return how many events were lost since the last time it was asked."""
+        """Return how many events were lost since the last time this was called."""
         with self.lock:
             lost, self.lost = self.lost, 0
         return lost

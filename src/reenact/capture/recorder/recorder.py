@@ -103,7 +103,7 @@ class Recorder:
         """Threads inside a listener; what a listener records is not handed on, or it would never end."""
         self.is_queue_noted = self.over_quota = False
         self.calls: Any = None
-        """Open calls and what answers asked for; made by the Tap that needs it."""
+        """Open calls and requested tools; created by the Tap that needs it."""
         self._writer_part = writer_part(self.run_id, self.w)
         redactor = Redactor() if self.options.redact else None
         folder = self.run_stem + ".blobs" if self.sink else None
@@ -310,7 +310,7 @@ class Recorder:
         self.concluded = (status, end, self.step)
 
     concluded: tuple[str, dict[str, Any], int] | None = None
-    """How it ended by its own word, and the step at which it said so."""
+    """The status it reported at its end, and the step of that report."""
 
     def _repeat_end(self) -> None:
         """Repeat how it ended below what came after that: the last word counts."""
@@ -371,7 +371,7 @@ class Recorder:
     def _write(self, kind: str, fields: dict[str, Any], text: str, full: str, *, held: bool = False) -> bool:
         """Number, stamp and write one event under the lock; notify listeners after it.
 
-        ``held``: the caller has the lock and notifies the listeners once it has given it back.
+        ``held``: the caller has the lock and notifies the listeners once it has released it.
         """
         pending = None
         # "with", not acquire(): an exception from a signal handler must not come between lock and release.

@@ -83,7 +83,7 @@ def withhold(name: str, plain: Any, content: str) -> Any:
 
 
 def _part(name: str, item: Any, content: str) -> Any:
-    """Numbers, and short texts under the name of a name, say nothing of what was said."""
+    """Numbers, and short texts under the name of a name, reveal no content."""
     if item is None or isinstance(item, (bool, int, float)):
         return item
     if name in KEPT_NAMES and isinstance(item, str) and len(item) <= MAX_LABEL:

@@ -76,7 +76,7 @@ def secrets_of(environ: Mapping[str, str]) -> EnvSecrets | None:
     """Return the secrets of this environment, None if it has none. Equal environments share one table."""
     global _last
     # A server begins many runs in one environment. What os.environ holds inside is compared at once in C;
-    # asked itself, it would decode each variable again.
+    # used itself, it would decode each variable again.
     held = dict(getattr(environ, "_data", environ))
     last = _last  # another thread may look at another environment meanwhile
     if last is None or last[0] != held:

@@ -89,7 +89,7 @@ def _holds(value: Any, app: Any, deeper: int = 10) -> bool:
 
 
 def _factory() -> tuple[str, str] | None:
-    """Return what a server was told to call for its application: ``--factory shop:make``, ``shop:make()``."""
+    """Return what a server's command line calls: ``--factory shop:make``, ``shop:make()``."""
     is_factory = "--factory" in sys.argv
     for word in sys.argv[1:]:
         module, colon, name = word.partition(":")

@@ -27,7 +27,7 @@ MAIN_VARIABLE = "REENACT_MAIN"
 
 
 def variable(name: str) -> str:
-    """Return what the environment says, or has said when this process began; "" if nothing."""
+    """Return the value in the environment, now or when this process began; "" if none."""
     return os.environ.get(name) or _at_launch(name)
 
 
@@ -78,7 +78,7 @@ def announcement(run_id: str, w: str, stem: str) -> str:
 
 
 def is_main_process() -> bool:
-    """True in the very process that ``reenact run`` was told to start."""
+    """True in the process that ``reenact run`` started itself."""
     return variable(MAIN_VARIABLE).partition(" ")[0] == str(os.getpid())
 
 

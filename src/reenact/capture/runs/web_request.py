@@ -115,7 +115,7 @@ class HandledRun(RunContext):
         return _entries[self._app]
 
     def _route(self) -> str:
-        """Return method and path, with the names of parameters in the place of what was given for them."""
+        """Return method and path, with the names of parameters in place of their values."""
         names = {str(value): f"{{{name}}}" for name, value in self._scope.get("path_params", {}).items()}
         parts = (names.get(part, part) if part else part for part in self._way[1].split("/"))
         path = "/".join(part if len(part) <= _LONGEST_PART else "{…}" for part in parts)

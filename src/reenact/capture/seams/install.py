@@ -191,14 +191,14 @@ def _unseen() -> list[dict[str, object]]:
     with import_lock:
         from . import coverage
 
-    with guard.Swallowing("tell what was not seen"):
+    with guard.Swallowing("report what was not recorded"):
         return coverage.unseen(seams) if seams is not None else []
     return []
 
 
 def _report_what_was_unseen() -> None:
     """Report from a process that recorded nothing although it should have."""
-    with guard.Swallowing("tell what was not seen"):
+    with guard.Swallowing("report what was not recorded"):
         if not _unseen():
             return
         with import_lock:

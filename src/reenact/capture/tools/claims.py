@@ -1,7 +1,7 @@
 """Which open tool use a call of a function is for: by name and arguments, in any run of the process.
 
 The context decides where it is there. Where it is lost, as in a bare executor, the tool use itself tells the
-run; two runs with equal uses are not told apart, and nothing is recorded.
+run; of two runs with equal uses neither is known to be the right one, and nothing is recorded.
 """
 
 from __future__ import annotations

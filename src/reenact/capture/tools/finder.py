@@ -146,7 +146,7 @@ _MOST_OBJECTS = 4_000
 """Looked at from the user's modules on: a millisecond or two."""
 
 _MOST_BLOCKS = 1_250_000
-"""Blocks of memory beyond which the collector is not asked; about 500,000 objects. To count the objects
+"""Blocks of memory beyond which the collector is not used; about 500,000 objects. To count the objects
 themselves takes as long as the search."""
 
 _MOST_FUNCTIONS = 8

@@ -168,7 +168,7 @@ def _show_cause(recording: Recording, out: Output) -> None:
     if delta is None:
         return
     where = delta.context.request.step
-    out.line(f"  The model asked for it after the request at step {where}, with these new messages:")
+    out.line(f"  The model requested it after the request at step {where}, with these new messages:")
     for message in delta.parts:
         for text in filter(str.strip, message.text.splitlines()):
             role = plain(message.role, 12)

@@ -1,4 +1,4 @@
-"""``reenact doctor``: what is damaged in a trace, what still holds, and a clean copy if asked for."""
+"""``reenact doctor``: what is damaged in a trace, what still holds, and a clean copy with --repair."""
 
 from __future__ import annotations
 

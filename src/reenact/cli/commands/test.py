@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--failed",
         action="store_true",
-        help="all failed runs of the given folders (default: $REENACT_DIR or ./.reenact)",
+        help="all failed runs of these folders (default: $REENACT_DIR or ./.reenact)",
     )
     parser.add_argument(
         "--kind",

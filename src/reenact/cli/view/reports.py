@@ -71,7 +71,7 @@ def _details(report: RerunReport) -> list[str]:
     """Return all but the verdict."""
     lines = [each.text() + "\n" for each in report.divergences if each.code != MISSING_CALL]
     if report.never_made:
-        lines.append(_never_made([str(each.recorded) for each in report.never_made]))
+        lines.append(_missing_calls([str(each.recorded) for each in report.never_made]))
     for (what, where), times in Counter((each.what, each.where) for each in report.refused).items():
         place = f" at {where}" if where else ""
         often = f", {times} times" if times > 1 else ""
@@ -96,7 +96,7 @@ def _details(report: RerunReport) -> list[str]:
     return lines + [f"reenact: {each}" for each in report.unknown]
 
 
-def _never_made(calls: list[str]) -> str:
+def _missing_calls(calls: list[str]) -> str:
     """Return one report for all of them."""
     if len(calls) == 1:
         return f"{MISSING_CALL}: {SENTENCES[MISSING_CALL]}\n  recorded  {calls[0]}\n"

@@ -117,7 +117,7 @@ def wrap(text: str, first: int, room: int, lines: int) -> tuple[list[str], int]:
 
 
 def _is_last(paragraphs: list[str], room: int, beyond: int) -> bool:
-    """True if what is left takes no more space than saying that it was left out."""
+    """True if what is left takes no more space than the note that it was left out."""
     return not beyond and len(paragraphs) == 1 and width_of(paragraphs[0]) <= room
 
 
@@ -415,7 +415,7 @@ class Turns:
         )
         self._pending_address = ""
         if call.end is None:
-            text = "asked for; no result yet" if self.is_alive else "asked for, never answered"
+            text = "requested; no result yet" if self.is_alive else "requested, never answered"
             self.page.entry(Entry("", "·", text, style="yellow"))
             return
         style = "red" if call.error is not None else ""

@@ -1,6 +1,6 @@
 """Limits of a live run: which tools may run after the cut, and how much it may spend.
 
-Tools that are pure or only read run; for others the user is asked, or they do not run.
+Tools that are pure or only read run; others need the user's permission, or they do not run.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ToolPolicy:
         self._effects = effects
         self._lock = Lock()
         self._always: set[str] = set()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._note = note or (lambda note: None)
         self.guard = guard
 
@@ -73,7 +73,7 @@ class ToolPolicy:
                 return self._equal(tool_call, request)
             effect = self.effect(tool_call)
             if effect in HARMLESS or tool_call.name in self._always:
-                self._tell_settings(tool_call.name, effect)
+                self._report_settings(tool_call.name, effect)
                 return None
             if effect == IRREVERSIBLE:
                 raise _refusal(tool_call, "it cannot be undone")
@@ -84,10 +84,10 @@ class ToolPolicy:
         """Return a tool's effect: from the user's settings, else as declared by its author."""
         return effect_of(tool_call.name, tool_call.effect, self._effects)
 
-    def _tell_settings(self, name: str, effect: str | None) -> None:
+    def _report_settings(self, name: str, effect: str | None) -> None:
         """Report, once for each tool, that the user's settings decided."""
-        if effect_in_settings(name, self._effects) == effect and name not in self._told:
-            self._told.add(name)
+        if effect_in_settings(name, self._effects) == effect and name not in self._reported:
+            self._reported.add(name)
             self._note(report.Decided(by_settings(name, effect, "ran")))
 
     def reach(self, leaving: OutgoingRequest) -> None:

@@ -61,7 +61,7 @@ class StandIn:
         self._pending: dict[Any, Any] = {}
         """Requests that the real server has not answered yet."""
         self._fault = ""
-        """Why the real server cannot be asked."""
+        """Why the real server cannot be reached."""
 
     def ask(self, method: str, params: Any, recorder: Any) -> None:
         """Find the reply to a request before it is sent."""
@@ -180,7 +180,7 @@ class StandIn:
             greeted.set()
 
     async def _report_fault(self) -> None:
-        text = f"the MCP server {self._server} was to be asked from here on, and is not there: {self._fault}"
+        text = f"the MCP server {self._server} is needed from here on, and is not there: {self._fault}"
         reply = ServerReply(error={"code": _GONE, "message": text})
         while self._pending:
             number, wrapped = self._pending.popitem()

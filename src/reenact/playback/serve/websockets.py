@@ -78,9 +78,7 @@ class RecordedServer:
         if not self.answers:
             return None
         if not url.partition("?")[0].endswith("/responses"):
-            return (
-                "what was said before is kept by the server's side of the connection, and that was never made"
-            )
+            return "the server's side of the connection keeps earlier messages, and there was no connection"
         request = json.loads(body)
         if request.get("previous_response_id") and request.get("store") is False:
             return "it continues a response that only its connection keeps (store is false)"

@@ -1,4 +1,4 @@
-"""git as a tool of ours: one repository, no settings but these, nothing asked, no hook or filter run."""
+"""git as a tool of ours: one repository, no settings but these, no prompt, no hook or filter run."""
 
 from __future__ import annotations
 

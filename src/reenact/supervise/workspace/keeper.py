@@ -42,7 +42,7 @@ class Keeper:
         self._pid = 0
 
     def start(self) -> dict[str, str]:
-        """Begin; returns the variables that the agent is given. OSError if no process is to be had."""
+        """Begin; returns the variables for the agent. OSError if no process is to be had."""
         self._place = _short_folder()
         path = os.path.join(self._place, "keeper")
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,6 +1,6 @@
 """Event: a read-only view of one line, the same whatever dialect it was written in.
 
-Holds the envelope and a place; fields are parsed, bodies rebuilt and blobs fetched when asked for.
+Holds the envelope and a place; fields are parsed, bodies rebuilt and blobs fetched when needed.
 A missing attribute is None, so that a filter works on events that lack the field.
 """
 
@@ -22,7 +22,7 @@ _RAW = "raw"
 
 
 Index = int | None | Callable[[], int | None]
-"""Of an event; found out when asked for, where that takes a look through the file."""
+"""Of an event; found out when needed, where that takes a look through the file."""
 
 
 class ErrorText(str):
@@ -54,7 +54,7 @@ class Event:
 
     _envelope: Envelope
     _fields: dict[str, Any] | None
-    """All fields, where whoever made the event had them; else the shelf parses its line when asked."""
+    """All fields, where whoever made the event had them; else the shelf parses its line when needed."""
     _index: Index
     _place: int
     _shelf: Shelf
@@ -130,7 +130,7 @@ class Event:
 
     @property
     def content(self) -> str | None:
-        """What was said, as text, for every provider's shape."""
+        """The content as text, for every provider's shape."""
         from ...wire import reading
 
         fields = self.whole_fields
@@ -324,7 +324,7 @@ def _error_text(value: Any) -> ErrorText:
     kind = kind if type(kind) is str else None
     message, frames = value.get("message"), value.get("frames")
     if message is None:
-        message = value.get("$repr")  # an exception given as a field
+        message = value.get("$repr")  # an exception as a field
     if type(message) is not str:
         message = "" if message is None else str(message)
     frames = [frame for frame in frames if type(frame) is str] if type(frames) is list else []

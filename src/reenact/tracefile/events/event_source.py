@@ -1,6 +1,6 @@
 """What the events of one family of files share: the bytes to read again, the blobs, the history.
 
-An event keeps only its place (file and offset); everything else is fetched here when asked for.
+An event keeps only its place (file and offset); everything else is fetched here when needed.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Source:
         return data
 
     def is_long(self, offset: int) -> bool:
-        """True if the line is one of those that are not parsed unless they are asked for whole."""
+        """True if the line is one of those that are not parsed unless they are needed whole."""
         if len(self.head(offset)) < _HEAD or self._window.find(b"\n", offset - self._at) >= 0:
             return False
         size, step = len(self._window) - (offset - self._at), 2 * _SMALL

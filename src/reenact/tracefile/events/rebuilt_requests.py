@@ -79,7 +79,7 @@ MAX_BYTES = 256 << 20
 """Of lines read for the references of one request, and of what they lead to."""
 
 MAX_LINKS = 200_000
-"""Requests from the full one to the one asked for."""
+"""Requests from the full one to the wanted one."""
 
 _EACH = 8 << 20
 """What every further request may spend of it; so a file of nothing but bombs is read in bounded time too."""

@@ -175,7 +175,7 @@ def compact(number: int) -> str:
 
 
 def milliseconds(value: object) -> str:
-    """Return a duration given in milliseconds, in a unit one can read."""
+    """Return a duration in milliseconds as text, in a readable unit."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e13:
         return ""
     if value < 0.1:
@@ -186,7 +186,7 @@ def milliseconds(value: object) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a duration given in seconds.
+    """Return a duration in seconds as text.
 
     >>> seconds(2.345), seconds(65), seconds(7300)
     ('2.3 s', '1m05s', '2h01m')

@@ -18,7 +18,7 @@ class Provider(Protocol):
 
     NAME: str
     ENDPOINTS: tuple[str, ...]
-    """Ends of URL paths at which models are asked in this shape, longer ones first."""
+    """Ends of URL paths that take requests in this shape, longer ones first."""
     SYSTEM_KEYS: tuple[str, ...]
     """Where a request keeps its system prompt, first as the provider spells it; empty if it is a message."""
     ID_KEYS: tuple[str, ...]

@@ -143,7 +143,7 @@ def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
 def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
     """Return the neutral stop reason of the first choice that has one.
 
-    ``stop`` is also what a forced tool call ends with, so the message is asked what it was.
+    ``stop`` is also what a forced tool call ends with, so the message decides what it was.
     """
     for choice in mappings(body.get("choices")):
         reason = string(choice.get("finish_reason"))
@@ -544,7 +544,7 @@ _SENT_APART = ("role", "content", "tool_calls", "function_call")
 
 
 def stream_events(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the stream_events; the bill comes last, with no choice, as OpenAI sends it if asked to."""
+    """Yield the stream_events; the bill comes last, with no choice, as OpenAI sends it on request."""
     envelope = {key: body[key] for key in _ON_EACH_CHUNK if key in body}
     if envelope.get("object") in (None, "chat.completion"):
         envelope["object"] = "chat.completion.chunk"

@@ -100,7 +100,7 @@ def usage_from_raw(raw: dict[str, Any]) -> dict[str, int] | None:
 
 
 def stop_reason(body: dict[str, Any], uses_tools: bool) -> str | None:
-    """Return the neutral stop reason; ``completed`` says nothing of why, so the output is asked."""
+    """Return the neutral stop reason; ``completed`` says nothing of why, so the output decides."""
     status = string(body.get("status"))
     if status == "incomplete":
         reason = string(mapping(body.get("incomplete_details")).get("reason"))
