@@ -16,6 +16,7 @@ from threading import Thread
 
 import pytest
 
+from support.examples import LONG
 from support.forked import type_in
 from support.provider import Provider
 
@@ -166,7 +167,7 @@ def test_a_replay_and_a_fork_before_its_cut_do_nothing_again(shop: Shop, provide
     refused = shop(*at_end)
     assert (refused.returncode, shop.happened()) == (2, NONE) and "RUNS AGAIN" not in refused.stderr
     assert refused.stderr.count("does not run again") == 3 and "--live-tools" not in refused.stderr
-    for more in ((), ("--samples", "2", "--control")):
+    for more in ((), ("--samples", "2", "--control")) if LONG else (("--control",),):
         done = shop(*at_end, "--stale-world", *more)
         assert (done.returncode, shop.happened()) == (0, NONE), done.stderr
 
@@ -353,8 +354,9 @@ def test_a_suspended_tool_of_langgraph_suspends_again_and_does_not_run(shop: Sho
     assert "Lisboa for Ann at noon" in first.stdout and "[1, 2]" in first.stdout
     again = shop("replay", "first")
     assert (again.returncode, again.stdout, shop.happened()) == (0, first.stdout, NONE), again.stderr
-    made = shop("test", "first")
-    assert (made.returncode, shop.happened()) == (0, NONE), made.stderr
+    if LONG:
+        made = shop("test", "first")
+        assert (made.returncode, shop.happened()) == (0, NONE), made.stderr
 
 
 @pytest.mark.parametrize("how", ["--tools", "settings"])
@@ -371,5 +373,6 @@ def test_a_function_that_was_named_is_answered_without_naming_it_again(shop: Sho
     (shop.folder / "reenact.toml").unlink(missing_ok=True)
     again = shop("replay", "first")
     assert (again.stdout, again.returncode, shop.happened()) == (first.stdout, 0, NONE), again.stderr
-    made = shop("test", "first")
-    assert (made.returncode, shop.happened()) == (0, NONE), made.stderr
+    if LONG or how == "--tools":
+        made = shop("test", "first")
+        assert (made.returncode, shop.happened()) == (0, NONE), made.stderr
