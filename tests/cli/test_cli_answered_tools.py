@@ -241,7 +241,7 @@ def test_a_test_records_its_tools_and_is_answered_the_next_time(shop: Shop) -> N
     assert "1 passed" in told and shop.happened() == NONE, told
 
 
-def test_a_changed_program_runs_no_tool_unasked(shop: Shop) -> None:
+def test_a_changed_program_runs_no_tool_without_permission(shop: Shop) -> None:
     assert shop("run", "--name", "first", "agent.py", PLAN).returncode == 0
     shop.happened()
     agent = shop.folder / "agent.py"

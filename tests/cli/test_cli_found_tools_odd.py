@@ -209,7 +209,7 @@ gevent.joinall([gevent.spawn(conversation, lambda name, args: lookup(**args), pl
     assert all(ends[each["call"]] == each["args"]["city"] for each in called(events))
 
 
-def test_a_watched_function_can_be_pickled_by_value_and_is_given_back_by_uninstall(agent: Agent) -> None:
+def test_a_watched_function_can_be_pickled_by_value_and_uninstall_restores_it(agent: Agent) -> None:
     code = f"""
 import cloudpickle, pickle
 from agent_loop import conversation

@@ -287,7 +287,7 @@ def test_a_fixture_runs_no_tool_that_is_not_allowed_and_prints_the_line_to_add(s
     assert "2 passed" in told and shop.ran() == ["weigh", "weigh"], told
 
 
-def test_the_help_of_fork_tells_which_tools_run_before_the_cut(shop: Shop) -> None:
+def test_the_help_of_fork_names_the_tools_that_run_before_the_cut(shop: Shop) -> None:
     text = " ".join(shop("fork", "--help").stdout.split())
     assert "not done again" not in text and "Any other tool runs again there too" in text
 

@@ -1,7 +1,7 @@
 """Agents of seven shapes, in threads and in tasks, that call a real provider over HTTP.
 
 Each returns all that it saw, in the order it saw it. Equal requests get different answers, so an answer that
-reaches the wrong thread or task shows. ``Change`` makes them ask something else, more, less, or in another order.
+reaches the wrong thread or task shows. ``Change`` makes them request something else, more, less, or in another order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Change:
         self._numbers = count()
 
     def texts(self, text: str) -> list[str]:
-        """What is asked in place of a text; the answer to the last one counts."""
+        """The requests in place of a text; the answer to the last one counts."""
         if next(self._numbers) != self.at:
             return [text]
         return {EDITED: [f"{text}, please"], INSERTED: ["one more thing", text], OMITTED: []}[self.what]
@@ -46,7 +46,7 @@ def _body(text: str) -> dict[str, Any]:
     return {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
 
 
-def _said(response: httpx.Response) -> str:
+def _text(response: httpx.Response) -> str:
     return str(response.raise_for_status().json()["content"][0]["text"])
 
 
@@ -58,17 +58,17 @@ def _set_once_awaited(future: Any, is_awaited: Event) -> None:
 
 
 class Threads:
-    """Asks in the thread at hand."""
+    """Calls the model in the thread at hand."""
 
     def __init__(self, url: str, change: Change) -> None:
         self.url, self.change = url, change
         self.client = httpx.Client(trust_env=False, timeout=60)
 
     def ask(self, text: str) -> str:
-        said = ""
+        answer = ""
         for each in self.change.texts(text):
-            said = _said(self.client.post(self.url, json=_body(each)))
-        return said
+            answer = _text(self.client.post(self.url, json=_body(each)))
+        return answer
 
     def sequential(self) -> Any:
         plan = self.ask("plan")
@@ -137,17 +137,17 @@ class Threads:
 
 
 class Tasks:
-    """Asks in the task at hand."""
+    """Calls the model in the task at hand."""
 
     def __init__(self, url: str, change: Change) -> None:
         self.url, self.change = url, change
         self.client = httpx.AsyncClient(trust_env=False, timeout=60)
 
     async def ask(self, text: str) -> str:
-        said = ""
+        answer = ""
         for each in self.change.texts(text):
-            said = _said(await self.client.post(self.url, json=_body(each)))
-        return said
+            answer = _text(await self.client.post(self.url, json=_body(each)))
+        return answer
 
     async def sequential(self) -> Any:
         plan = await self.ask("plan")

@@ -1,4 +1,4 @@
-"""Tools that nobody reported: told from what answers asked for and later requests gave back."""
+"""Tools that nobody reported: derived from the tool uses of responses and the results in later requests."""
 
 from __future__ import annotations
 

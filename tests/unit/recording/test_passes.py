@@ -60,7 +60,7 @@ def readable():
 
 
 @pytest.mark.parametrize("path", list(readable()), ids=lambda path: path.name)
-def test_every_file_of_the_corpus_tells_the_same(path, monkeypatch):
+def test_every_file_of_the_corpus_gives_the_same(path, monkeypatch):
     parsed = Recording.load(path)
     monkeypatch.setattr(columns, "LARGE", 1)
     assert facts(Recording.load(path)) == facts(parsed)

@@ -184,7 +184,7 @@ def test_a_childs_events_belong_to_the_execution_of_its_parent(tmp_path):
     assert [e.n_ for e in load(tmp_path, *lines).events] == [2]
 
 
-def test_status_tells_running_killed_and_unknown_apart(tmp_path):
+def test_status_distinguishes_running_killed_and_unknown(tmp_path):
     host = os.uname().nodename
     child = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True

@@ -103,7 +103,7 @@ def test_each_keeps_its_own_answer(how: str, url: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["replay", "record-missing"])
 @pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_where_nothing_names_who_asked_different_answers_are_a_divergence(
+def test_without_callers_different_answers_are_a_divergence(
     how: str, mode: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CI", raising=False)

@@ -23,6 +23,7 @@ import pytest
 import uvloop
 
 import reenact
+from reenact.capture import guard
 from reenact.capture.calls import callers
 from reenact.capture.calls.callers import caller_name
 
@@ -261,7 +262,7 @@ def test_no_frame_of_ours_is_in_a_traceback_of_the_work(monkeypatch: pytest.Monk
         ]
 
 
-def test_a_task_says_where_it_was_created() -> None:
+def test_a_task_shows_where_it_was_created() -> None:
     async def main() -> list[str]:
         task: Any = asyncio.create_task(vote())
         await task
@@ -273,6 +274,27 @@ def test_a_task_says_where_it_was_created() -> None:
         assert asyncio.run(main(), debug=True) == bare
     finally:
         reenact.uninstall()
+
+
+@pytest.mark.usefixtures("installed")
+def test_work_runs_where_it_cannot_be_named(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("of ours")
+
+    guard.forget()
+    monkeypatch.setattr(callers, "current", fail)
+    assert in_threads(lambda: 1, lambda: 2) == [1, 2]
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(abs, -3).result() == 3
+
+    async def main() -> list[int]:
+        return [await each for each in asyncio.as_completed([asyncio.sleep(0, 4)])]
+
+    assert asyncio.run(main()) == [4]
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("reenact: could not name a new thread or task"), lines
 
 
 class Held:

@@ -98,7 +98,7 @@ def test_tools_have_names_in_every_shape(tools):
 
 
 @given(st.text(), st.integers(8, 60), st.integers(8, 60), st.integers(1, 5))
-def test_wrapped_lines_fit_and_nothing_is_lost_unsaid(text, first, room, lines):
+def test_wrapped_lines_fit_and_what_is_cut_is_marked(text, first, room, lines):
     found, hidden = wrap(text, first, room, lines)
     assert 1 <= len(found) <= lines + 1
     assert all(width_of(line) <= (room if number else first) for number, line in enumerate(found))

@@ -211,7 +211,7 @@ def test_an_answer_that_the_agent_goes_on_from_by_its_id_cannot_be_replaced(
         Edits.parse(drop=[1]).check(second_call, tape)
 
 
-def test_the_recorded_request_tells_the_agent_that_an_sdk_speaks_for(provider: Provider, tmp_path: Path):
+def test_the_recorded_request_shows_the_agent_behind_an_sdk(provider: Provider, tmp_path: Path):
     provider.reset()
     with Tap(tmp_path / "run.jsonl") as tap:
         client = tap.wrap(anthropic.Anthropic(base_url=provider.url("text"), api_key="none"))

@@ -58,7 +58,7 @@ def test_a_conversation_that_the_provider_keeps_is_only_added_to():
     assert edited(edits, later, cut) == {**later, "instructions": "New."}
 
 
-def test_settings_hold_where_nothing_tells_one_agent_from_another():
+def test_settings_hold_where_nothing_distinguishes_agents():
     cut = CutRequest({"model": "m", "input": "Hi"}, DIALECTS["openai-responses"].url)
     later = {"model": "m", "input": "And then?", "previous_response_id": "resp_live"}
     assert edited(Edits.parse(sets=["model=b"]), later, cut) == {**later, "model": "b"}
