@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import schema
 from ..recording.calls import MODEL, TOOL, Call, join_calls
-from ..recording.derived_tools import DerivedCall, derived_tools
+from ..recording.derived_tools import derived_tools
 from ..recording.event_addresses import failure_of
 from ..recording.recording import Recording
 from ..tracefile import status as states
@@ -26,24 +26,35 @@ def open_calls(recording: Recording, near_end: Sequence[Call] | None = None) -> 
     """Return the calls that show where processes were when they ended, oldest first.
 
     In a run that was ended properly, those of further processes that were not. ``near_end`` are the
-    calls of its last events, if they are at hand.
+    calls of its last events with the derived ones, if they are at hand.
     """
-    if near_end is None:
-        near_end = join_calls(recording.events[-_LOOK_BACK:])
-    calls = [call for call in (*near_end, *_requested_last(near_end)) if call.is_open]
-    if died_without_a_word(recording) or not calls:
+    is_dead = died_without_a_word(recording)
+    if not is_dead and len(recording.writers) == 1:
+        return []
+    calls = [call for call in _last_ones(near_end or _near_end(recording)) if call.is_open]
+    if is_dead or not calls:
         return calls
     ended = {event.writer for event in recording.lines[-_LOOK_BACK:] if event.kind == schema.PROC_END}
     return [call for call in calls if call.event.writer not in {*ended, recording.first_writer}]
 
 
-def _requested_last(calls: Sequence[Call]) -> list[DerivedCall]:
-    """Return the tools that the last response of each lane requests and nobody recorded."""
+def _near_end(recording: Recording) -> list[Call]:
+    if recording.is_small:
+        return recording.calls(derived=True)
+    calls = join_calls(recording.events[-_LOOK_BACK:])
+    return [*calls, *derived_tools(calls)]
+
+
+def _last_ones(calls: Sequence[Call]) -> list[Call]:
+    """Return the recorded calls, then the derived tools that the last response of each lane requests."""
     last: dict[tuple[str, str], Event] = {}
     for call in calls:
         if call.kind == MODEL:
             last[call.event.writer, call.lane] = call.end or call.event
-    return [tool for tool in derived_tools(calls) if last.get((tool.event.writer, tool.lane)) == tool.event]
+    tools = [
+        call for call in calls if call.derived and last.get((call.event.writer, call.lane)) == call.event
+    ]
+    return [*(call for call in calls if not call.derived), *tools]
 
 
 def died_without_a_word(recording: Recording) -> bool:

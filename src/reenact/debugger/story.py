@@ -14,7 +14,7 @@ from ..errors import NoSuchEvent
 from ..money.ledger import Ledger
 from ..money.prices import Bill
 from ..recording.calls import MODEL, TOOL, Call, Turn, join_calls, tokens_of
-from ..recording.derived_tools import turns_of
+from ..recording.derived_tools import DerivedCall, derived_tools, turns_of
 from ..recording.index import MAIN, Index
 from ..recording.prompt import Keys, Piece, answer_pieces, prompt_of
 from ..recording.recording import SMALL_BYTES, Recording
@@ -61,7 +61,9 @@ class Story(NamedTuple):
 
     blocks: list[Block]
     calls: list[Call]
-    """All calls of a run read whole; of a larger one those of its tail."""
+    """All recorded calls of a run read whole; of a larger one those of its tail."""
+    derived: Sequence[DerivedCall]
+    """The tools derived from them."""
     is_whole: bool
     lanes: list[str]
     """In order of appearance."""
@@ -85,23 +87,28 @@ def story_of(recording: Recording, *, everything: bool = False) -> Story:
     if everything or recording.is_small:
         turns = recording.turns(derived=True)
         blocks = _blocks(recording, recording.index, turns, range(recording.count()))
-        return Story(blocks, recording.calls(), True, _lanes(recording.index))
+        derived = [call for call in recording.calls(derived=True) if isinstance(call, DerivedCall)]
+        return Story(blocks, recording.calls(), derived, True, _lanes(recording.index))
     total = recording.count()
     start = _tail_start(recording)
     if start == 0:  # few events, but large ones
-        whole = _part(recording, join_calls(recording.events))
+        calls = join_calls(recording.events)
+        derived = derived_tools(calls)
+        whole = Index(recording, calls, turns_of(calls, derived))
         blocks = _blocks(recording, whole, whole.turns, range(total))
         far = [block._replace(is_far=True) for block in blocks]
-        return Story(far, list(whole.calls), False, _lanes(whole))
+        return Story(far, calls, derived, False, _lanes(whole))
     stop = min(_HEAD, start)
-    first = _part(recording, join_calls(recording.events[:stop]))
+    calls = join_calls(recording.events[:stop])
+    first = Index(recording, calls, turns_of(calls, derived_tools(calls)))
     head = _blocks(recording, first, first.turns, range(stop))
     tail_calls = join_calls(recording.events[start:])
-    turns = turns_of(tail_calls)
+    tail_derived = derived_tools(tail_calls)
+    turns = turns_of(tail_calls, tail_derived)
     while turns and _is_torn(turns[0]):
         del turns[0]
-    for back, turn in enumerate(reversed(turns)):
-        turn.number = recording.tot["turns"] - back
+    for turn, number in zip(reversed(turns), range(recording.tot["turns"], 0, -1), strict=False):
+        turn.number = number
     last = Index(recording, tail_calls, turns)
     tail = _blocks(recording, last, turns, range(start, total))
     if turns:
@@ -111,12 +118,8 @@ def story_of(recording: Recording, *, everything: bool = False) -> Story:
     elif not turns:
         items = [*head[0].items, *(item for block in tail for item in block.items)]
         head, tail = [Block(None, 0, items, skipped=start - stop)], []
-    return Story([*head, *tail], tail_calls, False, list(dict.fromkeys([*_lanes(first), *_lanes(last)])))
-
-
-def _part(recording: Recording, calls: list[Call]) -> Index:
-    """Return the index of a part of a run, read without the rest."""
-    return Index(recording, calls, turns_of(calls))
+    lanes = list(dict.fromkeys([*_lanes(first), *_lanes(last)]))
+    return Story([*head, *tail], tail_calls, tail_derived, False, lanes)
 
 
 def _tail_start(recording: Recording) -> int:

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any
 
-from .. import schema
 from ..tracefile.events.event import ErrorText, Event
-from ..tracefile.events.rebuilt_requests import answer_named, base_of, has_nothing_new, is_repeated, kept
+from ..tracefile.events.rebuilt_requests import (
+    answer_named,
+    base_of,
+    has_nothing_new,
+    is_repeated,
+    kept_messages,
+    messages_of,
+    repeat_of,
+)
 from ..wire import reading
 from ..wire.json_values import as_text, canonical, string
 from ..wire.messages import tool_results
@@ -32,6 +38,9 @@ _MOST_WAITING = 256
 
 _NEAR = 16
 """Answers of a lane, the newest, among which a result finds the one with its tool use."""
+
+_MOST_REPEATED = 1_000
+"""Messages kept from an earlier conversation, the newest, among which results are sought."""
 
 
 class ToolUseAt:
@@ -151,40 +160,32 @@ class Deriver:
             return main
         return next((one.lane for one in reversed(self._waiting) if one.lane[0] == writer), main)
 
-    def request(
-        self, call: str | None, lane: Lane, fields: dict[str, Any], at: Any, whole: Callable[[], Any]
-    ) -> None:
-        """Take in a request as it stands in its line: what it holds of new results.
-
-        ``whole`` rebuilds its body.
-        """
-        length, kept = fields.get("n"), _kept_count(fields)
+    def request(self, call: str | None, lane: Lane, event: Event, at: Any) -> None:
+        """Take in a request as it stands in its line: what it holds of new results."""
+        fields = event.stored_fields
+        length, kept = fields.get("n"), kept_messages(fields)
         if call is not None and len(self._requests) < _MOST_WAITING:
             size = length if type(length) is int else 0
             self._requests[call] = string(fields.get("provider")), size
         if not self._waiting:
             return
-        written = _elements(fields.get("body"))
+        written = messages_of(fields.get("body"))
         last = next(reversed(self._in_lane.get(lane, {})), None)
         begin, base = kept, base_of(fields)
         if last is not None and kept > last.length > 0 and base not in last.seen_by:
             # A conversation had word for word before: its results stand in what is kept from then.
             begin = last.length
-            written = _elements(whole())[begin:]
+            positions = range(max(begin, kept - _MOST_REPEATED), kept)
+            before = [repeat_of(base or "", position) for position in positions]
+            written = list(map(event.stored_message, [*before, *written]))
         answers = self._line_of(lane, fields, written)
         for answer in answers:
             if call is not None and (begin <= answer.length or base in answer.seen_by):
                 answer.saw(call)
-        elements = _spelled_out(written, whole)
-        last_answer = max((at for at, element in enumerate(elements) if _is_answer(element)), default=-1)
-        for result in (result for element in elements[last_answer + 1 :] for result in tool_results(element)):
+        newest, further = _results(written, event)
+        for result in newest:
             self._give(answers, result, at)
-        # Of those further back the last one with an id is the newest; what is word for word as before is old.
-        before = zip(written[: last_answer + 1], elements, strict=False)
-        further = [
-            found for line, element in before if not has_nothing_new(line) for found in tool_results(element)
-        ]
-        for result in reversed(further):
+        for result in further:
             if result.id is not None:
                 self._give(answers, result, at)
 
@@ -234,27 +235,24 @@ class Deriver:
         return list(dict.fromkeys((*linked, *near)))
 
 
-def _kept_count(fields: dict[str, Any]) -> int:
-    """Return how many messages of another request a request begins with."""
-    keep, length = kept(fields), fields.get("n")
-    for name in schema.LISTS:
-        much = length if keep.get(name) is True else keep.get(name)
-        if type(much) is int:
-            return much
-    return 0
+def _results(written: list[Any], event: Event) -> tuple[list[ToolResult], list[ToolResult]]:
+    """Return the results after the model's last message, and those further back, the newest first.
 
-
-def _elements(body: Any) -> list[Any]:
-    found = [body.get(name) for name in schema.LISTS] if type(body) is dict else []
-    return next((elements for elements in found if type(elements) is list), [])
-
-
-def _spelled_out(written: list[Any], whole: Callable[[], Any]) -> list[Any]:
-    """Return messages in full, also those stored as another one with small changes."""
-    if not any(map(is_repeated, written)):
-        return written
-    full = _elements(whole())
-    return full[-len(written) :] if len(full) >= len(written) else written
+    What is further back and word for word as before is old: no message that it repeats is read.
+    """
+    newest: list[ToolResult] = []
+    further: list[ToolResult] = []
+    is_further = False
+    for line in reversed(written):
+        if is_further and has_nothing_new(line):
+            continue
+        element = event.stored_message(line) if is_repeated(line) else line
+        is_further = is_further or _is_answer(element)
+        if not is_further:
+            newest[:0] = tool_results(element)
+        elif not has_nothing_new(line):
+            further += reversed(tool_results(element))
+    return newest, further
 
 
 def _is_answer(element: Any) -> bool:
@@ -339,7 +337,7 @@ def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
         elif event is call.end:
             deriver.answered(call.id, lane, event.stored_fields, call)
         else:
-            deriver.request(call.id, lane, event.stored_fields, event, partial(getattr, event, "stored_body"))
+            deriver.request(call.id, lane, event, event)
     deriver.finish()
     return sorted(found, key=lambda call: (call.event.index or 0, call.order))
 
@@ -360,11 +358,11 @@ def with_derived(calls: Sequence[Call], derived: Sequence[DerivedCall]) -> list[
     return sorted([*calls, *derived], key=lambda call: call.event.index or 0)
 
 
-def turns_of(calls: Sequence[Call], derived: Iterable[DerivedCall] | None = None) -> list[Turn]:
+def turns_of(calls: Sequence[Call], derived: Iterable[DerivedCall]) -> list[Turn]:
     """Return the turns of recorded calls, with the tools derived from them."""
     turns = group_turns(calls)
     by_answer = {turn.response: turn for turn in turns if turn.response is not None}
-    for call in derived_tools(calls) if derived is None else derived:
+    for call in derived:
         turn = by_answer.get(call.event)
         if turn is not None:
             turn.tools.append(call)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from .. import schema
@@ -123,11 +122,8 @@ class Gatherer(Joiner):
         if begin is not None and call.kind == TOOL:
             self._deriver.called(call.parent, begin.writer, begin.stored_fields, call.tool)
         elif begin is not None and call.kind == MODEL and begin.kind != schema.LLM_CALL:
-            fields = begin.stored_fields
-            facts = self._ledger.request_facts(fields, begin.stored_in)
-            self._deriver.request(
-                call.id, (begin.writer, call.lane), fields, None, partial(getattr, begin, "stored_body")
-            )
+            facts = self._ledger.request_facts(begin.stored_fields, begin.stored_in)
+            self._deriver.request(call.id, (begin.writer, call.lane), begin, None)
         if call.kind != HTTP:
             self._open[call] = facts
 

@@ -128,7 +128,7 @@ def _show(
 
 def _show_ending(recording: Recording, story: Story, typed: Sequence[str], out: Output) -> int | None:
     """Write how the run ended and where to look; return the number of the failing turn."""
-    calls = open_calls(recording, story.calls)
+    calls = open_calls(recording, [*story.calls, *story.derived])
     show_ending(recording, out, calls)
     failure = failed_at(recording, calls)
     if failure is None:

@@ -213,6 +213,10 @@ class Event:
             return self._shelf.history.body(fields)
         return fields.get("body")
 
+    def stored_message(self, written: Any) -> Any:
+        """Return a message of this request in stored form: what it stands for if it repeats another one."""
+        return self._shelf.history.message(written, self.stored_fields)
+
     def restore_value(self, value: Any) -> Any:
         """Return a fresh copy of a stored value, with long texts put back."""
         return restore(value, self._shelf.blobs.opener()) if self.is_ours else fresh(value)

@@ -41,6 +41,22 @@ def kept(fields: dict[str, Any]) -> dict[str, Any]:
     return keep if type(keep) is dict else {}
 
 
+def kept_messages(fields: dict[str, Any]) -> int:
+    """Return how many messages of its base a request begins with."""
+    keep, length = kept(fields), fields.get("n")
+    for name in schema.LISTS:
+        much = length if keep.get(name) is True else keep.get(name)
+        if type(much) is int:
+            return much
+    return 0
+
+
+def messages_of(body: Any) -> list[Any]:
+    """Return the messages in a body, rebuilt or as it is written."""
+    found = [body.get(name) for name in schema.LISTS] if type(body) is dict else []
+    return next((elements for elements in found if type(elements) is list), [])
+
+
 def is_reference(element: Any) -> bool:
     """True if a written message stands for another one."""
     return type(element) is dict and ("$same" in element or "$answer" in element)
@@ -56,6 +72,11 @@ def repeated(element: Any) -> tuple[str, Any] | None:
     """Return the call and the position of the message that a written message repeats."""
     same = element.get("$same") if type(element) is dict else None
     return (same[0], same[1]) if type(same) is list and len(same) == 2 and type(same[0]) is str else None
+
+
+def repeat_of(call: str, position: int) -> dict[str, Any]:
+    """Return how a message is written that repeats one of an earlier request."""
+    return {"$same": [call, position]}
 
 
 def is_repeated(element: Any) -> bool:
@@ -100,7 +121,7 @@ class Lost(Exception):
 class References:
     """Follows the references of one run's requests; what was followed once is remembered for a while."""
 
-    __slots__ = ("_known", "_known_bytes", "_left", "_line", "_request", "_response")
+    __slots__ = ("_known", "_known_bytes", "_left", "_line", "_origins", "_request", "_response")
 
     def __init__(self, request: Load, response: Load) -> None:
         self._request = request
@@ -110,6 +131,8 @@ class References:
         self._known: dict[_Target, tuple[Any, int]] = {}
         """What a target stands for, and how many bytes that is."""
         self._known_bytes = 0
+        self._origins: dict[_Target, str] = {}
+        """The call in whose line a target is written, through all requests that only kept it."""
 
     def begin(self) -> None:
         """Another request is rebuilt."""
@@ -173,6 +196,7 @@ class References:
         call, key, i = target
         passed: set[str] = set()
         while call not in passed and len(passed) < MAX_LINKS:
+            call = self._origins.get((call, key, i), call)
             passed.add(call)
             got = self._request(call)
             if got is None:
@@ -187,6 +211,9 @@ class References:
                     raise Lost("no base")
                 continue
             self._spend_line(call, size)
+            if len(self._origins) > _KNOWN:
+                self._origins.clear()
+            self._origins.update(dict.fromkeys(((one, key, i) for one in passed), call))
             return link["body"][key][i - (much if type(much) is int and much > 0 else 0)]
         raise Lost("it goes in circles")
 
@@ -247,6 +274,13 @@ class History:
         if type(fields.get("body")) is not dict:
             return fields.get("body")
         return self._build(fields).body
+
+    def message(self, written: Any, fields: dict[str, Any]) -> Any:
+        """Return one message of a request in stored form, without the others; shared."""
+        self._references.begin()
+        known = {*kept(fields), *(fields["body"] if type(fields.get("body")) is dict else ())}
+        name = next((name for name in schema.LISTS if name in known), schema.LISTS[0])
+        return self._element(written, name) if type(written) is dict else written
 
     def fresh(self, fields: dict[str, Any], blob: Blob) -> Any:
         """Return the whole request body as the agent had it, the caller's own."""
