@@ -30,6 +30,8 @@ LLM_CALL, TOOL_CALL, OLD_TOOL_RESULT, FINAL = "llm_call", "tool_call", "tool_res
 ERROR, NOTE, AMBIENT = "error", "note", "ambient"
 MCP_ANSWER, SOCKET_MESSAGE = "mcp.answer", "socket.message"
 
+FOUND = "found"
+"""The ``source`` of a tool call that was recorded by watching a function of the program."""
 EFFECTS = ("pure", "read", "write", "irreversible")
 """What a tool does to the world: nothing, reads it, changes it, changes it for good. No word: not known."""
 

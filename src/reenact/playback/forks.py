@@ -17,14 +17,14 @@ from .edits.request_settings import settings_of
 from .effects import HARMLESS, effect_of
 from .fork.api_keys import why_failed
 from .fork.cut import call_at, tools_around
-from .fork.tool_policy import ALL, ASK, CALLS, RECORDED, STEPS, USD, Spent, by_settings
+from .fork.tool_policy import ASK, CALLS, RECORDED, STEPS, USD, Spent, by_settings
 from .fork.world import Snapshots, WorldChange, need_of_world, prepare_world, world_changes_before
 from .launch import Apart, Start, Supervise, recording_of, start_of
 from .matching.equality_rules import REBASE, STRICT
 from .matching.request import MODEL, tools_of
 from .matching.tape import RecordedCall, Tape
 from .permission import NO_PERMISSION, Permission, permission_in_python
-from .refusal import LIVE_TOOLS, Need, refuse
+from .refusal import ALL, LIVE_TOOLS, Need, refuse
 from .refusal import REBASE as REBASE_FLAG
 from .replay import preflight
 from .replay.report import Decided, Edited, Halted, Passed

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from ..errors import NotAllowed
 
 LIVE_TOOLS, STALE_WORLD, REBASE, YES = "--live-tools", "--stale-world", "--rebase", "--yes"
+ALL = "all"
+"""What ``--live-tools`` takes in place of names."""
 _IN_PYTHON = {STALE_WORLD: "stale_world=True", REBASE: "rebase=True", YES: "yes=True"}
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ..capture.redact.redactor import Redactor
 from ..errors import NotATrace, ReenactError, UsageError
 from ..playback.permission import Permission, permission_in_python
-from ..playback.refusal import Need, refuse
+from ..playback.refusal import ALL, Need, refuse
 from ..playback.replay import preflight
 from ..playback.rerun import checked_words
 from ..recording.listing import list_runs
@@ -231,7 +231,7 @@ class _Generator:
         preflight.check_names(names, known, where)
 
         def allowing(case: Case) -> Case:
-            own = {preflight.ALL, *preflight.known_tools(case.recording)}
+            own = {ALL, *preflight.known_tools(case.recording)}
             return case.allowing([name for name in names if name in own])
 
         cases = [allowing(case) for case in cases]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from ...errors import Diverged
 from ...wire.routes import HTTP, Route, host_of, may_be_model, route_of, route_of_client
@@ -60,39 +61,26 @@ class Watch:
             return None
         try:
             url = url.partition("#")[0]  # never sent
-            host = host_of(url)
-            parsed_body = parsed(body) if self.everything or may_be_model(url, self.hosts) else None
-            _count(hosts_seen, host, 0)
-            route = route_of(method.upper(), url, parsed_body, self.hosts)
-            if route is None:
-                if not (self.everything or self.of_client) or is_carried(url):
-                    _count(self.unrecorded_hosts, host)
-                    return None
-                route = route_of_client(method.upper(), url) if self.of_client else Route(HTTP, None)
-            if parsed_body is None:  # whatever made it a call to record: one rule for all that is recorded
-                parsed_body = parsed(body)
+            host, method = host_of(url), method.upper()
+            found = self._route(method, url, host, body)
+            if found is None:
+                return None
+            route, content = found
             record_whole_streams()
             recorder, header_list = self.recorder(), list(headers)
-            request = replay_hook.OutgoingRequest(
-                route.sort,
-                method.upper(),
-                url,
-                header_list,
-                body if parsed_body is None else parsed_body,
-                recorder,
-            )
+            request = replay_hook.OutgoingRequest(route.sort, method, url, header_list, content, recorder)
             request.lost = lost
             live = replay_hook.live(request)
             if live is not None:
                 url = url if live.url is None else live.url
-                body, parsed_body = (
-                    (body, parsed_body) if live.body is None else (live.body, as_json(live.body))
-                )
-            exchange = Exchange(recorder, route.sort, route.provider, method.upper(), url)
+                if live.body is not None:
+                    body, content = live.body, as_json(live.body)
+                    content = body if content is None else content
+            exchange = Exchange(recorder, route.sort, route.provider, method, url)
             exchange.live, exchange.body_hash = live, hash(body)
             exchange.edited_reply, exchange.replayed = request.edited_reply, request.replayed
             try:
-                exchange.leave(header_list, body if parsed_body is None else parsed_body, hash((url, body)))
+                exchange.leave(header_list, content, hash((url, body)))
             except BaseException:  # an interrupt, too
                 exchange.forget()  # no answer to a request that is not there
                 raise
@@ -103,3 +91,17 @@ class Watch:
                 raise Diverged(f"a request cannot be answered: {guard.explain(exc)}") from exc
             guard.swallow("record a request", exc)
             return None
+
+    def _route(self, method: str, url: str, host: str, body: bytes | None) -> tuple[Route, Any] | None:
+        """Return where a request goes, and its body, parsed if it is JSON; None if it is not recorded."""
+        content = parsed(body) if self.everything or may_be_model(url, self.hosts) else None
+        _count(hosts_seen, host, 0)
+        route = route_of(method, url, content, self.hosts)
+        if route is None:
+            if not (self.everything or self.of_client) or is_carried(url):
+                _count(self.unrecorded_hosts, host)
+                return None
+            route = route_of_client(method, url) if self.of_client else Route(HTTP, None)
+        if content is None:  # whatever made it a call to record: one rule for all that is recorded
+            content = parsed(body)
+        return route, body if content is None else content

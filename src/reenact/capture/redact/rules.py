@@ -111,9 +111,13 @@ def already_redacted(value: str) -> bool:
     return PLACEHOLDER.sub("", value).strip(" ,;\"'").lower() in ("", "bearer", "basic", "token")
 
 
+def _is_no_secret(value: str) -> bool:
+    return is_reference(value) or already_redacted(value)
+
+
 def plausible_leaf(kind: str, value: str) -> bool:
     """True if the string under a secret JSON key is to be replaced."""
-    if not value or is_reference(value) or already_redacted(value):
+    if not value or _is_no_secret(value):
         return False
     if kind == "token":  # also the word for a piece of text
         return len(value) >= 8 and not any(c.isspace() for c in value)
@@ -122,7 +126,7 @@ def plausible_leaf(kind: str, value: str) -> bool:
 
 def plausible_flag(kind: str, value: str) -> bool:
     """True if the argument after a flag is a secret."""
-    if not value or value[0] == "-" or is_reference(value) or already_redacted(value):
+    if not value or value[0] == "-" or _is_no_secret(value):
         return False
     if kind == "credential":
         return _is_credential(value)
@@ -141,7 +145,7 @@ def _is_credential(value: str) -> bool:
 
 def _plausible(kind: str, value: str, *, quoted: bool, assign: str, after: str) -> bool:
     """True if what is assigned in a text is a secret rather than prose or program code."""
-    if is_reference(value) or already_redacted(value):
+    if _is_no_secret(value):
         return False
     if kind == "credential":
         return after not in ("(", "[", "{") and _is_credential(value)
@@ -243,12 +247,7 @@ def _signature(match: Match[str], replace: Replace) -> str:
 def _oauth_code(match: Match[str], replace: Replace) -> str:
     around = match.string[max(0, match.start() - 300) : match.end() + 300].lower()
     code = match[2]
-    if (
-        is_reference(code)
-        or already_redacted(code)
-        or wordy(code)
-        or not any(each in around for each in _OAUTH)
-    ):
+    if _is_no_secret(code) or wordy(code) or not any(each in around for each in _OAUTH):
         return match[0]
     return match[1] + replace("oauth-code", code)
 
@@ -352,7 +351,7 @@ def _query_key(name: str, match: Match[str], replace: Replace) -> str:
     key = match["bare"]
     if name.lower() != "key" or match[2] != "=" or not key or not before.endswith(("?", "&", "\\u0026")):
         return match[0]
-    if len(key) < 16 or wordy(key) or is_reference(key) or already_redacted(key):
+    if len(key) < 16 or wordy(key) or _is_no_secret(key):
         return match[0]
     return match[1] + match[2] + replace("api-key", key)
 
@@ -360,7 +359,7 @@ def _query_key(name: str, match: Match[str], replace: Replace) -> str:
 def _sshpass(match: Match[str], replace: Replace) -> str:
     value = match["quoted"] or match["bare"]
     before = match.string[max(0, match.start() - 3) : match.start()]
-    if before.lower() != "ssh" or is_reference(value) or already_redacted(value):
+    if before.lower() != "ssh" or _is_no_secret(value):
         return match[0]
     return _with_value(match, replace("password", value))
 
@@ -377,7 +376,7 @@ def _netrc(match: Match[str], replace: Replace) -> str:
     words = _BREAKS.sub(" ", before).split()
     if words[-2:-1] == ["login"]:
         words = words[:-2] if words[-3:-2] != ["default"] else ["machine", "default"]
-    if words[-2:-1] != ["machine"] or is_reference(match[3]) or already_redacted(match[3]):
+    if words[-2:-1] != ["machine"] or _is_no_secret(match[3]):
         return match[0]
     return match[1] + match[2] + replace("password", match[3])
 

@@ -14,6 +14,7 @@ from types import CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+from ...schema import FOUND
 from .. import guard, replay_hook
 from ..calls.open_calls import open_uses
 from ..calls.tool_events import begin_tool, end_tool
@@ -21,7 +22,6 @@ from ..front.decorators import Items, Watch, stand_in_for, watched
 from . import bytecode
 from .claims import Claim, claimed
 
-FOUND = "found"
 _MOST_MAKERS = 1_000
 
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR

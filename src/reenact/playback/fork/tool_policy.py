@@ -24,6 +24,7 @@ from ..effects import HARMLESS, IRREVERSIBLE, effect_in_settings, effect_of
 from ..matching.frontier import is_same_request
 from ..matching.request import TOOL, Request
 from ..matching.tape import RecordedCall, Tape
+from ..refusal import ALL
 from ..replay import report
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 
 ASK, RECORDED = "ask", "recorded"
-ALL = "all"
 _LONGEST = 300
 _SAFE = ("GET", "HEAD", "OPTIONS")
 """HTTP methods that change nothing."""

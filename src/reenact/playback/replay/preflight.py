@@ -20,10 +20,9 @@ from ...wire.routes import HTTP, OTHER, host_of, port_of
 from ..effects import IRREVERSIBLE, WRITE, effect_of
 from ..matching.request import tools_of
 from ..matching.tape import NEVER, Tape
-from ..refusal import LIVE_TOOLS, Need
+from ..refusal import ALL, LIVE_TOOLS, Need
 from .side_effect_guard import is_here
 
-ALL = "all"
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "CO_API_KEY")
 """SDKs require one although no provider sees it."""
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ...capture.http.request_body import described_body
 from ...capture.replay_hook import Live, ToolCall
 from ...errors import Diverged, NotRecorded
+from ...schema import FOUND
 from ...tracefile.status import FAILED
 from ...wire.inflate import packed
 from ..matching.divergence import guessed, out_of_order
@@ -55,8 +56,6 @@ _UNFIT = ("content-length", "transfer-encoding", "connection", "keep-alive")
 """Headers about the transport, which does not apply now."""
 _RETRIED = frozenset({408, 409, 425, 429, *range(500, 600)})
 """Statuses after which clients wait and retry: in a replay they need not wait."""
-FOUND = "found"
-"""The source of a tool call that was recorded by watching a function of the program."""
 UNANSWERED = -32603
 """JSON-RPC's code for an internal error."""
 REFUSED = 418

@@ -47,10 +47,9 @@ class Git:
         stdin: bytes = b"",
         index: str | None = None,
         folder: str | None = None,
-        more: dict[str, str] | None = None,
     ) -> bytes:
         """Return what a command writes; SnapshotError if it fails."""
-        return _output(words, self.run(*words, stdin=stdin, index=index, folder=folder, more=more))
+        return _output(words, self.run(*words, stdin=stdin, index=index, folder=folder))
 
     def within_limits(
         self, *words: str, stdin: bytes | IO[bytes], into: IO[bytes], blocks: str = "unlimited",

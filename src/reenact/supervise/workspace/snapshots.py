@@ -87,13 +87,16 @@ class Shadow:
     def snapshot(self) -> str:
         """Return the id of the folder as it is now."""
         self._stage(self.folder, self.git.index, self._leave_out)
-        state = os.stat(self.git.index) if os.path.exists(self.git.index) else None
-        key = (state.st_ino, state.st_mtime_ns, state.st_size) if state is not None else (0,)
-        if self._known is None or self._known[0] != key:  # git leaves the file alone if nothing is new
-            self._known = key, self.git("write-tree").decode().strip()
-            state = os.stat(self.git.index)  # which now knows the trees of the folders
-            self._known = (state.st_ino, state.st_mtime_ns, state.st_size), self._known[1]
+        if self._known is None or self._known[0] != self._index_state():  # else git has left the file alone
+            tree = self.git("write-tree").decode().strip()  # after which it knows the trees of the folders
+            self._known = self._index_state(), tree
         return self._known[1]
+
+    def _index_state(self) -> tuple[int, ...]:
+        if not os.path.exists(self.git.index):
+            return ()
+        state = os.stat(self.git.index)
+        return state.st_ino, state.st_mtime_ns, state.st_size
 
     def commit(self, tree: str, about: str = "workspace", branch: str = "workspace") -> None:
         """Keep a tree for good; one that was the last already needs nothing."""
@@ -137,15 +140,8 @@ class Shadow:
         finally:
             if os.path.exists(own_index):
                 os.unlink(own_index)
-        self.git(
-            "update-index",
-            "--force-remove",
-            "-z",
-            "--stdin",
-            stdin=_lines([name]),
-            index=index,
-            folder=folder,
-        )
+        words = ("update-index", "--force-remove", "-z", "--stdin")
+        self.git(*words, stdin=_lines([name]), index=index, folder=folder)
         if tree == NOTHING:
             return False
         self.git("read-tree", f"--prefix={name}/", tree, index=index, folder=folder)
