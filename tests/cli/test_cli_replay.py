@@ -166,3 +166,29 @@ def test_votes_of_threads_keep_their_answers_or_the_exit_code_says_that_they_may
     unnamed = desk("replay", str(trace))
     assert unnamed.returncode == 3
     assert "ambiguous-duplicate: " in unnamed.stderr and "rerecord it, with reenact run" in unnamed.stderr
+
+
+IN_WORKERS = """
+import asyncio, os, time
+import anyio.to_thread, httpx, reenact
+
+def vote(number):
+    time.sleep(0.05 * (4 - number) if "LATE" in os.environ else 0)
+    ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "yes or no?"}]}
+    return number, httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()["content"][0]["text"]
+
+async def main():
+    return await asyncio.gather(*(anyio.to_thread.run_sync(vote, number) for number in range(4)))
+
+with reenact.run("inside"):
+    print(*asyncio.run(main()), sep="\\n")
+"""
+
+
+def test_votes_at_once_under_one_name_are_a_divergence(desk: Desk, provider: Provider) -> None:
+    """Threads of anyio carry the name of their run: several may call at once, in any order."""
+    desk.env["MODEL_URL"] = provider.url("sampled-1@workers")
+    desk.record(IN_WORKERS)
+    desk.env["LATE"] = "1"
+    again = desk("replay", "first")
+    assert again.returncode == 3 and "ambiguous-duplicate: " in again.stderr

@@ -418,10 +418,18 @@ def _first(equal: list[RecordedCall], request: Request) -> Served:
     chosen = exactly[0]
     rivals = [call for call in exactly[1:] if _overlap(call, chosen)]
     if is_same_caller(chosen, request):  # then all are; in another process or run it is another caller
-        rivals = [call for call in rivals if call.event.writer != chosen.event.writer]
+        rivals = [each for each in rivals if each.event.writer != chosen.event.writer or _block(each, chosen)]
     if any(call.answer.body != chosen.answer.body for call in rivals):
         return Served(chosen, (AMBIGUOUS,))
     return Served(chosen)
+
+
+def _block(*calls: RecordedCall) -> bool:
+    """True if each keeps its caller waiting to its end: made at once, they have two callers of one name.
+
+    So do threads of anyio, which have the name of their run.
+    """
+    return all(call.kind != TOOL and not call.is_stream and call.has_response for call in calls)
 
 
 def _overlap(one: RecordedCall, other: RecordedCall) -> bool:
