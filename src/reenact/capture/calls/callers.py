@@ -15,7 +15,7 @@ from itertools import count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 MAIN = "main"
@@ -72,7 +72,7 @@ _root: Caller | None = None
 """The caller that started the recording; None while nothing is recorded."""
 _root_thread = 0
 _here = _local()
-"""Of each thread: ``caller``; ``creating``, the task that is being created."""
+"""Of each thread: ``caller``."""
 _of_context: ContextVar[Caller | None] = ContextVar("reenact_caller", default=None)
 """The thread or work item that this context is from. Never set for a task: tasks are also created in
 finalisers, and a finaliser touches no context variable."""
@@ -161,17 +161,11 @@ def _caller() -> Caller | None:
         return None if _is_one_of_many() else getattr(_here, "caller", None)
     task = _task_of(loop)
     if task is not None:
-        return getattr(task, MARK, None) or _created_now(task)
+        return getattr(task, MARK, None) or _expected_of(task.get_coro())
     caller = _of_context.get()  # of a callback: the one whose context it is a copy of
     own_loop = None if caller is None or caller.loop is None else caller.loop()
     is_unclear = own_loop is not None and own_loop.is_running()  # some task of that loop has scheduled it
     return None if is_unclear else caller
-
-
-def _created_now(task: Any) -> Caller | None:
-    """Return the caller of an eager task, which runs before it can have its mark."""
-    creating: Creating | None = getattr(_here, "creating", None)
-    return creating.caller if creating is not None and task.get_coro() is creating.coroutine else None
 
 
 def _is_one_of_many() -> bool:
@@ -213,14 +207,18 @@ def new_caller(work: object) -> Caller | None:
 
 
 def new_task(loop: Any, coroutine: object) -> Caller | None:
-    """Return the caller of a task that is created here.
+    """Return the caller of a task that is created here, until ``created`` known by its coroutine too.
 
     The first task that a thread creates outside of a loop is the thread itself: it is about to run that loop,
     and to wait for the task.
     """
-    known = _expected.pop(id(coroutine), None)
-    if known is not None and known[0]() is coroutine:
-        return known[1]
+    caller = _expected_of(coroutine) or _caller_of_task(loop, coroutine)
+    if caller is not None:
+        _expected[id(coroutine)] = lambda: coroutine, caller
+    return caller
+
+
+def _caller_of_task(loop: Any, coroutine: object) -> Caller | None:
     parent = current()
     if parent is None:
         return None
@@ -231,8 +229,13 @@ def new_task(loop: Any, coroutine: object) -> Caller | None:
     return Caller(parent.path, parent, parent.children) if is_first else parent.child(label_of(coroutine))
 
 
-_expected: dict[int, tuple[Any, Caller]] = {}
-"""Coroutines with tasks that are created in any order, by id: a weak reference, and the caller of each."""
+_expected: dict[int, tuple[Callable[[], object], Caller]] = {}
+"""Callers of tasks that are not created yet, by the id of their coroutine, with a reference to that."""
+
+
+def _expected_of(coroutine: object) -> Caller | None:
+    known = _expected.get(id(coroutine))
+    return known[1] if known is not None and known[0]() is coroutine else None
 
 
 def expect_tasks(coroutines: Iterable[object]) -> None:
@@ -241,8 +244,13 @@ def expect_tasks(coroutines: Iterable[object]) -> None:
     for each in coroutines:
         if parent is not None and type(each).__name__ == "coroutine":
             key = id(each)
-            gone = ref(each, lambda _, key=key: _expected.pop(key, None))  # type: ignore[misc]
-            _expected[key] = gone, parent.child(label_of(each))
+            weakly = ref(each, lambda _, key=key: _expected.pop(key, None))  # type: ignore[misc]
+            _expected[key] = weakly, parent.child(label_of(each))
+
+
+def created(coroutine: object) -> None:
+    """The task of a coroutine has its mark; an eager one has run without it."""
+    _expected.pop(id(coroutine), None)
 
 
 class Running:
@@ -264,23 +272,6 @@ class Running:
             self._caller.ends()
         _here.caller = self._before
         _of_context.set(self._of_context_before)  # a token would refuse a context that changed meanwhile
-
-
-class Creating:
-    """Around the creation of a task: an eager one runs meanwhile."""
-
-    __slots__ = ("_before", "caller", "coroutine")
-
-    def __init__(self, caller: Caller | None, coroutine: object) -> None:
-        self.caller = caller
-        self.coroutine = coroutine
-
-    def __enter__(self) -> None:
-        self._before = getattr(_here, "creating", None)
-        _here.creating = self
-
-    def __exit__(self, *_: object) -> None:
-        _here.creating = self._before
 
 
 _NAMED = {"function", "method", "builtin_function_or_method", "coroutine", "type"}

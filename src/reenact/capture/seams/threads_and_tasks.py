@@ -100,8 +100,10 @@ def _create_task(original: Any) -> Any:
             caller = callers.new_task(self, coroutine)
         except Exception as exc:
             guard.swallow(_DOING, exc)
-        with callers.Creating(caller, coroutine):
+        try:
             return _marked(original(self, *args, **kwargs), caller)
+        finally:
+            callers.created(coroutine)
 
     return create_task
 
