@@ -21,6 +21,7 @@ from .expressions import Expr
 from .search import TextSearch
 
 if TYPE_CHECKING:
+    from ..recording.recording import Recording
     from .stepper import Stepper
 
 
@@ -33,6 +34,7 @@ _STEP = r"\d{1,18}(?:\.\d{1,9})?"
 _ADDRESS = re.compile(
     rf"(?:{_STEP}|#\d{{1,18}}|p[0-9a-f]{{1,32}}:{_STEP}|turn:\d{{1,18}}|call:[0-9a-f]+|@\w+)\Z"
 )
+_LANE = re.compile(r"(?:agent|lane):")
 _PREFIX = re.compile(r"([a-z]+):\s*(\S.*)\Z")
 
 
@@ -51,6 +53,12 @@ class Breakpoint:
         self.commands = ""
         """Verbs to run at the stop."""
         self._test = test
+
+    def may_match_derived(self, recording: Recording) -> bool:
+        """False if no derived tool matches, which is known without looking at them."""
+        if self.text == "error":
+            return recording.may_have_failed_tools
+        return not self.text.startswith("text~") and _LANE.match(self.text) is None
 
     def matches(self, event: Event) -> bool:
         """True if the event is one to stop at, hits to be passed over not considered."""
@@ -337,7 +345,9 @@ class Stops:
         points = [one for one in self._points.values() if isinstance(one, Breakpoint) and one.enabled]
         if points:
             end = limit[0] if limit is not None else len(self._stepper.events) if direction > 0 else 0
-            for place in self._stepper.entries.walk(start, direction, limit):
+            recording = self._stepper.recording
+            derived = changed is not None or any(point.may_match_derived(recording) for point in points)
+            for place in self._stepper.entries.walk(start, direction, limit, derived=derived):
                 self._stepper.progress(abs(place[0] - start[0]), abs(end - start[0]))
                 reasons = self._hits(points, place)
                 if reasons or place == changed:

@@ -140,7 +140,7 @@ class Entries:
 
     def parts(self, index: int) -> list[int]:
         """Return the second halves of the places at an event, in order; 0 is its own."""
-        if base_kind(self._events[index]) not in _CARRIERS:
+        if self._all is None and base_kind(self._events[index]) not in _CARRIERS:
             return [0]
         pairs = self._pairs(index)
         before, after = pairs.brought.get(index), pairs.requested.get(index)
@@ -178,11 +178,18 @@ class Entries:
         """Return the place after another one, or before it; None beyond the ends."""
         return next(self.walk(place, direction), None)
 
-    def walk(self, start: Place, direction: int = 1, end: Place | None = None) -> Iterator[Place]:
-        """Yield the places beyond one in a direction, through ``end`` if there is one."""
+    def walk(
+        self, start: Place, direction: int = 1, end: Place | None = None, *, derived: bool = True
+    ) -> Iterator[Place]:
+        """Yield the places beyond one in a direction, through ``end`` if there is one.
+
+        Without those of derived tools much less is read.
+        """
         index, last = start[0], len(self._events)
         while 0 <= index < last:
-            for part in self.parts(index)[::direction]:
+            if derived and abs(index - start[0]) == _NEAR:  # a search through the run
+                self._pair_all()
+            for part in self.parts(index)[::direction] if derived else (0,):
                 place = index, part
                 if end is not None and _is_beyond(place, end, direction):
                     return
@@ -199,11 +206,14 @@ class Entries:
         if self._all is None:
             recording = self._recording
             is_worth_it = len(self._windows) * _SHARE >= len(self._events)
-            if recording.is_small or recording.has_derived or is_worth_it:
-                self._windows.clear()
-                self._all = _Pairs(recording.calls(derived=True))
-            else:
+            if not (recording.is_small or recording.has_derived or is_worth_it):
                 return self._window(index // _NEAR)
+        return self._pair_all()
+
+    def _pair_all(self) -> _Pairs:
+        if self._all is None:
+            self._windows.clear()
+            self._all = _Pairs(self._recording.calls(derived=True))
         return self._all
 
     def _window(self, number: int) -> _Pairs:

@@ -244,6 +244,9 @@ def _results(written: list[Any], event: Event) -> tuple[list[ToolResult], list[T
     further: list[ToolResult] = []
     is_further = False
     for line in reversed(written):
+        if answer_named(line) is not None:
+            is_further = True
+            continue
         if is_further and has_nothing_new(line):
             continue
         element = event.stored_message(line) if is_repeated(line) else line
@@ -257,7 +260,7 @@ def _results(written: list[Any], event: Event) -> tuple[list[ToolResult], list[T
 
 def _is_answer(element: Any) -> bool:
     """True for a message of the model."""
-    return answer_named(element) is not None or (type(element) is dict and is_models(element))
+    return type(element) is dict and is_models(element)
 
 
 def _is_same_tool(requested: str, recorded: str | None) -> bool:

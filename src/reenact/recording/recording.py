@@ -21,6 +21,7 @@ from ..tracefile.plain_files import read_plain
 from ..tracefile.reader import require_file
 from ..tracefile.run_files import member
 from ..wire import reading
+from ..wire.messages import MAY_HAVE_FAILED
 from ..wire.streams import Assembled, assemble
 from .calls import MODEL, Call, Turn, join_calls, join_known
 from .derived_events import Entries
@@ -28,7 +29,7 @@ from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
 from .event_addresses import find_event
 from .index import Index
 from .run_addresses import find_run, locate
-from .run_lines import RunLines, event_types, events_of_calls, nothing_to_collect
+from .run_lines import RunLines, each_line, event_types, events_of_calls, nothing_to_collect
 
 _OFF = 16
 """Lines around its place among which a step is sought."""
@@ -134,12 +135,24 @@ class Recording(RunLines):
 
     @cached_property
     def _derived(self) -> list[DerivedCall]:
-        return derived_tools(self.calls())
+        calls = self.calls()
+        with nothing_to_collect():
+            return derived_tools(calls)
 
     @property
     def has_derived(self) -> bool:
         """True once the tools of the whole run were derived."""
         return "_derived" in self.__dict__
+
+    @cached_property
+    def may_have_failed_tools(self) -> bool:
+        """False if no line holds an error as the result of a tool, so that no derived tool failed."""
+        request = schema.MODEL_REQUEST.encode()
+        return any(
+            MAY_HAVE_FAILED.search(line)
+            for _, head, line in each_line(self)
+            if head is None or head[3] == request
+        )
 
     @cached_property
     def entries(self) -> Entries:

@@ -5,6 +5,7 @@ Messages and parts of different providers do not look alike, so no provider's na
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -92,6 +93,10 @@ def role_of(message: object) -> str:
 def tool_results(message: object) -> list[ToolResult]:
     """Return the results of tools that a message carries, in order."""
     return [part for part in message_parts(message) if isinstance(part, ToolResult)]
+
+
+MAY_HAVE_FAILED = re.compile(rb'"is_error"\s*:\s*true|"error"(?!\s*:\s*null)|"failed"|"incomplete"')
+"""Stands in the JSON of every message with a tool result that is an error, whichever provider it is of."""
 
 
 def tool_uses(message: object) -> list[ToolUse]:

@@ -5,6 +5,7 @@ A new provider is one file, one row in ``PROVIDERS``, and one row in ``ANSWERS``
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,7 @@ def test_uses_and_results_are_found_where_they_are_put(provider: Provider, outco
     [result] = [result for message in made for result in messages.tool_results(message)]
     assert result.id == "t1"
     assert outcome.value in str(result.value)
+    assert messages.MAY_HAVE_FAILED.search(json.dumps(made).encode()) or not result.failed
     paired = pairing.pairs([*said, *made])
     assert [(pair.name, pair.result) for pair in paired] == [("weather", len(said))]
 
