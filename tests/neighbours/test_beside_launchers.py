@@ -154,7 +154,6 @@ asking.ask("own")
 
 
 def test_tasks_of_trio_are_not_taken_for_their_thread(project: Path, provider: Provider) -> None:
-    pytest.importorskip("trio")
     (project / "agent.py").write_text(TRIO)
     bare, ours = both(project, provider, "agent.py")
     assert bare.stdout == ours.stdout

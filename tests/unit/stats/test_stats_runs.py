@@ -336,7 +336,6 @@ def test_a_data_frame_has_a_row_for_each_run_or_group(logs):
 
 
 def test_a_frame_has_tokens_and_keeps_the_types_of_metadata(tmp_path):
-    pytest.importorskip("pandas")
     for number, meta in enumerate([{"shard": 3, "is_new": True}, {}]):
         reenact.Trace(tmp_path / f"{number}.jsonl", meta=meta).close()
     frame = runs(tmp_path).df()
