@@ -73,3 +73,19 @@ def test_show_decodes_no_line_more_than_twice(
     story = story_of(recording)
     open_calls(recording, [*story.calls, *story.derived])
     assert decoded and max(decoded.values()) <= 2
+
+
+def test_a_rebuilt_request_reads_no_response_of_conversations_before_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "run.jsonl", 200)
+    step = Recording.load(tmp_path / "run.jsonl").calls()[-2].event.step
+    recording = Recording.load(tmp_path / "run.jsonl")
+    last = recording.at_step(step or 0)
+    assert last is not None and last.kind == "model.request"
+    read: Counter[bytes] = Counter()
+    parse = records.parse
+    monkeypatch.setattr(records, "parse", lambda line: (read.update((bytes(line),)), parse(line))[1])
+    messages = recording.context_at(last)
+    assert [message["role"] for message in messages] == ["user", *["assistant", "user"] * 9]
+    assert 0 < sum(b'"kind": "model.response"' in line for line in read) < 12

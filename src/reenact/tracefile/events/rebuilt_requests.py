@@ -299,10 +299,15 @@ class History:
         if built is not None and built.line == fields:
             return built
         self._references.begin()
-        links, built = self._links(fields)
-        for link in reversed(links):
-            built = self._apply(built, link)
-        assert built is not None
+        links, below = self._links(fields)
+        body = None if below is None else below.body
+        chain = below.chain if below is not None else None if "base" in links[-1] else []
+        for link, room in zip(reversed(links), reversed(_rooms(links)), strict=True):
+            body, intact = self._apply(body, link, room)
+            if chain is not None:
+                del chain[intact:]
+        assert body is not None
+        built = _Built(fields, body, self._prove(fields, body, chain))
         if type(call) is str:
             self._built.pop(call, None)
             self._built[call] = built
@@ -331,39 +336,45 @@ class History:
             links.append(got[0])
         return links, None
 
-    def _apply(self, below: _Built | None, link: dict[str, Any]) -> _Built:
-        """Put one request on top of the one below it, whose lists may be changed in place."""
+    def _apply(
+        self, old: dict[str, Any] | None, link: dict[str, Any], room: _Room | None
+    ) -> tuple[dict[str, Any], int]:
+        """Put one request on top of the body below it, whose lists may be changed in place.
+
+        Return its body, and how many messages are those of the one below. A reference is not followed in
+        what a request above cuts off again.
+        """
         body, keep = link["body"], link.get("keep")
-        old = below.body if below is not None else {}
         result: dict[str, Any] = {}
         if "base" in link and type(keep) is dict:
             for key, much in keep.items():
-                result[key] = _kept(old, key, much, lost=below is None)
+                result[key] = _kept(old or {}, key, much, lost=old is None)
         name = next((key for key in schema.LISTS if key in result or key in body), None)
         intact = len(result[name]) if name in result and type(result[name]) is list else 0
         for key, value in body.items():
-            if type(value) is list:
-                new = [self._element(item, key) if type(item) is dict else item for item in value]
-                if type(result.get(key)) is list and type(keep) is dict and type(keep.get(key)) is int:
-                    result[key].extend(new)
-                    continue
-                result[key] = new
-                intact = 0 if key == name else intact
-            else:
+            if type(value) is not list:
                 result[key] = value
-        chain = self._prove(link, result.get(name or ""), below, intact)
-        return _Built(link, result, chain)
+                continue
+            before = result.get(key)
+            is_longer = type(before) is list and type(keep) is dict and type(keep.get(key)) is int
+            start = before if is_longer and before is not None else []
+            stays = _stay(room, key, len(start), len(value))
+            new = [self._element(item, key) if type(item) is dict else item for item in value[:stays]]
+            result[key] = start
+            start += new
+            start += value[stays:]
+            intact = 0 if key == name and not is_longer else intact
+        return result, intact
 
     def _prove(
-        self, link: dict[str, Any], elements: object, below: _Built | None, intact: int
+        self, link: dict[str, Any], body: dict[str, Any], chain: list[bytes] | None
     ) -> list[bytes] | None:
-        """Fold the new elements into the chain and compare with what the writer wrote."""
+        """Fold the new messages into the chain and compare with what the writer wrote."""
+        elements = next((body[name] for name in schema.LISTS if name in body), None)
         if type(elements) is not list:
             return []
-        if "base" in link and (below is None or below.chain is None):
+        if chain is None:
             return None  # already reported: something below is lost
-        chain = below.chain if below is not None and below.chain is not None else []
-        del chain[intact:]
         value = chain[-1] if chain else _START
         try:
             for element in elements[len(chain) :]:
@@ -387,6 +398,29 @@ class History:
         except (Lost, LookupError, TypeError, ValueError, RecursionError) as why:
             self._note("reference-lost", f"a message refers to something that is not there ({why})")
             return {"$gap": 1}
+
+
+_Room = dict[str, int | None]
+"""How many elements of each list the requests above one keep, None for all; a list not named is not kept."""
+
+
+def _rooms(links: list[dict[str, Any]]) -> list[_Room | None]:
+    """Return what is kept of each request, the newest first, of which all is."""
+    rooms: list[_Room | None] = [None]
+    for link in links[:-1]:
+        room: _Room = {}
+        for key, much in kept(link).items():
+            above = None if rooms[-1] is None else rooms[-1].get(key, 0)
+            count = max(much, 0) if type(much) is int else 0
+            room[key] = above if much is True else count if above is None else min(count, above)
+        rooms.append(room)
+    return rooms
+
+
+def _stay(room: _Room | None, key: str, before: int, length: int) -> int:
+    """Return how many of the elements after others stay."""
+    most = None if room is None else room.get(key, 0)
+    return length if most is None else max(0, min(length, most - before))
 
 
 def _kept(old: dict[str, Any], key: str, much: object, *, lost: bool) -> Any:
