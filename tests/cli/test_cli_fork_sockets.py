@@ -178,7 +178,7 @@ def test_what_only_a_connection_keeps_cannot_go_live_in_its_middle(desk: Desk) -
     _, heard, done = desk.fork("realtime", "--at", "turn:2")
     assert (done.returncode, heard) == (1, []), done.stderr
     assert (
-        "kept by the server's side of the connection" in done.stderr
+        "the server's side of the connection keeps earlier messages" in done.stderr
         and "hint: cut at the first" in done.stderr
     )
 

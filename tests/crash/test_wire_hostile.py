@@ -317,7 +317,10 @@ def test_an_interrupt_at_any_moment_reaches_the_agent(tmp_path: Path, provider: 
     ended = [event["call"] for event in lines.of("model.response")]
     assert len(set(begun)) == len(begun) and len(set(ended)) == len(ended)
     assert set(ended) <= set(begun) and len(begun) - len(ended) <= raised // 2
-    assert lines.of("model.response")[-1]["ended"] == "complete"
+    # What the interrupts left behind may end after the last call.
+    assert [event["ended"] for event in lines.of("model.response") if event["call"] == begun[-1]] == [
+        "complete"
+    ]
 
 
 def test_a_task_is_cancelled_at_every_step_of_the_loop(tmp_path: Path, provider: Provider) -> None:
