@@ -172,7 +172,8 @@ class Deriver:
         written = messages_of(fields.get("body"))
         last = next(reversed(self._in_lane.get(lane, {})), None)
         begin, base = kept, base_of(fields)
-        if last is not None and kept > last.length > 0 and base not in last.seen_by:
+        continues = any(answer_named(line) in self._by_call for line in written)
+        if last is not None and kept > last.length > 0 and base not in last.seen_by and not continues:
             # A conversation had word for word before: its results stand in what is kept from then.
             begin = last.length
             positions = range(max(begin, kept - _MOST_REPEATED), kept)
