@@ -129,12 +129,17 @@ def _passes(table: Table, home: Path, turns: int) -> None:
             spent.append(time.process_time() - begin)
         full = 4 * turns == 100_000
         table.add(f"{what}, {4 * turns:,} events", min(spent), unit="s CPU", budget=budget if full else None)
+    bare = min(_command("-c", "pass")[0] for _ in range(3))
+    for words in (["show", str(path)], ["debug", str(path), "-c", "b error; c"]):
+        what = f"{words[0]}, {4 * turns:,} events of calls"
+        _show_command(table, what, words, 0.5, bare, full=False)
 
 
 def _short_conversations(turns: int) -> Iterator[Step]:
     """Fifty turns each, as many as are wanted."""
+    text = Text()
     for _ in range(turns // 50):
-        conversation = Conversation(Text(), 0, big_results=False, markers=True)
+        conversation = Conversation(text, 0, big_results=False, markers=True)
         for _ in range(50):
             yield from conversation.turn(last=False)
 
