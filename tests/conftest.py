@@ -39,6 +39,10 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(
     prefix="reenact-state-"
 )  # what tests record is not allowed for good
 
+OTHER_PLUGINS = ("hypothesispytest", "langsmith_plugin", "respx", "platformdirs", "timeout", "anyio")
+"""Plugins of pytest that are here for other reasons. A test that starts pytest would wait longer for them than for its own tests."""
+os.environ["PYTEST_ADDOPTS"] = " ".join(f"-p no:{name}" for name in OTHER_PLUGINS)
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell: what we start would never hear a Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -294,7 +294,11 @@ def test_what_would_not_pass_is_not_written(here: Path, capsys: Any) -> None:
     told = refused(capsys, "script", "--no-check", "-o", "trip.py/tests")
     assert "trip.py/tests/test_script.py cannot be written: Not a directory" in told
 
-    # Of several runs those that can be are made; another go is the same file again, and a failure leaves it alone.
+
+def test_of_several_runs_those_that_can_be_become_tests(here: Path, capsys: Any) -> None:
+    """Another go is the same file again, and a failure leaves it alone."""
+    plan = _id(here, "Rome")
+    (here / "trip.py").write_text((here / "trip.py").read_text().replace("days in", "nights in"))
     words = (plan, "script", "--kind", "code", "-o", "tests/test_both.py")
     first = written(capsys, *words)
     assert [each["name"] for each in first["tests"]] == ["test_script"]

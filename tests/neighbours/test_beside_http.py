@@ -45,6 +45,7 @@ def test_vcrpy_plays_its_cassette(provider: Provider, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_respx_answers_httpx(provider: Provider, tmp_path: Path) -> None:
     """Half of the answers are made up by respx, half come from the provider."""
     stage = Stage("respx", HTTPX, provider, tmp_path).play()
