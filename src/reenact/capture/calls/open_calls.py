@@ -255,9 +255,11 @@ class Calls:
 def close_uses(uses: list[OpenUse] | None) -> None:
     """Nothing is called for these any more."""
     for use in uses or ():
+        if use not in open_uses:  # most are taken by then, and an exception costs more than the look
+            continue
         try:
             open_uses.remove(use)
-        except ValueError as exc:
+        except ValueError as exc:  # another thread did
             guard.pass_on(exc)
 
 
