@@ -41,7 +41,6 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(
 
 OTHER_PLUGINS = ("hypothesispytest", "langsmith_plugin", "respx", "platformdirs", "timeout", "anyio")
 """Plugins of pytest that are here for other reasons. A test that starts pytest would wait longer for them than for its own tests."""
-os.environ["PYTEST_ADDOPTS"] = " ".join(f"-p no:{name}" for name in OTHER_PLUGINS)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell: what we start would never hear a Ctrl-C.
@@ -54,6 +53,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until all tests are collected: nothing that they are made of is garbage
+    if not getattr(config.option, "numprocesses", None):  # its children are not workers of this suite
+        os.environ["PYTEST_ADDOPTS"] = " ".join(f"-p no:{name}" for name in OTHER_PLUGINS)
     if config.option.seed is None:
         config.option.seed = getattr(config, "workerinput", {}).get("seed", random.randrange(1_000_000))
 

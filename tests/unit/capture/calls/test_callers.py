@@ -161,18 +161,19 @@ class TestNames:
 
         assert asyncio.run(main()) == "main/vote.0"
 
-    @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks exist since Python 3.12")
-    def test_of_eager_tasks(self) -> None:
-        async def main() -> list[Any]:
-            loop: Any = asyncio.get_running_loop()
-            loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]
-            return await asyncio.create_task(eager(loop))
+    if sys.version_info >= (3, 12):  # eager tasks
 
-        async def eager(loop: Any) -> list[str | None]:
-            unknown: Any = asyncio.Task(vote(), loop=loop, eager_start=True)  # type: ignore[call-arg]
-            return [caller_name(), await asyncio.create_task(vote()), await unknown, caller_name()]
+        def test_of_eager_tasks(self) -> None:
+            async def main() -> list[Any]:
+                loop: Any = asyncio.get_running_loop()
+                loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]
+                return await asyncio.create_task(eager(loop))
 
-        assert asyncio.run(main()) == ["main/eager.0", "main/eager.0/vote.0", None, "main/eager.0"]
+            async def eager(loop: Any) -> list[str | None]:
+                unknown: Any = asyncio.Task(vote(), loop=loop, eager_start=True)  # type: ignore[call-arg]
+                return [caller_name(), await asyncio.create_task(vote()), await unknown, caller_name()]
+
+            assert asyncio.run(main()) == ["main/eager.0", "main/eager.0/vote.0", None, "main/eager.0"]
 
     def test_run_no_code_of_the_work(self) -> None:
         class Job:

@@ -15,7 +15,7 @@ from support import simulated
 from support.examples import LONG
 from support.simulated import SHAPES, Diverged, Ours, record, replay, reply, text_of, user
 
-SEEDS = range(120 if LONG else 25)
+SEEDS = range(120 if LONG else 12)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
