@@ -112,6 +112,7 @@ def test_a_change_is_held_against_no_change_in_every_run(desk) -> None:
     assert "RUN" in shown.stdout and "1/1" in shown.stdout and "untouched" in shown.stdout
 
 
+@pytest.mark.long
 def test_values_side_by_side_with_samples_and_a_command_that_verifies(desk) -> None:
     words = ("fork", "facts", "--at", "turn:2", "--vary", "model=a,b", "--samples", "2", "--verify")
     done = desk(*words, 'grep -q "\\"model\\": *\\"a\\"" "$REENACT_FORK"', "--json")

@@ -7,6 +7,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from support.forked import type_in
 from support.provider import Provider
 
@@ -151,6 +153,8 @@ def test_a_cut_in_a_child_process_holds_for_all_that_come_later(tmp_path, provid
     assert done.returncode == 1 and done.stderr.count("the limit of 2 live calls is reached") >= 1
 
 
+@pytest.mark.long
+@pytest.mark.long
 def test_of_equal_requests_side_by_side_only_the_one_at_the_cut_is_live(tmp_path, provider) -> None:
     # All five are under way before the first is answered, however busy the machine is.
     desk = Desk(tmp_path, provider, THREADS, MODEL_URL=provider.url("text,late-4000"))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from support.examples import long
 from support.forked import type_in
 from support.provider import Provider
 
@@ -154,7 +155,8 @@ def test_it_can_be_turned_off(tmp_path: Path, provider: Provider) -> None:
 
 
 @pytest.mark.parametrize(
-    "agent", ["dispatch_dict", "coroutines", "generators", "nested", "methods", "retried"]
+    "agent",
+    ["dispatch_dict", long("coroutines"), "generators", long("nested"), long("methods"), "retried"],
 )
 def test_a_replay_answers_found_tools_and_runs_none(agent: str, tmp_path: Path, provider: Provider) -> None:
     run = Recorded(agent, tmp_path, provider)

@@ -184,6 +184,7 @@ def test_a_fork_answers_runs_inside_before_its_cut_and_makes_those_after_it(desk
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
 
 
+@pytest.mark.long
 def test_a_test_of_a_program_holds_the_runs_inside_it(desk: Desk) -> None:
     assert desk.types("run", "--name", "first", "agent.py", "threads").returncode == 0
     made = desk.types("test", "first", "--json")

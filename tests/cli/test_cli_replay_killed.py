@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import long
 from support.provider import Provider
 
 AGENT = """
@@ -49,7 +50,7 @@ def has_come(folder: Path, *, streams: bool) -> bool:
     return asked and (not streams or (folder / "came").exists())
 
 
-@pytest.mark.parametrize("words", [(), ("--stream",)], ids=["plain", "stream"])
+@pytest.mark.parametrize("words", [long(()), ("--stream",)], ids=["plain", "stream"])
 def test_the_end_of_a_recording_is_the_end(
     tmp_path: Path, provider: Provider, words: tuple[str, ...]
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import long
 from support.forked import type_in
 from support.provider import Provider
 
@@ -358,7 +359,7 @@ print(ask("Hills?"), research("hills"), ask("Done?"))
 """
 
 
-@pytest.mark.parametrize("effect", [None, "read", "write", "irreversible"])
+@pytest.mark.parametrize("effect", [None, long("read"), long("write"), "irreversible"])
 def test_a_tool_that_calls_a_model_runs_and_its_calls_are_answered(
     quiet: Typed, typed: Typed, tmp_path: Path, provider: Provider, effect: str | None
 ) -> None:

@@ -118,7 +118,9 @@ def rewrite(changed: Changed, folder: Path) -> None:
             file.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("case", [long(case) if case in ("httpx2", "mcp") else case for case in CHANGED])
+@pytest.mark.parametrize(
+    "case", [long(case) if case in ("httpx", "httpx2", "mcp") else case for case in CHANGED]
+)
 def test_a_library_with_another_inside(case: str, tmp_path: Path, provider: Provider) -> None:
     changed = CHANGED[case]
     rewrite(changed, tmp_path / "updated")

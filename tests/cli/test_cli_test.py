@@ -119,6 +119,7 @@ def _id(folder: Path, city: str) -> str:
     return next(json.loads(head)["run"][:8] for head in heads if city in head)
 
 
+@pytest.mark.long
 def test_tools_prompts_and_programs(here: Path, capsys: Any, provider: Provider) -> None:
     plan = _id(here, "Rome")
     written(capsys, plan, "--kind", "tool", "--no-check", "-o", "tests/test_tools.py")
@@ -295,6 +296,7 @@ def test_what_would_not_pass_is_not_written(here: Path, capsys: Any) -> None:
     assert "trip.py/tests/test_script.py cannot be written: Not a directory" in told
 
 
+@pytest.mark.long
 def test_of_several_runs_those_that_can_be_become_tests(here: Path, capsys: Any) -> None:
     """Another go is the same file again, and a failure leaves it alone."""
     plan = _id(here, "Rome")

@@ -171,6 +171,7 @@ class Server:
         return self.log.read()[-3000:]
 
 
+@pytest.mark.long
 def test_uvicorn_with_uvloop_keeps_concurrent_requests_apart(tmp_path: Path) -> None:
     server = Server(
         tmp_path, "uvicorn", "--loop", "uvloop", "--fd", "SOCKET", "--log-level", "warning", "service:app"

@@ -15,6 +15,7 @@ LIBRARIES = ("httpx", "httpx async", "httpx2", "requests", "urllib3", "http.clie
 HTTPX = ("httpx", "httpx async")
 
 
+@pytest.mark.long
 def test_alone(provider: Provider, tmp_path: Path) -> None:
     Stage("nobody", LIBRARIES, provider, tmp_path).play().check()
 

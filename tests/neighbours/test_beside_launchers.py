@@ -62,6 +62,7 @@ def test_coverage_measures_the_same(project: Path, provider: Provider) -> None:
     assert questions(project / "runs") == ["x"]
 
 
+@pytest.mark.long
 def test_pytest_with_xdist(project: Path, provider: Provider) -> None:
     tests = "import asking, pytest\n@pytest.mark.parametrize('n', range(6))\ndef test_it(n): assert asking.ask(n) == 200\n"
     (project / "test_it.py").write_text(tests)

@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support.examples import long
 from support.provider import Provider
 
 from .stage import environment
@@ -120,7 +121,7 @@ REENACT = ("reenact", "run", "--out", "runs")
 @pytest.mark.parametrize(
     "words",
     [
-        (*GUNICORN, "service:wsgi"),
+        long((*GUNICORN, "service:wsgi")),
         (*GUNICORN, "--preload", "-k", "gthread", "--threads", "4", "service:wsgi"),
         (*GUNICORN, "-k", "gevent", "service:wsgi"),
         ("uvicorn", "--workers", "2", "--loop", "uvloop", "--fd", "SOCKET", "service:asgi"),

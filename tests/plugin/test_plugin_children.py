@@ -7,6 +7,8 @@ import multiprocessing.popen_fork  # noqa: F401
 import multiprocessing.popen_spawn_posix  # noqa: F401
 import multiprocessing.resource_tracker  # noqa: F401
 
+import pytest
+
 from reenact import Debugger
 from support.examples import LONG
 
@@ -66,6 +68,7 @@ def contents(project, name: str) -> set[str]:
     return {event.body["messages"][0]["content"] for event in events}
 
 
+@pytest.mark.long
 def test_processes_of_a_test_are_recorded_answered_and_reported(project) -> None:
     project.write("test_children.py", TESTS)
     count = 4 + len(METHODS)

@@ -14,6 +14,7 @@ import pytest
 
 from reenact import Recording, Tap
 from reenact.cli.main import main
+from support.examples import long
 from support.work import calls_of
 
 Messages = list[dict[str, Any]]
@@ -62,7 +63,7 @@ def record(path: Path, turns: int, change: Callable[[Messages], Messages]) -> No
             ]
 
 
-@pytest.mark.parametrize("more", [[], ["--json", "--turns"]], ids=["text", "json"])
+@pytest.mark.parametrize("more", [[], long(["--json", "--turns"])], ids=["text", "json"])
 @pytest.mark.parametrize(
     "change", [copied, mark_last, clear_old_results, slide], ids=lambda one: one.__name__
 )

@@ -294,6 +294,7 @@ def test_a_tool_output_with_a_form_of_its_own_is_not_made_up(tmp_path: Path) -> 
     assert (len(replay(path)), codes(replay(path))) == (1, ["cut"])
 
 
+@pytest.mark.long
 def test_the_time_grows_with_the_turns_and_not_with_their_square(tmp_path: Path) -> None:
     def turns(count: int) -> float:
         path, messages = tmp_path / f"{count}.jsonl", [{"role": "user", "content": "go"}]
