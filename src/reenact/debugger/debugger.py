@@ -15,6 +15,7 @@ from ..money.prices import Bill
 from ..recording.calls import Call, Turn
 from ..recording.event_addresses import errors as counted_errors
 from ..recording.index import Index
+from ..recording.kept_conversations import SeenMessages
 from ..recording.recording import Recording
 from ..stats.rows import RunStats
 from ..stats.sums import stats_of
@@ -52,7 +53,7 @@ class State:
     _recording: Recording = field(repr=False)
 
     @property
-    def context(self) -> list[Any]:
+    def context(self) -> SeenMessages:
         """The messages the model saw in the request that led here."""
         return self._recording.context_at(self.event)
 
@@ -203,8 +204,11 @@ class Debugger:
         """Return the events that are errors; an attempt that was retried is none."""
         return list(counted_errors(self.recording))
 
-    def context_at(self, event: Event) -> list[Any]:
-        """Return all messages the model saw in a request, or in the one that led to an event."""
+    def context_at(self, event: Event) -> SeenMessages:
+        """Return all messages the model saw in a request, or in the one that led to an event.
+
+        Those that the provider had already, and the request did not carry, come first (``not_sent``).
+        """
         self._index(event)  # says so if it is none
         return self.recording.context_at(event)
 

@@ -54,6 +54,8 @@ class Block(NamedTuple):
     """True in the tail of a large run: its requests build on a chain too long to be followed."""
     skipped: int = 0
     """Events in the middle that were not looked at."""
+    run_index: Index | None = None
+    """Where the turn is looked up that its request continues at the provider."""
 
 
 class Story(NamedTuple):
@@ -163,6 +165,7 @@ def _blocks(recording: Recording, index: Index, turns: Sequence[Turn], indexes: 
             index.turn_after(turn),
             [tool for call in turn.attempts for tool in brought.get(call.event, ())],
             lane=index.lane_of(turn.call),
+            run_index=index,
         )
         for turn in turns
     }
@@ -310,7 +313,7 @@ def turn_dict(block: Block, ledger: Ledger, keys: Keys, root: str | None) -> dic
     """Return a turn, as ``--json --turns`` prints it; texts whole."""
     turn = block.turn
     assert turn is not None
-    found = prompt_of(turn, block.before, keys, is_far=block.is_far)
+    found = prompt_of(turn, block.before, keys, block.run_index, is_far=block.is_far)
     end, totals = turn.response, tokens_of(turn.attempts)
     answer = answer_pieces(end) if end is not None and not end.is_partial else []
     fields = {} if end is None else end.stored_fields

@@ -13,6 +13,7 @@ from typing import Any
 from .. import schema
 from ..recording.calls import Call
 from ..recording.index import Index
+from ..recording.kept_conversations import KeptConversation
 from ..tracefile.events.event import Event
 from ..wire import pairing, reading
 from ..wire.messages import tool_results
@@ -36,7 +37,7 @@ Report = Callable[[str, str], None]
 """Takes a finding: its code and a sentence."""
 
 
-def request_of(call: Call, report: Report) -> RecordedRequest:
+def request_of(call: Call, kept: KeptConversation | None, report: Report) -> RecordedRequest:
     """Return the request of a model call, its messages up to where a provider would accept them."""
     request = read_request(call)
     if request.lost is not None:
@@ -44,10 +45,8 @@ def request_of(call: Call, report: Report) -> RecordedRequest:
     if request.damaged:
         report("lost", f"of the request of call {_name(call)} is missing: {', '.join(request.damaged)}")
     if request.kept_elsewhere is not None:
-        message = (
-            f"the request builds on {request.kept_elsewhere}, and only the provider has what is behind that"
-        )
-        report("not-whole", message)
+        behind = "only the provider has what is behind that" if kept is None else str(kept)
+        report("not-whole", f"the request builds on {request.kept_elsewhere}: {behind}")
     return request._replace(messages=accepted(request.messages, request, report))
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, overload
 
 from ..errors import NoSuchEvent, TraceFileError, UsageError
 from ..recording.calls import MODEL, Call
+from ..recording.kept_conversations import KEPT, KeptConversation, kept_before
 from ..recording.recording import Recording
 from ..tracefile.findings import Finding
 from ..wire import convert
@@ -36,6 +37,8 @@ class Messages(list[Any]):
         model: str | None = None,
         findings: list[Finding] | None = None,
         path: str = "",
+        kept: list[Any] | None = None,
+        missing: str | None = None,
     ) -> None:
         super().__init__(messages)
         self.provider = provider
@@ -50,6 +53,10 @@ class Messages(list[Any]):
         self.findings: list[Finding] = findings or []
         self.path = path
         """The trace file."""
+        self.kept: list[Any] = kept or []
+        """Messages before this list that the provider had already; ``request()`` does not send them."""
+        self.missing = missing
+        """In words what else the provider had, which is not recorded; None if nothing is missing."""
 
     def request(self) -> dict[str, Any]:
         """Return the whole request body: parameters, tools if there are any, and this list."""
@@ -66,11 +73,13 @@ class Messages(list[Any]):
         if target not in convert.TARGETS:
             raise UsageError(f"to({target!r})", hint=f"there are {', '.join(convert.TARGETS)}")
         if target == "text":
-            return convert.as_text(self, self.tools, self.params, self.provider)
+            return self._text()
         if target == self.provider:
             return Messages(self, provider=target, key=self.key, tools=self.tools, params=self.params,
-                            model=self.model, findings=list(self.findings), path=self.path)  # fmt: skip
+                            model=self.model, findings=list(self.findings), path=self.path,
+                            kept=self.kept, missing=self.missing)  # fmt: skip
         converted = convert.convert(self, self.tools, self.params, self.provider, target)
+        kept = convert.convert(self.kept, [], {}, self.provider, target).messages if self.kept else []
         findings = [
             Finding("lost", f"{target} has no place for {what}", self.path) for what in converted.lost
         ]
@@ -85,7 +94,16 @@ class Messages(list[Any]):
             model=self.model,
             findings=[*self.findings, *findings],
             path=self.path,
+            kept=kept,
+            missing=self.missing,
         )
+
+    def _text(self) -> str:
+        text = convert.as_text(self, self.tools, self.params, self.provider)
+        if not self.kept:
+            return text
+        kept = convert.as_text(self.kept, [], {}, self.provider)
+        return f"({KEPT})\n\n{kept}\n(sent)\n\n{text}"
 
 
 def replay(
@@ -171,9 +189,11 @@ def _call(recording: Recording, prefix: str) -> Call:
     return next(call for call in recording.calls() if call.event == event)
 
 
-def _messages_of(messages: list[Any], request: RecordedRequest) -> Messages:
+def _messages_of(messages: list[Any], request: RecordedRequest, kept: KeptConversation | None) -> Messages:
+    before = [] if kept is None else [each.message for each in kept.messages]
     return Messages(messages, provider=request.provider, key=request.key, tools=request.tools,
-                    params=request.params, model=request.model)  # fmt: skip
+                    params=request.params, model=request.model, kept=before,
+                    missing=None if kept is None else kept.missing)  # fmt: skip
 
 
 class _Player:
@@ -204,11 +224,15 @@ class _Player:
                 )
             return Messages([])
         self._report_lane(found)
-        request = request_of(found, self.report)
+        kept = self._kept(found)
+        request = request_of(found, kept, self.report)
         messages = (
             with_answer(found, request, self.index, limit, self.report) if found is call else request.messages
         )
-        return _messages_of(messages, request)
+        return _messages_of(messages, request, kept)
+
+    def _kept(self, call: Call) -> KeptConversation | None:
+        return kept_before(self.index, call.event, call.event.stored_body)
 
     def _with_request(self, call: Call | None) -> Call | None:
         """Return the call, or the nearest before it in its lane whose request is recorded."""
@@ -238,8 +262,9 @@ class _Player:
             return self._from_answers(model.event.index or 0, model)
         if not has_request(model):
             return self.after((model.event.index or 0) + 1)
-        request = request_of(model, self.report)
-        return _messages_of(request.messages, request)
+        kept = self._kept(model)
+        request = request_of(model, kept, self.report)
+        return _messages_of(request.messages, request, kept)
 
     def _from_answers(self, limit: int, call: Call | None) -> Messages:
         writer = call.event.writer if call is not None else None

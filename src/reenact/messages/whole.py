@@ -88,7 +88,7 @@ def placeholders(value: Any) -> int:
 
 # Requests and responses: the conversation in a body of any provider's shape.
 
-_KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "cachedContent", "cached_content")
+_KEPT_BY_PROVIDER = (*reading.KEPT_BY, "cachedContent", "cached_content")
 _REFUSED_EMPTY = ("tool_calls", "annotations")
 
 

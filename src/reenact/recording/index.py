@@ -33,6 +33,7 @@ from ..tracefile.events.event import (
 )
 from ..tracefile.events.rebuilt_requests import answer_named, base_of, kept
 from .calls import MODEL, TOOL, Call, Turn, group_turns
+from .kept_conversations import calls_by_kept_name
 
 if TYPE_CHECKING:
     from .recording import Recording
@@ -151,6 +152,16 @@ class Index:
     @cached_property
     def _by_id(self) -> dict[str, Call]:
         return {call.id: call for call in reversed(self.calls) if call.id is not None}
+
+    @cached_property
+    def kept_as(self) -> dict[str, list[Call]]:
+        """Model calls by the ids under which later requests may continue them at the provider."""
+        return calls_by_kept_name(self.calls)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if it has all calls of the run."""
+        return self._calls is None
 
     @cached_property
     def _turn_of_call(self) -> dict[int, Turn]:

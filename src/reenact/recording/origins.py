@@ -46,7 +46,7 @@ class Origins:
 
     def of(self, request: Event) -> list[Origin]:
         """Return the origin of each message of a request."""
-        messages = self._recording.context_at(request)
+        messages = self._recording.sent_at(request)
         found: list[Origin | None] = [None] * len(messages)
         link: Event | None = request
         open_below = len(messages)
@@ -93,10 +93,10 @@ class Origins:
             before = self._recording.request_of(base)
             if before is not None and (before.index or 0) >= (link.index or 0):
                 before = None  # a circle, or a base that was written later: no recorder does that
-            count = len(self._recording.context_at(link)) - len(stored) if much is True else much
+            count = len(self._recording.sent_at(link)) - len(stored) if much is True else much
             return (count if type(count) is int and before is not None else 0), stored, before
-        before, messages = next(self._earlier(link), None), self._recording.context_at(link)
-        shared = 0 if before is None else common_prefix(self._recording.context_at(before), messages)
+        before, messages = next(self._earlier(link), None), self._recording.sent_at(link)
+        shared = 0 if before is None else common_prefix(self._recording.sent_at(before), messages)
         return shared, stored[shared:], before if shared else None
 
     def _origin(self, element: Any, message: Any, link: Event, chases: int) -> Origin:

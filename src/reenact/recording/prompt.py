@@ -29,6 +29,8 @@ from ..wire.messages import message_parts, readable, role_of
 from ..wire.neutral import REASONING, RESULT, TEXT, Part, ToolResult
 from ..wire.reading import SYSTEM, TOOLS, system_text, tool_names
 from .calls import Turn
+from .index import Index
+from .kept_conversations import KeptConversation, continues, kept_before, sent_messages
 from .origins import Origin, Origins
 from .recording import Recording
 
@@ -112,10 +114,7 @@ def _grouping(numbered: tuple[int, Piece]) -> object:
     return (piece.sort, piece.id) if joins else number
 
 
-_CONTINUES = ("previous_response_id", "conversation")
-"""A request with one of these sends only what is new; the provider knows the rest."""
-
-_NOT_SHOWN = frozenset(("model", "stream", "stream_options", *_CONTINUES))
+_NOT_SHOWN = frozenset(("model", "stream", "stream_options", *reading.KEPT_BY))
 _WIDE = 160
 ANOTHER = "another conversation"
 
@@ -133,15 +132,26 @@ class Delta(NamedTuple):
 NOT_RECORDED = Delta([], [], recorded=False)
 
 
-def prompt_of(turn: Turn, before: Sequence[Turn], keys: Keys, *, is_far: bool) -> Delta:
+def prompt_of(turn: Turn, before: Sequence[Turn], keys: Keys, index: Index | None, *, is_far: bool) -> Delta:
     """Return what was new in the prompt of a turn over the turns before it in its lane, the latest first.
 
-    ``keys`` are shared by all turns of a run that are looked at. ``is_far``: the whole prompt is not to be
-    built, since that would take too long.
+    ``keys`` are shared by all turns of a run that are looked at. ``index`` has the turn that a request
+    continues at the provider. ``is_far``: the whole prompt is not to be built, since that would take too
+    long.
     """
     request = _request(turn)
     if request is None:
         return NOT_RECORDED
+    found = _delta_of(request, before, keys, is_far=is_far)
+    stored = request.stored_fields
+    written = {*kept(stored), *mapping(stored.get("body"))}
+    if index is None or written.isdisjoint(reading.KEPT_BY):
+        return found
+    words = continues(index, request, stored.get("body") if is_far else request.stored_body)
+    return found if words is None else found._replace(changes=[("history", words), *found.changes])
+
+
+def _delta_of(request: Event, before: Sequence[Turn], keys: Keys, *, is_far: bool) -> Delta:
     latest = before[0] if before else None
     old = _request(latest) if latest is not None else None
     if is_far:
@@ -193,10 +203,10 @@ def _compared(request: Event, before: Event | None, keys: Keys) -> _Found:
     if type(body) is not dict:
         return _Found(request, None, [])
     if type(old) is not dict:
-        return _Found(request, _conversation(body), _first(opened(request, _settings(body))))
-    new, history = _history(_conversation(old), _conversation(body), keys)
-    if _CONTINUES[0] in body or _CONTINUES[1] in body:
-        new, history = _conversation(body), ""
+        return _Found(request, sent_messages(body), _first(opened(request, _settings(body))))
+    new, history = _history(sent_messages(old), sent_messages(body), keys)
+    if reading.kept_conversation(body) is not None:
+        new, history = sent_messages(body), ""
     changes = _changes(opened(request, _settings(old)), opened(request, _settings(body)))
     return _Found(request, new, [("history", history), *changes] if history else changes)
 
@@ -237,17 +247,11 @@ def _stored(request: Event, before: Event | None, keys: Keys) -> _Found:
     return _Found(request, [item for item in messages if not is_reference(item)], changes)
 
 
-def _conversation(body: dict[str, Any]) -> list[Any]:
-    key = reading.conversation_key(body)
-    if key is not None:
-        return list(body[key])
-    text = body.get("input", body.get("prompt"))
-    return [{"role": "user", "content": text}] if text is not None else []
-
-
 def _settings(body: dict[str, Any]) -> dict[str, Any]:
     talk = reading.conversation_key(body)
-    return {key: value for key, value in body.items() if key not in (talk, "input", "prompt", *_CONTINUES)}
+    return {
+        key: value for key, value in body.items() if key not in (talk, "input", "prompt", *reading.KEPT_BY)
+    }
 
 
 class Comparison(NamedTuple):
@@ -401,6 +405,8 @@ class ContextPart(NamedTuple):
     size: int
     """Characters as JSON."""
     origin: Origin | None
+    is_sent: bool = True
+    """False for a message that the provider had already."""
 
 
 class Context(NamedTuple):
@@ -413,6 +419,8 @@ class Context(NamedTuple):
 
     size: int
     """Of all parts together."""
+    kept: KeptConversation | None = None
+    """What the provider had before the request; None if the request carries everything."""
 
     @property
     def messages(self) -> list[ContextPart]:
@@ -450,15 +458,24 @@ def context_of(recording: Recording, event: Event) -> Context | None:
         for key in keys
         if (value := body.get(key))
     ]
-    origins = Origins(recording).of(request)
+    elsewhere = kept_before(recording.index, request, body)
+    before = elsewhere.messages if elsewhere is not None else []
+    messages = [
+        (each.message, Origin([each.event], _HELD_BY[base_kind(each.event)]), False) for each in before
+    ]
+    sent = zip(sent_messages(body), Origins(recording).of(request), strict=True)
+    messages += [(message, origin, True) for message, origin in sent]
     texts = [
         ContextPart(
-            number, _speaker(message), message, reading.text(message), _size(message), origins[number]
+            number, _speaker(message), message, reading.text(message), _size(message), origin, is_sent
         )
-        for number, message in enumerate(recording.context_at(request))
+        for number, (message, origin, is_sent) in enumerate(messages)
     ]
     parts = beside + texts
-    return Context(request, parts, _tokens(recording, request), sum(part.size for part in parts))
+    return Context(request, parts, _tokens(recording, request), sum(part.size for part in parts), elsewhere)
+
+
+_HELD_BY = {schema.MODEL_REQUEST: "request", schema.MODEL_RESPONSE: "answer"}
 
 
 def delta_of(recording: Recording, event: Event) -> ContextDelta | None:

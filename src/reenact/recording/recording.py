@@ -28,6 +28,7 @@ from .derived_events import Entries
 from .derived_tools import DerivedCall, derived_tools, turns_of, with_derived
 from .event_addresses import find_event
 from .index import Index
+from .kept_conversations import SeenMessages, kept_before, sent_messages
 from .run_addresses import find_run, locate
 from .run_lines import RunLines, each_line, event_types, events_of_calls, nothing_to_collect
 
@@ -220,13 +221,18 @@ class Recording(RunLines):
             return assemble(data, request.provider if request is not None else None), len(data)
         return None
 
-    def context_at(self, event: Event) -> list[Any]:
+    def context_at(self, event: Event) -> SeenMessages:
         """Return all messages the model saw in a request, or in the one an event came from."""
         request = self.request_before(event)
-        body = request.body if request is not None else None
-        if type(body) is not dict:
-            return []
-        return next((body[key] for key in schema.LISTS if type(body.get(key)) is list), [])
+        if request is None:
+            return SeenMessages([])
+        body = request.body
+        return SeenMessages(sent_messages(body), kept_before(self.index, request, body))
+
+    def sent_at(self, event: Event) -> list[Any]:
+        """Return the messages of ``context_at`` that the request carried."""
+        request = self.request_before(event)
+        return [] if request is None else sent_messages(request.body)
 
     def request_before(self, event: Event) -> Event | None:
         """Return the request that led to an event; None if there is none, or it is not recorded."""

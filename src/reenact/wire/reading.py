@@ -211,13 +211,22 @@ def answers(body: object, provider: str | None = None) -> list[tuple[str, dict[s
     return Reading(body, provider).answers()
 
 
+KEPT_BY = ("previous_response_id", "thread", "conversation")
+"""A request with one of these sends only what is new; the provider keeps the rest."""
+
+
 def kept_conversation(body: object) -> str | None:
     """Return the id of the answer, or of the conversation, that a request continues at the provider."""
     request = mapping(body)
     before = string(request.get("previous_response_id"))
     thread = string(mapping(request.get("thread")).get("previous_message_id"))
-    conversation = request.get("conversation")
-    return before or thread or string(conversation) or string(mapping(conversation).get("id"))
+    return before or thread or conversation_id(body)
+
+
+def conversation_id(body: object) -> str | None:
+    """Return the id of the conversation that the provider adds a request and its answer to."""
+    conversation = mapping(body).get("conversation")
+    return string(conversation) or string(mapping(conversation).get("id"))
 
 
 def conversation_key(body: object) -> str | None:

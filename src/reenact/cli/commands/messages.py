@@ -8,10 +8,11 @@ from typing import Any
 
 from ...messages.rebuild import Messages, check, messages_of
 from ...playback.edits.edits import read_text
+from ...recording.kept_conversations import KEPT, NOT_SENT
 from ...recording.recording import recording_at
 from ...tracefile.events.text import arguments, clean, count, plain
 from ...wire import convert
-from ...wire.neutral import CommonPart, Image, Text, ToolResult, ToolUse
+from ...wire.neutral import CommonPart, Image, Message, Text, ToolResult, ToolUse
 from .. import run_argument
 from ..output import Output
 
@@ -47,7 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--as", dest="target", choices=convert.TARGETS, help="convert to this provider's format"
     )
     parser.add_argument("--full", action="store_true", help="print long texts in full")
-    run_argument.add_json(parser, "print one JSON object: messages, tools, params, findings, provider format")
+    run_argument.add_json(
+        parser, "print one JSON object: messages, tools, params, kept (not sent), findings, provider format"
+    )
     run_argument.add_run_options(parser)
 
 
@@ -78,7 +81,8 @@ def _show_json(messages: Messages, target: str | None, out: Output) -> None:
     if target == "text":
         out.json_line({"text": messages.to("text"), **facts})
         return
-    whole = {"messages": list(messages), "tools": messages.tools, "params": messages.params}
+    whole = {"messages": list(messages), "tools": messages.tools, "params": messages.params,
+             "kept": messages.kept, "missing": messages.missing}  # fmt: skip
     out.json_line(_plain_bytes({**whole, **facts}))
 
 
@@ -92,32 +96,35 @@ def _plain_bytes(value: Any) -> Any:
 
 
 def _show(messages: Messages, full: bool, out: Output) -> None:
-    conversation = convert.conversation_of(messages, messages.tools, messages.params, messages.provider)
+    both = [*messages.kept, *messages]  # together, since results are named after their uses
+    conversation = convert.conversation_of(both, messages.tools, messages.params, messages.provider)
+    kept = sum(len(message.parts) for message in _conversation(messages.kept, messages.provider))
     for text in conversation.system:
         _block(("system", "bold"), text, full, out)
     for message in conversation.messages:
         for part in message.parts:
-            _show_part(message.role, part, full, out)
+            _show_part(message.role, part, full, out, NOT_SENT if kept > 0 else "")
+            kept -= 1
     _show_totals(messages, len(conversation.tools), out)
 
 
-def _show_part(role: str, part: CommonPart, full: bool, out: Output) -> None:
+def _conversation(messages: list[Any], provider: str | None) -> list[Message]:
+    return convert.conversation_of(messages, [], {}, provider).messages
+
+
+def _show_part(role: str, part: CommonPart, full: bool, out: Output, mark: str) -> None:
+    note = "  ".join(filter(None, [mark, plain(getattr(part, "id", None) or "", 60)]))
     if isinstance(part, ToolUse):
         args = arguments(part.args, 10**6 if full else WIDTH)
-        _block(
-            (f"{role} ▸", "bold blue"),
-            f"{plain(part.name, 60)}({args})",
-            full,
-            out,
-            note=plain(part.id or "", 60),
-        )
+        _block((f"{role} ▸", "bold blue"), f"{plain(part.name, 60)}({args})", full, out, note=note)
     elif isinstance(part, ToolResult):
         text = "\n".join(map(_text, part.parts)) or "(nothing)"
         name = plain(part.name or "tool", 60)
         head = (f"✗ {name}", "bold red") if part.failed else (f"◂ {name}", "bold blue")
-        _block(head, text, full, out, note=plain(part.id or "", 60))
+        _block(head, text, full, out, note=note)
     else:
-        _block((role, "bold cyan" if role == "assistant" else "bold green"), _text(part), full, out)
+        color = "bold cyan" if role == "assistant" else "bold green"
+        _block((role, color), _text(part), full, out, note=note)
 
 
 def _text(part: Text | Image) -> str:
@@ -140,6 +147,6 @@ def _block(head: tuple[str, str], text: str, full: bool, out: Output, *, note: s
 def _show_totals(messages: Messages, tools: int, out: Output) -> None:
     provider = plain(messages.provider or "unknown provider", 40)
     model = f", {plain(messages.model, 60)}" if messages.model else ""
-    out.line(
-        out.paint(f"{count(len(messages), 'message')}, {count(tools, 'tool')} ({provider}{model})", "dim")
-    )
+    kept = f" after {count(len(messages.kept), 'message')} {KEPT}" if messages.kept else ""
+    total = f"{count(len(messages), 'message')}{kept}, {count(tools, 'tool')} ({provider}{model})"
+    out.line(out.paint(total, "dim"))

@@ -9,6 +9,7 @@ from ...debugger.expressions import check_path
 from ...debugger.story import contradiction
 from ...errors import UsageError
 from ...recording.calls import Call
+from ...recording.kept_conversations import NOT_SENT
 from ...recording.origins import Origin
 from ...recording.prompt import Context, ContextPart, context_of, delta_of
 from ...tracefile.events.event import Event
@@ -116,9 +117,12 @@ def _context(session: Session, argument: str) -> None:
     else:
         _rows(session, context, context.parts)
         where = session.view.address(context.request)
-        total = f"{count(len(context.messages), 'message')} in the request at {where}"
+        sent = sum(part.is_sent for part in context.messages)
+        total = f"{count(sent, 'message')} in the request at {where}"
         tokens = "" if context.tokens is None else f", {context.tokens:,} tokens as the provider counted"
         session.view.note(f"{total}{tokens}; ctx N shows one in full")
+        if context.kept is not None:
+            session.view.note(str(context.kept))
 
 
 def _one(context: Context, argument: str) -> ContextPart:
@@ -139,7 +143,8 @@ def _rows(session: Session, context: Context, parts: list[ContextPart]) -> None:
         source = "" if origin is None else _source(session, origin)
         number = "" if part.number is None else part.number
         text = " ".join(part.text[:400].split())
-        rows.append((number, part.role, compact(part.size), f"{share:.0%}", tokens, source, text))
+        role = part.role if part.is_sent else f"{part.role}, {NOT_SENT}"
+        rows.append((number, role, compact(part.size), f"{share:.0%}", tokens, source, text))
     head = (">#", "role", ">chars", ">share", ">~tokens", "from", "text")
     session.view.rows(head, rows, flexible=6, less=("~tokens", "chars", "share"))
     for call in (call for part in parts if part.origin is not None for call in _others(session, part.origin)):

@@ -274,7 +274,7 @@ class Turns:
         if request is not None and request.is_partial:
             self._asks(where, describe(request).text)
             return
-        found = prompt_of(turn, block.before, self._keys, is_far=block.is_far)
+        found = prompt_of(turn, block.before, self._keys, block.run_index, is_far=block.is_far)
         if not found.recorded:
             self._note_once("the prompt was not recorded")
             return

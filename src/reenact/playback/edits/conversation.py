@@ -35,6 +35,11 @@ def drops(numbers: list[int], cut: CutRequest, *, ends_with_user: bool) -> list[
 
     ``ends_with_user``: a user message follows the remaining ones.
     """
+    if cut.kept_by_provider:
+        raise UsageError(
+            "--drop: the provider stores this conversation, the request only adds to it",
+            hint="only the request itself can be changed: --tool-result, --inject-user, --set",
+        )
     count = len(cut.messages)
     places = set()
     for number in numbers:
@@ -45,11 +50,6 @@ def drops(numbers: list[int], cut: CutRequest, *, ends_with_user: bool) -> list[
                 hint="numbers are from 1, or from the end: -1 is the last",
             )
         places.add(place)
-    if cut.kept_by_provider:
-        raise UsageError(
-            "--drop: the provider stores this conversation, the request only adds to it",
-            hint="only the request itself can be changed: --tool-result, --inject-user, --set",
-        )
     _check_pairs(places, cut)
     if named(cut.provider).USER_FIRST:
         _check_turns(places, cut, ends_with_user)
@@ -118,10 +118,19 @@ def field_change(steps: list[str], value: Any, cut: CutRequest) -> Change:
             hint="--drop leaves one out, --inject-user adds one,"
             f" --set {cut.key}.0.content=… changes a part of one",
         )
-    with_path({steps[0]: cut.messages}, steps, value)  # UsageError if it is not there
+    try:
+        with_path({steps[0]: cut.messages}, steps, value)
+    except UsageError as why:
+        raise UsageError(f"{why}{_only_kept(cut)}", hint=why.hint) from why
     place = int(steps[1])
     at = place if place >= 0 else len(cut.messages) + place
     return Change(REPLACE, at, lambda message: with_path(message, steps[2:], value))
+
+
+def _only_kept(cut: CutRequest) -> str:
+    """Say why a message of the conversation is not among those of the request."""
+    kept = cut.kept_by_provider
+    return "" if kept is None else f" (messages before it are kept by the provider as {kept}, not sent)"
 
 
 def changed(messages: list[Any], changes: list[Change], places: list[int], provider: str | None) -> list[Any]:
@@ -247,7 +256,7 @@ def result_change(text: str, tool: str | None, cut: CutRequest) -> Change:
     all_new = new_results(cut)
     if not all_new:
         raise UsageError(
-            "--tool-result: the request at the cut carries no new tool result",
+            f"--tool-result: the request at the cut carries no new tool result{_only_kept(cut)}",
             hint="cut at the tool's call, or at the model call that follows it",
         )
     new = [each for each in all_new if tool in (None, each.id, each.name)]
@@ -256,7 +265,7 @@ def result_change(text: str, tool: str | None, cut: CutRequest) -> Change:
         problem = (
             f"the request has {len(new)} results"
             if tool is None or new
-            else f"none of the results is from {tool}"
+            else f"none of the results is from {tool}{_only_kept(cut)}"
         )
         raise UsageError(f"--tool-result: {problem} at the cut: {listed}", hint="select one by its id")
     [one] = new
