@@ -23,7 +23,7 @@ NOT_SENT = "not sent"
 """How a message is marked that the provider had already."""
 
 KEPT = f"kept by the provider, {NOT_SENT}"
-MISSING = "kept by the provider and not recorded"
+MISSING = "kept by the provider and not recorded in this run"
 
 
 class KeptMessage(NamedTuple):

@@ -232,7 +232,7 @@ class NewResult(NamedTuple):
     name: str | None
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.name, self.id))) or "a tool"
+        return " ".join(filter(None, dict.fromkeys((self.name, self.id)))) or "a tool"
 
 
 def new_results(cut: CutRequest) -> list[NewResult]:
@@ -265,9 +265,11 @@ def result_change(text: str, tool: str | None, cut: CutRequest) -> Change:
         problem = (
             f"the request has {len(new)} results"
             if tool is None or new
-            else f"none of the results is from {tool}{_only_kept(cut)}"
+            else f"none of the results is from {tool}"
         )
-        raise UsageError(f"--tool-result: {problem} at the cut: {listed}", hint="select one by its id")
+        raise UsageError(
+            f"--tool-result: {problem} at the cut: {listed}{_only_kept(cut)}", hint="select one by its id"
+        )
     [one] = new
     return Change(REPLACE, one.at, lambda message: with_result(message, one.order, text))
 
