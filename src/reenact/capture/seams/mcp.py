@@ -23,6 +23,7 @@ from ..front.tap import Tap
 from ..http.recorded_once import Carried, carriers, is_carried
 from ..http.watch import Watch
 from ..recorder.recorder import Recorder
+from .mcp_server import ServerProcess
 from .patching import LibraryChanged, listen, need, need_called, undo_all
 
 
@@ -53,7 +54,7 @@ class ServerRequest:
     """A request that calls no tool, of a session whose server is known."""
 
     def __init__(self, watch: Watch, line: Line, method: str, params: Any) -> None:
-        self._line = line
+        self.line = line
         self._method = method
         self._params = params
         self._recorder = watch.recorder()
@@ -61,8 +62,8 @@ class ServerRequest:
 
     def ask_stand_in(self) -> None:
         """Have the stand-in find the recorded reply, if there is a stand-in."""
-        if self._line.stand_in is not None:
-            self._line.stand_in.ask(self._method, self._params, self._recorder)
+        if self.line.stand_in is not None:
+            self.line.stand_in.ask(self._method, self._params, self._recorder)
 
     def answered(self, result: Any) -> None:
         self._record("result", plain(result))
@@ -73,7 +74,7 @@ class ServerRequest:
             self._record("refused", plain(error))
 
     def _record(self, name: str, reply: Any) -> None:
-        fields: dict[str, Any] = {"server": self._line.server, "method": self._method}
+        fields: dict[str, Any] = {"server": self.line.server, "method": self._method}
         if self._params:
             fields["params"] = self._params
         fields["duration_ms"] = round((perf_counter() - self._began) * 1000, 3)
@@ -87,7 +88,7 @@ class ServerRequest:
 
     def _is_same(self, name: str, reply: Any) -> tuple[bool, tuple[str, ...], bytes]:
         text = dumps(reply)
-        key = (self._recorder.w, self._line.server, self._method, dumps(self._params))
+        key = (self._recorder.w, self.line.server, self._method, dumps(self._params))
         digest = blake2b(f"{name} {text}".encode(), digest_size=16).digest()
         is_same = len(text) > _SHORT and _last_replies.get(self._recorder, {}).get(key) == digest
         return is_same, key, digest
@@ -106,6 +107,7 @@ async def recorded_request(
     except Exception as exc:
         with guard.Swallowing("record the reply of an MCP server"):
             request.refused(exc)
+            request.line.process.request_failed(exc, watch.recorder())
         raise
     with guard.Swallowing("record the reply of an MCP server"):
         request.answered(result)
@@ -270,6 +272,10 @@ class _Call:
                 result = await adapter.call_tool(self._outgoing(), arguments, ask_server)
         except BaseException as exc:
             self._tap.record_tool_result(self._name, error=exc, call=self._call)
+            with guard.Swallowing("look at the process of an MCP server"):
+                line = line_of(session)
+                if line is not None:
+                    line.process.request_failed(exc, self._tap.recorder(), self._call)
             raise
         with guard.Swallowing("record a tool result"):
             self._ended(result)
@@ -306,8 +312,9 @@ _TRANSPORTS = (
 class Line:
     """An open connection: its server, and who answers in place of the server."""
 
-    def __init__(self, server: str, stand_in: StandIn | None = None) -> None:
+    def __init__(self, server: str, process: ServerProcess, stand_in: StandIn | None = None) -> None:
         self.server = server
+        self.process = process
         self.stand_in = stand_in
 
 
@@ -358,12 +365,14 @@ def _line(module: Any, watch: Watch, behind: Any, args: tuple[Any, ...], kwargs:
     server = _address(args[0] if args else kwargs.get("server", kwargs.get("url")))
     if server is None:
         return None
-    real = _Carrier(server, asynccontextmanager(behind)(*args, **kwargs))
+    transport = asynccontextmanager(behind)(*args, **kwargs)
+    process = ServerProcess(server, transport)
+    real = _Carrier(server, transport, process, watch)
     adapter = None if is_carried() else replay_hook.adapter("mcp")
     if adapter is None:
-        return _noted(real, Line(server))
+        return _noted(real, Line(server, process))
     carrier, stand_in = adapter.connection(module, server, real, watch.recorder())
-    return _noted(carrier, Line(server, stand_in))
+    return _noted(carrier, Line(server, process, stand_in))
 
 
 def _address(target: Any) -> str | None:
@@ -380,9 +389,11 @@ def _address(target: Any) -> str | None:
 class _Carrier:
     """A transport whose HTTP is not recorded separately: the requests of the session are."""
 
-    def __init__(self, server: str, carrier: Any) -> None:
+    def __init__(self, server: str, carrier: Any, process: ServerProcess, watch: Watch) -> None:
         self._server = server
         self.carrier = carrier
+        self._process = process
+        self._watch = watch
         self._is_open = False
 
     async def __aenter__(self) -> Any:
@@ -394,8 +405,16 @@ class _Carrier:
 
     async def __aexit__(self, *raised: Any) -> Any:
         self._leave()
-        with Carried():
-            return await self.carrier.__aexit__(*raised)
+        has_ended = False
+        with guard.Swallowing("look at the process of an MCP server"):
+            has_ended = self._process.has_ended()
+        try:
+            with Carried():
+                return await self.carrier.__aexit__(*raised)
+        finally:
+            if not self._watch.is_off:
+                with guard.Swallowing("look at the process of an MCP server"):
+                    self._process.record_end(self._watch.recorder(), by_itself=has_ended)
 
     def _leave(self) -> None:
         if self._is_open:

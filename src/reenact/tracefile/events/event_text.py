@@ -161,6 +161,23 @@ def _final(event: Event, fields: dict[str, Any]) -> EventText:
     return EventText("✓", f"final  {plain(event.content or '', _WIDE)}")
 
 
+def _server_exit(event: Event, fields: dict[str, Any]) -> EventText:
+    code, name = fields.get("code"), fields.get("signal")
+    how = f"was ended by {plain(name, 20)}" if type(name) is str else f"exited with code {code}"
+    lines = fields.get("stderr")
+    lines = [plain(line, _WIDE) for line in lines if type(line) is str] if type(lines) is list else []
+    where = "the shared file of its stderr" if fields.get("shared") else "its stderr"
+    # The last line comes first: it is the error, and a long text is cut.
+    text = f"MCP server {plain(str(fields.get('server')), 120)} {how}"
+    text += f"; {where} ends with: {lines[-1]}" if lines else ""
+    text += "\n".join(["", "and before that:", *lines[-_STDERR_LINES:-1]]) if lines[1:] else ""
+    return EventText("✗", "", error=text)
+
+
+_STDERR_LINES = 4
+"""Of those recorded; ``cat`` has all."""
+
+
 def _other(event: Event, fields: dict[str, Any]) -> EventText:
     skip = {*schema.RESERVED, "error", "err"} - ({"v"} if not event.is_bookkeeping else set())
     if event.is_bookkeeping:
@@ -180,4 +197,5 @@ _TEXTS = {
     schema.TOOL_RESULT: _result,
     schema.ERROR: _error,
     schema.FINAL: _final,
+    schema.MCP_EXIT: _server_exit,
 }
