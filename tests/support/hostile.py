@@ -123,6 +123,11 @@ def rich_run(path: Path, text: str = "") -> Path:
         ("tool_call", {"tool": f"t{t}", "input": {"a": t}, "output": f"o{t}", "error": f"e{t}", "duration_ms": 2.5}),
         ("tool_result", {"id": f"i{t}", "output": t}),
         ("mcp.answer", {"server": f"s{t}", "method": f"m{t}", "params": {t or "p": t}, "duration_ms": 1.5, "refused": {"message": t}}),
+        ("mcp.exit", {"server": f"s{t}", "code": t, "stderr": [t, f"e{t}"], "shared": t}),
+        ("mcp.exit", {"server": f"s{t}", "signal": t}),
+        ("model.request", {"call": "c3", "lane": f"lane{t}", "n": 0, "body": {"model": t, "input": t, "previous_response_id": f"m{t}"}}),
+        ("model.response", {"call": "c3", "status": 200, "body": {"id": f"r{t}", "object": "response", "output": [{"type": "message", "role": t, "content": t}]}}),
+        ("model.request", {"call": "c4", "lane": f"lane{t}", "n": 0, "body": {"model": t, "input": t, "conversation": {"id": f"r{t}"}}}),
         ("socket.message", {"url": f"wss://h/{t}", "socket": 1, "asked": 1, "sent": t, "body": {"type": t}}),
         ("ambient", {"name": f"now{t}", "value": t, "thread": f"th{t}"}),
         ("proc.note", {"what": f"quota{t}", "detail": f"d{t}"}),
@@ -130,7 +135,7 @@ def rich_run(path: Path, text: str = "") -> Path:
         ("note", {"text": f"note {t}", "name": f"n{t}"}),
         ("final", {"text": f"done {t}"}),
         ("error", {"where": f"main{t}", "error": error}),
-        ("run.end", {"status": f"error{t}", "exit": 1, "error": error, "unseen": [{"what": "host", "host": f"h{t}"}, {"what": f"x{t}", "name": t, "detail": t}], "events": 21, "tot": {"turns": 2, "in": 5, "out": 3, "err": 2}}),
+        ("run.end", {"status": f"error{t}", "exit": 1, "error": error, "unseen": [{"what": "host", "host": f"h{t}"}, {"what": f"x{t}", "name": t, "detail": t}], "events": 26, "tot": {"turns": 2, "in": 5, "out": 3, "err": 2}}),
     ]  # fmt: skip
     path.write_bytes(b"".join(pen(kind, **fields) for kind, fields in rows))
     return path

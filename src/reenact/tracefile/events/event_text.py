@@ -162,7 +162,7 @@ def _final(event: Event, fields: dict[str, Any]) -> EventText:
 
 
 def _server_exit(event: Event, fields: dict[str, Any]) -> EventText:
-    code, name = fields.get("code"), fields.get("signal")
+    code, name = plain(str(fields.get("code", "?")), 20), fields.get("signal")
     how = f"was ended by {plain(name, 20)}" if type(name) is str else f"exited with code {code}"
     lines = fields.get("stderr")
     lines = [plain(line, _WIDE) for line in lines if type(line) is str] if type(lines) is list else []
