@@ -163,11 +163,22 @@ def test_a_fork_shows_it_and_refuses_to_change_it(desk: Desk, provider: Provider
     assert len(forked.kept) == 6 and forked[0]["output"] == "90 EUR" and forked.missing is None
 
 
-def test_an_id_that_is_used_again_means_its_latest_answer(tmp_path: Path) -> None:
-    def said(text: str) -> dict[str, Any]:
-        message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
-        return {"object": "response", "id": "resp_1", "status": "completed", "output": [message]}
+def said(text: str) -> dict[str, Any]:
+    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    return {"object": "response", "id": "resp_1", "status": "completed", "output": [message]}
 
+
+def test_content_that_was_withheld_is_named_too(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with reenact.Tap(path) as tap:
+        with reenact.private():
+            call = tap.record_model_request({"model": "m", "input": [{"role": "user", "content": "hush"}]})
+            tap.record_model_response(said("a secret"), call=call)
+        tap.record_model_request({"model": "m", "input": "on", "previous_response_id": "resp_1"})
+    assert reenact.replay(path, turn=2).missing == "the content of 2 of them is not recorded"
+
+
+def test_an_id_that_is_used_again_means_its_latest_answer(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with reenact.Tap(path) as tap:
         for name in ("old", "new"):

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import schema
+from .. import lines, schema
 from ..tracefile.events.event import Event, base_kind
+from ..tracefile.events.rebuilt_requests import kept as kept_fields
 from ..tracefile.events.text import count, plain
 from ..wire import reading
 from ..wire.json_values import mapping, string
@@ -75,17 +76,22 @@ def kept_before(index: Index, request: Event, body: Any) -> KeptConversation | N
     if name is None:
         return None
     found: list[list[KeptMessage]] = []
-    missing = None
+    missing: list[str] = []
     while name is not None:
         call = _continued(index, name, request)
         begin = None if call is None else _request(call)
+        before = None if begin is None else begin.stored_body
         if call is not None:
             found.append(_messages(call, begin))
-        if begin is None:
-            missing = f"what was before, {plain(name, 80)}, is {MISSING}"
+        if begin is None or not _is_recorded(before):
+            missing.append(f"what was before, {plain(name, 80)}, is {MISSING}")
             break
-        request, name = begin, reading.kept_conversation(begin.stored_body)
-    return KeptConversation([each for messages in reversed(found) for each in messages], missing)
+        request, name = begin, reading.kept_conversation(before)
+    messages = [each for some in reversed(found) for each in some]
+    withheld = sum(not _is_recorded(each.message) for each in messages)
+    if withheld:
+        missing.insert(0, f"the content of {withheld} of them is not recorded")
+    return KeptConversation(messages, "; ".join(missing) or None)
 
 
 def continues(index: Index, request: Event, body: Any) -> str | None:
@@ -114,6 +120,16 @@ def _continued(index: Index, name: str, request: Event) -> Call | None:
     return next((call for call in earlier if call.end is not None and (call.end.index or 0) < at), None)
 
 
+def _is_recorded(body: Any) -> bool:
+    return type(body) is dict and not any(map(lines.is_mark, body))
+
+
+def may_continue(request: Event) -> bool:
+    """True if a request may continue a conversation at the provider; found without building all of it."""
+    fields = request.stored_fields
+    return not {*kept_fields(fields), *mapping(fields.get("body"))}.isdisjoint(reading.KEPT_BY)
+
+
 def calls_by_kept_name(calls: Iterable[Call]) -> dict[str, list[Call]]:
     """Return model calls by the ids that later requests may name: of the response, of the conversation."""
     found: dict[str, list[Call]] = {}
@@ -123,7 +139,7 @@ def calls_by_kept_name(calls: Iterable[Call]) -> dict[str, list[Call]]:
         begin = _request(call)
         names = (
             string(mapping(call.end.stored_fields.get("body")).get("id")),
-            None if begin is None else reading.conversation_id(begin.stored_body),
+            reading.conversation_id(begin.stored_body) if begin is not None and may_continue(begin) else None,
         )
         for name in filter(None, names):
             found.setdefault(name, []).append(call)

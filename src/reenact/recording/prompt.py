@@ -30,7 +30,7 @@ from ..wire.neutral import REASONING, RESULT, TEXT, Part, ToolResult
 from ..wire.reading import SYSTEM, TOOLS, system_text, tool_names
 from .calls import Turn
 from .index import Index
-from .kept_conversations import KeptConversation, continues, kept_before, sent_messages
+from .kept_conversations import KeptConversation, continues, kept_before, may_continue, sent_messages
 from .origins import Origin, Origins
 from .recording import Recording
 
@@ -143,11 +143,9 @@ def prompt_of(turn: Turn, before: Sequence[Turn], keys: Keys, index: Index | Non
     if request is None:
         return NOT_RECORDED
     found = _delta_of(request, before, keys, is_far=is_far)
-    stored = request.stored_fields
-    written = {*kept(stored), *mapping(stored.get("body"))}
-    if index is None or written.isdisjoint(reading.KEPT_BY):
+    if index is None or not may_continue(request):
         return found
-    words = continues(index, request, stored.get("body") if is_far else request.stored_body)
+    words = continues(index, request, request.stored_fields.get("body") if is_far else request.stored_body)
     return found if words is None else found._replace(changes=[("history", words), *found.changes])
 
 
