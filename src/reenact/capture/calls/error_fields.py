@@ -86,25 +86,24 @@ def message(exc: BaseException) -> str:
 
 
 def frames(tb: TracebackType | None) -> list[str]:
-    """Return the three innermost frames, innermost first, as ``agent.py:41 in plan``; ours are left out.
+    """Return the three innermost frames as ``agent.py:41 in plan``, innermost first; ours are left out.
 
-    If they are all of libraries, the last one gives way to the innermost of the agent's own code.
+    Those of the agent's own code stand before those of libraries. If all three are of libraries, the last
+    one gives way to the innermost of the agent's own.
     """
-    found: list[str] = []
-    own: str | None = None
-    own_ago = 0
+    found: list[tuple[bool, str]] = []
+    own: tuple[bool, str] | None = None
     while tb is not None:
         code = tb.tb_frame.f_code
         if not code.co_filename.startswith(_HERE):
-            found.append(f"{os.path.basename(code.co_filename)}:{tb.tb_lineno} in {code.co_name}")
+            place = f"{os.path.basename(code.co_filename)}:{tb.tb_lineno} in {code.co_name}"
+            found.append((not is_agents(code.co_filename), place))
+            own = own if found[-1][0] else found[-1]
             del found[:-MAX_FRAMES]
-            own_ago += 1
-            if is_agents(code.co_filename):
-                own, own_ago = found[-1], 0
         tb = tb.tb_next
-    if own is not None and own_ago >= MAX_FRAMES:
+    if own is not None and all(is_library for is_library, _ in found):
         found[0] = own
-    return found[::-1]
+    return [place for _, place in sorted(found[::-1], key=lambda frame: frame[0])]
 
 
 def is_agents(filename: str) -> bool:

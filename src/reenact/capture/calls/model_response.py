@@ -77,10 +77,10 @@ def write_answer(
 
 
 def _name_caller(frames: list[str]) -> None:
-    """An exception on its way out has met no frame of the agent's yet: the last gives way to the caller."""
+    """An exception on its way out has met no frame of the agent's yet: the caller comes first."""
     callers = caller_frames()
     if callers and callers[0] not in frames:
-        frames[MAX_FRAMES - 1 :] = callers[:1]
+        frames[:] = [callers[0], *frames[: MAX_FRAMES - 1]]
 
 
 def _refusal(body: Any, reading: Reading, status: int | None, names_caller: bool) -> dict[str, Any] | None:

@@ -57,7 +57,7 @@ def test_a_bad_status_is_an_error_whatever_the_body_says(tmp_path: Path) -> None
     assert event.payload["tot"]["err"] == 1
 
 
-def test_an_error_deep_in_libraries_still_names_the_agents_own_line() -> None:
+def test_an_error_deep_in_libraries_names_the_agents_own_line_first() -> None:
     def agent() -> None:
         json.loads("{", cls=json.JSONDecoder)
 
@@ -66,9 +66,26 @@ def test_an_error_deep_in_libraries_still_names_the_agents_own_line() -> None:
     except ValueError as exc:
         told = failure(exc)
     assert told is not None
-    first, second, last = told["frames"]
-    assert first.startswith("decoder.py:") and second.startswith("decoder.py:")
-    assert last.startswith("test_failures.py:") and last.endswith(" in agent")
+    own, *others = told["frames"]
+    assert own.startswith("test_failures.py:") and own.endswith(" in agent")
+    assert [place.split(":")[0] for place in others] == ["decoder.py"] * 2
+
+
+def test_an_error_just_below_the_agents_code_has_its_frames_before_those_of_the_library() -> None:
+    def plan() -> None:
+        json.loads("{")
+
+    def agent() -> None:
+        plan()
+
+    try:
+        agent()
+    except ValueError as exc:
+        told = failure(exc)
+    assert told is not None and len(told["frames"]) == 3
+    places = [place.split(":")[0] for place in told["frames"]]
+    assert places == ["test_failures.py", "decoder.py", "decoder.py"]
+    assert told["frames"][0].endswith(" in plan")
 
 
 @pytest.mark.parametrize("scenario", ["reset-0", "reset-3"])
@@ -86,4 +103,4 @@ def test_an_exception_of_a_library_names_the_line_that_called(
     (answer,) = [event for event in read_events(tmp_path / "run.jsonl") if event.kind == "model.response"]
     assert answer.error is not None
     frames = answer.error.frames
-    assert len(frames) <= 3 and frames[-1].startswith("test_failures.py:") and frames[-1].endswith(" in plan")
+    assert len(frames) <= 3 and frames[0].startswith("test_failures.py:") and frames[0].endswith(" in plan")
