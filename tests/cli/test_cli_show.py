@@ -103,9 +103,9 @@ def test_a_long_run_shows_its_two_ends_and_says_how_much_is_hidden(tmp_path):
 
 def test_turns_at_the_end_of_a_long_run_keep_their_numbers(tmp_path):
     log = reenact.StepLog(tmp_path / "a.jsonl", "my-run")
-    for _ in range(200):
+    for number in range(200):
         log.record_llm_call("m", 10, 5, "tool_use", duration_ms=3)
-        log.record_tool_call("search", {"q": "x"}, "y", None, duration_ms=2)
+        log.record_tool_call("search", {"q": f"x{number}"}, "y", None, duration_ms=2)
     log.close()
     for words in (), ("--events",):
         out = typed("show", tmp_path / "a.jsonl", *words).out

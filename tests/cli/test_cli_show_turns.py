@@ -327,7 +327,7 @@ def test_the_articles_lines_and_step_logs_are_shown_as_turns_and_report_once_wha
         for _ in range(3):
             log.record_llm_call(MODEL, 10, 2, "tool_use", duration_ms=40)
             log.record_tool_call("search", {"q": "x"}, "y", None, duration_ms=2)
-    out = typed("show", tmp_path / "a.jsonl").out
+    out = typed("show", "--all", tmp_path / "a.jsonl").out
     assert out.count("the prompt was not recorded") == out.count("the answer's text was not recorded") == 1
     assert turn(out, 2)[0].startswith('5 ▸ search(q="x")') and turn(out, 2)[1] == "◂ y"
 

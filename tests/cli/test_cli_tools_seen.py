@@ -127,7 +127,7 @@ def test_results_that_the_model_was_sent_as_returned_are_not_shown_twice(desk: D
 def test_an_equal_text_of_another_tool_hides_no_result(desk: Desk) -> None:
     """By text alone "120 EUR" was shown before; it is not what this tool returned."""
     desk.record("swaps", [[["price", {"city": "Rome"}]], *BOTH])
-    assert desk("show").count("the model was sent") == 2
+    assert desk("show").count("the model was sent") == 4  # in the first lines, and in its turn
 
 
 def test_a_result_in_another_form_is_shown_as_sent_and_is_no_contradiction(desk: Desk) -> None:

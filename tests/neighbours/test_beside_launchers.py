@@ -201,12 +201,15 @@ manager.shutdown_kernel()
 """
 
 
-def test_a_jupyter_kernel(project: Path, provider: Provider) -> None:
+def test_a_jupyter_kernel_records_into_a_run_of_the_notebooks_name(project: Path, provider: Provider) -> None:
     places = {
         name: str(project / "ipython") for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR")
     }
     more = {"URL": provider.url(), "REENACT_DIR": str(project / "runs"), **places}
+    more["JPY_SESSION_NAME"] = str(project / "trip.ipynb")  # as Jupyter's server starts a kernel
     done = command(project, sys.executable, "-c", KERNEL, CELLS, **more)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[]\n[]\n['200']\n['ZeroDivisionError']\n['SyntaxError']\n[]\n['200']\n"
     check_cells(project / "runs")
+    (path,) = (project / "runs").glob("*-trip-*.jsonl")
+    assert json.loads(path.read_text().splitlines()[0])["name"] == "trip"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..errors import NoSuchEvent
@@ -18,10 +19,12 @@ from ..recording.derived_tools import DerivedCall, derived_tools, turns_of
 from ..recording.index import MAIN, Index
 from ..recording.prompt import Keys, Piece, answer_pieces, prompt_of
 from ..recording.recording import SMALL_BYTES, Recording
+from ..tracefile.dialects import RESULT_KEYS
 from ..tracefile.events.event import Event
 from ..tracefile.events.event_text import address, error_dict
-from ..tracefile.events.text import call_text, count, plain, short_json
-from ..wire.results import result_text
+from ..tracefile.events.text import count, plain
+from ..wire.json_values import canonical
+from ..wire.results import CONTRADICTED, result_text
 
 _HEAD, _TAIL = 400, 2_000
 """Events parsed at either end of a larger run; the tail also shows what it died inside of."""
@@ -181,38 +184,88 @@ def _blocks(recording: Recording, index: Index, turns: Sequence[Turn], indexes: 
     return [*([outside] if outside.items else []), *blocks.values()]
 
 
-def contradiction(call: Call) -> str:
-    """Return in words that the model was sent another result than the tool returned."""
-    sent = "" if call.sent is None else short_json(result_text(call.sent.value), _SHORT)
-    words, returned = call_text(call.tool, call.args, _SHORT), short_json(call.result, _SHORT)
-    return f"{words}: the tool returned {returned}, the model was sent {sent}"
-
-
-_SHORT = 120
-
-
 def _order(item: Call | int) -> int:
     return item if type(item) is int else item.event.index or 0  # type: ignore[union-attr]
 
 
-def abridged(story: Story, failing: int | None) -> list[Block | int]:
-    """Return the blocks of a long run's two ends and of the failing turn, and how many turns are left out."""
-    shown: list[Block | int] = []
-    numbers = [block.number for block in story.blocks if block.turn is not None]
-    last = numbers[-1] if numbers else 0
-    keep = {*range(FIRST_TURNS + 1), *range(last - LAST_TURNS + 1, last + 1), failing}
-    if last <= FIRST_TURNS + LAST_TURNS + 1:
-        keep |= set(numbers)
-    last_shown = 0
-    for block in story.blocks:
-        if block.turn is None:
-            shown.append(block)
-        elif block.number in keep:
-            if block.number > last_shown + 1:
-                shown.append(block.number - last_shown - 1)
-            shown.append(block)
-            last_shown = block.number
+class Repeated(NamedTuple):
+    """Turns with the same tool calls and results as the turn before the first of them."""
+
+    first: int
+    number: int
+    """Of the last one."""
+
+
+_FOLDED = 3
+"""Equal calls in a row, or turns of them, that are shown as one."""
+
+
+def abridged(story: Story, failing: int | None) -> list[Block | Repeated | int]:
+    """Return the blocks of a long run's two ends and of the failing turn, those that repeat each other as
+    one, and how many turns are left out."""
+    shown: list[Block | Repeated | int] = []
+    folded = _folded_turns(story.blocks, failing)
+    last = sum(each.number > 0 for each in folded) - 1
+    everything = last <= FIRST_TURNS + LAST_TURNS
+    place = last_shown = 0
+    for each in folded:
+        if each.number == 0:
+            shown.append(each)
+            continue
+        if everything or not FIRST_TURNS <= place <= last - LAST_TURNS or each.number == failing:
+            first = each.first if isinstance(each, Repeated) else each.number
+            if first > last_shown + 1:
+                shown.append(first - last_shown - 1)
+            shown.append(each)
+            last_shown = each.number
+        place += 1
     return shown
+
+
+def _folded_turns(blocks: Sequence[Block], failing: int | None) -> list[Block | Repeated]:
+    """Return the blocks, of those that repeat the one before only the first; the failing one stays."""
+    folded: list[Block | Repeated] = []
+    keyed = [
+        (block.number - place, block.number == failing, _turn_key(block), block)
+        for place, block in enumerate(blocks)
+    ]  # the first is the same for turns that stand side by side: the middle of a large run is not known
+    for _, group in groupby(keyed, lambda each: each[:3]):
+        equal = [each[3] for each in group]
+        if len(equal) < _FOLDED or any(call.verdict == CONTRADICTED for call in equal[0].turn.tools):  # type: ignore[union-attr]
+            folded += equal
+        else:
+            folded += [equal[0], Repeated(equal[1].number, equal[-1].number)]
+    return folded
+
+
+def _turn_key(block: Block) -> object:
+    """Return what turns have in common that repeat each other; of others something of their own."""
+    turn = block.turn
+    if turn is None or turn.error is not None or not turn.tools or len(block.items) > len(turn.tools):
+        return block.number
+    return block.lane, [call_key(call) for call in turn.tools]
+
+
+def in_folds(items: Sequence[Call | int]) -> list[Sequence[Call | int]]:
+    """Return the items of a block, equal calls in a row together."""
+    folds: list[Sequence[Call | int]] = []
+    for key, group in groupby(items, lambda item: item if isinstance(item, int) else call_key(item)):
+        equal = list(group)
+        is_one = not isinstance(key, int) and len(equal) >= _FOLDED
+        folds += [equal] if is_one else [[item] for item in equal]
+    return folds
+
+
+def call_key(call: Call) -> tuple[object, ...]:
+    """Return what is the same for calls of a tool with equal arguments and equal results, as stored."""
+    if call.end is None or call.end.is_partial or call.event.is_partial:
+        return (id(call),)
+    if call.derived:
+        outcome = result_text(call.result)
+    else:
+        fields = call.end.stored_fields
+        outcome = canonical(next((fields[key] for key in RESULT_KEYS if key in fields), None))
+    return call.tool, canonical(call.args), None if call.error is None else str(call.error), outcome
 
 
 def only(story: Story, number: int, name: str) -> Block:

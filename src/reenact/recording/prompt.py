@@ -27,6 +27,7 @@ from ..wire import reading
 from ..wire.json_values import canonical, mapping, string
 from ..wire.messages import message_parts, readable, role_of
 from ..wire.neutral import REASONING, RESULT, TEXT, Part, ToolResult
+from ..wire.pairing import is_models
 from ..wire.reading import SYSTEM, TOOLS, system_text, tool_names
 from .calls import Turn
 from .index import Index
@@ -164,6 +165,33 @@ def _delta_of(request: Event, before: Sequence[Turn], keys: Keys, *, is_far: boo
     return found.delta(latest)
 
 
+def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: Keys) -> list[Piece]:
+    """Return what stood in the prompt before and is left out of this one: texts and results, no responses.
+
+    Nothing if the one before was a single question, or if one of the two is another agent's: then it has
+    other settings, or the conversation is continued in the turn after, or an earlier one is in this turn.
+    """
+    request, olds = _request(turn), [_request(each) for each in before]
+    old = olds[0] if olds else None
+    if request is None or old is None or _appended(request, old) is not None:
+        return []
+    was, now = mapping(old.stored_body), mapping(request.stored_body)  # the second may build on the first
+    messages, new = _conversation(was), _conversation(now)
+    if not any(is_models(message) for message in messages) or any(key in now for key in _CONTINUES):
+        return []
+    lost = compare(messages, new, keys).lost
+    if not lost or _changes(opened(old, _settings(was)), opened(request, _settings(now))):
+        return []
+    for earlier in olds[1:]:
+        if earlier is not None and not compare(_conversation(mapping(earlier.stored_body)), new, keys).lost:
+            return []
+    later = _request(after) if after is not None else None
+    if later is not None and not compare(messages, _conversation(mapping(later.stored_body)), keys).lost:
+        return []
+    pieces = [piece for message in opened(old, [messages[at] for at in lost]) for piece in pieces_of(message)]
+    return [piece for piece in pieces if piece.role not in ("assistant", "model")]
+
+
 def _request(turn: Turn) -> Event | None:
     """Return the request of a turn if there is one that can be looked at."""
     call = turn.call
@@ -259,8 +287,8 @@ class Comparison(NamedTuple):
     """Messages that both begin with."""
     added: list[int]
     """The places of the messages that are new."""
-    gone: int
-    """Messages of the earlier one that are no longer there."""
+    lost: list[int]
+    """The places of the messages of the earlier one that are no longer there."""
 
 
 class Keys:
@@ -303,7 +331,8 @@ def compare(old: list[Any], new: list[Any], keys: Keys) -> Comparison:
     at = next(compress(count_from(0), map(is_not, old, new)), min(len(old), len(new)))  # in C
     while at < min(len(old), len(new)) and not _is_changed(old[at], new[at]):
         at += 1
-    gone, added = Counter(keys.of(old[at:])), list(range(at, len(new)))
+    before = keys.of(old[at:])
+    gone, added = Counter(before), list(range(at, len(new)))
     if gone and not gone.keys().isdisjoint(later := keys.of(new[at:])):
         added = []
         for place, key in enumerate(later, at):
@@ -311,7 +340,12 @@ def compare(old: list[Any], new: list[Any], keys: Keys) -> Comparison:
                 gone[key] -= 1
             else:
                 added.append(place)
-    return Comparison(at, added, sum(gone.values()))
+    lost = []
+    for place, key in enumerate(before, at):
+        if gone[key] > 0:
+            gone[key] -= 1
+            lost.append(place)
+    return Comparison(at, added, lost)
 
 
 def _is_changed(old: Any, new: Any) -> bool:
@@ -320,7 +354,8 @@ def _is_changed(old: Any, new: Any) -> bool:
 
 def _history(old: list[Any], new: list[Any], keys: Keys) -> tuple[list[Any], str]:
     """Return the messages that are new, and how the history was changed if it was."""
-    same, places, gone = compare(old, new, keys)
+    same, places, lost = compare(old, new, keys)
+    gone = len(lost)
     added = [new[at] for at in places]
     if gone and (gone == len(old) or (same == 1 and gone == len(old) - 1 and _is_system(old[0]))):
         return added, ANOTHER
@@ -490,7 +525,7 @@ def delta_of(recording: Recording, event: Event) -> ContextDelta | None:
     keys = [key for key in {**old, **new} if key not in schema.LISTS]
     changed = [key for key in keys if _is_changed(old.get(key), new.get(key))]
     added = [messages[at] for at in found.added]
-    return ContextDelta(context, previous, len(messages) - len(added), found.gone, changed, added)
+    return ContextDelta(context, previous, len(messages) - len(added), len(found.lost), changed, added)
 
 
 def _speaker(message: Any) -> str:

@@ -103,7 +103,8 @@ def frames(tb: TracebackType | None) -> list[str]:
         tb = tb.tb_next
     if own is not None and all(is_library for is_library, _ in found):
         found[0] = own
-    return [place for _, place in sorted(found[::-1], key=lambda frame: frame[0])]
+    found.reverse()
+    return [place for _, place in sorted(found, key=lambda frame: frame[0])]
 
 
 def is_agents(filename: str) -> bool:

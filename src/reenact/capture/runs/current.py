@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..front.options import Options
 from ..recorder.recorder import Recorder, begin_run
-from .location import is_begun_for_us, parent_run
+from .location import is_begun_for_us, notebook_name, parent_run
 
 if TYPE_CHECKING:
     from .run import RunContext
@@ -47,7 +47,7 @@ def process_recorder() -> Recorder:
     global _process_run
     with making():
         if _process_run is None or _process_run.closed:
-            _process_run = _join_parent() or begin_run(None, Options())
+            _process_run = _join_parent() or begin_run(None, Options(), name=notebook_name())
         return _process_run
 
 

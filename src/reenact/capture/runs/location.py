@@ -180,6 +180,21 @@ def _read_commit(folder: str) -> str | None:
         return next((line[0] for line in lines if line[1:] == [head[5:]]), None)
 
 
+def notebook_name() -> str | None:
+    """Return the name of the notebook whose kernel this process is, as Jupyter or VS Code state it."""
+    ipython: Any = sys.modules.get("IPython")
+    if ipython is None or "ipykernel" not in sys.modules:
+        return None  # the variable is also in the environment of programs that a notebook starts
+    try:
+        names = ipython.get_ipython().user_ns
+        stated = names.get("__vsc_ipynb_file__"), names.get("__session__"), os.environ.get("JPY_SESSION_NAME")
+        paths = [path for path in stated if type(path) is str and path.endswith(".ipynb")]
+    except Exception as exc:
+        guard.pass_on(exc)
+        return None
+    return os.path.basename(paths[0]).removesuffix(".ipynb") or None if paths else None
+
+
 def start_fields(name: str | None, options: Options, **more: object) -> dict[str, object]:
     """Return what ``run.start`` says besides version and pid; absent is shorter than null."""
     fields: dict[str, object] = {

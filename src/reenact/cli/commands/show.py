@@ -6,10 +6,13 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
+from typing import Any
 
-from ...debugger.ending import ending, failed_at, open_calls
+from ...debugger.ending import ending, ending_error, failed_at, open_calls
+from ...debugger.remarks import remarks
 from ...debugger.story import (
     Block,
+    Repeated,
     Story,
     abridged,
     bill_of,
@@ -31,7 +34,7 @@ from ...wire.json_values import mapping, mappings
 from .. import run_argument
 from ..output import Output
 from ..view.events import event_lines, print_events, show_events, with_turns
-from ..view.summary import show_ending, show_pointers, show_totals
+from ..view.summary import show_ending, show_pointers, show_remarks, show_totals
 from ..view.turns import Turns
 
 DESCRIPTION = """\
@@ -105,13 +108,15 @@ def _show(
     bill = bill_of(story, ledger)
     failing = _show_ending(recording, story, typed, out)
     _show_identity(recording, out)
+    if chosen is None:
+        show_remarks(remarks(story, ending_error(recording)), recording.first_writer, out)
     out.line()
     if flat and chosen is not None:
         print_events(events_of(chosen, recording), recording, out)
     elif flat:
         show_events(recording, out, everything=everything)
     else:
-        shown: list[Block | int] = (
+        shown: list[Block | Repeated | int] = (
             [chosen] if chosen is not None else [*story.blocks] if everything else abridged(story, failing)
         )
         turns = Turns(
@@ -120,6 +125,8 @@ def _show(
         for block in shown:
             if isinstance(block, int):
                 turns.left_out(block)
+            elif isinstance(block, Repeated):
+                turns.repeated(block)
             else:
                 turns.block(block)
     out.line()
@@ -196,6 +203,7 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
             "events": recording.count(),
             "tot": recording.tot,
             **totals_dict(recording, story, ledger),
+            "remarks": None if story is None else _remarks_list(recording, story),
             "meta": recording.meta,
             "input": recording.input,
             "writers": recording.writers,
@@ -213,6 +221,10 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
     shown: Sequence[Event] = recording.lines if chosen is None else events_of(chosen, recording)
     for event, number in with_turns(shown, recording):
         out.json_line(event_dict(event, number, root))
+
+
+def _remarks_list(recording: Recording, story: Story) -> list[dict[str, Any]]:
+    return [each.as_dict(recording.first_writer) for each in remarks(story, ending_error(recording))]
 
 
 def _needs_story(recording: Recording, args: argparse.Namespace) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import schema
 from ...debugger.expressions import check_path
-from ...debugger.story import contradiction
+from ...debugger.remarks import contradiction
 from ...errors import UsageError
 from ...recording.calls import Call
 from ...recording.kept_conversations import NOT_SENT

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ... import schema
 from ...debugger.ending import died_without_a_word, ending_error, inside
+from ...debugger.remarks import Remark
 from ...debugger.story import Story, time_spent
 from ...money.prices import Bill, money
 from ...recording.calls import Call
@@ -15,7 +16,7 @@ from ...recording.recording import Recording
 from ...tracefile import status as states
 from ...tracefile.events.event import Event
 from ...tracefile.events.event_text import address, error_text
-from ...tracefile.events.text import clean, count, cut, milliseconds, plain, seconds
+from ...tracefile.events.text import clean, count, cut, milliseconds, plain, seconds, width_of
 from ..output import Output
 
 _STYLES = {
@@ -66,6 +67,21 @@ def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> Non
         out.line(f"  its last error was {error_text(error)}")
     for frame in (error.frames if error is not None else [])[:3]:
         out.line(out.paint(f"    at {plain(clean(frame), out.width - 8)}", "dim"))
+
+
+def show_remarks(found: Sequence[Remark], root: str | None, out: Output) -> None:
+    """Write what deserves a look, each with the event where it happened first."""
+    for each in found[:_MOST_REMARKS]:
+        times = f" × {each.times}" if each.times > 1 else ""
+        where = f"{address(each.event, root):>5} "
+        room = 2 * (out.width - 8) - width_of(times) if out.is_terminal else 500
+        sign, style = ("✗", "red") if each.failed else ("!", "yellow")
+        out.paragraph([(f"{where}{sign} ", style), (cut(each.text, room) + times, style)])
+    if len(found) > _MOST_REMARKS:
+        out.line(out.paint(f"      … and {len(found) - _MOST_REMARKS} more to look at", "dim"))
+
+
+_MOST_REMARKS = 4
 
 
 def show_pointers(event: Event, turn: int, run: Sequence[str], root: str | None, out: Output) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...debugger.story import Block, contradiction, interval, spent_ms
+from ...debugger.remarks import contradiction, unread
+from ...debugger.story import Block, Repeated, in_folds, interval, spent_ms
 from ...money.ledger import Ledger
 from ...recording.calls import Call, Turn, tokens_of
 from ...recording.prompt import Delta, Keys, Piece, answer_pieces, opened, prompt_of
@@ -50,6 +51,8 @@ class Entry(NamedTuple):
     sign_style: str = "dim"
     lines: int | None = None
     """At most so many; None: as many as the page allows."""
+    ends: bool = False
+    """True for an error: its last line, which has the cause, is shown whatever is left out before it."""
 
 
 class Page:
@@ -72,6 +75,8 @@ class Page:
         if hidden and entry.lines == 1:
             space = room - width_of(label + entry.right) - (2 if entry.right else 0)
             body, hidden = [cut(clean(entry.text[: 4 * room]), space)], 0
+        tail = _last_line(entry.text, room) if hidden and entry.ends else ""
+        hidden = max(0, hidden - len(tail))
         more = f" … {size(hidden)} more" if hidden else ""
         if more:
             space = room - len(more) - (width_of(label) if len(body) == 1 else 0)
@@ -81,6 +86,8 @@ class Page:
         lines[0] += [(label, entry.style or "bold"), (body[0], entry.style)]
         lines += [[(" " * self.margin, ""), (text, entry.style)] for text in body[1:]]
         lines[-1].append((more, "dim"))
+        if tail:
+            lines.append([(" " * self.margin, ""), (tail, entry.style)])
         if entry.right:
             used = sum(width_of(text) for text, _ in lines[-1])
             if used + 2 + width_of(entry.right) > out.width:
@@ -133,6 +140,20 @@ def _break(line: str, room: int) -> tuple[str, str]:
     blank = line.rfind(" ", at // 2, at + 1)
     at = blank if blank > 0 else max(at, 1)
     return line[:at].rstrip(), line[at:].lstrip()
+
+
+def _last_line(text: str, room: int) -> str:
+    """Return the last line that says something, or its end if it is long."""
+    line = clean(text[-8 * room :].rstrip()).rpartition("\n")[2].strip()
+    return line if width_of(line) <= room else "…" + line[-(room // 2 if not line.isascii() else room - 1) :]
+
+
+def _is_error(text: str) -> bool:
+    """True if a text begins as errors do, or holds a traceback."""
+    return text.lstrip()[:9].lower().startswith(("error", "traceback")) or _TRACEBACK in text[:4000]
+
+
+_TRACEBACK = "Traceback (most recent call last)"
 
 
 def size(count: int) -> str:
@@ -244,20 +265,29 @@ class Turns:
         if block.turn is not None:
             self._turn(block, block.turn)
         first, last = _LOOSE if block.turn is None else _IN_TURN
-        items, end = block.items, len(block.items) - last
+        folds = [[item] for item in block.items] if self.everything else in_folds(block.items)
+        end = len(folds) - last
         if not block.skipped and (self.everything or end - first <= 2):
-            self._items(items)
+            self._items(folds)
             return
-        self._items(items[:first])
-        hidden = block.skipped + sum(1 if isinstance(item, int) else 2 for item in items[first:end])
+        self._items(folds[:first])
+        between = [item for fold in folds[first:end] for item in fold]
+        hidden = block.skipped + sum(1 if isinstance(item, int) else 2 for item in between)
         self.page.note(f"… {count(hidden, 'more event')}; --all shows them", "yellow")
         self._until = None
-        self._items(items[end:])
+        self._items(folds[end:])
 
     def left_out(self, turns: int) -> None:
         """Note how many turns are not shown."""
         text = f"… {count(turns, 'more turn')}; --all shows them, --turn N one"
         self.out.line(self.out.paint(text, "yellow"))
+        self._until = None
+
+    def repeated(self, turns: Repeated) -> None:
+        """Note which turns are not shown because they repeat the one above."""
+        times, which = turns.number - turns.first + 1, f"turns {turns.first} to {turns.number}"
+        text = f"× {times}  {which}: the same calls, the same results; --all shows them"
+        self.out.line(self.out.paint(cut(text, self.out.width), "yellow"))
         self._until = None
 
     def _turn(self, block: Block, turn: Turn) -> None:
@@ -349,7 +379,7 @@ class Turns:
             elif piece.sort != TOOL:
                 self._answers(where, piece.text)
             where = "" if piece.sort != TOOL else where
-        stop = string(end.stored_fields.get("stop_reason"))
+        stop = unread(end) or string(end.stored_fields.get("stop_reason"))
         if stop not in _QUIET_STOPS:
             self._answers(where, plain(stop or "", 60), "stopped by", "yellow")
             where = ""
@@ -379,22 +409,23 @@ class Turns:
             text = reading.text(assembled.body) if assembled.body else ""
             self._answers("", text, f"{size:,} bytes had come", "dim")
 
-    def _items(self, items: list[Call | int]) -> None:
-        for item in items:
+    def _items(self, folds: Sequence[Sequence[Call | int]]) -> None:
+        for item, *equal in folds:
             if isinstance(item, int):
                 self._event(self.recording.events[item])
-            else:
-                self._gap(item.event.timestamp)
-                (self._derived if item.derived else self._recorded)(item)
-                self._drawn.add(id(item))
-                self._reach(item)
+                continue
+            self._gap(item.event.timestamp)
+            (self._derived if item.derived else self._recorded)(item, f" × {len(equal) + 1}" if equal else "")
+            for call in (item, *equal):
+                self._drawn.add(id(call))
+                self._reach(call)  # type: ignore[arg-type]
 
-    def _recorded(self, call: Call) -> None:
+    def _recorded(self, call: Call, times: str) -> None:
         event, end = call.event, call.end
         fields = {} if event.is_partial else event.stored_fields
         args = opened(event, next((fields[key] for key in ARGS_KEYS if fields.get(key) is not None), None))
         text = call_text(call.tool, args, _WIDE) if fields else describe(event).text
-        self._tool_line(address(event, self.root), text, milliseconds(call.duration_ms))
+        self._tool_line(address(event, self.root), text + times, milliseconds(call.duration_ms))
         if call.error is not None:
             self._failed(call, "", with_time=False)
         elif end is None:
@@ -407,12 +438,11 @@ class Turns:
             result_words = result if type(result) is str else as_json(result)
             self._result_line("" if end is event else address(end, self.root), result_words)
 
-    def _derived(self, call: Call) -> None:
+    def _derived(self, call: Call, times: str) -> None:
         """Draw a tool that nobody recorded, with its result from the next prompt."""
         took = milliseconds(call.duration_ms)
-        self._tool_line(
-            self._pending_address, call_text(call.tool, call.args, _WIDE), f"≤ {took}" if took else ""
-        )
+        text = call_text(call.tool, call.args, _WIDE) + times
+        self._tool_line(self._pending_address, text, f"≤ {took}" if took else "")
         self._pending_address = ""
         if call.end is None:
             text = "requested; no result yet" if self.is_alive else "requested, never answered"
@@ -426,7 +456,7 @@ class Turns:
         text = error_text(error) if error is not None else "no answer was recorded"
         where = address(call.end or call.event, self.root)
         took = milliseconds(call.duration_ms) if with_time else ""
-        self.page.entry(Entry(where, "✗", text, label, took, "red", "red"))
+        self.page.entry(Entry(where, "✗", text, label, took, "red", "red", ends=True))
         self._last_error = text
 
     def _open(self, call: Call, text: str, label: str = "") -> None:
@@ -443,12 +473,24 @@ class Turns:
         text = "  ".join(part for part in (described.text, error) if part)
         lines = None if self.detail or described.error else 1
         where = address(event, self.root)
-        self.page.entry(Entry(where, described.sign, text, "", described.duration, style, style, lines))
+        self.page.entry(
+            Entry(
+                where,
+                described.sign,
+                text,
+                "",
+                described.duration,
+                style,
+                style,
+                lines,
+                bool(described.error),
+            )
+        )
         self._last_error = described.error or self._last_error
         self._reached(event.timestamp)
 
     def _asks(self, where: str, text: str, label: str = "", style: str = "") -> None:
-        self.page.entry(Entry(where, "→", text, label, "", style, "cyan"))
+        self.page.entry(Entry(where, "→", text, label, "", style, "cyan", ends=_is_error(text)))
 
     def _answers(self, where: str, text: str, label: str = "", style: str = "") -> None:
         self.page.entry(Entry(where, "←", text, label, "", style, "cyan"))
@@ -459,7 +501,8 @@ class Turns:
     def _result_line(self, where: str, text: str, style: str = "") -> None:
         if not text.strip():
             text, style = "an empty text", "dim"
-        self.page.entry(Entry(where, "◂", text, "", "", style, "blue"))
+        is_error = style == "red" or _is_error(text)
+        self.page.entry(Entry(where, "◂", text, "", "", style, "blue", ends=is_error))
 
     def _note_once(self, text: str) -> None:
         if text not in self._texts_shown:

@@ -87,9 +87,12 @@ def error_dict(error: ErrorText) -> dict[str, Any]:
 
 
 def error_text(error: ErrorText) -> str:
-    """Return type and message of an error on one line."""
+    """Return type and message of an error on one line; of a long message the last line stays."""
     kind = plain((error.type or "").rpartition(".")[2], 60)
     message = plain(str(error), _WIDE)
+    if message.endswith("…") and len(message) == _WIDE:
+        last = plain(str(error).rstrip()[-_WIDE // 2 :].rpartition("\n")[2], _WIDE // 2)
+        message = f"{plain(str(error), _WIDE - len(last) - 1)} {last}"
     return f"{kind}: {message}" if kind and message and kind != message else message or kind or "(no text)"
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import reenact
 from reenact.capture.runs import current
+from reenact.capture.runs.location import notebook_name
 from reenact.supervise.supervisor import oom_kills
 from support.provider import Provider
 
@@ -167,6 +168,28 @@ def test_a_notebook_records_calls_and_the_errors_of_cells(tmp_path: Path, provid
     (run,) = runs(tmp_path)
     assert kinds(run) == ["model.request", "model.response", "error"]
     assert (run[-1]["where"], run[-1]["cell"], run[-1]["error"]["type"]) == ("cell", 2, "ZeroDivisionError")
+
+
+@pytest.mark.parametrize(
+    ("names", "variable", "name"),
+    [
+        ({"__vsc_ipynb_file__": "/home/ada/trip.ipynb"}, "", "trip"),
+        ({"__session__": "/home/ada/my trip.ipynb"}, "", "my trip"),
+        ({}, "work/budget.ipynb", "budget"),
+        ({"__session__": "console-1"}, "console-1", None),
+        ({"__session__": 7}, "", None),
+    ],
+)
+def test_the_run_of_a_kernel_has_the_name_of_its_notebook(
+    names: dict[str, Any], variable: str, name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JPY_SESSION_NAME", variable)
+    shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(user_ns=names))
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    assert notebook_name() is None  # a program that a notebook started
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    assert notebook_name() == name
 
 
 @pytest.mark.parametrize(
