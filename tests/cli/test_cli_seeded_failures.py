@@ -215,3 +215,87 @@ def test_the_cause_of_a_seeded_failure_is_on_the_first_screen(failure: str, desk
     desk.record(mode, plan, scenario)
     screen = desk.screen()
     assert [cause for cause in causes if cause not in screen] == [], screen
+
+
+def test_equal_calls_of_one_turn_are_one_line_with_their_count_and_each_with_all(desk: Desk) -> None:
+    plan = [[["poll", {"job": 1}]] * 5 + [["poll", {"job": 2}]] * 2]
+    for tools in ("", "off"):
+        desk.record("loop", plan, tools=tools)
+        shown = "\n".join(desk.lines())
+        assert shown.count("▸ poll(job=1) × 5") == 1 == shown.count("▸ poll(job=1)")
+        assert shown.count("▸ poll(job=2)") == 2 and shown.count("◂ PENDING") == 3
+        every = "\n".join(desk.lines("--all"))
+        assert every.count("▸ poll(job=1)") == 5 and "▸ poll(job=1) ×" not in every
+
+
+def test_turns_that_repeat_each_other_are_folded_up_to_one_with_another_result(desk: Desk) -> None:
+    plan = [*[[["poll", {"job": 1}]]] * 6, [["weigh", {"item": "a"}]], *[[["poll", {"job": 1}]]] * 2]
+    desk.record("loop", plan)
+    shown = [line.split() for line in desk.lines()]
+    headed = [line[:5] for line in shown if line and line[0] in ("turn", "×")]
+    assert [line[1] for line in headed] == ["1", "5", "7", "8", "9", "10"]
+    assert headed[1] == ["×", "5", "turns", "2", "to"]
+    every = [line for line in desk.lines("--all") if line.startswith(("turn ", "×"))]
+    assert len(every) == 10 and not any(line.startswith("×") for line in every)
+
+
+def test_results_that_were_swapped_again_and_again_are_not_folded(desk: Desk) -> None:
+    desk.record("swapped", BOTH * 4)
+    assert "×" not in "".join(line[:2] for line in desk.lines())
+    assert '"120 EUR" × 4' in desk.screen()  # as a remark they are one line each
+
+
+@pytest.mark.parametrize("tools", ["", "off"])
+def test_the_last_line_of_an_error_is_shown_whatever_is_left_out_before_it(tools: str, desk: Desk) -> None:
+    desk.record("keyerror", [[["column", {"name": "beta"}]]], tools=tools)
+    lines = [line.strip() for line in desk.lines()]
+    if tools == "off":  # then only the text that the model was sent has it
+        assert lines.index("KeyError: 'beta'") > 0 and any(" B more" in line for line in lines)
+    else:
+        assert "5 ✗ KeyError: 'beta'" in lines
+
+
+def test_remarks_are_in_the_json_of_a_run_with_their_count(desk: Desk) -> None:
+    desk.record("swallowed", [[["order", {"number": 7}]]] * 3)
+    (remark,) = json.loads(desk.lines("--json")[0])["remarks"]
+    assert (remark["event"], remark["times"]) == ("5", 3)
+    assert remark["text"].startswith("order(number=7): ConnectionError: could not connect")
+
+
+SERVER = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "tools/call":
+        print("segmentation fault in the price index", file=sys.stderr, flush=True)
+        os._exit(3)
+    info = {"name": "prices", "version": "1"}
+    known = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": known}), flush=True)
+"""
+CLIENT = """
+import asyncio, sys
+from mcp import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+async def main():
+    server = StdioServerParameters(command=sys.executable, args=["server.py"])
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        try:
+            await session.call_tool("price", {"city": "Oslo"})
+        except Exception:
+            print("Sorry, no price today.")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.long
+def test_a_tool_whose_mcp_server_died_is_on_the_first_screen(desk: Desk) -> None:
+    """That its process ended is not recorded, nor its exit code: the screen has what the client was told."""
+    (desk.folder / "server.py").write_text(SERVER)
+    (desk.folder / "agent.py").write_text(CLIENT)
+    desk.record("mcp")
+    assert '✗ price(city="Oslo"): MCPError: Connection closed' in desk.screen()

@@ -22,8 +22,8 @@ _SHORT = 120
 _REPEATED = 4
 """Equal calls with equal results in one lane that are worth a remark."""
 
-_LAST_TURNS = 100
-"""Turns at the end of a run whose prompts are compared with the ones before them."""
+_MOST_COMPARED = 20
+"""Prompts that do not just continue the one before, the last of a run, that are compared with it."""
 
 _CUT_OFF = ("max_tokens", "length")
 
@@ -132,12 +132,13 @@ _UNREAD = {"closed": "the agent, which closed the stream", "cut": "the end of th
 
 
 def _dropped(story: Story) -> Iterator[Remark]:
-    """Yield the first request that leaves out what an earlier one of the same conversation had."""
-    keys = Keys()
-    for block in story.blocks[-_LAST_TURNS:]:
-        if block.turn is None or block.is_far:
+    """Yield the last request that leaves out what an earlier one of the same conversation had."""
+    keys, compared = Keys(), 0
+    for block in reversed(story.blocks if story.is_whole else ()):
+        if block.turn is None or compared == _MOST_COMPARED:
             continue
         lost = dropped_from(block.turn, block.before, block.after, keys)
+        compared += lost is not None
         if lost:
             named = " · ".join(plain(piece.text, 60) for piece in lost[:4])
             more = f" · {len(lost) - 4} more" if len(lost) > 4 else ""

@@ -165,22 +165,25 @@ def _delta_of(request: Event, before: Sequence[Turn], keys: Keys, *, is_far: boo
     return found.delta(latest)
 
 
-def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: Keys) -> list[Piece]:
+def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: Keys) -> list[Piece] | None:
     """Return what stood in the prompt before and is left out of this one: texts and results, no responses.
 
+    None if the line of the request says that there is nothing, so that nothing had to be compared.
     Nothing if the one before was a single question, or if one of the two is another agent's: then it has
     other settings, or the conversation is continued in the turn after, or an earlier one is in this turn.
     """
     request, olds = _request(turn), [_request(each) for each in before]
     old = olds[0] if olds else None
     if request is None or old is None or _appended(request, old) is not None:
-        return []
+        return None
     was, now = mapping(old.stored_body), mapping(request.stored_body)  # the second may build on the first
     messages, new = _conversation(was), _conversation(now)
     if not any(is_models(message) for message in messages) or any(key in now for key in _CONTINUES):
         return []
     lost = compare(messages, new, keys).lost
-    if not lost or _changes(opened(old, _settings(was)), opened(request, _settings(now))):
+    pieces = [piece for message in opened(old, [messages[at] for at in lost]) for piece in pieces_of(message)]
+    found = [piece for piece in pieces if piece.role not in ("assistant", "model")]
+    if not found or _changes(opened(old, _settings(was)), opened(request, _settings(now))):
         return []
     for earlier in olds[1:]:
         if earlier is not None and not compare(_conversation(mapping(earlier.stored_body)), new, keys).lost:
@@ -188,8 +191,7 @@ def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: K
     later = _request(after) if after is not None else None
     if later is not None and not compare(messages, _conversation(mapping(later.stored_body)), keys).lost:
         return []
-    pieces = [piece for message in opened(old, [messages[at] for at in lost]) for piece in pieces_of(message)]
-    return [piece for piece in pieces if piece.role not in ("assistant", "model")]
+    return found
 
 
 def _request(turn: Turn) -> Event | None:

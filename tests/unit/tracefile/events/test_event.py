@@ -5,6 +5,8 @@ import json
 import pytest
 
 from reenact import Recording
+from reenact.tracefile.events.event import ErrorText
+from reenact.tracefile.events.event_text import error_text
 from support.written import Pen, store_blob, worked_example
 
 
@@ -155,3 +157,11 @@ def test_events_are_equal_when_they_are_the_same_line(tmp_path):
     assert run.events[3] == run.events[3]
     assert run.events[3] != run.events[2]
     assert len({*run.events, *run.events}) == 7
+
+
+def test_the_last_line_of_a_long_error_is_in_its_text():
+    text = "Error executing the code:\n" + "  a frame of a library\n" * 60 + "KeyError: 'beta'\n"
+    assert error_text(ErrorText(text, "AgentError")).endswith("… KeyError: 'beta'")
+    one_line = error_text(ErrorText("x" * 900 + " the cause", "AgentError"))
+    assert one_line.endswith("the cause") and len(one_line) < 450
+    assert error_text(ErrorText("short", "ValueError")) == "ValueError: short"
