@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..recording.calls import TOOL, Call
-from ..recording.prompt import Keys, dropped_from
+from ..recording.prompt import Keys, dropped_from, only_continues
 from ..tracefile.events.event import ErrorText, Event
 from ..tracefile.events.event_text import address, error_text
 from ..tracefile.events.text import call_text, count, plain, short_json
@@ -22,7 +22,7 @@ _SHORT = 120
 _REPEATED = 4
 """Equal calls with equal results in one lane that are worth a remark."""
 
-_MOST_COMPARED = 20
+_MOST_COMPARED = 10
 """Prompts that do not just continue the one before, the last of a run, that are compared with it."""
 
 _CUT_OFF = ("max_tokens", "length")
@@ -133,15 +133,20 @@ _UNREAD = {"closed": "the agent, which closed the stream", "cut": "the end of th
 
 def _dropped(story: Story) -> Iterator[Remark]:
     """Yield the last request that leaves out what an earlier one of the same conversation had."""
-    keys, compared = Keys(), 0
-    for block in reversed(story.blocks if story.is_whole else ()):
-        if block.turn is None or compared == _MOST_COMPARED:
-            continue
+    found: Remark | None = None
+    keys = Keys()
+    changed = [
+        block
+        for block in (story.blocks if story.is_whole else ())
+        if block.turn is not None and not only_continues(block.turn, block.before)
+    ]
+    for block in changed[-_MOST_COMPARED:]:  # forwards, since a request builds on the one before
+        assert block.turn is not None
         lost = dropped_from(block.turn, block.before, block.after, keys)
-        compared += lost is not None
         if lost:
             named = " · ".join(plain(piece.text, 60) for piece in lost[:4])
             more = f" · {len(lost) - 4} more" if len(lost) > 4 else ""
             text = f"turn {block.number} leaves out {count(len(lost), 'message')} of the prompt before it: "
-            yield Remark(block.turn.request, text + named + more)
-            return
+            found = Remark(block.turn.request, text + named + more)
+    if found is not None:
+        yield found

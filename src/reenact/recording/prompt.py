@@ -165,26 +165,34 @@ def _delta_of(request: Event, before: Sequence[Turn], keys: Keys, *, is_far: boo
     return found.delta(latest)
 
 
-def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: Keys) -> list[Piece] | None:
+def only_continues(turn: Turn, before: Sequence[Turn]) -> bool:
+    """True if there is no prompt before, or if the line of the request says that it was only continued."""
+    request, old = _request(turn), _request(before[0]) if before else None
+    return request is None or old is None or _appended(request, old) is not None
+
+
+def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: Keys) -> list[Piece]:
     """Return what stood in the prompt before and is left out of this one: texts and results, no responses.
 
-    None if the line of the request says that there is nothing, so that nothing had to be compared.
     Nothing if the one before was a single question, or if one of the two is another agent's: then it has
     other settings, or the conversation is continued in the turn after, or an earlier one is in this turn.
     """
     request, olds = _request(turn), [_request(each) for each in before]
     old = olds[0] if olds else None
     if request is None or old is None or _appended(request, old) is not None:
-        return None
+        return []
     was, now = mapping(old.stored_body), mapping(request.stored_body)  # the second may build on the first
     messages, new = _conversation(was), _conversation(now)
     if not any(is_models(message) for message in messages) or any(key in now for key in _CONTINUES):
         return []
-    lost = compare(messages, new, keys).lost
-    pieces = [piece for message in opened(old, [messages[at] for at in lost]) for piece in pieces_of(message)]
+    compared = compare(messages, new, keys)
+    lost = opened(old, [messages[at] for at in compared.lost])
+    pieces = [piece for message in lost for piece in pieces_of(message)]
     found = [piece for piece in pieces if piece.role not in ("assistant", "model")]
     if not found or _changes(opened(old, _settings(was)), opened(request, _settings(now))):
         return []
+    if not _is_another(messages, compared):
+        return found
     for earlier in olds[1:]:
         if earlier is not None and not compare(_conversation(mapping(earlier.stored_body)), new, keys).lost:
             return []
@@ -356,12 +364,18 @@ def _is_changed(old: Any, new: Any) -> bool:
 
 def _history(old: list[Any], new: list[Any], keys: Keys) -> tuple[list[Any], str]:
     """Return the messages that are new, and how the history was changed if it was."""
-    same, places, lost = compare(old, new, keys)
-    gone = len(lost)
-    added = [new[at] for at in places]
-    if gone and (gone == len(old) or (same == 1 and gone == len(old) - 1 and _is_system(old[0]))):
+    compared = compare(old, new, keys)
+    added, gone = [new[at] for at in compared.added], len(compared.lost)
+    if _is_another(old, compared):
         return added, ANOTHER
     return added, f"rewritten: {count(gone, 'message')} dropped" if gone else ""
+
+
+def _is_another(old: list[Any], compared: Comparison) -> bool:
+    """True if nothing but a system prompt is left of an earlier conversation."""
+    gone = len(compared.lost)
+    is_all = gone == len(old) or (compared.same == 1 and gone == len(old) - 1 and _is_system(old[0]))
+    return gone > 0 and is_all
 
 
 def _is_system(message: Any) -> bool:
