@@ -113,6 +113,12 @@ def compacting():
         messages.append({"role": "assistant", "content": ask(messages)})
 
 
+def abandoning():
+    global left
+    left = opened([{"role": "user", "content": "Tell me a story."}], stream=True)
+    [left.readline() for _ in range(40)]
+
+
 def streaming():
     signal.signal(signal.SIGALRM, lambda *_: sys.exit("cancelled"))
     with opened([{"role": "user", "content": "Tell me a story."}], stream=True) as found:
@@ -121,7 +127,7 @@ def streaming():
                 os.kill(os.getpid(), signal.SIGKILL if MODE == "killed" else signal.SIGALRM)
 
 
-{"compacted": compacting, "killed": streaming, "cancelled": streaming}.get(MODE, loop)()
+{"abandoned": abandoning, "compacted": compacting, "killed": streaming, "cancelled": streaming}.get(MODE, loop)()
 '''
 
 BOTH = [[["price", {"city": "Oslo"}], ["price", {"city": "Rome"}]]]

@@ -206,6 +206,16 @@ def test_ctx_names_the_result_a_message_came_from_and_marks_another_one(desk: De
     assert any("◂ 4.1" in row for row in verbs(desk.debug("j turn:2", "ctx")))
 
 
+@pytest.mark.parametrize("mode", ["decorated", "found"])
+def test_messages_have_the_result_of_a_tool_that_no_request_brought(desk: Desk, mode: str) -> None:
+    agent = AGENT.replace('messages.append({"role": "user", "content": blocks})', "break")
+    (desk.folder / "agent.py").write_text(agent)
+    desk.record(mode, ONE)
+    *_, used, result = json.loads(desk("messages", "--json"))["messages"]
+    (block,) = result["content"]
+    assert (block["tool_use_id"], block["content"]) == (used["content"][-1]["id"], "900 EUR")
+
+
 def test_ls_names_the_input_and_the_model_and_puts_replays_below_their_run(desk: Desk) -> None:
     desk.record("decorated", ONE)
     type_in(["run", "--name", "later", "agent.py", "decorated", "no plan"], desk.folder, desk.env)
