@@ -208,6 +208,10 @@ CASES: dict[str, tuple[str, Any, str, list[str]]] = {
         "cancelled", [], "long-60,drip-5",
         ["! an answer was cut off: stopped by the agent, which closed the stream", "← the tide came in slowly"],
     ),
+    "a stream that nobody ends": (
+        "abandoned", [], "long-60,drip-5",
+        ["✗ the answer had not ended", "bytes had come the tide came in slowly"],
+    ),
     "a tool's KeyError": (
         "keyerror", [*BEFORE, [["column", {"name": "beta"}]]], "plan",
         ["✗ column(name=\"beta\"): KeyError: 'beta'"],

@@ -6,6 +6,7 @@ kept and counted; they are parsed when the response is complete.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -195,17 +196,19 @@ class Exchange:
         if self._w is not self.recorder.w:
             self.arrived.close_spill()
             return
+        let_go_of_spill = self.arrived.close_spill  # what arrived stays on disk if nothing else has it
         try:
-            if self.recorder.closed and how in (CLOSED, CANCELLED):
+            if (self.recorder.closed or sys.is_finalizing()) and how in (CLOSED, CANCELLED):
                 self.recorder.lost += 1  # dropped by the collector or the loop: not the agent's mistake
             else:
                 self._end(how, exc)
+                let_go_of_spill = self.arrived.forget_spill
         except Exception as fault:
             self.recorder.lost += 1
             guard.swallow("record an answer", fault)
         with guard.Swallowing("let go of an answer"):
             self.forget()
-            self.arrived.forget_spill()
+            let_go_of_spill()
 
     def _end(self, how: str, exc: BaseException | None) -> None:
         data = self.arrived.data()

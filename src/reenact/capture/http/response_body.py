@@ -71,7 +71,7 @@ class Arrived:
             self.spill.remove()
 
     def close_spill(self) -> None:
-        """In a forked child: what is on disk is the parent's, the descriptor ours."""
+        """Leave the file: in a forked child it is the parent's, after the end of a run all that there is."""
         if self.spill is not None:
             self.spill.close()
 
