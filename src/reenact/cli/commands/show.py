@@ -108,7 +108,7 @@ def _show(
     bill = bill_of(story, ledger)
     failing = _show_ending(recording, story, typed, out)
     _show_identity(recording, out)
-    if chosen is None:
+    if chosen is None and not flat:
         show_remarks(remarks(story, ending_error(recording)), recording.first_writer, out)
     out.line()
     if flat and chosen is not None:
