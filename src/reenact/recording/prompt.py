@@ -182,8 +182,8 @@ def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: K
     if request is None or old is None or _appended(request, old) is not None:
         return []
     was, now = mapping(old.stored_body), mapping(request.stored_body)  # the second may build on the first
-    messages, new = _conversation(was), _conversation(now)
-    if not any(is_models(message) for message in messages) or any(key in now for key in _CONTINUES):
+    messages, new = sent_messages(was), sent_messages(now)
+    if not any(is_models(message) for message in messages) or may_continue(request):
         return []
     compared = compare(messages, new, keys)
     lost = opened(old, [messages[at] for at in compared.lost])
@@ -194,10 +194,10 @@ def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: K
     if not _is_another(messages, compared):
         return found
     for earlier in olds[1:]:
-        if earlier is not None and not compare(_conversation(mapping(earlier.stored_body)), new, keys).lost:
+        if earlier is not None and not compare(sent_messages(earlier.stored_body), new, keys).lost:
             return []
     later = _request(after) if after is not None else None
-    if later is not None and not compare(messages, _conversation(mapping(later.stored_body)), keys).lost:
+    if later is not None and not compare(messages, sent_messages(later.stored_body), keys).lost:
         return []
     return found
 
