@@ -18,6 +18,14 @@ from support.examples import long
 from support.work import calls_of
 
 Messages = list[dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests put into the cache of prices, or push out of it, would change the number of calls."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 FEW, MANY = 20, 80
 
 
