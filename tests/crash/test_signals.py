@@ -14,6 +14,8 @@ def test_a_signal_handler_may_record_while_recording(tmp_path: Path) -> None:
         """
 import signal
 from reenact import Trace
+import reenact.capture.recorder.file as file
+file.STALL_S = 60.0  # while a slow device is waited for, alarms would pile up in one another
 trace = Trace("run.jsonl", redact=False)
 fired = 0
 def handler(number, frame):
