@@ -159,7 +159,7 @@ def test_votes_of_threads_keep_their_answers_or_the_exit_code_says_that_they_may
     desk.env["MODEL_URL"] = provider.url("sampled-1@votes")
     first = desk.record(VOTES)
     again = desk("replay", "first")
-    assert (again.stdout, again.returncode) == (first.stdout, 0)
+    assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
     assert len(set(first.stdout.splitlines())) == 4
     (trace,) = (path for path in desk.folder.rglob("*first*.jsonl") if '"replay_of"' not in path.read_text())
     trace.write_text(re.sub(r'"who": "[^"]*", ', "", trace.read_text()))

@@ -183,8 +183,8 @@ def _is_one_of_many() -> bool:
 
 
 def _running_loop() -> Any:
-    events: Any = sys.modules.get("asyncio.events")
-    return None if events is None else events._get_running_loop()
+    running = getattr(sys.modules.get("asyncio.events"), "_get_running_loop", None)
+    return None if running is None else running()  # None too while another thread still imports asyncio
 
 
 def _task_of(loop: Any) -> Any:
@@ -194,7 +194,9 @@ def _task_of(loop: Any) -> Any:
 
 def _current_run() -> Any:
     current: Any = sys.modules.get("reenact.capture.runs.current")
-    return None if current is None or current.only is not None else current.current_run.get()
+    if not hasattr(current, "only"):  # not loaded, or another thread still imports it
+        return None
+    return current.current_run.get() if current.only is None else None
 
 
 # What the seam calls.

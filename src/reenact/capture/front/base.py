@@ -160,5 +160,5 @@ def split_target(target: Any, writer: Any, options: Options) -> tuple[str | None
 
 def _current_run() -> Any:
     """Return the run in this context; without loading the machinery if no run can exist yet."""
-    module = sys.modules.get("reenact.capture.runs.current")
-    return module.current_run.get() if module is not None else None
+    current = getattr(sys.modules.get("reenact.capture.runs.current"), "current_run", None)
+    return current.get() if current is not None else None

@@ -126,7 +126,7 @@ def _record(where: str, exc: BaseException | None, **more: Any) -> None:
 def _run_at_hand(*, in_context: bool) -> Recorder | None:
     """Return the run an error belongs to: the context's, else the process's own, else the only one."""
     current = sys.modules.get("reenact.capture.runs.current")
-    if current is not None:
+    if current is not None and hasattr(current, "known_process_recorder"):  # no thread still imports it
         run = current.current_run.get() if in_context else None
         if run is not None:
             found: Recorder = run.recorder()

@@ -216,9 +216,9 @@ _MAIN = "MainProcess"
 def how_started() -> dict[str, Any]:
     """Return its command, and the name among its siblings that multiprocessing gave it, if it did."""
     fields: dict[str, Any] = {"command": [word[:200] for word in sys.orig_argv[:20]]}
-    multiprocessing = sys.modules.get("multiprocessing.process")
-    if multiprocessing is not None:
-        name = multiprocessing.current_process().name
+    current_process = getattr(sys.modules.get("multiprocessing.process"), "current_process", None)
+    if current_process is not None:
+        name = current_process().name
         if type(name) is str and name != _MAIN:
             fields["process"] = name[:200]
     return fields

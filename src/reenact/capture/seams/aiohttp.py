@@ -79,14 +79,14 @@ _readers: dict[type, type] = {}
 
 def kinds() -> tuple[type, ...]:
     """Return the classes that can be tapped, of the modules that are loaded."""
-    aiohttp = sys.modules.get("aiohttp")
-    return () if aiohttp is None else (aiohttp.ClientSession, *holders())
+    session = getattr(sys.modules.get("aiohttp"), "ClientSession", None)
+    return () if session is None else (session, *holders())
 
 
 def holders() -> tuple[type, ...]:
     """Return those of them that make sessions when they need one, and may hold other clients too."""
-    genai = sys.modules.get(_GENAI)
-    return () if genai is None else (genai.BaseApiClient,)
+    client = getattr(sys.modules.get(_GENAI), "BaseApiClient", None)
+    return () if client is None else (client,)
 
 
 def patch(module: Any, watch: Watch) -> Callable[[], None]:

@@ -303,7 +303,8 @@ def is_tapped(transport: object) -> bool:
 def kinds() -> tuple[type, ...]:
     """Return the classes that can be tapped, of the modules that are loaded."""
     modules = [sys.modules[name] for name in MODULES if name in sys.modules]
-    return tuple(kind for module in modules for kind in (module.Client, module.AsyncClient))
+    classes = [getattr(module, name, None) for module in modules for name in ("Client", "AsyncClient")]
+    return tuple(each for each in classes if each is not None)  # another thread may still import them
 
 
 def tap(client: Any, watch: Watch) -> None:

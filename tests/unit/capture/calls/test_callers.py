@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextvars import copy_context
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from weakref import ReferenceType, ref
 
@@ -67,6 +68,15 @@ def in_threads(*targets: Callable[[], Any]) -> list[Any]:
 def test_no_caller_is_known_without_recording() -> None:
     assert caller_name() is None
     assert in_threads(caller_name) == [None]
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("name", ["asyncio.events", "reenact.capture.runs.current", "trio.lowlevel"])
+def test_a_module_that_another_thread_still_imports_is_not_used(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    assert caller_name() == "main"
 
 
 @pytest.mark.usefixtures("installed")
