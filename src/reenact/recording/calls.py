@@ -131,7 +131,7 @@ class Call:
     def can_answer(self) -> bool:
         """False for a tool call that must not answer another one: it is derived, or it was found and the
         model was sent another result, or, if only the name of the function fits, maybe another one."""
-        if self.source != schema.FOUND:
+        if self.source not in (schema.FOUND, *schema.FRAMEWORKS):
             return not self.derived
         is_certain = self.event.stored_fields.get("matched") is None
         return self.verdict != CONTRADICTED and (is_certain or self.verdict == SAME)

@@ -112,6 +112,11 @@ def is_agents(filename: str) -> bool:
     return not filename.startswith((_OURS, "<frozen ")) and not any(part in filename for part in _LIBRARIES)
 
 
+def is_ours(filename: str) -> bool:
+    """True for a file of this package."""
+    return filename.startswith(_OURS)
+
+
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 _LIBRARIES = (

@@ -100,6 +100,45 @@ opened_uses: Callable[[Recorder, list[OpenUse]], None] | None = None
 """Called with the tool uses of each response, where functions are watched. Never raises."""
 
 
+class Invocation:
+    """A tool use that a framework acts upon in this context."""
+
+    __slots__ = ("before", "bodies", "is_over", "outer", "use")
+
+    def __init__(self, use: OpenUse, bodies: tuple[Any, ...], before: Invocation | None) -> None:
+        self.use = use
+        self.bodies = bodies
+        """The functions that do the work, as far as the framework knows them."""
+        self.before = before
+        """The one that it is inside of."""
+        self.outer = use.calls.open_tool()
+        """The tool call that it is inside of."""
+        self.is_over = False
+
+
+_invoked: ContextVar[Invocation | None] = ContextVar("reenact_invoked", default=None)
+
+
+def invoke(use: OpenUse, bodies: tuple[Any, ...]) -> Invocation:
+    """Have what this context calls from now on be for a tool use, until the invocation is over."""
+    before = _invoked.get()
+    while before is not None and before.is_over:
+        before = before.before
+    found = Invocation(use, bodies, before)
+    _invoked.set(found)
+    return found
+
+
+def invocation() -> Invocation | None:
+    """Return the tool use that a framework acts upon here, unless a tool has begun since."""
+    found = _invoked.get()
+    while found is not None and found.is_over:
+        found = found.before
+    if found is None or found.use not in open_uses or found.use.calls.open_tool() != found.outer:
+        return None
+    return found
+
+
 class OpenCall:
     """A call that has begun and not ended."""
 
@@ -228,8 +267,13 @@ class Calls:
 
         Lanes may take turns in one task: of their latest answers it is the one with a tool use of this id,
         else of this name and with equal arguments, else of this name; else the one acted upon. Unless
-        given, the id is that of the first unclaimed use of this name with equal arguments.
+        given, the id is what a framework reports, else that of the first unclaimed use of this name with
+        equal arguments.
         """
+        if tool_id is None and (held := invocation()) is not None and held.use.calls is self:
+            if held.use.name.endswith(name):  # a framework may put the name of a server before it
+                held.use.take()
+                return held.use.answer, held.use.id
         parent = self.parent()
         asking = list(self.asking.values())  # few: a copy, other threads add to it
         latest = [call for call in reversed(_begun.get()) if call in asking and call != parent]

@@ -10,6 +10,7 @@ import sys
 
 from .. import guard
 from ..import_lock import import_lock
+from .libraries import FRAMEWORKS, SEAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,7 +146,10 @@ _NOTED: dict[str, Callable[..., None]] = {
 
 
 def unseen(seams: Seams) -> list[dict[str, Any]]:
-    """Return what was not recorded in this process, each with ``what``: ``host process sdk tool seam``."""
+    """Return what was not recorded in this process.
+
+    Each has ``what``: ``host process sdk tool seam framework``.
+    """
     watch: Any = sys.modules.get("reenact.capture.http.watch")
     hosts_seen: dict[str, int] = watch.hosts_seen if watch is not None else {}
     found: list[dict[str, Any]] = [
@@ -158,7 +162,11 @@ def unseen(seams: Seams) -> list[dict[str, Any]]:
     finder: Any = sys.modules.get("reenact.capture.tools.finder")
     missing: dict[str, str] = finder.missing() if finder is not None else {}
     found += [{"what": "tool", "tool": name, "why": why} for name, why in sorted(missing.items())]
-    found += [{"what": "seam", "seam": name, "why": why} for name, why in sorted(seams.failed.items())]
+    for name, why in sorted(seams.failed.items()):
+        if SEAMS[name] != FRAMEWORKS:
+            found.append({"what": "seam", "seam": name, "why": why})
+        elif finder is not None:  # a tool was called
+            found.append({"what": "framework", "framework": name, "why": why})
     return found
 
 

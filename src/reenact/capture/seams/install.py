@@ -13,7 +13,7 @@ from .. import guard
 from ..calls import callers
 from ..import_lock import import_lock
 from ..runs import exit_and_fork
-from .libraries import SEAMS, THREADS_AND_TASKS, Installed
+from .libraries import FRAMEWORKS, SEAMS, THREADS_AND_TASKS, Installed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ class Seams(Installed):
 
     def patch(self, name: str, module: ModuleType) -> None:
         """Listen to one module."""
+        if SEAMS[name] == FRAMEWORKS and self.tools == TOOLS_OFF:
+            return
         if not self._has_watch and SEAMS[name] != THREADS_AND_TASKS:
             with import_lock:
                 from ..http.watch import Watch

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SEAMS_VARIABLE = "REENACT_SEAMS"
 THREADS_AND_TASKS = "threads_and_tasks"
 """Records nothing by itself, so it needs no watch."""
+FRAMEWORKS = "frameworks"
+"""Gives ids to tool calls; where it does not fit, they are found all the same."""
 SEAMS = {
     "httpx": "httpx",
     "httpx2": "httpx",
@@ -44,9 +46,12 @@ SEAMS = {
     "asyncio.base_events": THREADS_AND_TASKS,
     "asyncio.tasks": THREADS_AND_TASKS,
     "uvloop": THREADS_AND_TASKS,
+    "langchain_core.tools.base": FRAMEWORKS,
+    "anthropic.lib.tools._beta_runner": FRAMEWORKS,
 }
-"""Module -> the file of this folder that listens to it. Its ``patch(module, watch)`` returns the undo, or
-raises if the module is not as expected; its ``shortfall(module)``, if any, returns what it misses."""
+"""Module -> the file of this folder, or of ``tools``, that listens to it. Its ``patch(module, watch)``
+returns the undo, or raises if the module is not as expected; its ``shortfall(module)``, if any, what it
+misses."""
 
 
 def _seam(name: str) -> Any:
@@ -69,6 +74,8 @@ def _seam(name: str) -> Any:
             from . import starlette as seam
         elif name == THREADS_AND_TASKS:
             from . import threads_and_tasks as seam
+        elif name == FRAMEWORKS:
+            from ..tools import frameworks as seam
         else:
             raise ValueError(f"no seam is called {name}")
     return seam
@@ -119,11 +126,10 @@ class Installed:
     def report_failed(self, name: str, module: ModuleType) -> None:
         """Report that a module is not recorded, or not completely."""
         called = f"{name} {getattr(module, '__version__', '')}".strip()
-        guard.tell(
-            f"seam:{name}",
-            f"calls made with {called} are not recorded as they should be ({self.failed[name]}). "
-            "Your agent is unaffected.",
-        )
+        what = f"calls made with {called} are not recorded as they should be"
+        if SEAMS[name] == FRAMEWORKS:
+            what = f"tools of {name} are recorded only if they are found by name and arguments"
+        guard.tell(f"seam:{name}", f"{what} ({self.failed[name]}). Your agent is unaffected.")
 
     def uninstall(self) -> None:
         """Give everything back as it was."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...wire.json_values import canonical
 from .. import guard
-from ..calls.open_calls import OpenUse, open_uses
+from ..calls.open_calls import OpenUse, invocation, open_uses
 from ..recorder.jsonable import jsonable
 
 _LONGEST_INJECTED = 200
@@ -22,36 +22,42 @@ class Claim:
 
     __slots__ = ("args", "attempt", "injected", "is_exact", "use")
 
-    def __init__(self, use: OpenUse, bound: dict[str, Any], is_exact: bool) -> None:
+    def __init__(self, use: OpenUse, bound: dict[str, Any], is_equal: bool, is_exact: bool) -> None:
         self.use = use
         self.is_exact = is_exact
+        """True if the tool use is certain: by equal arguments, or because a framework has its id."""
         sent = _sent(use)
         named = [name for name in bound if type(sent) is dict and name in sent]
-        if is_exact and len(named) < len(sent):
+        if is_equal and len(named) < len(sent):
             self.args, self.injected = sent, {}  # one parameter holds them all
         else:
-            names = named if named or is_exact else list(bound)
+            names = named if named or is_equal else list(bound)
             self.args = {name: bound[name] for name in names}
             self.injected = {name: _shown(bound[name]) for name in bound if name not in names}
         self.attempt = None if use.attempts < 2 else use.attempts
 
 
-def claimed(names: frozenset[str], bound: dict[str, Any]) -> Claim | None:
-    """Claim the tool use that a call is for; None if it is for none."""
+def claimed(names: frozenset[str], bound: dict[str, Any], function: Any = None) -> Claim | None:
+    """Claim the tool use that a call is for; None if it is for none. A framework may know it."""
+    held = invocation()
+    if held is not None and held.use.name in names and _is_alive(held.use):
+        is_equal = _is_equal(bound, _sent(held.use))
+        if is_equal or function in held.bodies:
+            return Claim(held.use, bound, is_equal, True) if held.use.take() else None
     named = [use for use in list(open_uses) if use.name in names and _is_alive(use)]
     if not named or _is_inside_tool(named):
         return None
-    exact = _nearest([use for use in named if _is_equal(bound, _sent(use))])
+    exact = nearest([use for use in named if _is_equal(bound, _sent(use))])
     for use in sorted(exact, key=lambda use: use.attempts and not use.is_provisional):
         if use.take():
             if use.is_provisional:  # the call with the right arguments counts, it is no second attempt
                 use.attempts, use.is_provisional = 1, False
-            return Claim(use, bound, True)
+            return Claim(use, bound, True, True)
     untouched = [use for use in named if not use.attempts]
-    if exact or len(named) != 1 or not untouched or not _nearest(untouched) or not untouched[0].take():
+    if exact or len(named) != 1 or not untouched or not nearest(untouched) or not untouched[0].take():
         return None
     untouched[0].is_provisional = True
-    return Claim(untouched[0], bound, False)
+    return Claim(untouched[0], bound, False, False)
 
 
 def _is_alive(use: OpenUse) -> bool:
@@ -63,7 +69,7 @@ def _is_inside_tool(uses: list[OpenUse]) -> bool:
     return any(calls.open_tool() is not None for calls in {use.calls for use in uses})
 
 
-def _nearest(uses: list[OpenUse]) -> list[OpenUse]:
+def nearest(uses: list[OpenUse]) -> list[OpenUse]:
     """Return those of the response that this context acts upon; without a context those of the only one."""
     here = uses[0].calls.begun_here() if uses else ()
     in_context = {use.answer for use in uses if use.answer in here}

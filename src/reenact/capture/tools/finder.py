@@ -196,7 +196,7 @@ def _function_at(module: ModuleType, qualname: str) -> FunctionType | str:
         except (AttributeError, KeyError) as exc:
             guard.pass_on(exc)
             return f"{module.__name__} has no {qualname}"
-    functions = list(_functions_of(value))
+    functions = list(functions_of(value))
     return functions[0] if functions else f"{qualname} of {module.__name__} is not a function of Python's"
 
 
@@ -242,7 +242,7 @@ class _Search:
             self._look(*self._queue.popleft())
 
     def _look(self, value: Any, key: str) -> None:
-        for function in _functions_of(value):
+        for function in functions_of(value):
             for name in {key, function.__name__} & self.wanted.keys():
                 self._consider(name, function)
             self.add_all((cell.cell_contents, "") for cell in function.__closure__ or () if _is_full(cell))
@@ -265,7 +265,7 @@ class _Search:
         of_class = [each for kind in kinds for each in vars(kind).values()]
         texts = {each for each in (*attributes, *of_class, key) if type(each) is str}
         for name in texts & self.wanted.keys():
-            for function in (function for each in of_class for function in _functions_of(each)):
+            for function in (function for each in of_class for function in functions_of(each)):
                 self._consider(name, function, is_method=True)
         self.add_all((each, "") for each in attributes if not isinstance(each, type))
 
@@ -279,16 +279,16 @@ class _Search:
             found.append(function)
 
 
-def _functions_of(value: Any) -> Iterable[FunctionType]:
+def functions_of(value: Any) -> Iterable[FunctionType]:
     """Yield the function that a callable leads to."""
     if isinstance(value, FunctionType):
         yield value
     elif isinstance(value, MethodType | staticmethod | classmethod):
-        yield from _functions_of(value.__func__)
+        yield from functions_of(value.__func__)
     elif isinstance(value, functools.partial):
-        yield from _functions_of(value.func)
+        yield from functions_of(value.func)
     elif type(value).__name__ == "_lru_cache_wrapper":
-        yield from _functions_of(value.__wrapped__)
+        yield from functions_of(value.__wrapped__)
 
 
 def _is_full(cell: CellType) -> bool:

@@ -29,15 +29,18 @@ _GENERATORS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _watched: WeakKeyDictionary[FunctionType, WatchedFunction] = WeakKeyDictionary()
 
 
-def watch(function: FunctionType, tool: str) -> str:
-    """Record the calls of a function for the uses of a tool; returns why that cannot be, "" if it can."""
+def watch(function: FunctionType, tool: str, source: str = FOUND) -> str:
+    """Record the calls of a function for the uses of a tool; returns why that cannot be, "" if it can.
+
+    ``source`` is who knows that it is the tool's: found by its name, or a framework.
+    """
     known = _watched.get(function)
     if known is not None and function.__code__ is known.code:
-        known.names |= {tool}
+        known.sources = {tool: source} | known.sources | ({tool: source} if source == FOUND else {})
         return ""
     why = bytecode.can_change(function.__code__)
     if not why:
-        _watched[function] = WatchedFunction(function, tool)
+        _watched[function] = WatchedFunction(function, tool, source)
     return why
 
 
@@ -111,15 +114,17 @@ _generators = _Generators()
 class WatchedFunction:
     """One function; it lives as long as the function does, and does not hold it."""
 
-    def __init__(self, function: FunctionType, tool: str) -> None:
-        self.names = frozenset({tool})
+    def __init__(self, function: FunctionType, tool: str, source: str) -> None:
+        self.sources = {tool: source}
+        """The tools whose function it is, and who knows that."""
         self.original: CodeType = function.__code__
         self._function = ref(function)
         self._bind = _binder(function)
         self._is_generator = bool(self.original.co_flags & _GENERATORS)
         if replay_hook.adapter("tools") is None:
             self.code = bytecode.with_hooks(self.original, self._hooks())
-            _watch_those_to_come(function, self.original, self.code)
+            if source == FOUND:  # a framework names each function when it is called
+                _watch_those_to_come(function, self.original, self.code)
         else:
             self.code = bytecode.with_front(self.original, Hook(self._stand_in), Hook(_run))
         function.__code__ = self.code
@@ -129,12 +134,12 @@ class WatchedFunction:
 
     def _claim(self, values: tuple[Any, ...]) -> Claim | None:
         with guard.Swallowing("look at a tool call"):
-            return claimed(self.names, self._bind(values)[2])
+            return claimed(frozenset(self.sources), self._bind(values)[2], self._function())
         return None
 
     def _begin(self, *values: Any) -> Running | None:
         for use in open_uses:
-            if use.name in self.names:
+            if use.name in self.sources:
                 break
         else:
             return None
@@ -142,7 +147,7 @@ class WatchedFunction:
         if claim is None:
             return None
         with guard.Swallowing("record a tool call"):
-            running = Running(claim)
+            running = Running(claim, self.sources[claim.use.name])
             if self._is_generator:
                 running.iterate(sys._getframe(2))
             return running
@@ -155,7 +160,8 @@ class WatchedFunction:
         if claim is None or function is None:
             return None
         args, kwargs, _ = self._bind(values)
-        return functools.partial(watched(self._as_it_was(function), _Answered(claim)), *args, **kwargs)
+        answered = _Answered(claim, self.sources[claim.use.name])
+        return functools.partial(watched(self._as_it_was(function), answered), *args, **kwargs)
 
     def _as_it_was(self, function: FunctionType) -> FunctionType:
         copy = FunctionType(
@@ -176,7 +182,7 @@ class Running:
 
     __slots__ = ("_claim", "_frame", "_is_over", "_recorder", "call", "items")
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, source: str) -> None:
         self._claim = claim
         self._is_over = False
         self._frame = 0
@@ -191,7 +197,7 @@ class Running:
             claim.args,
             use.answer,
             use.id,
-            source=FOUND,
+            source=source,
             matched=None if claim.is_exact else "name",
             attempt=claim.attempt,
             injected=claim.injected or None,
@@ -241,12 +247,13 @@ _ended, _raised, _item = Hook(_end), Hook(_raise), Hook(_yielded)
 class _Answered(Watch):
     """A call for a tool use where a recording answers."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, source: str) -> None:
         self._claim = claim
+        self._source = source
 
     def begin(self, args: dict[str, Any]) -> Running | None:
         with guard.Swallowing("record a tool call"):
-            return Running(self._claim)
+            return Running(self._claim, self._source)
         return None
 
     def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:

@@ -49,8 +49,10 @@ EXAMPLES = """\
   reenact show                                 show what was recorded
 """
 
-TOOL = "tool"
-"""In ``unseen``: a tool with a function that is not watched."""
+TOOL, FRAMEWORK = "tool", "framework"
+"""In ``unseen``: a tool with a function that is not watched; a framework that is not as expected."""
+RESULTS_ARE_SENT = (TOOL, FRAMEWORK)
+"""No gap: the results of tools are in the next request."""
 
 UNCOVERED = 3
 """The exit code for --strict-coverage, if the program's own is 0."""
@@ -149,7 +151,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     elif agent.is_recorded:
         _report(agent, unseen, inside, out)
     strict = args.strict_coverage or settings.get("strict_coverage", False)
-    is_uncovered = any(each.get("what") != TOOL for each in unseen)  # a tool's result is in the next request
+    is_uncovered = any(each.get("what") not in RESULTS_ARE_SENT for each in unseen)
     if strict and (is_uncovered or not agent.is_recorded) and agent.exit == 0:
         return UNCOVERED
     return end_like(agent.exit)
@@ -292,6 +294,8 @@ def _unseen_text(unseen: dict[str, Any]) -> str:
         return f"{unseen.get('sdk')} was imported, and no call came of it"
     if what == "seam":
         return f"calls made with {unseen.get('seam')} ({unseen.get('why')})"
+    if what == FRAMEWORK:
+        return f"the ids of tool calls made with {unseen.get('framework')} ({unseen.get('why')})"
     if what == TOOL:
         return f"what the tool {unseen.get('tool')} does ({unseen.get('why')})"
     return f"{what}"

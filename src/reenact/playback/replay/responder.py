@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...capture.http.request_body import described_body
 from ...capture.replay_hook import Live, ToolCall
+from ...capture.tools import frameworks
 from ...errors import Diverged, NotRecorded
-from ...schema import FOUND
+from ...schema import FOUND, FRAMEWORKS
 from ...tracefile.status import FAILED
 from ...wire.inflate import packed
 from ..matching.divergence import guessed, out_of_order
@@ -140,10 +141,12 @@ class TapeResponder:
 
     def unwatched(self, tools: Iterable[str]) -> None:
         """End the run before a tool runs that the recording answers, but whose function is not found now."""
-        calls = self.player.tape.calls
-        found = {call.tool for call in calls if call.event.stored_fields.get("source") == FOUND}
+        sources: dict[str | None, set[str]] = {}
+        for call in self.player.tape.calls:
+            sources.setdefault(call.tool, set()).add(str(call.event.stored_fields.get("source")))
         for name in tools:
-            if name in found and name not in self._live:
+            by = sources.get(name, set()) & {FOUND, *FRAMEWORKS}  # a framework names it when it is called
+            if by and by.isdisjoint(frameworks.in_force) and name not in self._live:
                 why = (
                     f"tool {name} would run: it was recorded by watching its function, which is not found now"
                 )
