@@ -16,7 +16,7 @@ from threading import Thread
 
 import pytest
 
-from support.examples import LONG
+from support.examples import LONG, long
 from support.forked import type_in
 from support.provider import Provider
 
@@ -189,7 +189,7 @@ def test_after_the_cut_a_tool_runs_by_its_effect_or_its_name(shop: Shop) -> None
     assert "tool refund ran after the cut: your settings declare it read" in done.stderr
 
 
-@pytest.mark.parametrize("how", ["program", "function"])
+@pytest.mark.parametrize("how", ["program", long("function")])
 def test_a_generated_test_does_nothing_again(shop: Shop, how: str) -> None:
     done = shop("run", "--name", "first", "agent.py", PLAN, *(["function"] if how == "function" else []))
     assert done.returncode == 0 and shop.happened() == ALL, done.stderr
@@ -232,6 +232,7 @@ def test_fixtures_do_nothing_again_unless_a_tool_is_named(shop: Shop) -> None:
     assert "3 passed" in told and shop.happened() == NONE | {"written": 1}, told
 
 
+@pytest.mark.long
 def test_a_test_records_its_tools_and_is_answered_the_next_time(shop: Shop) -> None:
     test = FIXTURE.format(plan=PLAN).partition("def test_block")[0].replace("first", "made")
     (shop.folder / "test_it.py").write_text(test)
@@ -346,6 +347,7 @@ print([(message.content, getattr(message, "artifact", None)) for message in out[
 '''
 
 
+@pytest.mark.long
 def test_a_suspended_tool_of_langgraph_suspends_again_and_does_not_run(shop: Shop) -> None:
     (shop.folder / "graph.py").write_text(GRAPH)
     plan = [[["rooms", {"city": "Faro"}]], [["book", {"hotel": "Lisboa"}]], [["cancel", {"hotel": "Lisboa"}]]]
@@ -359,7 +361,7 @@ def test_a_suspended_tool_of_langgraph_suspends_again_and_does_not_run(shop: Sho
         assert (made.returncode, shop.happened()) == (0, NONE), made.stderr
 
 
-@pytest.mark.parametrize("how", ["--tools", "settings"])
+@pytest.mark.parametrize("how", [long("--tools"), "settings"])
 def test_a_function_that_was_named_is_answered_without_naming_it_again(shop: Shop, how: str) -> None:
     prefixed = AGENT.replace('TOOLS[use["name"]]', '(TOOLS[use["name"]] or globals()["do_" + use["name"]])')
     prefixed = prefixed.replace("def weigh(", "def do_weigh(").replace('"weigh": weigh', '"weigh": None')

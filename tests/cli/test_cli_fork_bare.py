@@ -100,6 +100,7 @@ def test_a_table_that_is_ended_leaves_nobody_at_work(recorded: Recorded, provide
     assert not is_at_work(agent)
 
 
+@pytest.mark.long
 def test_a_table_that_is_not_to_be_hung_up_goes_on(recorded: Recorded, provider: Provider) -> None:
     before = len(provider.settled())
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does

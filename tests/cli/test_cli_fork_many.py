@@ -163,6 +163,7 @@ def test_no_matching_run_is_reported(desk) -> None:
     assert desk("fork", "nowhere/*", "--control").returncode == 2
 
 
+@pytest.mark.long
 def test_what_never_ends_well_says_nothing_of_a_change(desk) -> None:
     done = desk("fork", "hello", "--set", "modle=x", "--control", "--verify", "false", "--json")
     [row] = map(json.loads, done.stdout.splitlines())

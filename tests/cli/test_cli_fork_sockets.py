@@ -183,6 +183,7 @@ def test_what_only_a_connection_keeps_cannot_go_live_in_its_middle(desk: Desk) -
     )
 
 
+@pytest.mark.long
 def test_a_session_goes_live_at_its_first_request(desk: Desk) -> None:
     then = desk.first["realtime"].stdout.splitlines()
     said, heard, done = desk.fork("realtime", "--at", "turn:1", "--set", "instructions=New.")
@@ -200,6 +201,7 @@ def test_a_session_goes_live_at_its_first_request(desk: Desk) -> None:
     assert said[:6] == then[:6] and said[6].startswith("r-now-1-1") and len(heard) == 1
 
 
+@pytest.mark.long
 def test_what_a_server_sends_unrequested_is_sent_again_in_its_place(desk: Desk) -> None:
     told = [
         json.loads(line) for line in desk("cat", "realtime", "--kind", "socket.message").stdout.splitlines()

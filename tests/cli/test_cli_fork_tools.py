@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import long
 from support.forked import type_in
 from support.provider import Provider
 
@@ -135,7 +136,9 @@ def test_a_recorded_result_answers_the_same_question_only(desk) -> None:
     assert (code, looked) == (1, 0) and "has no such recorded call" in said
 
 
-@pytest.mark.parametrize(("answer", "code", "times"), [("y", 0, 1), ("a", 0, 1), ("n", 1, 0), ("", 1, 0)])
+@pytest.mark.parametrize(
+    ("answer", "code", "times"), [("y", 0, 1), long("a", 0, 1), long("n", 1, 0), ("", 1, 0)]
+)
 def test_on_a_terminal_the_user_is_prompted(desk, answer: str, code: int, times: int) -> None:
     (desk.folder / "looked").unlink(missing_ok=True)
     words = ["fork", "write", "--at", "turn:2", "--stale-world", "--", "acting.py", "write"]

@@ -113,6 +113,7 @@ def _is_in_its_file(events: list[Any], now: list[Received]) -> None:
         assert json.loads(found.body) == event.body, event.url
 
 
+@pytest.mark.long
 def test_a_signed_request_is_live_as_it_is_and_never_changed(tmp_path: Path, provider) -> None:
     desk = Desk(tmp_path, provider, ("boto3",))
     done, then = desk("run", "--name", "first")

@@ -17,11 +17,13 @@ from reenact.playback.matching.tape import Tape
 from support.examples import LONG
 from support.folders import state
 from support.forked import type_in
+from support.posting import POST
 from support.provider import Provider
 
-CODER = """
+CODER = (
+    POST
+    + """
 import os, pathlib, sys
-import httpx
 from reenact import Tap
 
 work, tap, url = pathlib.Path("work"), Tap(), os.environ["MODEL_URL"]
@@ -38,7 +40,7 @@ def delete(path):
 
 messages = [{"role": "user", "content": f"{files} {sys.argv[1]}"}]
 while True:
-    answer = httpx.post(url, json={"model": "m", "max_tokens": 9, "messages": messages}).raise_for_status().json()
+    answer = post(url, {"model": "m", "max_tokens": 9, "messages": messages})
     messages.append({"role": "assistant", "content": answer["content"]})
     uses = [block for block in answer["content"] if block["type"] == "tool_use"]
     if not uses:
@@ -49,6 +51,7 @@ while True:
         results.append({"type": "tool_result", "tool_use_id": use["id"], "content": result})
     messages.append({"role": "user", "content": results})
 """
+)
 STEPS: list[list[Any]] = [[["write", {"path": f"f{n}", "text": f"{n} "}]] for n in range(3)]
 STEPS.append([["delete", {"path": "f0"}], ["write", {"path": "f1", "text": "again "}]])
 STEPS.append([["write", {"path": "last", "text": ""}]])

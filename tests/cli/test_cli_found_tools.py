@@ -156,7 +156,7 @@ def test_it_can_be_turned_off(tmp_path: Path, provider: Provider) -> None:
 
 @pytest.mark.parametrize(
     "agent",
-    ["dispatch_dict", long("coroutines"), "generators", long("nested"), long("methods"), "retried"],
+    ["dispatch_dict", long("coroutines"), "generators", long("nested"), long("methods"), long("retried")],
 )
 def test_a_replay_answers_found_tools_and_runs_none(agent: str, tmp_path: Path, provider: Provider) -> None:
     run = Recorded(agent, tmp_path, provider)

@@ -233,6 +233,7 @@ assert lookup.__code__ is before
     assert len(called(events)) == 1
 
 
+@pytest.mark.long
 def test_the_results_of_an_openai_client_that_streams_are_recorded(agent: Agent) -> None:
     pytest.importorskip("openai")
     code = f"""

@@ -15,34 +15,35 @@ from support.provider import Provider
 from support.typed import typed
 
 AGENT = """
-import os, sys, anthropic, openai
+import json, os, sys
+from urllib.request import Request, urlopen
 
-def by_response(client):
-    found, asked, before = None, "Find a hotel", {}
+def post(path, **body):
+    request = Request(os.environ["MODEL_URL"] + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    return json.load(urlopen(request))
+
+def by_response():
+    asked, before = "Find a hotel", {}
     while asked:
-        found = client.responses.create(model="m", instructions="Plan.", input=asked, **before)
-        uses = [item for item in found.output if item.type == "function_call"]
-        asked = [{"type": "function_call_output", "call_id": use.call_id, "output": "82 EUR"} for use in uses]
-        before = {"previous_response_id": found.id}
+        found = post("/v1/responses", model="m", instructions="Plan.", input=asked, **before)
+        uses = [item for item in found["output"] if item["type"] == "function_call"]
+        asked = [{"type": "function_call_output", "call_id": use["call_id"], "output": "82 EUR"} for use in uses]
+        before = {"previous_response_id": found["id"]}
 
-def by_conversation(client):
+def by_conversation():
     for text in ("one", "two"):
-        client.responses.create(model="m", input=text, conversation=sys.argv[2])
+        post("/v1/responses", model="m", input=text, conversation=sys.argv[2])
 
-def by_thread(client):
-    found, asked, before = None, [{"role": "user", "content": "Find a hotel"}], {}
+def by_thread():
+    asked, before = [{"role": "user", "content": "Find a hotel"}], {}
     while asked:
-        found = client.messages.create(model="m", max_tokens=9, messages=asked, extra_body=before)
-        results = [{"type": "tool_result", "tool_use_id": part.id, "content": "82 EUR"}
-                   for part in found.content if part.type == "tool_use"]
+        found = post("/v1/messages", model="m", max_tokens=9, messages=asked, **before)
+        results = [{"type": "tool_result", "tool_use_id": part["id"], "content": "82 EUR"}
+                   for part in found["content"] if part["type"] == "tool_use"]
         asked = results and [{"role": "user", "content": results}]
-        before = {"thread": {"previous_message_id": found.id}}
+        before = {"thread": {"previous_message_id": found["id"]}}
 
-url = os.environ["MODEL_URL"]
-if sys.argv[1] == "by_thread":
-    by_thread(anthropic.Anthropic(base_url=url, api_key="none", max_retries=0))
-else:
-    globals()[sys.argv[1]](openai.OpenAI(base_url=url + "/v1", api_key="none", max_retries=0))
+globals()[sys.argv[1]]()
 """
 
 

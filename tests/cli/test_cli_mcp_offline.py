@@ -176,6 +176,7 @@ def test_what_was_not_requested_in_the_recording_is_unknown(desk: Desk) -> None:
     assert desk.requests() == {"pipe": [], "web": []}
 
 
+@pytest.mark.long
 def test_after_the_cut_of_a_fork_the_real_servers_are_called(desk: Desk) -> None:
     done = desk.forked
     assert done.returncode == 0, done.stderr

@@ -116,6 +116,7 @@ def test_stderr_that_is_not_a_file_stays_the_agents_own(desk: Desk) -> None:
     assert "server.py exited with code 3" in desk.show()
 
 
+@pytest.mark.long
 def test_lines_of_a_file_that_the_agent_writes_to_as_well_are_marked(desk: Desk) -> None:
     command = [str(Path(sys.executable).with_name("reenact")), "run", "agent.py", "pipe"]
     with open(desk.folder / "all.log", "w") as log:
@@ -128,6 +129,7 @@ def test_lines_of_a_file_that_the_agent_writes_to_as_well_are_marked(desk: Desk)
     assert "the shared file of its stderr ends with: no map of Gone" in desk.show()
 
 
+@pytest.mark.long
 def test_a_server_killed_between_two_requests_is_noticed_when_its_session_is_closed(desk: Desk) -> None:
     assert desk.run("killed").stdout.splitlines()[-1] == "left"
     [exit] = desk.exits()
@@ -135,6 +137,7 @@ def test_a_server_killed_between_two_requests_is_noticed_when_its_session_is_clo
     assert "server.py was ended by SIGKILL" in desk.show()
 
 
+@pytest.mark.long
 def test_a_server_that_ends_with_its_session_is_not_reported(desk: Desk) -> None:
     desk.run("well")
     assert desk.exits() == []

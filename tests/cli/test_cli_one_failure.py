@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reenact import Debugger, runs
+from support.examples import one_in
 from support.forked import type_in
 from support.harness import environment
 from support.provider import Provider
@@ -66,7 +67,7 @@ def typed(folder: Path, *words: object) -> Any:
     return type_in(list(words), folder, environment(REENACT_DIR="runs"))
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", one_in(2, AGENTS))
 def test_one_failure_is_one_error_in_every_command(agent: str, tmp_path: Path, provider: Provider) -> None:
     source, errors, recovered = AGENTS[agent]
     (tmp_path / "agent.py").write_text(ASK + source + "\n")

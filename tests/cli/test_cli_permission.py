@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from reenact.testing import write_trace
+from support.posting import POST
 from support.typed import environment, on_a_terminal, typed
 
 REQUEST = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]}
@@ -189,16 +190,18 @@ def test_on_a_terminal_it_asks_and_only_yes_starts_it(hostile, typed_in, runs):
         assert code == 2
 
 
-ENTRY = """
+ENTRY = (
+    POST
+    + """
 import os
-import httpx
 import reenact
 
 @reenact.run
 def plan(city):
     ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": city}]}
-    return httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()["content"][0]["text"]
+    return post(os.environ["MODEL_URL"] + "/v1/messages", ask)["content"][0]["text"]
 """
+)
 
 
 def record_entry(folder, provider, state, module_folder=None):

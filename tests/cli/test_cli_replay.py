@@ -12,6 +12,7 @@ import pytest
 
 from reenact import Tap
 from support.forked import type_in
+from support.posting import POST
 from support.provider import Provider
 
 AGENT = """
@@ -44,15 +45,16 @@ print(loop())
 print(asyncio.run(many()))
 sys.exit(7)
 """
-LIGHT = """
+LIGHT = (
+    POST
+    + """
 import os
-import httpx
 
 messages = [{"role": "user", "content": "Which city has seven hills?"}]
 tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
 while True:
     ask = {"model": "m", "max_tokens": 9, "messages": messages, "tools": tools}
-    answer = httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()["content"]
+    answer = post(os.environ["MODEL_URL"] + "/v1/messages", ask)["content"]
     uses = [block for block in answer if block["type"] == "tool_use"]
     if not uses:
         break
@@ -60,6 +62,7 @@ while True:
     messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": results}]
 print(answer[0]["text"])
 """
+)
 
 LIVE = ("--live-tools", "lookup")
 HERE = ("--", "agent.py")
@@ -124,7 +127,8 @@ def test_a_changed_prompt_ends_the_run_and_is_explained(desk: Desk, provider: Pr
 def test_one_more_call_is_named_and_takes_no_other_ones_answer(desk: Desk) -> None:
     first = desk.record(LIGHT)
     more = 'new = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "new"}]}\n'
-    more += 'print(httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=new).status_code)\n'
+    more += 'try: post(os.environ["MODEL_URL"] + "/v1/messages", new)\n'
+    more += "except urllib.error.HTTPError as refused: print(refused.code)\n"
     desk.agent.write_text(LIGHT.replace("while True:", more + "while True:"))
     again = desk("replay", "first", *LIVE, "--keep-going", *HERE)
     assert again.returncode == 3 and again.stdout == "418\n" + first.stdout
@@ -139,18 +143,20 @@ def test_what_cannot_be_run_again_is_reported(desk: Desk) -> None:
     assert "Traceback" not in refused.stderr
 
 
-VOTES = """
+VOTES = (
+    POST
+    + """
 import os
 from concurrent.futures import ThreadPoolExecutor
-import httpx
 
 def vote(number):
     ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "yes or no?"}]}
-    return number, httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()["content"][0]["text"]
+    return number, post(os.environ["MODEL_URL"] + "/v1/messages", ask)["content"][0]["text"]
 
 with ThreadPoolExecutor(4) as pool:
     print(*pool.map(vote, range(4)), sep="\\n")
 """
+)
 
 
 def test_votes_of_threads_keep_their_answers_or_the_exit_code_says_that_they_may_not(

@@ -125,6 +125,7 @@ def test_a_request_is_handled_again_and_its_mending_is_reported(
     assert {name: bytes_of(tmp_path)[name] for name in before} == before
 
 
+@pytest.mark.long
 def test_what_of_a_request_was_not_recorded_is_reported(here, tmp_path: Path) -> None:
     fine = here("replay", run_of(tmp_path, "POST--orders--customer-", '"count":2'))
     assert json.loads(fine.stdout) == {"each": 50.0, "said": "Lisbon has seven hills."}

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from support.forked import type_in
+from support.posting import POST
 from support.provider import Provider
 
-AGENT = """
+AGENT = (
+    POST
+    + """
 import os, pathlib
-import httpx
 from reenact import Tap
 
 tap = Tap()
@@ -26,9 +28,10 @@ def act():
         file.write("done ")
 
 ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
-httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).raise_for_status()
+post(os.environ["MODEL_URL"] + "/v1/messages", ask)
 act()
 """
+)
 
 
 @pytest.fixture(scope="module")

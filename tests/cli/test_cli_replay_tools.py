@@ -13,13 +13,15 @@ import pytest
 
 from support.examples import long
 from support.forked import type_in
+from support.posting import POST
 from support.provider import Provider
 
 Typed = Callable[..., "subprocess.CompletedProcess[str]"]
 
-AGENT = """
+AGENT = (
+    POST
+    + """
 import asyncio, os, sys
-import httpx
 from reenact import Tap
 
 tap, did = Tap(), open(os.environ["DID"], "a") if "DID" in os.environ else None
@@ -104,7 +106,7 @@ def all_of():
     asyncio.run(several())
 
 def create(**ask):
-    return httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()["content"]
+    return post(os.environ["MODEL_URL"] + "/v1/messages", ask)["content"]
 
 messages = [{"role": "user", "content": "Hills?"}]
 tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
@@ -121,6 +123,7 @@ while True:
 print(answer[0]["text"])
 all_of()
 """
+)
 
 
 @pytest.fixture
@@ -177,9 +180,10 @@ def test_a_tool_with_other_arguments_is_a_difference_and_does_not_run(typed: Typ
     assert "NotRecorded" in on.stderr  # what the tool raised in the place of its result
 
 
-PLAIN = """
+PLAIN = (
+    POST
+    + """
 import os, pathlib, subprocess, sys, tempfile
-import httpx
 
 messages = [{"role": "user", "content": "Hills?"}]
 tools = [{"name": "lookup", "input_schema": {"type": "object"}}]
@@ -194,9 +198,10 @@ def act(number):
     WHAT
 
 ask = {"model": "m", "max_tokens": 9, "messages": messages, "tools": TOOLS}
-answer = httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=ask).json()
+answer = post(os.environ["MODEL_URL"] + "/v1/messages", ask)
 print(tried(lambda: act(1)))
 """
+)
 
 
 def program(what: str, tools: str = "[]") -> str:
@@ -334,16 +339,17 @@ def test_a_tool_that_never_ended_is_where_the_recording_ends(typed: Typed, tmp_p
     assert "replayed as recorded as far as the recording goes" in again.stderr
 
 
-NESTED = """
+NESTED = (
+    POST
+    + """
 import os, sys
-import httpx
 from reenact import Tap
 
 tap, log = Tap(), os.environ["DID"]
 
 def ask(text):
     body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
-    return httpx.post(os.environ["MODEL_URL"] + "/v1/messages", json=body).json()["content"][0]["text"]
+    return post(os.environ["MODEL_URL"] + "/v1/messages", body)["content"][0]["text"]
 
 @tap.tool
 def lookup(question):
@@ -357,9 +363,10 @@ def research(topic):
 
 print(ask("Hills?"), research("hills"), ask("Done?"))
 """
+)
 
 
-@pytest.mark.parametrize("effect", [None, long("read"), long("write"), "irreversible"])
+@pytest.mark.parametrize("effect", [long(None), long("read"), long("write"), "irreversible"])
 def test_a_tool_that_calls_a_model_runs_and_its_calls_are_answered(
     quiet: Typed, typed: Typed, tmp_path: Path, provider: Provider, effect: str | None
 ) -> None:

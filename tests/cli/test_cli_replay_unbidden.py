@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.provider import Provider
 
 LIBRARY = """
@@ -42,6 +44,7 @@ if "--home" in sys.argv:
 """
 
 
+@pytest.mark.long
 def test_what_a_library_does_unbidden_fails_and_ends_nothing(tmp_path: Path, provider: Provider) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
     library = tmp_path / "site-packages"

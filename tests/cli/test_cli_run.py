@@ -12,14 +12,18 @@ import pytest
 
 from support.examples import one_in
 from support.forked import type_in
+from support.posting import POST
 from support.provider import Provider
 
-ASK = """
-import sys, httpx
+ASK = (
+    POST
+    + """
+import sys
 def ask(url):
     body = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
-    return httpx.post(url + "/v1/messages", json=body).status_code
+    return 200 if post(url + "/v1/messages", body)["content"] else 0
 """
+)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -107,6 +111,7 @@ def test_name_tags_and_folder(project: Path, provider: Provider) -> None:
     assert json.loads(listed.stdout)["turns"] == 1
 
 
+@pytest.mark.long
 def test_other_traffic_is_recorded_on_request_and_a_named_host_is_a_models(
     project: Path, provider: Provider
 ) -> None:
@@ -184,7 +189,7 @@ def test_switched_off_nothing_of_ours_is_there(project: Path, provider: Provider
 
 
 def test_a_seam_can_be_left_out(project: Path, provider: Provider) -> None:
-    done = reenact(project, "run", "agent.py", provider.url(), REENACT_SEAMS="-httpx")
+    done = reenact(project, "run", "agent.py", provider.url(), REENACT_SEAMS="-http.client")
     assert done.returncode == 0 and calls(project / ".reenact") == 0
 
 

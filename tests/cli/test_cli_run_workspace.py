@@ -15,6 +15,7 @@ from reenact.playback.fork.world import Snapshots
 from reenact.playback.matching.tape import Tape
 from support.folders import state
 from support.forked import type_in
+from support.posting import POST
 from support.provider import Provider
 
 CODER = """
@@ -90,12 +91,15 @@ print(started)
 if len(sys.argv) > 1:
     sys.exit(subprocess.call([sys.executable, sys.argv[1]]))
 """
-CHILD = """
-import os, pathlib, httpx
+CHILD = (
+    POST
+    + """
+import os, pathlib
 pathlib.Path("work/of a child").write_text("x")
 ask = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "PLAN []"}]}
-httpx.post(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json=ask).raise_for_status()
+post(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", ask)
 """
+)
 ODD = "new\nline – ünï ✓.txt"
 STEPS: list[list[Any]] = [
     [["write", {"path": "a.py", "text": "a = 1\r\n"}]],
@@ -178,6 +182,7 @@ def test_before_a_tool_is_after_the_one_before_it(coded: tuple[Desk, Any], tmp_p
     assert found[b"a.py"][1] == b"a = 1\r\n" and os.fsencode(f"deep/er/{ODD}") in found
 
 
+@pytest.mark.long
 def test_processes_that_join_ask_too_and_equal_folders_are_one_commit(coded: tuple[Desk, Any]) -> None:
     desk, _ = coded
     model = [call for call in desk.tape.calls if call.kind == "model"]

@@ -413,6 +413,7 @@ def test_long_results_are_those_of_the_blob(agent):
     assert out.count("Hotel Lisboa, 82 EUR.") > 70 and "KB more" in out
 
 
+@pytest.mark.long
 def test_lines_of_many_megabytes_are_named_and_not_read(tmp_path):
     large, path = "x" * (65 << 20), tmp_path / "a.jsonl"
     call, tool = "a" * 16, "b" * 16

@@ -77,6 +77,7 @@ def pytested(*words: str, **env: str) -> str:
     return do_pytest([*words], os.getcwd(), {**kept, **env}).stdout.decode()
 
 
+@pytest.mark.long
 def test_all_runs_of_a_folder_become_one_file_that_passes(
     here: Path, capsys: Any, provider: Provider
 ) -> None:
@@ -174,6 +175,7 @@ while True:
 """
 
 
+@pytest.mark.long
 def test_decorated_tools_of_a_program_run_in_a_test_of_tools(
     tmp_path: Path, capsys: Any, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,6 +212,7 @@ def test_a_refusal_is_one_command_that_runs(shop: Shop) -> None:
         assert command_to_copy(refused.stderr) == [command, "first", "--live-tools", "refund,weigh", "--yes"]
 
 
+@pytest.mark.long
 def test_of_several_runs_none_is_forked_if_one_needs_permission(shop: Shop) -> None:
     shop.env["TOOLS"] = "ship"
     shop.record("plain")
@@ -292,6 +293,7 @@ def test_the_help_of_fork_names_the_tools_that_run_before_the_cut(shop: Shop) ->
     assert "not done again" not in text and "Any other tool runs again there too" in text
 
 
+@pytest.mark.long
 def test_where_a_live_tool_returns_something_else_the_report_names_it(shop: Shop) -> None:
     shop.record("first", "weigh", "refund")
     (shop.folder / "agent.py").write_text(AGENT.replace('f"receipt {', 'f"voucher {'))
@@ -309,6 +311,7 @@ def test_where_a_live_tool_returns_something_else_the_report_names_it(shop: Shop
         assert "the result of a tool that ran again" in done.stderr and "your code's own" not in done.stderr
 
 
+@pytest.mark.long
 def test_of_several_results_in_one_message_the_right_tool_is_named(shop: Shop) -> None:
     shop.record("first", ("weigh", "refund", "ship"))
     (shop.folder / "agent.py").write_text(AGENT.replace('f"receipt {', 'f"voucher {'))

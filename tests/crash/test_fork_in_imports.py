@@ -18,7 +18,7 @@ from reenact import Recording
 from support.examples import LONG
 from support.forked import COMMAND
 
-PROGRAMS = {"bare": 334 if LONG else 16, "run": 334 if LONG else 4}
+PROGRAMS = {"bare": 334 if LONG else 8, "run": 334 if LONG else 4}
 STARTS = {"bare": [sys.executable], "run": [COMMAND, "run"]}
 TIME_LIMIT_S = 300
 PROGRAM = """

@@ -198,6 +198,7 @@ def test_uvicorn_with_uvloop_keeps_concurrent_requests_apart(tmp_path: Path) -> 
     check_runs(tmp_path / "traces", markers)
 
 
+@pytest.mark.long
 def test_gunicorn_with_forked_workers_keeps_requests_apart(tmp_path: Path) -> None:
     server = Server(
         tmp_path, "gunicorn", "--preload", "--workers", "2", "--bind", "fd://SOCKET",

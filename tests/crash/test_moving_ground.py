@@ -17,7 +17,7 @@ import pytest
 from reenact import Debugger, Recording, read_events
 from reenact.errors import ReenactError
 from reenact.tracefile.follow import follow
-from support.examples import LONG
+from support.examples import LONG, long
 from support.forked import COMMAND, type_in
 from support.harness import Lines, environment, only_file, wait_until
 from support.hostile import COMMANDS, command, rich_run
@@ -44,7 +44,7 @@ for turn in range(4):
 """
 
 
-@pytest.mark.parametrize("jump", [DAY, -DAY])
+@pytest.mark.parametrize("jump", [long(DAY), -DAY])
 def test_a_clock_that_jumps_changes_no_duration_and_no_order(tmp_path: Path, jump: float) -> None:
     (tmp_path / "agent.py").write_text(JUMPS)
     env = environment(XDG_STATE_HOME=str(tmp_path / "state"))
@@ -92,7 +92,7 @@ print("went on", flush=True)
 READING = [["ls"], ["show"], ["show", "--all"], ["tail", "--no-follow"], ["cat"], ["doctor"], ["messages"], ["stats"]]  # fmt: skip
 
 
-@pytest.mark.parametrize("who", ["agent", "supervisor"])
+@pytest.mark.parametrize("who", ["agent", long("supervisor")])
 def test_a_process_that_is_stopped_is_read_and_goes_on_as_if_nothing_had_been(
     tmp_path: Path, provider: Provider, who: str
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from support.examples import LONG
+from support.examples import LONG, long
 from support.harness import CHILDREN, Counters, Lines, finish, lines, start, wait_until
 
 WRITER = CHILDREN / "writer.py"
@@ -90,7 +90,7 @@ def test_no_acknowledged_event_is_lost(
     report(capsys, f"{front_end}, {threads} threads, {size} bytes", total)
 
 
-@pytest.mark.parametrize(("size", "target"), [(300, 20_000), (100_000, 150)])
+@pytest.mark.parametrize(("size", "target"), [(300, 20_000), long(100_000, 150)])
 def test_no_acknowledged_event_of_four_processes_on_one_file_is_lost(
     size: int, target: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -193,7 +193,7 @@ import time; time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("form", ["line", "blob"])
+@pytest.mark.parametrize("form", ["line", long("blob")])
 def test_sigkill_inside_a_20_mb_event_costs_that_event_at_most(form: str, tmp_path: Path) -> None:
     script = tmp_path / "big.py"
     script.write_text(BIG)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import one_in
 from support.harness import lines, run_script
 
 
@@ -86,7 +87,7 @@ print(len(os.listdir("/proc/self/fd")) - before)
 
 
 @pytest.mark.parametrize(
-    "exception", ["TimeoutError", "ValueError", "RuntimeError", "SystemExit", "MyTimeout"]
+    "exception", one_in(2, ["TimeoutError", "ValueError", "RuntimeError", "SystemExit", "MyTimeout"])
 )
 @pytest.mark.parametrize("front_end", ["Trace", "StepLog", "Tap"])
 def test_an_alarm_that_raises_always_reaches_the_agent(
@@ -151,7 +152,7 @@ t = threading.Thread(target=other); t.start(); t.join()
     assert finished.ours == []
 
 
-@pytest.mark.parametrize("handler", ["function", "method", "callable object", "partial", "lambda"])
+@pytest.mark.parametrize("handler", one_in(2, ["function", "method", "callable object", "partial", "lambda"]))
 def test_every_kind_of_signal_handler_is_known_as_the_agents(handler: str, tmp_path: Path) -> None:
     finished = run_script(
         """

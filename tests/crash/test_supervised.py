@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.examples import long
+from support.examples import long, one_in
 from support.forked import type_in
 from support.harness import Finished, Lines, environment, finish, only_file, wait_until
 from support.provider import Provider
@@ -97,7 +97,7 @@ def wait_for_line(child: subprocess.Popen[str], line: str) -> None:
         assert got, "the agent ended early"
 
 
-@pytest.mark.parametrize("code", [0, 1, 3, 130])
+@pytest.mark.parametrize("code", one_in(2, [0, 1, 3, 130], first=1))
 def test_the_exit_code_is_the_agents(code: int, tmp_path: Path, provider: Provider) -> None:
     finished = run(tmp_path, f"print(ask(sys.argv[1]))\nsys.exit({code})", provider.url())
     assert (finished.code, finished.out) == (code, "200\n")
@@ -220,7 +220,7 @@ STOPS = {
 }
 
 
-@pytest.mark.parametrize("how", STOPS)
+@pytest.mark.parametrize("how", one_in(2, STOPS))
 def test_a_program_that_handles_sigterm_and_ends_is_stopped_and_did_not_fail(
     how: str, tmp_path: Path
 ) -> None:
@@ -292,7 +292,7 @@ def test_a_reader_sees_the_end_of_output_when_the_agent_closes_it(tmp_path: Path
         assert child.wait(60) == 0
 
 
-@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("closed", one_in(3, [">&-", "<&-", "2>&-", ">&- 2>&- <&-"]))
 def test_a_closed_stream_stays_closed(closed: str, tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(
         "import os\nopen_ones = []\nfor fd in range(3):\n    try:\n        os.fstat(fd)\n        open_ones.append(fd)\n"
@@ -352,7 +352,7 @@ CHILD = {
 }
 
 
-@pytest.mark.parametrize("how", CHILD)
+@pytest.mark.parametrize("how", one_in(2, CHILD))
 def test_children_record_into_the_same_run(how: str, tmp_path: Path, provider: Provider) -> None:
     body = textwrap.indent(textwrap.dedent(CHILD[how]), "    ")
     finished = run(tmp_path, f"if __name__ == '__main__':\n    ask(sys.argv[1])\n{body}\n", provider.url())

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from reenact import Debugger
-from support.examples import LONG, one_in
+from support.examples import LONG, long, one_in
 from support.harness import Lines, only_file, run_script
 
 MB = 1 << 20
@@ -196,6 +196,7 @@ def test_an_answer_beyond_what_is_kept(
         )
 
 
+@pytest.mark.long
 def test_an_answer_in_dust(server: str, tmp_path: Path) -> None:
     """Two bytes each: what is kept for a piece would count more than the piece."""
     size = 4 * MB if LONG else 40_000
@@ -218,7 +219,7 @@ def test_a_large_request_is_recorded_whole(server: str, tmp_path: Path) -> None:
     assert memory < 5 * SENT + 8 * MB, f"{memory / MB:.0f} MB"
 
 
-@pytest.mark.parametrize(("what", "number"), [("tools", 10_000), ("header", 60_000)])
+@pytest.mark.parametrize(("what", "number"), [long("tools", 10_000), ("header", 60_000)])
 def test_many_tools_and_long_headers(what: str, number: int, server: str, tmp_path: Path) -> None:
     lines, memory = play(tmp_path, server, "httpx", what, number)
     answer = lines.one("model.response")

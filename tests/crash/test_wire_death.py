@@ -15,7 +15,7 @@ import pytest
 
 from reenact import Debugger
 from reenact.supervise.supervisor import oom_kills
-from support.examples import one_in
+from support.examples import long, one_in
 from support.forked import type_in
 from support.harness import Finished, Lines, environment, finish, only_file, run_script, wait_until
 from support.provider import Provider
@@ -87,7 +87,7 @@ def without_ours(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("how", one_in(3, DEATHS))
+@pytest.mark.parametrize("how", one_in(5, DEATHS))
 def test_a_death_in_a_stream(how: str, tmp_path: Path, provider: Provider) -> None:
     act, code = DEATHS[how]
     source = f"def die():\n    {act}\nstream(die)\n"
@@ -140,7 +140,7 @@ def small_memory() -> Iterator[Path]:
                 time.sleep(0.05)
 
 
-@pytest.mark.parametrize("who", ["agent", "child"])
+@pytest.mark.parametrize("who", [long("agent"), "child"])
 def test_the_kernel_kills_for_memory_in_a_stream(
     who: str, small_memory: Path, tmp_path: Path, provider: Provider
 ) -> None:
@@ -197,6 +197,7 @@ def test_both_layouts_of_control_groups(
     assert oom_kills(str(tmp_path / "cgroup"), str(tmp_path / "self")) == count
 
 
+@pytest.mark.long
 def test_no_memory_left_to_record_with(tmp_path: Path, provider: Provider) -> None:
     """The recorder's allocations fail; the agent's call does not."""
     source = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reenact import Debugger
-from support.examples import LONG, long
+from support.examples import LONG, long, one_in
 from support.forked import do_script
 from support.harness import Finished, Lines, environment
 from support.provider import Provider
@@ -87,7 +87,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-@pytest.mark.parametrize("stage", [BEFORE, DURING, LAST])
+@pytest.mark.parametrize("stage", [long(BEFORE), DURING, long(LAST)])
 def test_a_disk_fills_up(stage: str, small_disk: Path, tmp_path: Path, provider: Provider) -> None:
     source = f"""
     print(ask())
@@ -127,7 +127,7 @@ FOLDER = {
 
 
 @pytest.mark.parametrize("stage", [long(BEFORE), DURING, long(LAST)])
-@pytest.mark.parametrize("what", FOLDER)
+@pytest.mark.parametrize("what", one_in(2, FOLDER))
 def test_the_ground_moves(what: str, stage: str, tmp_path: Path, provider: Provider) -> None:
     """Bare and recorded do the same; RUNS is a folder of the agent's in both."""
     if stage == BEFORE and what == "no descriptor left":
@@ -218,7 +218,7 @@ def test_many_streams_at_once_take_few_descriptors(tmp_path: Path, provider: Pro
     assert not list(tmp_path.glob("runs/*.blobs/*.part"))
 
 
-@pytest.mark.parametrize("how", ["sys.exit()", "os._exit(0)", "raise LookupError", "return"])
+@pytest.mark.parametrize("how", one_in(2, ["sys.exit()", "os._exit(0)", "raise LookupError", "return"]))
 def test_a_fork_in_the_middle_of_a_stream(how: str, tmp_path: Path, provider: Provider) -> None:
     """The child unwinds its copy of the call, as it does without us; the parent's call is untouched."""
     source = f"""
@@ -245,7 +245,7 @@ def test_a_fork_in_the_middle_of_a_stream(how: str, tmp_path: Path, provider: Pr
     assert len(found.calls()) == 2 and not any(call.is_open for call in found.calls())
 
 
-@pytest.mark.parametrize("daemon", [True, False])
+@pytest.mark.parametrize("daemon", [True, long(False)])
 def test_threads_in_a_stream_at_interpreter_exit(daemon: bool, tmp_path: Path, provider: Provider) -> None:
     source = f"""
     begun = threading.Barrier(5)
@@ -366,6 +366,7 @@ def test_a_task_is_cancelled_at_every_step_of_the_loop(tmp_path: Path, provider:
     assert not list(tmp_path.glob("runs/*.blobs/*.part"))
 
 
+@pytest.mark.long
 def test_signal_handlers_that_call_a_model_themselves(tmp_path: Path, provider: Provider) -> None:
     """Also in the middle of our own writing, or of another call's transport."""
     source = f"""

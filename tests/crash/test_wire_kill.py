@@ -174,13 +174,10 @@ def check_desk(killed: Killed, head: Path) -> None:
 
 
 CELLS = [
-    ("install", "openai", "one", "stream"),
     ("run", "boto3", "one", "wait"),
-    ("run", "boto3", "one", "mcp"),
     ("wrap", "openai", "gather", EIGHT),
     ("run", "boto3", "threads", FOUR),
     ("install", "boto3", "spawn+child", "wait"),
-    ("wrap", "boto3", "subprocess+child", "tool"),
     ("run", "boto3", "fork+both", "stream"),
 ]  # fmt: skip
 """One of each kind."""

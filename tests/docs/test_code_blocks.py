@@ -28,7 +28,14 @@ OTHERS = ("hypothesispytest", "langsmith_plugin", "respx", "platformdirs", "time
 """Plugins of pytest that are here for other reasons; loading them takes longer than a page's tests."""
 
 
-LONGEST = ("docs/guides/fork.md", "docs/guides/replay.md", "docs/guides/testing.md", "docs/tutorial-test.md")
+LONGEST = (
+    "docs/guides/debugger.md",
+    "docs/guides/fork.md",
+    "docs/guides/many-runs.md",
+    "docs/guides/replay.md",
+    "docs/guides/testing.md",
+    "docs/tutorial-test.md",
+)
 """Pages that start dozens of processes, each of them with an SDK to import: a task of the long suite."""
 
 

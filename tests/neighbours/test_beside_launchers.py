@@ -10,16 +10,20 @@ from typing import Any
 
 import pytest
 
+from support.posting import POST
 from support.provider import Provider
 
 from .stage import command, environment
 
-ASK = """
-import os, sys, httpx
+ASK = (
+    POST
+    + """
+import os, sys
 def ask(of="x"):
     body = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
-    return httpx.post(os.environ["URL"] + "/v1/messages", json=body, params={"of": of}).status_code
+    return 200 if post(os.environ["URL"] + "/v1/messages?of=" + of, body)["content"] else 0
 """
+)
 RUN = (sys.executable, "-m", "reenact", "run", "--json", "--out", "runs")
 
 
@@ -52,6 +56,7 @@ def both(folder: Path, provider: Provider, *words: str, **more: str) -> tuple[An
     return bare, ours
 
 
+@pytest.mark.long
 def test_coverage_measures_the_same(project: Path, provider: Provider) -> None:
     (project / "agent.py").write_text("import asking\nif asking.ask() == 500:\n    print('never')\n")
     bare, ours = both(
@@ -86,6 +91,7 @@ def test_every_way_to_start_a_process(project: Path, provider: Provider) -> None
     assert questions(project / "runs") == ["fork", "forkserver", "spawn"]
 
 
+@pytest.mark.long
 def test_a_sitecustomize_of_the_hosts_own_runs_once(project: Path, provider: Provider) -> None:
     (project / "own").mkdir()
     (project / "own" / "sitecustomize.py").write_text(
@@ -165,6 +171,7 @@ def test_tasks_of_trio_are_not_taken_for_their_thread(project: Path, provider: P
 CELLS = "%load_ext reenact\nimport asking\nasking.ask('cell')\n1/0\nsyntax error\n%unload_ext reenact\nasking.ask('later')\n"
 
 
+@pytest.mark.long
 def test_ipython_records_calls_and_the_errors_of_cells(project: Path, provider: Provider) -> None:
     more = {
         "URL": provider.url(),

@@ -122,7 +122,7 @@ REENACT = ("reenact", "run", "--out", "runs")
     "words",
     [
         long((*GUNICORN, "service:wsgi")),
-        (*GUNICORN, "--preload", "-k", "gthread", "--threads", "4", "service:wsgi"),
+        long((*GUNICORN, "--preload", "-k", "gthread", "--threads", "4", "service:wsgi")),
         (*GUNICORN, "-k", "gevent", "service:wsgi"),
         ("uvicorn", "--workers", "2", "--loop", "uvloop", "--fd", "SOCKET", "service:asgi"),
     ],
@@ -139,6 +139,7 @@ def test_requests_are_runs_of_their_own(words: tuple[str, ...], provider: Provid
     assert recorded(tmp_path) == {path: path if path.startswith("run") else "joined" for path in paths}
 
 
+@pytest.mark.long
 def test_workers_that_come_and_go(provider: Provider, tmp_path: Path) -> None:
     """Reloaded, retired after so many requests, and killed: what each has recorded stays."""
     words = (*REENACT, *GUNICORN, "--max-requests", "3", "service:wsgi")

@@ -46,6 +46,7 @@ def test_an_unknown_mode_is_reported_at_the_start(project, how: str) -> None:
     )
 
 
+@pytest.mark.long
 def test_an_option_goes_before_the_environment_and_that_before_the_file(recorded) -> None:
     recorded.write("pytest.ini", "[pytest]\nreenact_mode = live\n")
     assert recorded() == {"passed": 1} and recorded.called == 3
@@ -81,6 +82,7 @@ def test_a_test_that_fails_leaves_its_trace_alone(recorded, mode: str) -> None:
     assert recorded.files() == before
 
 
+@pytest.mark.long
 def test_record_missing_is_refused_in_ci(recorded) -> None:
     recorded("--reenact=record-missing", CI="true")
     assert recorded.exit == 4 and recorded.called == 0
@@ -109,6 +111,7 @@ def test_long():
 """
 
 
+@pytest.mark.long
 def test_blobs_come_and_go_with_the_trace_and_secrets_stay_out(project) -> None:
     project.write("test_long.py", LONG)
     first, second = ({"TEXT": text} for text in ("Rome. ", "Oslo. "))

@@ -122,6 +122,7 @@ def test_a_rerun_returns_a_report_and_prints_nothing(shop: Shop, capfd: pytest.C
     assert report.as_dict()["answered"] == 5 and report.as_dict()["run"] == report.run_id
 
 
+@pytest.mark.long
 def test_the_run_may_be_an_address_and_goes_to_the_chosen_folder(shop: Shop, tmp_path: Path) -> None:
     shop.record("weigh")
     for run in ("@last", "first", reenact.Recording.load(str(next(Path(".reenact").glob("*.jsonl"))))):
@@ -130,6 +131,7 @@ def test_the_run_may_be_an_address_and_goes_to_the_chosen_folder(shop: Shop, tmp
     assert len(list((tmp_path / "elsewhere").glob("*.jsonl"))) == 3
 
 
+@pytest.mark.long
 def test_a_divergence_is_in_the_report(shop: Shop) -> None:
     path = shop.record("weigh")
     agent = shop.folder / "agent.py"
@@ -203,6 +205,7 @@ def test_a_fork_asks_nobody_and_stops_at_a_tool_that_writes(shop: Shop) -> None:
     assert limited.is_stopped and limited.live.calls == 1
 
 
+@pytest.mark.long
 def test_an_experiment_compares_several_samples_with_a_control(shop: Shop) -> None:
     path = shop.record("weigh")
     [report] = reenact.experiment([path], vary={"system": ["Be brief.", "Be long."]}, samples=2, control=True)

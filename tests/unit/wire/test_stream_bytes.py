@@ -222,7 +222,7 @@ class TestTime:
         ],
     )
     def test_ten_times_the_data_takes_about_ten_times_as_long(self, make):
-        small, large = make(400), make(4000)
+        small, large = make(200), make(2000)
 
         def seconds(data):
             best = 9.0

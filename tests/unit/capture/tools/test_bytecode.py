@@ -76,6 +76,7 @@ print(result.testsRun, [str(test) for test, _ in result.failures + result.errors
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "how"),
     [
