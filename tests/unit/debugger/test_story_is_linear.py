@@ -73,7 +73,7 @@ def record(path: Path, turns: int, change: Callable[[Messages], Messages]) -> No
 
 @pytest.mark.parametrize("more", [[], long(["--json", "--turns"])], ids=["text", "json"])
 @pytest.mark.parametrize(
-    "change", [copied, mark_last, clear_old_results, slide], ids=lambda one: one.__name__
+    "change", [copied, long(mark_last), clear_old_results, long(slide)], ids=lambda one: one.__name__
 )
 def test_four_times_the_turns_take_four_times_the_work(
     tmp_path: Path, change: Callable[[Messages], Messages], more: list[str]

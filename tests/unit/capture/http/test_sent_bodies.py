@@ -25,6 +25,7 @@ from reenact.capture.seams import aiohttp as aiohttp_client
 from reenact.capture.seams import httpx, urllib3
 from reenact.capture.seams.libraries import Installed
 from reenact.wire.multipart import Parts, boundary_of
+from support.examples import long
 from support.provider import Provider, Received
 
 TEXT = "Sete colinas, Graça é a mais alta.\n" * 40
@@ -257,7 +258,7 @@ def plain(log: list[Received]) -> list[Any]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("way", [wrapped, installed])
+@pytest.mark.parametrize("way", [long(wrapped), installed])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sender", SENDERS)
 def test_what_is_sent_is_the_same_and_recorded(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from reenact import Recording, Tap, lines
+from support.examples import long
 from support.work import calls_of
 
 REQUEST = "model.request"
@@ -58,7 +59,7 @@ def turn_of(turn: int, secret: str) -> Messages:
     return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
 
 
-@pytest.mark.parametrize("secret", ["", SECRET], ids=["plain", "redacted"])
+@pytest.mark.parametrize("secret", [long(""), SECRET], ids=["plain", "redacted"])
 @pytest.mark.parametrize("change", SHAPES, ids=lambda change: change.__name__)
 def test_a_request_encodes_as_many_messages_late_in_a_run_as_early(
     tmp_path: Path, change: Callable[[Messages, int], Messages], secret: str

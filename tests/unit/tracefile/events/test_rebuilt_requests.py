@@ -8,6 +8,7 @@ import random
 import pytest
 
 from reenact import Recording, Tap
+from support.examples import long
 
 MARKER = {"type": "ephemeral"}
 
@@ -57,7 +58,7 @@ def run(path, turns, answer, *, marker=False, edit=False, both=False):
     return sent
 
 
-@pytest.mark.parametrize("answer", [anthropic, openai])
+@pytest.mark.parametrize("answer", [anthropic, long(openai)])
 @pytest.mark.parametrize(
     "how", [{}, {"marker": True}, {"edit": True, "both": True}, {"marker": True, "edit": True}]
 )
