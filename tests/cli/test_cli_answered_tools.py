@@ -361,6 +361,37 @@ def test_a_suspended_tool_of_langgraph_suspends_again_and_does_not_run(shop: Sho
         assert (made.returncode, shop.happened()) == (0, NONE), made.stderr
 
 
+DRAINED = """
+import asyncio, os, sys
+from openai import AsyncOpenAI
+
+def weigh(item: str) -> str:
+    with open("written.txt", "a") as file:
+        file.write(item + "\\n")
+    return "300 g"
+
+async def order():
+    messages = [{"role": "user", "content": "PLAN " + sys.argv[1]}]
+    offered = [{"type": "function", "function": {"name": "weigh", "parameters": {"type": "object"}}}]
+    model = AsyncOpenAI(base_url=os.environ["MODEL_URL"] + "/v1", api_key="none")
+    async for _ in await model.chat.completions.create(model="m", messages=messages, tools=offered, stream=True):
+        pass
+    print(weigh("box"), weigh("cup"))
+
+asyncio.run(order())
+"""
+
+
+def test_a_tool_is_answered_where_the_client_drains_a_stream_that_it_has_read(shop: Shop) -> None:
+    """openai 3.51 reads on after the last event: the stream must not begin anew, with each argument twice."""
+    (shop.folder / "drained.py").write_text(DRAINED)
+    plan = [[["weigh", {"item": "box"}], ["weigh", {"item": "cup"}]]]
+    first = shop("run", "--name", "first", "drained.py", json.dumps(plan))
+    assert first.returncode == 0 and shop.happened() == NONE | {"written": 2}, first.stderr
+    again = shop("replay", "first")
+    assert (again.returncode, again.stdout, shop.happened()) == (0, first.stdout, NONE), again.stderr
+
+
 @pytest.mark.parametrize("how", [long("--tools"), "settings"])
 def test_a_function_that_was_named_is_answered_without_naming_it_again(shop: Shop, how: str) -> None:
     prefixed = AGENT.replace('TOOLS[use["name"]]', '(TOOLS[use["name"]] or globals()["do_" + use["name"]])')

@@ -77,9 +77,10 @@ def _make_streams(module: Any) -> tuple[type, type]:
         def __init__(self, reply: Reply, request: Any) -> None:
             self._reply = reply
             self._request = request
+            self._pieces = iter(reply.pieces)  # read on, not again, by a client that drains it
 
         def __iter__(self) -> Iterator[bytes]:
-            for data, pause in self._reply.pieces:
+            for data, pause in self._pieces:
                 if pause:
                     time.sleep(pause)
                 yield data
@@ -94,9 +95,10 @@ def _make_streams(module: Any) -> tuple[type, type]:
         def __init__(self, reply: Reply, request: Any) -> None:
             self._reply = reply
             self._request = request
+            self._pieces = iter(reply.pieces)
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            for data, pause in self._reply.pieces:
+            for data, pause in self._pieces:
                 await asyncio.sleep(pause)  # others have their turn, as while one waits for a socket
                 yield data
             if self._reply.then == ENDS:
