@@ -78,7 +78,12 @@ class Played:
 
 
 def play(
-    framework: Framework, way: str, provider: Provider, folder: Path, environment: dict[str, str]
+    framework: Framework,
+    way: str,
+    provider: Provider,
+    folder: Path,
+    environment: dict[str, str],
+    agents: Path = AGENTS,
 ) -> Played:
     name = f"{framework.name}.{way}"
     words = [f"{case.name}={provider.url(f'{case.words}@{name}.{case.name}')}" for case in framework.cases]
@@ -89,7 +94,7 @@ def play(
         WRAPPED: [str(WRAPPING), str(folder / "runs" / "wrapped.jsonl")],
         DECORATED: [*run, str(DECORATING)],
     }[way]
-    done = python([*before, str(AGENTS / framework.script), *words], folder, environment)
+    done = python([*before, str(agents / framework.script), *words], folder, environment)
     traces = sorted((folder / "runs").glob("*.jsonl"))
     log = {case.name: _received(provider, f"@{name}.{case.name}/") for case in framework.cases}
     said = done.stderr.splitlines()

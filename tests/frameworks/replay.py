@@ -80,7 +80,7 @@ class Replayed:
 
 
 def replay(way: str, played: Played, provider: Provider, environment: dict[str, str]) -> Replayed:
-    before = len(_requests(provider, played))
+    before = len(requests_of(provider, played))
     words = ["-m", "reenact", "replay", str(played.traces[0]), "--json"]
     done = first = python(words, played.folder, environment)
     refused, allowed = None, ()
@@ -89,13 +89,13 @@ def replay(way: str, played: Played, provider: Provider, environment: dict[str, 
         done = python([*words, "--live-tools", ",".join(allowed)], played.folder, environment)
     said = done.stderr.splitlines()
     report = json.loads(said[-1])
-    live = len(_requests(provider, played)) - before
+    live = len(requests_of(provider, played)) - before
     return Replayed(
         way, refused, allowed, done.returncode, by_case(done.stdout), said, report, live, provider.port
     )
 
 
-def _requests(provider: Provider, played: Played) -> list[str]:
+def requests_of(provider: Provider, played: Played) -> list[str]:
     targets = [each.target for each in list(provider.log)]
     return [target for target in targets if f"@{played.name}." in target and SPANS not in target]
 

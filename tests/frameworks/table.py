@@ -37,6 +37,8 @@ class Framework:
     """False where there is no client to hand to `tap.wrap`."""
     tools_are_text: bool = False
     """True where results go back to the model as text in a user's message, which no tool call can be told from."""
+    own_tools: tuple[str, ...] = ()
+    """Tools of the framework that an agent calls; they run again, and have to be allowed."""
 
     def __str__(self) -> str:
         return self.name
@@ -123,6 +125,7 @@ SMOLAGENTS = Framework(
         Case("team", lanes=2),
     ),
     tools_are_text=True,
+    own_tools=("final_answer",),
 )
 CREWAI = Framework(
     "crewai",
@@ -131,9 +134,21 @@ CREWAI = Framework(
     (Case("sync"), Case("failing"), Case("async"), Case("streamed"), Case("team", lanes=1)),
     is_wrapped=False,
 )
+AGNO = Framework("agno", "agno_agent.py", "agno", ())
+STRANDS = Framework("strands", "strands_agent.py", "strands-agents", ())
+AUTOGEN = Framework("autogen", "autogen_agent.py", "autogen-agentchat", ())
+HAYSTACK = Framework("haystack", "haystack_agent.py", "haystack-ai", ())
+LLAMA_INDEX = Framework("llama-index", "llama_index_agent.py", "llama-index-core", ())
+ANTHROPIC = Framework("anthropic-runner", "anthropic_runner.py", "anthropic", ())
 ENVIRONMENTS = {
     "openai-2": (LANGCHAIN, LANGGRAPH, OPENAI_AGENTS, PYDANTIC_AI, LITELLM, SMOLAGENTS),
     "newest": (LANGCHAIN, LANGGRAPH, OPENAI_AGENTS, PYDANTIC_AI, SMOLAGENTS),
     "crewai": (CREWAI,),
 }
 HERE = ENVIRONMENTS.get(ENVIRONMENT, ())
+TOOLS_HERE = {
+    "openai-2": (LITELLM,),
+    "newest": (*ENVIRONMENTS["newest"], AGNO, STRANDS, AUTOGEN, HAYSTACK, LLAMA_INDEX, ANTHROPIC),
+    "crewai": (CREWAI,),
+}.get(ENVIRONMENT, ())
+"""The frameworks whose tools are measured here: each in one environment, the newest that has it."""

@@ -10,7 +10,7 @@ from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
 from work import FAILING, HILLS, LISBON, LOOP, SEA, plan
 
-TOOLS: list[Any] = [tool(each.__name__)(each) for each in (work.lookup, work.book, work.burn)]
+TOOLS: list[Any] = [tool(each.__name__)(each) for each in (work.lookup, work.book, work.burn, work.price)]
 
 
 def worker(url: str, prompt: str, **more: Any) -> Any:
@@ -43,5 +43,18 @@ def team(url: str) -> str:
     return str(crew(worker(url, plan([HILLS], [SEA])), worker(url, plan([LISBON]))).kickoff())
 
 
+def tools(url: str) -> str:
+    return str(crew(worker(url, work.WORK)).kickoff())
+
+
 if __name__ == "__main__":
-    work.main({"sync": sync, "failing": failing, "async": asynchronous, "streamed": streamed, "team": team})
+    work.main(
+        {
+            "sync": sync,
+            "failing": failing,
+            "async": asynchronous,
+            "streamed": streamed,
+            "team": team,
+            "tools": tools,
+        }
+    )

@@ -27,10 +27,9 @@ def anthropic(url: str, **more: Any) -> Any:
     )
 
 
-def agent(model: Any, prompt: str) -> Any:
+def agent(model: Any, prompt: str, functions: Any = (work.lookup, work.book, work.burn)) -> Any:
     gentle = ToolRetryMiddleware(max_retries=0, on_failure="continue")
-    tools = [work.lookup, work.book, work.burn]
-    return create_agent(model, tools, system_prompt=prompt, middleware=[gentle])
+    return create_agent(model, list(functions), system_prompt=prompt, middleware=[gentle])
 
 
 def answer(state: Any) -> str:
@@ -70,6 +69,10 @@ def claude_streamed(url: str) -> str:
     return asyncio.run(run())
 
 
+def tools(url: str) -> str:
+    return answer(agent(openai(url), work.WORK, (work.lookup, work.burn, work.price)).invoke(ASK))
+
+
 if __name__ == "__main__":
     work.main(
         {
@@ -80,5 +83,6 @@ if __name__ == "__main__":
             "retried": retried,
             "claude": claude,
             "claude-streamed": claude_streamed,
+            "tools": tools,
         }
     )

@@ -105,7 +105,18 @@ def branches(url: str) -> str:
     return str(outer.compile().invoke({"said": []})["said"])
 
 
+def tools(url: str) -> str:
+    return answer(looping(chat(url), work.WORK, [work.lookup, work.burn, work.price]).invoke(ASK))
+
+
 if __name__ == "__main__":
     work.main(
-        {"failing": failing, "events": events, "subgraph": subgraph, "nested": nested, "branches": branches}
+        {
+            "failing": failing,
+            "events": events,
+            "subgraph": subgraph,
+            "nested": nested,
+            "branches": branches,
+            "tools": tools,
+        }
     )

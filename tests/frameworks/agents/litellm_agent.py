@@ -21,7 +21,7 @@ TOOLS = [
         "type": "function",
         "function": {"name": name, "parameters": {"type": "object", "properties": PROPERTIES}},
     }
-    for name in ("lookup", "book", "burn")
+    for name in ("lookup", "book", "burn", "price")
 ]
 
 
@@ -41,7 +41,8 @@ def results(message: Any) -> list[dict[str, Any]]:
             said = getattr(work, call.function.name)(**json.loads(call.function.arguments))
         except ValueError as error:
             said = f"error: {error}"
-        told.append({"role": "tool", "tool_call_id": call.id, "content": said})
+        text = said if isinstance(said, str) else json.dumps(said)
+        told.append({"role": "tool", "tool_call_id": call.id, "content": text})
     return told
 
 
@@ -93,6 +94,10 @@ def claude_streamed(url: str) -> str:
     return asyncio.run(aloop(ask(url, FAILING, claude=True), stream=True))
 
 
+def tools(url: str) -> str:
+    return loop(ask(url, work.WORK))
+
+
 if __name__ == "__main__":
     work.main(
         {
@@ -102,5 +107,6 @@ if __name__ == "__main__":
             "retried": retried,
             "claude": claude,
             "claude-streamed": claude_streamed,
+            "tools": tools,
         }
     )

@@ -112,6 +112,12 @@ def traced(url: str) -> str:
     return said
 
 
+def tools(url: str) -> str:
+    functions: list[Any] = [function_tool(each) for each in (work.lookup, work.burn, work.price)]
+    traveller = Agent(name="traveller", instructions=work.WORK, model=responses(url), tools=functions)
+    return str(Runner.run_sync(traveller, QUESTION).final_output)
+
+
 if __name__ == "__main__":
     work.main(
         {
@@ -123,5 +129,6 @@ if __name__ == "__main__":
             "nested": nested,
             "gathered": gathered,
             "traced": traced,
+            "tools": tools,
         }
     )

@@ -76,6 +76,10 @@ def nested(url: str) -> str:
     return str(agent(url, prompt, tools=[find, work.book]).run_sync(QUESTION).output)
 
 
+def tools(url: str) -> str:
+    return str(agent(url, work.WORK, tools=[work.lookup, burn, work.price]).run_sync(QUESTION).output)
+
+
 if __name__ == "__main__":
     work.main(
         {
@@ -85,5 +89,6 @@ if __name__ == "__main__":
             "stepwise": stepwise,
             "dying": dying,
             "nested": nested,
+            "tools": tools,
         }
     )

@@ -69,5 +69,20 @@ def team(url: str) -> str:
     return str(agent(url, plan([wish], [LISBON], [DONE]), managed_agents=[finder]).run(QUESTION))
 
 
+def tools(url: str) -> str:
+    functions: list[Any] = [tool(each) for each in (work.lookup, insist, work.price)]
+    prompt = plan([HILLS, SEA], [("insist", {"city": "Porto"})], [work.COSTS], [DONE])
+    return str(agent(url, prompt, tools=functions).run(QUESTION))
+
+
 if __name__ == "__main__":
-    work.main({"sync": sync, "parallel": parallel, "streamed": streamed, "failing": failing, "team": team})
+    work.main(
+        {
+            "sync": sync,
+            "parallel": parallel,
+            "streamed": streamed,
+            "failing": failing,
+            "team": team,
+            "tools": tools,
+        }
+    )

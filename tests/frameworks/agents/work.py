@@ -1,6 +1,7 @@
 """What the agents of all frameworks have in common: their tools, and plans for the scripted model.
 
-A tool prints what it did, as JSON, so that whoever watches the program knows what really happened.
+A tool prints what it did, as JSON, and writes a line to a file, so that whoever watches the program knows what
+really happened.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -15,6 +17,8 @@ QUESTION = "Find me a room."
 MODEL = "gpt-scripted"
 TOOLS = ("lookup", "book", "burn")
 """Those that are functions of this module."""
+EFFECTS = "effects.txt"
+"""The file in the home folder that each tool writes a line to."""
 
 
 def lookup(question: str) -> str:
@@ -43,12 +47,32 @@ def burn(city: str) -> str:
         city: Where.
     """
     say(tool="burn", args={"city": city}, error=f"no room in {city}")
+    effect("burn")
     raise ValueError(f"no room in {city}")
+
+
+def price(city: str, nights: int) -> dict[str, Any]:
+    """Name a price.
+
+    Args:
+        city: Where.
+        nights: For how long.
+    """
+    priced = {"city": city, "euros": 90.5 * nights, "taxed": True}
+    say(tool="price", args={"city": city, "nights": nights}, result=priced)
+    effect("price")
+    return priced
 
 
 def did(tool: str, args: dict[str, Any], result: str) -> str:
     say(tool=tool, args=args, result=result)
+    effect(tool)
     return result
+
+
+def effect(tool: str) -> None:
+    with (Path.home() / EFFECTS).open("a") as file:
+        file.write(f"{tool}\n")
 
 
 def say(**told: Any) -> None:
@@ -66,7 +90,11 @@ HILLS = ("lookup", {"question": "Which city has seven hills?"})
 SEA = ("lookup", {"question": "Is it by the sea?"})
 LOOP = plan([HILLS], [SEA], [LISBON])
 PARALLEL = plan([HILLS, SEA, LISBON])
-FAILING = plan([HILLS], [("burn", {"city": "Porto"})])
+PORTO = ("burn", {"city": "Porto"})
+FAILING = plan([HILLS], [PORTO])
+COSTS = ("price", {"city": "Lisbon", "nights": 3})
+WORK = plan([HILLS, SEA], [PORTO], [COSTS])
+"""One tool twice in a turn, one that fails, one whose result is not text."""
 
 
 def hand(client: T) -> T:
