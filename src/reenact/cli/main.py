@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import importlib
 import os
 import sys
@@ -95,6 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     out = Output()
+    gc.set_threshold(100_000)  # events are kept or freed as we go: looking for garbage would find none
     try:
         code = _dispatch(arguments, out)
         out.stdout.flush()

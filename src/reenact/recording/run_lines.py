@@ -239,10 +239,12 @@ def events_of_calls(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any]
         if head is not None and fields is not None:
             kind = intern(head[3].decode())
             envelope = Envelope(float(head[1]), run, writer, int(head[2]), kind, OURS)
-            yield Event(envelope, None, places[position], shelf, number), fields
+            event = Event(envelope, None, places[position], shelf, number)
         else:
             event = recording.event_at(position)
-            yield event, event.stored_fields
+            fields = event.stored_fields
+        shelf.learn(event.kind, fields, places[position])
+        yield event, fields
 
 
 def _light_fields(head: re.Match[bytes] | None, line: bytes) -> dict[str, Any] | None:

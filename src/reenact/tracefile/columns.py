@@ -231,7 +231,7 @@ class Execution:
     def take(self, envelope: Envelope, fields: dict[str, Any] | None, place: int, shelf: Shelf) -> None:
         """Append the next event of those that are read whole, and count what it says."""
         self.add(envelope, place)
-        shelf.learn(envelope, fields, place)
+        shelf.learn(envelope.kind, fields, place)
         if self.totals is None:
             self.totals = Totals()
         known = fields if fields is not None else shelf.beginning(place) or {}

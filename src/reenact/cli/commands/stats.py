@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import gc
 from typing import Any
 
 from ...errors import UsageError
@@ -76,9 +75,6 @@ def _collect(args: argparse.Namespace, out: Output) -> Runs:
     def tick(files: int, of: int, events: int) -> None:
         progress.show(f"reading … {files:,} of {of:,} files, {events:,} events")
 
-    # Parsed lines are freed as we go, so collecting garbage would only walk what is kept anyway.
-    gc.freeze()
-    gc.set_threshold(100_000)
     try:
         runs = collect(args.paths, where=args.where, since=args.since, tick=tick)
     finally:

@@ -13,7 +13,6 @@ from ... import lines, schema
 from ...wire import reading
 from ...wire.json_values import string
 from .. import dialects, records, run_files
-from ..dialects import Envelope
 from ..findings import Note, OnFinding
 from ..plain_files import open_plain
 from .rebuilt_requests import History, base_of
@@ -29,6 +28,7 @@ _LARGE = 8 << 20
 MAX_LINKS = 10_000
 """Requests followed from base to base for a model; a hostile file must not hold us up."""
 _MODEL_LINE = lines.heads(rb"model\.(request|response)", call=rb'([^"\\]*)"')
+_BODY = lines.field_start("body")
 _OTHER_LINE = lines.heads(rb'(?!model\.re)[^"\\]*')
 
 _MODEL_KINDS = frozenset(
@@ -188,7 +188,7 @@ class Shelf:
         self.sources: list[Source] = []
         folders = run_files.blob_folders(path)
         self.blobs = Blobs([*folders, blobs] if blobs else folders, self.note)
-        self.history = History(self._request, self._response, self.note)
+        self.history = History(self._request, self._outline, self._response, self.note)
         self._calls: dict[tuple[str, bool], int] = {}
         self._held: dict[int, Parsed] = {}
         """The lines parsed last, by place, up to a bound: references come in groups."""
@@ -292,6 +292,14 @@ class Shelf:
     def _request(self, call: str) -> tuple[dict[str, Any], int] | None:
         return self._line(call, False)
 
+    def _outline(self, call: str) -> dict[str, Any]:
+        place = self._place(call, False)
+        try:
+            head = b"" if place is None else self.sources[place >> PLACE_BITS].head(place & _OFFSET)
+            return records.parse(head[: max(head.find(_BODY), 0)] + b"}")
+        except (OSError, ValueError):
+            return {}
+
     def _response(self, call: str) -> tuple[dict[str, Any], int] | None:
         return self._line(call, True)
 
@@ -337,12 +345,12 @@ class Shelf:
                 place((found[2].decode("utf-8", "replace"), found[1] == b"response"), base | offset)
             elif not whole or _OTHER_LINE.match(head) is None:
                 for record in reader.feed((0, offset, size, data, ended)):
-                    self.learn(record.envelope, record.fields, base | record.offset)
+                    self.learn(record.envelope.kind, record.fields, base | record.offset)
 
-    def learn(self, envelope: Envelope, fields: dict[str, Any] | None, place: int) -> None:
+    def learn(self, kind: str, fields: dict[str, Any] | None, place: int) -> None:
         """Note where a model call stands, met by someone who reads all lines in order anyway."""
-        if fields is not None and envelope.kind in _MODEL_KINDS and type(fields.get("call")) is str:
-            answer = dialects.event_type(envelope.kind) == schema.MODEL_RESPONSE
+        if kind in _MODEL_KINDS and fields is not None and type(fields.get("call")) is str:
+            answer = dialects.event_type(kind) == schema.MODEL_RESPONSE
             self._calls.setdefault((fields["call"], answer), place)
         self._scanned[place >> PLACE_BITS] = place & _OFFSET
 

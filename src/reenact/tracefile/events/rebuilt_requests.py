@@ -7,13 +7,13 @@ trace is untrusted: cycles, bombs, wrong types and lost bases become findings an
 from __future__ import annotations
 
 import hashlib
-import json
+import marshal
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ... import lines, schema
 from ..findings import Note
-from .stored_values import change, point, restore
+from .stored_values import change, fresh, point, restore
 
 # How a request is written as what was new in it: the fields ``base`` and ``keep`` of its line, and messages
 # that refer to others. Whoever needs to know asks these functions; the values are untrusted.
@@ -96,6 +96,9 @@ def has_nothing_new(element: Any) -> bool:
 Load = Callable[[str], "tuple[dict[str, Any], int] | None"]
 """call id -> the fields of its line and the line's size"""
 
+Outline = Callable[[str], "dict[str, Any]"]
+"""call id -> the fields before the body of its request; empty where they cannot be read alone"""
+
 MAX_BYTES = 256 << 20
 """Of lines read for the references of one request, and of what they lead to."""
 
@@ -156,11 +159,11 @@ class References:
                 element, size = self._known[target]
                 break
             element = self._written(target)
-        size = size or len(json.dumps(element))
+        size = size or len(marshal.dumps(element, 2))
         self._spend(size)
         self._remember(target, element, size)
         for target, reference in reversed(way):
-            element = self._edited(element, reference)
+            element = self._edited(element, reference, size)
             self._remember(target, element, size)
         return element
 
@@ -217,12 +220,11 @@ class References:
             return link["body"][key][i - (much if type(much) is int and much > 0 else 0)]
         raise Lost("it goes in circles")
 
-    def _edited(self, element: Any, reference: dict[str, Any]) -> Any:
+    def _edited(self, element: Any, reference: dict[str, Any], size: int) -> Any:
         if not reference.get("drop") and not reference.get("set"):
             return element
-        text = json.dumps(element)
-        self._spend(len(text))
-        element = json.loads(text)
+        self._spend(size)
+        element = fresh(element)
         change(element, reference)
         lines.cut_deep(element)
         return element
@@ -261,10 +263,11 @@ class _Built(NamedTuple):
 class History:
     """Rebuilds the requests of one run's files."""
 
-    __slots__ = ("_built", "_note", "_references", "_request")
+    __slots__ = ("_built", "_note", "_outline", "_references", "_request")
 
-    def __init__(self, request: Load, response: Load, note: Note) -> None:
+    def __init__(self, request: Load, outline: Outline, response: Load, note: Note) -> None:
         self._request = request
+        self._outline = outline
         self._references = References(request, response)
         self._note = note
         self._built: dict[str, _Built] = {}
@@ -301,8 +304,8 @@ class History:
         self._references.begin()
         links, below = self._links(fields)
         body = None if below is None else below.body
-        chain = below.chain if below is not None else None if "base" in links[-1] else []
-        for link, room in zip(reversed(links), reversed(_rooms(links)), strict=True):
+        chain = below.chain if below is not None else None if "base" in links[-1][0] else []
+        for link, room in reversed(links):
             body, intact = self._apply(body, link, room)
             if chain is not None:
                 del chain[intact:]
@@ -315,25 +318,39 @@ class History:
                 del self._built[next(iter(self._built))]
         return built
 
-    def _links(self, fields: dict[str, Any]) -> tuple[list[dict[str, Any]], _Built | None]:
-        """Return the requests to apply, newest first, and what was already built below them."""
-        links, seen = [fields], {str(fields.get("call"))}
-        while "base" in links[-1]:
-            base = links[-1]["base"]
+    def _links(
+        self, fields: dict[str, Any]
+    ) -> tuple[list[tuple[dict[str, Any], _Room | None]], _Built | None]:
+        """Return the requests to apply, newest first, and what was already built below them.
+
+        Beside each stands what the ones above keep of it. Requests of other conversations, which only pass
+        that on from further below, stay out and are not parsed whole.
+        """
+        room: _Room | None = None
+        links, link, seen = [(fields, room)], fields, {str(fields.get("call"))}
+        while "base" in link:
+            base = link["base"]
             if type(base) is str and (built := self._built.get(base)) is not None:
                 chain = None if built.chain is None else list(built.chain)
                 body = {key: list(v) if type(v) is list else v for key, v in built.body.items()}
                 return links, _Built({}, body, chain)
-            if type(base) is not str or base in seen or len(links) >= MAX_LINKS:
+            if type(base) is not str or base in seen or len(seen) >= MAX_LINKS:
                 self._note("cycle", f"call {_short(fields)} builds on a request that builds on itself")
                 break
+            above, room = room, _room(link, room)
+            seen.add(base)
+            if room == above:  # nothing of this one is needed, and probably nothing of the next
+                outline = self._outline(base)
+                if "base" in outline and _room(outline, room) == room:
+                    link = outline
+                    continue
             got = self._request(base)
             if got is None or type(got[0].get("body")) is not dict:
-                message = f"call {_short(links[-1])} builds on call {base[:16]}, which is lost; it shows gaps"
+                message = f"call {_short(link)} builds on call {base[:16]}, which is lost; it shows gaps"
                 self._note("base-lost", message)
                 break
-            seen.add(base)
-            links.append(got[0])
+            link = got[0]
+            links.append((link, room))
         return links, None
 
     def _apply(
@@ -404,17 +421,15 @@ _Room = dict[str, int | None]
 """How many elements of each list the requests above one keep, None for all; a list not named is not kept."""
 
 
-def _rooms(links: list[dict[str, Any]]) -> list[_Room | None]:
-    """Return what is kept of each request, the newest first, of which all is."""
-    rooms: list[_Room | None] = [None]
-    for link in links[:-1]:
-        room: _Room = {}
-        for key, much in kept(link).items():
-            above = None if rooms[-1] is None else rooms[-1].get(key, 0)
+def _room(link: dict[str, Any], above: _Room | None) -> _Room:
+    """Return what is kept of the request below one, of which in turn so much is kept."""
+    room: _Room = {}
+    for key, much in kept(link).items():
+        if above is None or key in above:
+            most = None if above is None else above[key]
             count = max(much, 0) if type(much) is int else 0
-            room[key] = above if much is True else count if above is None else min(count, above)
-        rooms.append(room)
-    return rooms
+            room[key] = most if much is True else count if most is None else min(count, most)
+    return room
 
 
 def _stay(room: _Room | None, key: str, before: int, length: int) -> int:

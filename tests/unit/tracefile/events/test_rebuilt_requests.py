@@ -86,3 +86,40 @@ def test_a_changed_byte_is_a_finding(tmp_path):
         messages = recording.context_at(event)
         assert sum(a != b for a, b in zip(messages, sent[-1]["messages"], strict=True)) == 1
         assert [finding.code for finding in recording.findings][:1] == ["chain"]
+
+
+def many_conversations(path, each=4, turns=5):
+    """Record one conversation after another; now and then one has other parameters. Return what was sent."""
+    sent, params = [], {"model": "m", "system": "be brief", "tools": [{"n": 1}], "temperature": 0.5}
+    with Tap(path, redact=False) as tap:
+        for number in range(each * 4):
+            if number % each == each - 1:
+                params = {**params, "system": f"be brief {number}"}
+            own = {key: value for key, value in params.items() if number % 5 != 4 or key != "tools"}
+            messages = [user("of all"), user(number)] if number % 3 else [user(number)]
+            for turn in range(turns):
+                body = {**own, "messages": messages}
+                call = tap.record_model_request(body)
+                sent.append(copy.deepcopy(body))
+                tap.record_model_response(anthropic(turn), call=call)
+                messages += [sent_back(anthropic(turn)), user(turn)]
+    return sent
+
+
+def test_requests_of_one_conversation_after_another_are_rebuilt_each_on_its_own(tmp_path):
+    sent = many_conversations(tmp_path / "t.jsonl")
+    for number, body in enumerate(sent):
+        recording = Recording.load(tmp_path / "t.jsonl")  # nothing is built yet
+        assert [e for e in recording.events if e.kind == "model.request"][number].body == body
+        assert recording.findings == []
+
+
+def test_requests_of_earlier_conversations_are_not_parsed_whole(tmp_path):
+    sent = many_conversations(tmp_path / "t.jsonl", each=10)
+    calls = [call.id for call in Recording.load(tmp_path / "t.jsonl").calls()]
+    recording = Recording.load(tmp_path / "t.jsonl")
+    shelf = recording.shelf
+    assert recording.request_of(calls[-1]).body == sent[-1]
+    parsed = [at for at, call in enumerate(calls) if shelf.holds(shelf.request_place(call))]
+    assert parsed[-5:] == list(range(len(sent) - 5, len(sent)))
+    assert len(parsed) < len(sent) / 4
