@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from support.examples import long
+from support.examples import long, one_in
 from support.forked import type_in
 from support.provider import Provider
 
@@ -62,7 +62,7 @@ class Recorded:
         ]
 
 
-@pytest.mark.parametrize("agent", FOUND)
+@pytest.mark.parametrize("agent", one_in(2, FOUND))
 def test_each_tool_call_of_an_agent_is_recorded_and_the_agent_is_undisturbed(
     agent: str, tmp_path: Path, provider: Provider
 ) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from reenact.testing import write_trace
-from support.examples import long
+from support.examples import one_in
 from support.typed import Typed, typed
 
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
@@ -254,7 +254,7 @@ def test_files_are_restored_and_nothing_is_run(tmp_path: Path, kind: str) -> Non
     assert (sent.work / "file").read_text() == "hello\n"
 
 
-@pytest.mark.parametrize("kind", [long(kind) if kind == "large tree" else kind for kind in REFUSED])
+@pytest.mark.parametrize("kind", one_in(2, REFUSED))
 def test_what_is_no_snapshot_of_ours_is_refused_and_the_folder_left_as_it_is(
     tmp_path: Path, kind: str
 ) -> None:

@@ -16,10 +16,20 @@ from support.provider import Provider
 
 AGENT = Path(__file__).with_name("processes_agent.py")
 METHODS = ("fork", "spawn", "forkserver")
-QUICK = ("pair", "by_hand", "nested", "killed")
+QUICK = ("by_hand", "killed")
 ALL = [
     *QUICK,
-    *map(long, ("pool-fork", "pool-spawn", "pool-forkserver", *(f"executor-{method}" for method in METHODS))),
+    *map(
+        long,
+        (
+            "pair",
+            "nested",
+            "pool-fork",
+            "pool-spawn",
+            "pool-forkserver",
+            *(f"executor-{method}" for method in METHODS),
+        ),
+    ),
 ]
 TIMES = 20 if LONG else 1
 CALLS = {"pair": 6, "by_hand": 6, "nested": 10, "killed": 5, "pool": 12, "executor": 8}
