@@ -352,7 +352,6 @@ class ToolCalls:
 
 
 _IDENTITY = ("id", "created", "model")
-_EACH = ("choices", "obfuscation")
 _PLACE = ("index", "delta")
 _SCALARS = (str, int, type(None))
 _SPECIAL = ("role", "tool_calls", "reasoning_details", "content", "audio", "function_call")
@@ -366,15 +365,18 @@ class StreamAssembler(Assembler):
         self._body: dict[str, Any] = {}
         self._choices: dict[int, dict[str, Any]] = {}
         self._calls: dict[int, ToolCalls] = {}
-        self._about: dict[str, Any] = {}
-        """What the latest chunk has besides its choices."""
+        self._about: dict[str, Any] | None = None
+        """What the latest chunk has besides its choices, if that is plain."""
 
     def add(self, event: dict[str, Any]) -> bool:
         """Take in one chunk; True if the model adds content in it."""
-        message = self._message_of_text_delta(event)
-        if message is not None:
+        about = {**event, "choices": None, "obfuscation": None}
+        if (
+            about == self._about
+            and (message := self._message_of_text_delta(event.get("choices"))) is not None
+        ):
             return self.texts.add(message, "content", event["choices"][0]["delta"]["content"])
-        self._about = {key: value for key, value in event.items() if key not in _EACH}
+        self._about = about if all(type(value) in _SCALARS for value in about.values()) else None
         self.fail(error_of(event), event)
         if not isinstance(event.get("choices"), list) and event is self.failure:
             return False
@@ -388,26 +390,22 @@ class StreamAssembler(Assembler):
         added = [self._choice(choice, number) for number, choice in enumerate(mappings(event.get("choices")))]
         return any(added)
 
-    def _message_of_text_delta(self, event: dict[str, Any]) -> dict[str, Any] | None:
+    def _message_of_text_delta(self, choices: Any) -> dict[str, Any] | None:
         """Return the message that a chunk has a few letters for, if it has nothing else: nearly all do."""
-        choices = event.get("choices")
-        if type(choices) is not list or len(choices) != 1 or type(choices[0]) is not dict:
+        piece = choices[0] if type(choices) is list and len(choices) == 1 else None
+        if type(piece) is not dict:
             return None
-        piece = choices[0]
         index, delta = piece.get("index"), piece.get("delta")
-        if type(index) is not int or type(delta) is not dict or len(delta) != 1:
-            return None
-        choice = self._choices.get(index)
-        if choice is None or type(delta.get("content")) is not str:
+        choice = self._choices.get(index) if type(index) is int else None
+        if (
+            choice is None
+            or type(delta) is not dict
+            or len(delta) != 1
+            or type(delta.get("content")) is not str
+        ):
             return None
         for key, value in piece.items():
-            if key not in _PLACE and (value is not None or key not in choice):
-                return None
-        about = self._about
-        if len(event) - len(about) != (2 if "obfuscation" in event else 1):
-            return None
-        for key, value in event.items():
-            if key not in _EACH and (type(value) not in _SCALARS or about.get(key, self) != value):
+            if key not in choice if value is None else key not in _PLACE:
                 return None
         message = choice.get("message")
         return message if type(message) is dict and type(message.get("content")) is not list else None
