@@ -32,7 +32,7 @@ MCP_ANSWER, MCP_EXIT, SOCKET_MESSAGE = "mcp.answer", "mcp.exit", "socket.message
 
 FOUND = "found"
 """The ``source`` of a tool call that was recorded by watching a function of the program."""
-FRAMEWORKS = ("langchain", "anthropic")
+FRAMEWORKS = ("langchain", "anthropic", "openai-agents", "pydantic-ai", "agno", "strands", "autogen")
 """Other values of ``source``: the framework that knows the function, which is not found by its name."""
 EFFECTS = ("pure", "read", "write", "irreversible")
 """What a tool does to the world: nothing, reads it, changes it, changes it for good. No word: not known."""

@@ -341,7 +341,7 @@ LOOP = Path(__file__).parents[1] / "support" / "tool_agents" / "agent_loop.py"
 
 
 def test_a_framework_that_has_changed_is_reported_and_its_tools_are_found(place: Place) -> None:
-    package = place.folder / "langchain_core" / "tools"
+    package = place.folder / "site-packages" / "langchain_core" / "tools"
     package.mkdir(parents=True)
     for folder in (package, package.parent):
         (folder / "__init__.py").touch()

@@ -30,7 +30,7 @@ MAX_ENDED = 1_000
 class Caller:
     """A thread, a task or a work item."""
 
-    __slots__ = ("base", "children", "ended", "has_called", "loop", "outside", "path", "root")
+    __slots__ = ("base", "children", "ended", "has_called", "invoked", "loop", "outside", "path", "root")
 
     def __init__(
         self, path: str, parent: Caller | None, children: dict[str, count[int]] | None = None
@@ -47,6 +47,8 @@ class Caller:
         self.has_called = False
         self.ended: list[str] = [] if parent is None else parent.ended
         """Threads and work items of the run that made calls and have ended since its last call."""
+        self.invoked: Any = None if parent is None else parent.invoked
+        """The tool use that a framework acts upon; what it starts may be a work item without its context."""
         self.loop: Any = None
         """A weak reference to the event loop that it runs, or ran last."""
 

@@ -18,7 +18,7 @@ from ...wire.neutral import ToolUse
 from .. import guard
 from ..recorder.jsonable import to_json
 from ..recorder.recorder import Recorder
-from .callers import caller_fields
+from .callers import caller_fields, current
 from .lanes import Lanes
 
 if TYPE_CHECKING:
@@ -115,6 +115,11 @@ class Invocation:
         """The tool call that it is inside of."""
         self.is_over = False
 
+    def end(self) -> None:
+        """The context variable stays: the end may come in a finaliser, which touches none."""
+        self.is_over = True
+        self.bodies = ()
+
 
 _invoked: ContextVar[Invocation | None] = ContextVar("reenact_invoked", default=None)
 
@@ -126,12 +131,16 @@ def invoke(use: OpenUse, bodies: tuple[Any, ...]) -> Invocation:
         before = before.before
     found = Invocation(use, bodies, before)
     _invoked.set(found)
+    if (caller := current()) is not None:
+        caller.invoked = found
     return found
 
 
 def invocation() -> Invocation | None:
     """Return the tool use that a framework acts upon here, unless a tool has begun since."""
     found = _invoked.get()
+    if found is None and (caller := current()) is not None:  # a bare executor
+        found = caller.invoked
     while found is not None and found.is_over:
         found = found.before
     if found is None or found.use not in open_uses or found.use.calls.open_tool() != found.outer:

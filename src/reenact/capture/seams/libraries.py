@@ -48,6 +48,12 @@ SEAMS = {
     "uvloop": THREADS_AND_TASKS,
     "langchain_core.tools.base": FRAMEWORKS,
     "anthropic.lib.tools._beta_runner": FRAMEWORKS,
+    "agents.tool": FRAMEWORKS,
+    "pydantic_ai.toolsets.function": FRAMEWORKS,
+    "agno.tools.function": FRAMEWORKS,
+    "strands.tools.decorator": FRAMEWORKS,
+    "strands.tools.tools": FRAMEWORKS,
+    "autogen_core.tools._base": FRAMEWORKS,
 }
 """Module -> the file of this folder, or of ``tools``, that listens to it. Its ``patch(module, watch)``
 returns the undo, or raises if the module is not as expected; its ``shortfall(module)``, if any, what it

@@ -31,8 +31,8 @@ class Claim:
         if is_equal and len(named) < len(sent):
             self.args, self.injected = sent, {}  # one parameter holds them all
         else:
-            names = named if named or is_equal else list(bound)
-            self.args = {name: bound[name] for name in names}
+            names = named if named or is_exact else list(bound)
+            self.args = {name: bound[name] for name in names} if named or not is_exact else sent
             self.injected = {name: _shown(bound[name]) for name in bound if name not in names}
         self.attempt = None if use.attempts < 2 else use.attempts
 

@@ -49,6 +49,36 @@ ROWS = {
         "tool_use.id",
         (("tool.func",), ("tool.call",)),
     ),
+    "agents.tool": Row(
+        "openai-agents",
+        ("_FailureHandlingFunctionToolInvoker.__call__",),
+        "ctx.tool_call_id",
+        (("self._invoke_tool_impl.the_func",), ("self._invoke_tool_impl",)),
+    ),
+    "pydantic_ai.toolsets.function": Row(
+        "pydantic-ai",
+        ("FunctionToolset.call_tool",),
+        "ctx.tool_call_id",
+        (("tool.call_func.__self__.function",),),
+    ),
+    "agno.tools.function": Row(
+        "agno",
+        ("FunctionCall.execute", "FunctionCall.aexecute"),
+        "self.call_id",
+        (("self.function.entrypoint",),),
+    ),
+    "strands.tools.decorator": Row(
+        "strands", ("DecoratedFunctionTool.stream",), "tool_use.toolUseId", (("self._tool_func",),)
+    ),
+    "strands.tools.tools": Row(
+        "strands", ("PythonAgentTool.stream",), "tool_use.toolUseId", (("self._tool_func",),)
+    ),
+    "autogen_core.tools._base": Row(
+        "autogen",
+        ("BaseTool.run_json", "BaseStreamTool.run_json_stream"),
+        "call_id",
+        (("self._func",), ("self.run", "self.run_stream")),
+    ),
 }
 """By the module that is waited for."""
 
@@ -59,6 +89,8 @@ in_force: set[str] = set()
 def patch(module: ModuleType, watch: Any) -> Callable[[], None]:
     """Listen to the tools of a framework; returns what undoes it, raises if the framework has changed."""
     row = ROWS[module.__name__]
+    if is_agents(getattr(module, "__file__", None) or ""):  # a module of the user's that is called the same
+        return lambda: None
     methods = [_method(module, row, name) for name in row.methods]
     undo = undo_all(*[_hooked(row, owner, function) for owner, function in methods])
     in_force.add(row.framework)
@@ -112,7 +144,7 @@ def _hooked(row: Row, owner: type, function: FunctionType) -> Callable[[], None]
 
 
 def _end(invocation: Invocation, _: Any) -> None:
-    invocation.is_over = True  # the context variable stays: the end may come in a finaliser
+    invocation.end()
 
 
 _over = watching.Hook(_end)

@@ -26,18 +26,26 @@ CHANGED = {
 
 def test_the_rows_are_those_that_are_waited_for() -> None:
     assert {module for module, seam in SEAMS.items() if seam == FRAMEWORKS} == set(frameworks.ROWS)
-    assert sorted({row.framework for row in frameworks.ROWS.values()}) == sorted(schema.FRAMEWORKS)
+    assert {row.framework for row in frameworks.ROWS.values()} == set(schema.FRAMEWORKS)
 
 
 @pytest.mark.parametrize("source", CHANGED)
 def test_a_changed_framework_is_left_alone(source: str) -> None:
     module = ModuleType(LANGCHAIN)
+    module.__file__ = "/lib/site-packages/langchain_core/tools/base.py"
     exec(source, vars(module))
     before = dict(vars(getattr(module, "BaseTool", object)))
     with pytest.raises(LibraryChanged, match=CHANGED[source]):
         frameworks.patch(module, None)
     assert dict(vars(getattr(module, "BaseTool", object))) == before
     assert "langchain" not in frameworks.in_force
+
+
+def test_a_module_of_the_users_with_the_same_name_is_left_alone() -> None:
+    module = ModuleType("agents.tool")
+    module.__file__ = "/home/me/agents/tool.py"
+    frameworks.patch(module, None)()
+    assert "openai-agents" not in frameworks.in_force
 
 
 PROGRAM = """
