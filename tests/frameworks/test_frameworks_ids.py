@@ -15,7 +15,7 @@ from support.provider import Provider
 
 from .agents.work import EFFECTS
 from .play import BARE, RUN, play, python
-from .table import HERE, Case, Framework
+from .table import TOOLS_HERE, Case, Framework
 
 INVOKED = {
     "openai-agents": ("openai-agents", 5),
@@ -27,7 +27,7 @@ INVOKED = {
 """By the name in the table: the source of what is not found by its name, and how many tools are called."""
 
 
-@pytest.mark.parametrize("name", [name for name in INVOKED if name in {each.name for each in HERE}])
+@pytest.mark.parametrize("name", [name for name in INVOKED if name in {each.name for each in TOOLS_HERE}])
 def test_a_framework_gives_each_call_its_id_and_names_the_function(
     name: str, provider: Provider, tmp_path: Path, environment: dict[str, str]
 ) -> None:
