@@ -70,15 +70,15 @@ def executor(method: str) -> None:
 
 
 def by_hand() -> None:
-    said = [talk("before")]
+    printed = [talk("before")]
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.write(writing, talk("child").encode())
         os._exit(0)
-    said.append(talk("beside"))
+    printed.append(talk("beside"))
     os.waitpid(child, 0)
-    print(*said, os.read(reading, 1000).decode(), sep="\n")
+    print(*printed, os.read(reading, 1000).decode(), sep="\n")
 
 
 def nested() -> None:
@@ -96,10 +96,10 @@ def below(left: str) -> None:
 def killed() -> None:
     child = start("hangs")
     assert child.stdout is not None
-    said = child.stdout.readline().strip()
+    printed = child.stdout.readline().strip()
     time.sleep(0.3)
     child.send_signal(signal.SIGKILL)
-    print(said, child.wait(), talk("survivor"), sep="\n")
+    print(printed, child.wait(), talk("survivor"), sep="\n")
 
 
 def hangs() -> None:

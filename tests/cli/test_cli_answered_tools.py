@@ -197,8 +197,8 @@ def test_a_generated_test_does_nothing_again(shop: Shop, how: str) -> None:
     assert (made.returncode, shop.happened()) == (0, NONE), made.stderr
     (test,) = shop.folder.glob("tests/test_*.py")
     assert "live_tools" not in test.read_text()
-    told = shop.pytest(str(test))
-    assert "1 passed" in told and shop.happened() == NONE, told
+    reported = shop.pytest(str(test))
+    assert "1 passed" in reported and shop.happened() == NONE, reported
 
 
 FIXTURE = """
@@ -228,18 +228,18 @@ def test_fixtures_do_nothing_again_unless_a_tool_is_named(shop: Shop) -> None:
     (trace,) = shop.folder.glob(".reenact/*-order-*.jsonl")
     (shop.folder / "first.jsonl").write_bytes(trace.read_bytes())
     (shop.folder / "test_it.py").write_text(FIXTURE.format(plan=PLAN))
-    told = shop.pytest("test_it.py")
-    assert "3 passed" in told and shop.happened() == NONE | {"written": 1}, told
+    reported = shop.pytest("test_it.py")
+    assert "3 passed" in reported and shop.happened() == NONE | {"written": 1}, reported
 
 
 @pytest.mark.long
 def test_a_test_records_its_tools_and_is_answered_the_next_time(shop: Shop) -> None:
     test = FIXTURE.format(plan=PLAN).partition("def test_block")[0].replace("first", "made")
     (shop.folder / "test_it.py").write_text(test)
-    told = shop.pytest("test_it.py", "--reenact=rerecord")
-    assert "1 passed" in told and shop.happened() == ALL, told
-    told = shop.pytest("test_it.py")
-    assert "1 passed" in told and shop.happened() == NONE, told
+    reported = shop.pytest("test_it.py", "--reenact=rerecord")
+    assert "1 passed" in reported and shop.happened() == ALL, reported
+    reported = shop.pytest("test_it.py")
+    assert "1 passed" in reported and shop.happened() == NONE, reported
 
 
 def test_a_changed_program_runs_no_tool_without_permission(shop: Shop) -> None:

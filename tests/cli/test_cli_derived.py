@@ -56,8 +56,8 @@ def test_breakpoints_stop_where_a_tool_is_requested(played):
 
 def test_figures_count_them_and_give_no_durations(played):
     path = played(3)
-    (told,) = typed("stats", path, "--json").rows
-    assert told["tool_calls"] == 3 and told["tools"] == {"search": 3}
+    (reported,) = typed("stats", path, "--json").rows
+    assert reported["tool_calls"] == 3 and reported["tools"] == {"search": 3}
     out = typed("stats", path, "--by", "tool").out
     assert "search" in out and "ms" not in out.split("search")[1].splitlines()[0]
     assert typed("ls", path, "--json").rows[0]["turns"] == 3

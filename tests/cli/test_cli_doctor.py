@@ -66,15 +66,15 @@ def test_every_changed_request_counts_as_unproved_even_when_not_each_is_listed(t
         for number in range(60):
             tap.record_model_request({"model": "m", "messages": [f"question {number}"]}, lane=str(number))
     path.write_bytes(path.read_bytes().replace(b"question", b"quest10n"))
-    (told,) = typed("doctor", path, "--json").rows
-    assert told["requests"] == {"all": 60, "proved": 0}
-    assert len(told["findings"]) < 60
+    (reported,) = typed("doctor", path, "--json").rows
+    assert reported["requests"] == {"all": 60, "proved": 0}
+    assert len(reported["findings"]) < 60
 
 
 def test_a_request_without_a_chain_is_not_reported_as_verified(trip):
     trip.write_bytes(re.sub(rb' "chain": "[0-9a-f]+",', b"", trip.read_bytes()))
-    (told,) = typed("doctor", trip, "--json").rows
-    assert told["findings"] == [] and told["requests"] == {"all": 2, "proved": 0}
+    (reported,) = typed("doctor", trip, "--json").rows
+    assert reported["findings"] == [] and reported["requests"] == {"all": 2, "proved": 0}
 
 
 def test_a_lost_event_is_a_gap(trip):

@@ -75,8 +75,8 @@ class Desk:
     def fork(self, *words: str, run: str = "first", **env: str) -> dict:
         """Fork a run of the copied folder, with the agent that is there."""
         done = self("fork", run, "--json", *words, "--", "agent.py", *FLAGS[run], **env)
-        told = json.loads(done.stderr.splitlines()[-1])
-        return {**told, "code": done.returncode, "out": done.stdout}
+        reported = json.loads(done.stderr.splitlines()[-1])
+        return {**reported, "code": done.returncode, "out": done.stdout}
 
     def record(self, run: str) -> None:
         done = self("run", "--name", run, "agent.py", *FLAGS[run])
@@ -115,19 +115,19 @@ def test_at_each_step_the_provider_sees_the_remaining_requests_and_no_other(desk
     parent = first.read_bytes()
     for turn in range(1, TURNS + 1) if LONG else (1, 6, TURNS):
         seen, looked = len(desk.requests()), len(desk.looked())
-        told = desk.fork("--at", f"turn:{turn}")
-        assert (told["code"], told["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS}\n"), told
+        reported = desk.fork("--at", f"turn:{turn}")
+        assert (reported["code"], reported["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS}\n"), reported
         sizes = [len(body["messages"]) for body in desk.requests()[seen:]]
         assert sizes == [2 * each + 1 for each in range(turn - 1, TURNS)]
         assert len(desk.looked()) - looked == TURNS - turn  # those before the cut are answered
-        assert told["live"]["calls"] == TURNS - turn + 1
+        assert reported["live"]["calls"] == TURNS - turn + 1
     assert first.read_bytes() == parent
 
 
 def test_a_changed_prompt_stays_in_force(desk: Desk) -> None:
     (desk.folder / "new.txt").write_text("Be brief.")
-    told = desk.fork("--at", "turn:10", "--set", "system=@new.txt", "--set", "model=other")
-    assert told["code"] == 0, told
+    reported = desk.fork("--at", "turn:10", "--set", "system=@new.txt", "--set", "model=other")
+    assert reported["code"] == 0, reported
     assert [(body["system"], body["model"]) for body in desk.requests()] == [("Be brief.", "other")] * 3
     once = desk.fork("--at", "turn:10", "--set", "system=Short.", "--once")
     assert once["code"] == 0
@@ -143,20 +143,20 @@ def test_an_answer_of_ones_own_takes_the_recorded_ones_place(desk: Desk, run: st
     use = {"type": "tool_use", "id": "toolu_mine", "name": "lookup", "input": {"question": "Mine?"}}
     body = {"type": "message", "role": "assistant", "content": [use], "stop_reason": "tool_use", "model": "m"}
     (desk.folder / "answer.json").write_text(json.dumps(body))
-    told = desk.fork("--at", "turn:12", "--response", "@answer.json", run=run)
-    assert (told["code"], told["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS + 2}\n"), told
+    reported = desk.fork("--at", "turn:12", "--response", "@answer.json", run=run)
+    assert (reported["code"], reported["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS + 2}\n"), reported
     assert desk.looked() == ["Mine?"]
     [asked] = desk.requests()
     assert asked["messages"][-2]["content"][0]["name"] == "lookup"
     assert asked["messages"][-1]["content"][0]["tool_use_id"] == "toolu_mine"
-    said = desk.fork("--at", "turn:12", "--response", "Porto.", run=run)
-    assert (said["code"], said["out"]) == (0, f"Porto. {2 * TURNS}\n") and len(desk.requests()) == 1
+    printed = desk.fork("--at", "turn:12", "--response", "Porto.", run=run)
+    assert (printed["code"], printed["out"]) == (0, f"Porto. {2 * TURNS}\n") and len(desk.requests()) == 1
 
 
 def test_a_tools_result_and_a_message_more_and_one_less(desk: Desk) -> None:
     calls = [json.loads(line) for line in desk("cat", "first", "--kind", "tool.called").stdout.splitlines()]
-    told = desk.fork("--at", str(calls[-1]["step"]), "--tool-result", "a hundred metres")
-    assert told["code"] == 0 and desk.looked() == []
+    reported = desk.fork("--at", str(calls[-1]["step"]), "--tool-result", "a hundred metres")
+    assert reported["code"] == 0 and desk.looked() == []
     assert desk.requests()[-1]["messages"][-1]["content"][0]["content"] == "a hundred metres"
     desk.fork("--at", "turn:11", "--inject-user", "In metres, please.")
     injected = desk.requests()[1:]
@@ -169,12 +169,12 @@ def test_a_tools_result_and_a_message_more_and_one_less(desk: Desk) -> None:
 
 
 def test_no_more_is_spent_than_allowed(desk: Desk) -> None:
-    told = desk.fork("--at", "turn:3", "--max-calls", "2")
-    assert told["code"] == 1 and len(desk.requests()) == 2
-    assert "2 live calls" in told["halted"][0]["why"] and "--max-calls" in told["halted"][0]["hint"]
+    reported = desk.fork("--at", "turn:3", "--max-calls", "2")
+    assert reported["code"] == 1 and len(desk.requests()) == 2
+    assert "2 live calls" in reported["halted"][0]["why"] and "--max-calls" in reported["halted"][0]["hint"]
     (desk.folder / "reenact.toml").write_text("[prices.m]\ninput = 1000\noutput = 1000\n")
-    told = desk.fork("--at", "turn:3", "--max-usd", "0.2")
-    assert told["code"] == 1 and "spent" in told["halted"][0]["why"], told
+    reported = desk.fork("--at", "turn:3", "--max-usd", "0.2")
+    assert reported["code"] == 1 and "spent" in reported["halted"][0]["why"], reported
     assert 2 < len(desk.requests()) < 10
     assert desk.fork("--at", "turn:3", "--max-steps", "1")["code"] == 1
 
@@ -182,16 +182,16 @@ def test_no_more_is_spent_than_allowed(desk: Desk) -> None:
 def test_what_leads_elsewhere_before_the_cut_ends_it(desk: Desk) -> None:
     agent = desk.folder / "agent.py"
     agent.write_text(agent.read_text().replace("Be exact.", "Be kind."))
-    told = desk.fork("--at", "turn:5")
-    assert told["code"] == 3 and not told["passed"] and desk.requests() == []
-    assert told["diverged"][0]["path"] == "system"
+    reported = desk.fork("--at", "turn:5")
+    assert reported["code"] == 3 and not reported["passed"] and desk.requests() == []
+    assert reported["diverged"][0]["path"] == "system"
     rebased = desk.fork("--at", "turn:5", "--rebase")
     assert rebased["code"] == 0 and {body["system"] for body in desk.requests()} == {"Be kind."}
     assert len(desk.requests()) == TURNS - 4 and len(rebased["doubts"]) == 4
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "printed"),
     [
         (("--at", "turn:13"), "it has 12 turns"),
         (("--at", "9999"), "lines at most"),
@@ -202,11 +202,11 @@ def test_what_leads_elsewhere_before_the_cut_ends_it(desk: Desk) -> None:
         (("--at", "turn:2", "--tool-result", "1", "--tool", "search"), "search"),
     ],
 )
-def test_what_cannot_be_done_is_reported_before_anything_runs(desk: Desk, words, said) -> None:
+def test_what_cannot_be_done_is_reported_before_anything_runs(desk: Desk, words, printed) -> None:
     done = desk("fork", "first", *words, "--", "agent.py")
-    assert done.returncode == 2 and said in done.stderr and desk.requests() == []
+    assert done.returncode == 2 and printed in done.stderr and desk.requests() == []
 
 
 def test_a_provider_that_is_down_is_the_agents_own_error(desk: Desk) -> None:
-    told = desk.fork("--at", "turn:12", MODEL_URL="http://127.0.0.1:9")
-    assert told["code"] == 1 and told["passed"] and told["status"] == "error"
+    reported = desk.fork("--at", "turn:12", MODEL_URL="http://127.0.0.1:9")
+    assert reported["code"] == 1 and reported["passed"] and reported["status"] == "error"

@@ -62,27 +62,27 @@ def received(provider: Provider, since: int) -> list[dict[str, Any]]:
 def test_a_setting_holds_for_every_call(recorded: Recorded, provider: Provider) -> None:
     before = len(provider.settled())
     (recorded.folder / "deep" / "er").mkdir(parents=True)
-    code, said = recorded("fork", str(recorded.trace), "--at", "1", "--set", "model=small", cwd="deep/er")
+    code, printed = recorded("fork", str(recorded.trace), "--at", "1", "--set", "model=small", cwd="deep/er")
     assert [each["model"] for each in received(provider, before)] == ["small"] * 3
-    path = said.splitlines()[-1].removeprefix("reenact: ").partition("  ")[0]
-    assert code == 0 and (recorded.folder / "deep" / "er" / path).is_file(), said
+    path = printed.splitlines()[-1].removeprefix("reenact: ").partition("  ")[0]
+    assert code == 0 and (recorded.folder / "deep" / "er" / path).is_file(), printed
 
 
 def test_no_call_is_made_after_the_end(recorded: Recorded) -> None:
     end = json.loads(recorded.trace.read_text().splitlines()[-1])
-    code, said = recorded("fork", "bare", "--at", str(end["step"]))
-    assert code == 2 and "no call was made" in said
+    code, printed = recorded("fork", "bare", "--at", str(end["step"]))
+    assert code == 2 and "no call was made" in printed
 
 
 def test_a_call_alone_that_fails_is_a_run_that_ended(recorded: Recorded) -> None:
     down = recorded.folder / "down.jsonl"
     down.write_text(recorded.trace.read_text().replace(recorded.env["MODEL_URL"], "http://127.0.0.1:1"))
-    code, said = recorded("fork", "down.jsonl", "--one-call", "--name", "alone")
-    assert code == 2 and "does not answer" in said
+    code, printed = recorded("fork", "down.jsonl", "--one-call", "--name", "alone")
+    assert code == 2 and "does not answer" in printed
     (trace,) = recorded.folder.glob(".reenact/*-alone-*.jsonl")
     assert json.loads(trace.read_text().splitlines()[-1])["status"] == "error"
-    code, said = recorded("fork", str(recorded.trace), "--one-call", REENACT_DIR="/proc")
-    assert code == 2 and "nothing was sent" in said
+    code, printed = recorded("fork", str(recorded.trace), "--one-call", REENACT_DIR="/proc")
+    assert code == 2 and "nothing was sent" in printed
 
 
 def test_a_table_that_is_ended_leaves_nobody_at_work(recorded: Recorded, provider: Provider) -> None:
@@ -112,8 +112,8 @@ def test_a_table_that_is_not_to_be_hung_up_goes_on(recorded: Recorded, provider:
     while not received(provider, before) and time.monotonic() < until:
         time.sleep(0.05)
     table.send_signal(signal.SIGHUP)
-    said = table.communicate(timeout=60)[1]
-    assert table.returncode in (0, 1) and len(received(provider, before)) == 3, said
+    printed = table.communicate(timeout=60)[1]
+    assert table.returncode in (0, 1) and len(received(provider, before)) == 3, printed
 
 
 def is_at_work(pid: int) -> bool:
@@ -127,9 +127,9 @@ def test_a_call_at_the_cut_that_has_changed_is_reported_as_changed(
     recorded: Recorded, provider: Provider
 ) -> None:
     since = len(provider.settled())
-    code, said = recorded("fork", str(recorded.trace), "--at", "turn:3")
+    code, printed = recorded("fork", str(recorded.trace), "--at", "turn:3")
     assert code == 3 and not received(provider, since)
-    report = said.partition("\nchanged-request: ")[2]
+    report = printed.partition("\nchanged-request: ")[2]
     assert "differs at messages[0].content" in report and "'review " in report
     assert "next: add --rebase" in report and "hint: 127.0.0.1" not in report
     assert report.splitlines()[-1] == (

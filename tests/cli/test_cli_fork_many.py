@@ -52,11 +52,11 @@ class Model(BaseHTTPRequestHandler):
         else:
             lost = hurried and question == "A poem"
             content = [{"type": "text", "text": "I am lost." if lost else f"So much for {question}."}]
-        said = {
+        printed = {
             "id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": content,
             "stop_reason": "end_turn", "usage": {"input_tokens": 10, "output_tokens": 5},
         }  # fmt: skip
-        data = json.dumps(said).encode()
+        data = json.dumps(printed).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
@@ -133,11 +133,11 @@ def test_one_call_without_the_agent(desk) -> None:
     assert done.returncode == 0, done.stderr
     recorded, now = done.stdout.splitlines()
     assert recorded.startswith("recorded: search(") and now == "now:      So much for A fact."
-    told = desk("fork", "facts", "--one-call", "--set", "model=other", "--json")
-    assert json.loads(told.stdout)["answer"]["model"] == "other"
+    reported = desk("fork", "facts", "--one-call", "--set", "model=other", "--json")
+    assert json.loads(reported.stdout)["answer"]["model"] == "other"
     misspelt = desk("fork", "facts", "--one-call", "--set", "modle=other")
     assert "modle: the request had no field of that name" in misspelt.stderr
-    assert "fork" in desk("show", json.loads(told.stdout)["run"][:12]).stdout
+    assert "fork" in desk("show", json.loads(reported.stdout)["run"][:12]).stdout
     other = desk("fork", "facts", "--at", "turn:2", "--one-call", "--tool-result", "Nothing.", "--json")
     assert json.loads(other.stdout)["fork"]["edits"]["tool_result"] == "Nothing.", other.stderr
     own = desk("fork", "facts", "--one-call", "--response", "Nothing.")
@@ -145,7 +145,7 @@ def test_one_call_without_the_agent(desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "printed"),
     [
         (("--vary", "model"), "NAME=A,B"),
         (("--expect", "wonders"), "tool:NAME"),
@@ -154,9 +154,9 @@ def test_one_call_without_the_agent(desk) -> None:
         (("--samples", "2", "--set", "nonsense"), "NAME=VALUE"),
     ],
 )
-def test_a_wrong_experiment_is_reported(desk, words, said) -> None:
+def test_a_wrong_experiment_is_reported(desk, words, printed) -> None:
     done = desk("fork", "facts", *words)
-    assert done.returncode == 2 and said in done.stderr
+    assert done.returncode == 2 and printed in done.stderr
 
 
 def test_no_matching_run_is_reported(desk) -> None:

@@ -106,8 +106,8 @@ class Desk:
 
     def call(self, text: str) -> str:
         """The address of the call that asks something."""
-        said = ((each["body"]["messages"][0]["content"], each["call"]) for each in self.requests)
-        return "call:" + next(call for content, call in said if content.startswith(text))
+        printed = ((each["body"]["messages"][0]["content"], each["call"]) for each in self.requests)
+        return "call:" + next(call for content, call in printed if content.startswith(text))
 
     def fork(self, *words: str, **env: str) -> tuple[subprocess.CompletedProcess[str], list[dict]]:
         """Fork it, and return what the provider was asked."""
@@ -170,15 +170,15 @@ def test_of_equal_requests_side_by_side_only_the_one_at_the_cut_is_live(tmp_path
 
 def test_what_is_refused_after_the_cut_counts_even_if_the_agent_does_not_care(tmp_path, provider) -> None:
     desk = Desk(tmp_path, provider, OUTSIDE)
-    for bold, said in (("file", "refused to write"), ("pay", "refused to connect to other.example")):
+    for bold, printed in (("file", "refused to write"), ("pay", "refused to connect to other.example")):
         done, sent = desk.fork("--at", "turn:2", BOLD=bold)
-        assert (done.returncode, len(sent)) == (1, 1) and said in done.stderr, done.stderr
+        assert (done.returncode, len(sent)) == (1, 1) and printed in done.stderr, done.stderr
         assert "stopped" in done.stderr and "hint: " in done.stderr
     done, sent = desk.fork("--at", "turn:2", "--max-calls", "3", BOLD="halted")
     assert (done.returncode, done.stdout, len(sent)) == (1, "Halted\n", 3)
     done, _ = desk.fork("--at", "turn:2", "--response", "Mine.", "--json")
-    told = json.loads(done.stderr.splitlines()[-1])
-    assert (told["exit"], told["live"]["calls"]) == (0, 0)  # an answer of one's own is no live call
+    reported = json.loads(done.stderr.splitlines()[-1])
+    assert (reported["exit"], reported["live"]["calls"]) == (0, 0)  # an answer of one's own is no live call
     done, _ = desk.fork("--at", "turn:2", MODEL_URL="http://127.0.0.1:9")
     assert done.returncode == 1 and "hint: 127.0.0.1 does not answer" in done.stderr
 

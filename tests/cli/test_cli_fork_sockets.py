@@ -145,10 +145,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 def test_a_socket_goes_live_at_the_cut_with_the_edited_request(desk: Desk) -> None:
-    said, heard, done = desk.fork("responses", "--at", "turn:2", "--set", "instructions=New.")
+    printed, heard, done = desk.fork("responses", "--at", "turn:2", "--set", "instructions=New.")
     assert done.returncode == 0, done.stderr
-    assert said[0] == desk.first["responses"].stdout.splitlines()[0]
-    assert said[1:] == ["1 r-now-1-1 told now-1", "2 r-now-1-2 told now-1"]
+    assert printed[0] == desk.first["responses"].stdout.splitlines()[0]
+    assert printed[1:] == ["1 r-now-1-1 told now-1", "2 r-now-1-2 told now-1"]
     (asked,) = heard
     assert [each["input"] for each in asked] == ["ask 1", "ask 2"]
     assert [each["previous_response_id"] for each in asked] == ["r-then-1-1", "r-now-1-1"]
@@ -161,12 +161,14 @@ def test_a_socket_goes_live_at_the_cut_with_the_edited_request(desk: Desk) -> No
 
 
 def test_a_fork_from_the_beginning_and_one_with_an_answer_of_one_s_own(desk: Desk) -> None:
-    said, heard, done = desk.fork("plain")
+    printed, heard, done = desk.fork("plain")
     assert done.returncode == 0, done.stderr
-    assert [line.split()[1] for line in said] == ["r-now-1-1", "r-now-1-2", "r-now-1-3"] and len(heard) == 1
-    said, heard, done = desk.fork("plain", "--at", "turn:3", "--response", "Mine.")
+    assert [line.split()[1] for line in printed] == ["r-now-1-1", "r-now-1-2", "r-now-1-3"] and len(
+        heard
+    ) == 1
+    printed, heard, done = desk.fork("plain", "--at", "turn:3", "--response", "Mine.")
     assert (done.returncode, heard) == (0, []), done.stderr
-    assert said[:2] == desk.first["plain"].stdout.splitlines()[:2] and said[2].endswith("Mine.")
+    assert printed[:2] == desk.first["plain"].stdout.splitlines()[:2] and printed[2].endswith("Mine.")
 
 
 def test_what_only_a_connection_keeps_cannot_go_live_in_its_middle(desk: Desk) -> None:
@@ -186,29 +188,29 @@ def test_what_only_a_connection_keeps_cannot_go_live_in_its_middle(desk: Desk) -
 @pytest.mark.long
 def test_a_session_goes_live_at_its_first_request(desk: Desk) -> None:
     then = desk.first["realtime"].stdout.splitlines()
-    said, heard, done = desk.fork("realtime", "--at", "turn:1", "--set", "instructions=New.")
+    printed, heard, done = desk.fork("realtime", "--at", "turn:1", "--set", "instructions=New.")
     assert done.returncode == 0, done.stderr
-    assert said[:2] == then[:2]  # the greeting of then, since the session began before the cut
-    assert said[2:4] == ["r-now-1-1 rate_limits.updated", "r-now-1-2 rate_limits.updated"]
-    assert said[4:6] == ["session-now-2", "session.updated"]  # another session is real from its beginning
+    assert printed[:2] == then[:2]  # the greeting of then, since the session began before the cut
+    assert printed[2:4] == ["r-now-1-1 rate_limits.updated", "r-now-1-2 rate_limits.updated"]
+    assert printed[4:6] == ["session-now-2", "session.updated"]  # another session is real from its beginning
     types = ["session.update", *["conversation.item.create", "response.create"] * 2]
     assert [[each["type"] for each in one] for one in heard] == [types, types]
     assert {each["response"]["instructions"] for one in heard for each in one if "response" in each} == {
         "New."
     }
-    said, heard, done = desk.fork("realtime", "--at", "turn:3")
+    printed, heard, done = desk.fork("realtime", "--at", "turn:3")
     assert done.returncode == 0, done.stderr
-    assert said[:6] == then[:6] and said[6].startswith("r-now-1-1") and len(heard) == 1
+    assert printed[:6] == then[:6] and printed[6].startswith("r-now-1-1") and len(heard) == 1
 
 
 @pytest.mark.long
 def test_what_a_server_sends_unrequested_is_sent_again_in_its_place(desk: Desk) -> None:
-    told = [
+    reported = [
         json.loads(line) for line in desk("cat", "realtime", "--kind", "socket.message").stdout.splitlines()
     ]
     kinds = ["session.created", "session.updated", "rate_limits.updated", "rate_limits.updated"]
-    assert [each["body"]["type"] for each in told] == kinds * 2
-    assert [(each["asked"], each["sent"]) for each in told[:4]] == [(0, 0), (0, 1), (1, 2), (2, 3)]
+    assert [each["body"]["type"] for each in reported] == kinds * 2
+    assert [(each["asked"], each["sent"]) for each in reported[:4]] == [(0, 0), (0, 1), (1, 2), (2, 3)]
     desk.server.heard = []
     for run in ("realtime", "plain"):
         again = desk("replay", run)
@@ -217,6 +219,6 @@ def test_what_a_server_sends_unrequested_is_sent_again_in_its_place(desk: Desk) 
 
 
 def test_a_server_that_is_down_at_the_cut(desk: Desk) -> None:
-    said, _, done = desk.fork("plain", "--at", "turn:2", SOCKET="http://127.0.0.1:9/v1")
-    assert done.returncode == 1 and said == desk.first["plain"].stdout.splitlines()[:1], done.stderr
+    printed, _, done = desk.fork("plain", "--at", "turn:2", SOCKET="http://127.0.0.1:9/v1")
+    assert done.returncode == 1 and printed == desk.first["plain"].stdout.splitlines()[:1], done.stderr
     assert "ConnectionRefusedError" in done.stderr

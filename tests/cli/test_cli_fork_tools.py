@@ -109,19 +109,19 @@ def desk(recorded, tmp_path: Path, provider: Provider):
 def test_a_changed_world_before_the_cut_needs_a_flag(desk, provider: Provider) -> None:
     before = len(provider.settled())
     for effect in ("write", "irreversible", "untold"):
-        code, said, looked = desk(effect)
-        assert (code, looked) == (2, 0) and "lookup" in said and "--stale-world" in said
-        assert "; does not run again)" in said and "RUNS AGAIN" not in said
+        code, printed, looked = desk(effect)
+        assert (code, looked) == (2, 0) and "lookup" in printed and "--stale-world" in printed
+        assert "; does not run again)" in printed and "RUNS AGAIN" not in printed
     assert len(provider.settled()) == before
 
 
 def test_tools_run_by_what_they_do(desk) -> None:
     assert desk("read")[::2] == (0, 1)
     for effect in ("write", "untold", "irreversible"):
-        code, said, looked = desk(effect, "--stale-world")
-        assert (code, looked) == (1, 0) and "--live-tools lookup" in said
-    code, said, looked = desk("irreversible", "--stale-world", "--live-tools", "lookup")
-    assert (code, looked) == (0, 1) and "world: stale" in said
+        code, printed, looked = desk(effect, "--stale-world")
+        assert (code, looked) == (1, 0) and "--live-tools lookup" in printed
+    code, printed, looked = desk("irreversible", "--stale-world", "--live-tools", "lookup")
+    assert (code, looked) == (0, 1) and "world: stale" in printed
     assert desk("untold", "--stale-world", "--tools", "recorded")[::2] == (0, 0)
     (desk.folder / "reenact.toml").write_text('[effects]\nlookup = "read"\n')
     assert desk("untold")[::2] == (0, 1)
@@ -132,8 +132,8 @@ def test_a_recorded_result_answers_the_same_question_only(desk) -> None:
     agent.write_text(
         agent.read_text().replace('lookup(**use["input"])', 'lookup(use["input"]["question"] + "!")')
     )
-    code, said, looked = desk("read", "--tools", "recorded", "--rebase")
-    assert (code, looked) == (1, 0) and "has no such recorded call" in said
+    code, printed, looked = desk("read", "--tools", "recorded", "--rebase")
+    assert (code, looked) == (1, 0) and "has no such recorded call" in printed
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,8 @@ def forked(request: pytest.FixtureRequest, original: Desk, tmp_path_factory: pyt
 
 
 def test_the_fork_of_a_step_begins_with_the_folder_of_that_step(original: Desk, forked: Any) -> None:
-    turn, desk, before, said = forked
-    assert "world: workspace" in said
+    turn, desk, before, printed = forked
+    assert "world: workspace" in printed
     assert state(desk.work) == state(original.work)  # the rest of the work is done again, on the right files
     then, now = (
         [call for call in calls_of(desk, name) if call.kind == "model"] for name in ("coder", "again")
@@ -131,7 +131,7 @@ def test_the_fork_of_a_step_begins_with_the_folder_of_that_step(original: Desk, 
     taken = [call.event.workspace for call in now]
     assert taken[turn - 1 :] == [call.event.workspace for call in then][turn - 1 :]
     assert set(taken[: turn - 1]) <= {None}
-    command = next(line for line in said.splitlines() if "to undo that: " in line)
+    command = next(line for line in printed.splitlines() if "to undo that: " in line)
     back = command.partition("that: ")[2]
     copied = desk.folder / "back"
     copied.mkdir()

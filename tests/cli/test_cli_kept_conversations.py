@@ -164,7 +164,7 @@ def test_a_fork_shows_it_and_refuses_to_change_it(desk: Desk, provider: Provider
     assert len(forked.kept) == 6 and forked[0]["output"] == "90 EUR" and forked.missing is None
 
 
-def said(text: str) -> dict[str, Any]:
+def printed(text: str) -> dict[str, Any]:
     message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
     return {"object": "response", "id": "resp_1", "status": "completed", "output": [message]}
 
@@ -174,7 +174,7 @@ def test_content_that_was_withheld_is_named_too(tmp_path: Path) -> None:
     with reenact.Tap(path) as tap:
         with reenact.private():
             call = tap.record_model_request({"model": "m", "input": [{"role": "user", "content": "hush"}]})
-            tap.record_model_response(said("a secret"), call=call)
+            tap.record_model_response(printed("a secret"), call=call)
         tap.record_model_request({"model": "m", "input": "on", "previous_response_id": "resp_1"})
     assert reenact.replay(path, turn=2).missing == "the content of 2 of them is not recorded"
 
@@ -184,7 +184,7 @@ def test_an_id_that_is_used_again_means_its_latest_answer(tmp_path: Path) -> Non
     with reenact.Tap(path) as tap:
         for name in ("old", "new"):
             call = tap.record_model_request({"model": "m", "input": name})
-            tap.record_model_response(said(f"{name} answer"), call=call)
+            tap.record_model_response(printed(f"{name} answer"), call=call)
         tap.record_model_request({"model": "m", "input": "on", "previous_response_id": "resp_1"})
     kept = reenact.replay(path, turn=3).kept
     assert [kept[0]["content"], kept[1]["content"][0]["text"]] == ["new", "new answer"]

@@ -43,9 +43,9 @@ def test_every_command_explains_itself_with_examples(name):
     assert "--json" in out
 
 
-@pytest.mark.parametrize(("said", "meant"), [("lst", "ls"), ("shwo", "show"), ("dcotor", "doctor")])
-def test_a_mistyped_command_is_answered_with_the_one_probably_meant(said, meant):
-    code, out, err = typed(said)
+@pytest.mark.parametrize(("printed", "meant"), [("lst", "ls"), ("shwo", "show"), ("dcotor", "doctor")])
+def test_a_mistyped_command_is_answered_with_the_one_probably_meant(printed, meant):
+    code, out, err = typed(printed)
     assert (code, out) == (2, "")
     assert f"did you mean `reenact {meant}`?" in err
 

@@ -109,8 +109,8 @@ class Desk:
             [sys.executable, "server.py", "web"], cwd=folder, env=self.env, stdout=subprocess.PIPE, text=True
         )
         assert self.web.stdout is not None
-        with self.web.stdout as told:
-            port = told.readline().strip()
+        with self.web.stdout as reported:
+            port = reported.readline().strip()
         self.env["WEB"] = f"http://127.0.0.1:{port}/mcp"
         self.first = self("run", "--name", "first", "--record-http", "all", "agent.py")
         assert self.first.returncode == 0, self.first.stderr
@@ -159,11 +159,11 @@ def test_no_server_is_needed(desk: Desk) -> None:
 
 
 def test_what_servers_answer_is_recorded_once(desk: Desk) -> None:
-    told = desk.events("first", "mcp.answer")
-    assert {each["server"].rpartition("/")[2] for each in told} == {"python server.py pipe", "mcp"}
-    lists = [each for each in told if each["method"] == "tools/list"]
+    reported = desk.events("first", "mcp.answer")
+    assert {each["server"].rpartition("/")[2] for each in reported} == {"python server.py pipe", "mcp"}
+    lists = [each for each in reported if each["method"] == "tools/list"]
     assert [each.get("same") for each in lists].count(True) >= 3
-    assert {each["refused"]["code"] for each in told if "refused" in each} <= {-32602, -32002, 0, -32601}
+    assert {each["refused"]["code"] for each in reported if "refused" in each} <= {-32602, -32002, 0, -32601}
     assert desk.events("first", "http.request") == []  # what only carries a session is not told apart
     assert len(desk.events("first", "tool.result")) == 6
 

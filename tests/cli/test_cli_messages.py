@@ -34,10 +34,10 @@ def test_which_role_wrote_what_with_sizes_and_long_texts_cut(trip):
 
 def test_json_is_one_object_that_can_be_sent_again(trip):
     shown = typed("messages", trip, "--turn", "2", "--json")
-    (told,) = shown.rows
-    assert told["messages"] == list(reenact.replay(trip, turn=2))
-    assert told["params"] == {"model": "claude-sonnet-4-6", "max_tokens": 99, "system": "You plan trips."}
-    assert (told["provider"], told["key"], told["findings"]) == ("anthropic", "messages", [])
+    (reported,) = shown.rows
+    assert reported["messages"] == list(reenact.replay(trip, turn=2))
+    assert reported["params"] == {"model": "claude-sonnet-4-6", "max_tokens": 99, "system": "You plan trips."}
+    assert (reported["provider"], reported["key"], reported["findings"]) == ("anthropic", "messages", [])
 
 
 def test_where_to_stop_can_be_named_in_three_ways(trip):
@@ -65,15 +65,15 @@ def test_strict_fails_instead(trip):
 
 def test_other_shapes(trip):
     openai = typed("messages", trip, "--as", "openai", "--json")
-    told = openai.rows[0]
-    assert [message["role"] for message in told["messages"]] == [
+    reported = openai.rows[0]
+    assert [message["role"] for message in reported["messages"]] == [
         "system",
         "user",
         "assistant",
         "tool",
         "assistant",
     ]
-    assert told["provider"] == "openai" and "the model is still claude" in openai.err
+    assert reported["provider"] == "openai" and "the model is still claude" in openai.err
     gemini = typed("messages", trip, "--as", "gemini", "--json").rows[0]
     assert gemini["key"] == "contents" and gemini["messages"][1]["role"] == "model"
     text = typed("messages", trip, "--as", "text").out
@@ -90,8 +90,8 @@ def test_a_prompt_for_a_loop_that_recorded_none(tmp_path):
         trace.step("llm_call", content="Lisbon is lovely.")
     assert "the prompt was not recorded" in typed("messages", path).err
     (tmp_path / "prompt.txt").write_text("Plan\nLisbon")
-    for told in ("Plan\nLisbon", f"@{tmp_path / 'prompt.txt'}"):
-        shown = typed("messages", path, "--prompt", told)
+    for reported in ("Plan\nLisbon", f"@{tmp_path / 'prompt.txt'}"):
+        shown = typed("messages", path, "--prompt", reported)
         assert shown.out.splitlines()[:3] == ["user  11 bytes", "  Plan", "  Lisbon"] and shown.err == ""
 
 
@@ -131,8 +131,8 @@ def test_bytes_are_base64_in_json(tmp_path):
     with reenact.Tap(path) as tap:
         image = {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
         tap.record_model_request({"modelId": "nova", "messages": [{"role": "user", "content": [image]}]})
-    (told,) = typed("messages", path, "--json").rows
-    assert told["messages"][0]["content"][0]["image"]["source"]["bytes"] == "iVBORw=="
+    (reported,) = typed("messages", path, "--json").rows
+    assert reported["messages"][0]["content"][0]["image"]["source"]["bytes"] == "iVBORw=="
     assert "[image image/png]" in typed("messages", path).out
 
 

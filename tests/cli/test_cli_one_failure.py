@@ -71,8 +71,10 @@ def typed(folder: Path, *words: object) -> Any:
 def test_one_failure_is_one_error_in_every_command(agent: str, tmp_path: Path, provider: Provider) -> None:
     source, errors, recovered = AGENTS[agent]
     (tmp_path / "agent.py").write_text(ASK + source + "\n")
-    told = json.loads(typed(tmp_path, "run", "--json", "agent.py", provider.url()).stderr.splitlines()[-1])
-    figures = {"run": told["errors"]}
+    reported = json.loads(
+        typed(tmp_path, "run", "--json", "agent.py", provider.url()).stderr.splitlines()[-1]
+    )
+    figures = {"run": reported["errors"]}
     (row,) = map(json.loads, typed(tmp_path, "ls", "--json").stdout.splitlines())
     figures["ls"] = row["errors"]
     stats = json.loads(typed(tmp_path, "stats", "--json").stdout)

@@ -116,8 +116,10 @@ def test_a_changed_prompt_ends_the_run_and_is_explained(desk: Desk, provider: Pr
     assert "next: add --rebase" in other.stderr and other.stderr.endswith("0 calls answered, 0 live\n")
     frames = [line for line in other.stderr.splitlines() if line.startswith("  File ")]
     assert frames and all("agent.py" in line for line in frames)  # not how it went on through the SDK and us
-    told = json.loads(desk("replay", "first", *LIVE, "--json", *HERE).stderr.splitlines()[-1])
-    assert told["answered"] == 0 and [each["code"] for each in told["diverged"]] == ["changed-request"]
+    reported = json.loads(desk("replay", "first", *LIVE, "--json", *HERE).stderr.splitlines()[-1])
+    assert reported["answered"] == 0 and [each["code"] for each in reported["diverged"]] == [
+        "changed-request"
+    ]
     rebased = desk("replay", "first", *LIVE, "--rebase", *HERE)
     assert rebased.stdout == first.stdout
     assert "answered, but uncertain: drift" in rebased.stderr and "replayed with 3 doubts" in rebased.stderr

@@ -111,8 +111,8 @@ def test_a_date_in_a_prompt_is_reported_with_what_helps(typed: Typed) -> None:
     assert typed("run", "--name", "first", "plain.py").returncode == 0
     other = typed("replay", "first", "--json")
     assert other.returncode == 3
-    (told,) = json.loads(other.stderr.splitlines()[-1])["diverged"]
-    assert told["code"] == "changed-request" and told["hints"][:2] == ["clock", "random-id"]
+    (reported,) = json.loads(other.stderr.splitlines()[-1])["diverged"]
+    assert reported["code"] == "changed-request" and reported["hints"][:2] == ["clock", "random-id"]
 
 
 def test_what_the_helpers_gave_they_give_again(typed: Typed) -> None:

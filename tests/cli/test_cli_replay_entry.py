@@ -90,8 +90,8 @@ def test_a_failure_is_the_same_again_and_its_mending_is_reported(here, tmp_path:
     planner.write_text(planner.read_text().replace("raise LookupError", "print"))
     mended = here("replay", failed, "--json")
     assert mended.returncode == 0 and mended.stdout.startswith("no room in Porto\n")
-    told = json.loads(mended.stderr.splitlines()[-1])
-    assert told["ended"] == {"recorded": "LookupError", "now": "ok"} and not told["diverged"]
+    reported = json.loads(mended.stderr.splitlines()[-1])
+    assert reported["ended"] == {"recorded": "LookupError", "now": "ok"} and not reported["diverged"]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_what_cannot_be_called_ends_with_a_hint(here, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "entry", "given", "told"),
+    ("code", "entry", "given", "reported"),
     [
         ("def f(town): ...", "f", {"city": 1}, "f has no parameter 'city' any more; it takes town"),
         ("def f(a, b): ...", "f", {"a": 1}, "f cannot be called with the recorded input: missing a required argument: 'b'"),
@@ -164,13 +164,13 @@ def test_what_cannot_be_called_ends_with_a_hint(here, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_called_is_reported(
-    code: str, entry: str, given: object, told: str, tmp_path: Path
+    code: str, entry: str, given: object, reported: str, tmp_path: Path
 ) -> None:
     module = f"module_{abs(hash((code, entry)))}"
     (tmp_path / f"{module}.py").write_text(code)
     with pytest.raises(UsageError) as raised:
         call_of(Entry(f"{module}:{entry}", str(tmp_path), given))
-    assert told in str(raised.value) and raised.value.hint
+    assert reported in str(raised.value) and raised.value.hint
     sys.path.remove(str(tmp_path)) if str(tmp_path) in sys.path else None
     sys.modules.pop(module, None)
 

@@ -150,13 +150,13 @@ def test_a_run_with_those_inside_is_in_the_order_of_time(desk: Desk) -> None:
     assert with_inside(Recording.load(desk.file("block"))).count() < whole.count()
     innermost = Recording.load(next(path for path in desk.folder.glob(".reenact/*-work-*") if is_deep(path)))
     assert with_inside(innermost) is innermost
-    shown, told = (
+    shown, reported = (
         desk.types("show", "first").stdout,
         json.loads(desk.types("show", "first", "--json").stdout.splitlines()[0]),
     )
     assert (
         re.search(r"^  4 runs inside: (work|block) [0-9a-f]{8}, ", shown, re.MULTILINE)
-        and len(told["runs_inside"]) == 4
+        and len(reported["runs_inside"]) == 4
     )
 
 
@@ -177,8 +177,8 @@ def test_a_fork_answers_runs_inside_before_its_cut_and_makes_those_after_it(desk
         "outer 2", "in a block", "first of deep", "second of deep", "outer 3",
     ]  # fmt: skip
     assert {body["max_tokens"] for body in sent} == {5}
-    told = json.loads(fork.stderr.splitlines()[-1])
-    assert told["live"]["calls"] == told["answered"] == 5
+    reported = json.loads(fork.stderr.splitlines()[-1])
+    assert reported["live"]["calls"] == reported["answered"] == 5
     # The fork names the run as its parent, and is no run inside it.
     again = desk.types("replay", str(path))
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr

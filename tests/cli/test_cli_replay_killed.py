@@ -78,5 +78,7 @@ def test_the_end_of_a_recording_is_the_end(
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert again.stdout == "".join(printed) and again.returncode == 3, again.stderr
-    told = json.loads(again.stderr.splitlines()[-1])
-    assert len(told["unknown"]) == 1 and "never ended" in told["unknown"][0] and not told["diverged"]
+    reported = json.loads(again.stderr.splitlines()[-1])
+    assert (
+        len(reported["unknown"]) == 1 and "never ended" in reported["unknown"][0] and not reported["diverged"]
+    )

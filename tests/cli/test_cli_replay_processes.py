@@ -58,8 +58,8 @@ def test_every_process_gets_its_own_answers(shape: str, tmp_path: Path, provider
     for _ in range(TIMES):
         again = typed("replay", "first", *LIVE)
         assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
-        told = f"replayed as recorded: {CALLS[shape.partition('-')[0]]} calls answered"
-        assert told in again.stderr and "Traceback" not in again.stderr
+        reported = f"replayed as recorded: {CALLS[shape.partition('-')[0]]} calls answered"
+        assert reported in again.stderr and "Traceback" not in again.stderr
     assert len(provider.settled()) == before
     if shape == "pair":
         _an_edited_prompt_of_one_child_is_named(typed)
@@ -72,11 +72,11 @@ def _an_edited_prompt_of_one_child_is_named(typed: Typed) -> None:
     agent.write_text(agent.read_text().replace('EXTRA = ""', 'EXTRA = "Quickly. "'))
     other = typed("replay", "first", *LIVE, "--keep-going", "--json")
     assert other.returncode == 3
-    told = json.loads(other.stderr.splitlines()[-1])
-    changed = [each for each in told["diverged"] if each["code"] == "changed-request"]
+    reported = json.loads(other.stderr.splitlines()[-1])
+    changed = [each for each in reported["diverged"] if each["code"] == "changed-request"]
     assert [each["process"].split()[-2:] for each in changed] == [["talk", "b"]]
-    never = [each for each in told["diverged"] if each["code"] == "missing-call"]
-    assert len(never) == 2 and told["answered"] == 4  # both calls of that child, told once
+    never = [each for each in reported["diverged"] if each["code"] == "missing-call"]
+    assert len(never) == 2 and reported["answered"] == 4  # both calls of that child, told once
     assert "process   " in typed("replay", "first", *LIVE).stderr
 
 

@@ -59,23 +59,27 @@ def test_where_no_run_can_be_written_nothing_is_started(typed, verb, provider: P
     calls = len(provider.settled())
     trace = min((typed.folder / ".reenact").glob("*-first-*.jsonl"))
     (typed.folder / "file").touch()
-    told = typed(*verb, str(trace), REENACT_DIR=str(typed.folder / "file" / "folder"))
-    assert told.returncode == 2 and "so nothing was started" in told.stderr and "REENACT_DIR" in told.stderr
+    reported = typed(*verb, str(trace), REENACT_DIR=str(typed.folder / "file" / "folder"))
+    assert (
+        reported.returncode == 2
+        and "so nothing was started" in reported.stderr
+        and "REENACT_DIR" in reported.stderr
+    )
     assert untouched(typed, provider, calls)
 
 
 def test_a_python_that_passes_us_by_is_not_started(typed, provider: Provider) -> None:
     calls = len(provider.settled())
     for option in ("-I", "-uE"):
-        told = typed("replay", "first", "--", sys.executable, option, "agent.py")
-        assert told.returncode == 2 and f"python {option} does not load reenact" in told.stderr
+        reported = typed("replay", "first", "--", sys.executable, option, "agent.py")
+        assert reported.returncode == 2 and f"python {option} does not load reenact" in reported.stderr
     assert untouched(typed, provider, calls)
 
 
 def test_switched_off_a_replay_is_answered_all_the_same(typed, provider: Provider) -> None:
     calls = len(provider.settled())
-    told = typed("replay", "first", REENACT_OFF="1")
-    assert told.returncode == 0 and "replayed as recorded: 2 calls answered" in told.stderr
+    reported = typed("replay", "first", REENACT_OFF="1")
+    assert reported.returncode == 0 and "replayed as recorded: 2 calls answered" in reported.stderr
     assert untouched(typed, provider, calls)
 
 
@@ -84,8 +88,8 @@ def test_a_script_that_is_gone_is_reported_before_anything_runs(typed, tmp_path:
     first, rest = trace.read_text().split("\n", 1)
     moved = tmp_path / "moved.jsonl"
     moved.write_text(json.dumps(json.loads(first) | {"cwd": str(tmp_path)}) + "\n" + rest)
-    told = typed("replay", str(moved))
-    assert told.returncode == 2 and told.stderr.startswith(f"agent.py is not in {tmp_path} any more")
+    reported = typed("replay", str(moved))
+    assert reported.returncode == 2 and reported.stderr.startswith(f"agent.py is not in {tmp_path} any more")
 
 
 def test_a_trace_with_nonsense_in_its_fields_makes_no_fault_of_ours(typed, tmp_path: Path) -> None:
@@ -96,6 +100,6 @@ def test_a_trace_with_nonsense_in_its_fields_makes_no_fault_of_ours(typed, tmp_p
         line["headers"] = 5
     bad = tmp_path / "bad.jsonl"
     bad.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    told = typed("test", str(bad), "--no-check", "-o", str(tmp_path))
-    assert told.returncode == 0 and "fault" not in told.stderr
-    assert str(tmp_path / "traces") in told.stdout
+    reported = typed("test", str(bad), "--no-check", "-o", str(tmp_path))
+    assert reported.returncode == 0 and "fault" not in reported.stderr
+    assert str(tmp_path / "traces") in reported.stdout

@@ -111,8 +111,8 @@ def test_code_that_asks_again_whatever_is_raised_is_ended(recorded: Recorded) ->
 
 def test_other_order_is_no_success_where_all_goes_on(recorded: Recorded) -> None:
     again = recorded("replay", "first", "--keep-going", "--json", mood="swapped")
-    told = json.loads(again.stderr.splitlines()[-1])
-    assert again.returncode == 3 and [each["code"] for each in told["diverged"]] == ["reordered"]
+    reported = json.loads(again.stderr.splitlines()[-1])
+    assert again.returncode == 3 and [each["code"] for each in reported["diverged"]] == ["reordered"]
     assert again.stdout.splitlines()[:2] == recorded.first.stdout.splitlines()[1::-1]
 
 

@@ -175,8 +175,8 @@ def test_a_tool_with_other_arguments_is_a_difference_and_does_not_run(typed: Typ
     other = typed("replay", "first")
     assert other.returncode == 3 and "changed-request" in other.stderr and "args.depth" in other.stderr
     on = typed("replay", "first", "--keep-going", "--json")
-    told = json.loads(on.stderr.splitlines()[-1])
-    assert on.returncode == 3 and told["diverged"][0]["code"] == "changed-request"
+    reported = json.loads(on.stderr.splitlines()[-1])
+    assert on.returncode == 3 and reported["diverged"][0]["code"] == "changed-request"
     assert "NotRecorded" in on.stderr  # what the tool raised in the place of its result
 
 
@@ -253,10 +253,10 @@ def test_what_the_agent_would_do_again_is_refused_and_named(quiet: Typed, tmp_pa
     (tmp_path / "agent.py").write_text(program(f"pass\n{acts}"))
     before = sorted(str(path) for path in tmp_path.rglob("*") if ".reenact" not in path.parts)
     again = quiet("replay", "first", "--json")
-    told = json.loads(again.stderr.splitlines()[-1])
+    reported = json.loads(again.stderr.splitlines()[-1])
     assert again.returncode == 3, again.stderr
-    assert [each["what"] for each in told["refused"]] == list(ACTS.values()), again.stdout
-    assert all(each["where"].endswith(" in <lambda>") for each in told["refused"])
+    assert [each["what"] for each in reported["refused"]] == list(ACTS.values()), again.stdout
+    assert all(each["where"].endswith(" in <lambda>") for each in reported["refused"])
     refusals = [line.split(" (agent.py:")[0] for line in again.stdout.splitlines()[:-1]]
     assert refusals == [f"PermissionError: reenact refused to {what}" for what in ACTS.values()]
     after = sorted(str(path) for path in tmp_path.rglob("*") if ".reenact" not in path.parts)
@@ -285,8 +285,8 @@ def test_a_child_is_guarded_too_and_nobody_else_is_called(quiet: Typed, tmp_path
     changed = program(what).replace("CODE", repr(child))
     (tmp_path / "agent.py").write_text(changed)
     again = quiet("replay", "first", "--json")
-    told = json.loads(again.stderr.splitlines()[-1])
-    assert [each["what"] for each in told["refused"]] == ["write out.txt", "connect to 192.0.2.1"]
+    reported = json.loads(again.stderr.splitlines()[-1])
+    assert [each["what"] for each in reported["refused"]] == ["write out.txt", "connect to 192.0.2.1"]
     assert "Diverged" in again.stdout and not (tmp_path / "out.txt").exists()
     away = "import urllib.request as u; u.urlopen('http://models.invalid')"
     (tmp_path / "agent.py").write_text(program(away))

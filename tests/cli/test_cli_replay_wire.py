@@ -83,17 +83,17 @@ def test_one_call_more_is_named_and_all_others_are_answered(typed: Typed, provid
     lines = again.stdout.splitlines()
     assert "refused 418" in lines
     assert [line for line in lines if line != "refused 418"] == typed.first.splitlines()  # type: ignore[attr-defined]
-    told = json.loads(again.stderr.splitlines()[-1])
-    assert (told["answered"], len(told["diverged"]), again.returncode) == (10, 1, 3)
-    assert told["diverged"][0]["now"].endswith("/messages")
+    reported = json.loads(again.stderr.splitlines()[-1])
+    assert (reported["answered"], len(reported["diverged"]), again.returncode) == (10, 1, 3)
+    assert reported["diverged"][0]["now"].endswith("/messages")
     assert len(provider.settled()) == before
 
 
 def test_a_library_that_nobody_listens_to_does_not_reach_the_model(typed: Typed, provider: Provider) -> None:
     before = len(provider.settled())
     again = typed("replay", "first", "--json", REENACT_SEAMS="-aiohttp")
-    told = json.loads(again.stderr.splitlines()[-1])
+    reported = json.loads(again.stderr.splitlines()[-1])
     assert again.returncode == 3
-    assert f"127.0.0.1:{provider.port}" in told["refused"][0]["what"]
-    assert told["answered"] == 9
+    assert f"127.0.0.1:{provider.port}" in reported["refused"][0]["what"]
+    assert reported["answered"] == 9
     assert len(provider.settled()) == before

@@ -132,14 +132,14 @@ def test_other_traffic_is_recorded_on_request_and_a_named_host_is_a_models(
 
 def test_the_summary_for_programs(project: Path, provider: Provider) -> None:
     done = reenact(project, "run", "--json", "agent.py", provider.url())
-    told = json.loads(done.stderr)
-    assert (told["status"], told["exit"], told["turns"], told["unseen"]) == ("ok", 0, 1, [])
-    assert told["tokens"] == {"in": 25, "out": 4} and Path(told["path"]).exists()
-    assert told["id"] == events(project / ".reenact")[0]["run"]
+    reported = json.loads(done.stderr)
+    assert (reported["status"], reported["exit"], reported["turns"], reported["unseen"]) == ("ok", 0, 1, [])
+    assert reported["tokens"] == {"in": 25, "out": 4} and Path(reported["path"]).exists()
+    assert reported["id"] == events(project / ".reenact")[0]["run"]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         ([], "nothing to run"),
         (["missing.py"], "no script missing.py"),
@@ -151,10 +151,10 @@ def test_the_summary_for_programs(project: Path, provider: Provider) -> None:
     ],
 )
 def test_what_cannot_be_run_is_reported_and_nothing_is_recorded(
-    words: list[str], told: str, project: Path
+    words: list[str], reported: str, project: Path
 ) -> None:
     done = reenact(project, "run", *words)
-    assert done.returncode == 2 and told in done.stderr and "hint:" in done.stderr
+    assert done.returncode == 2 and reported in done.stderr and "hint:" in done.stderr
     assert "Traceback" not in done.stderr and not (project / ".reenact").exists()
 
 
@@ -169,8 +169,8 @@ def test_what_python_refuses_is_refused_as_ever(words: list[str], project: Path)
     )
     done = reenact(project, "run", *words)
     assert bare.returncode == done.returncode == 1
-    *said, ours = done.stderr.splitlines()
-    assert said == bare.stderr.splitlines() and ours.startswith("reenact: ") and "error, 0 calls" in ours
+    *printed, ours = done.stderr.splitlines()
+    assert printed == bare.stderr.splitlines() and ours.startswith("reenact: ") and "error, 0 calls" in ours
     assert events(project / ".reenact")[-1]["exit"] == 1
 
 
@@ -243,7 +243,7 @@ UNSEEN = {
 
 @pytest.mark.parametrize("what", UNSEEN)
 def test_what_could_not_be_seen_is_reported_and_can_be_an_error(what: str, project: Path) -> None:
-    source, told = UNSEEN[what]
+    source, reported = UNSEEN[what]
     (project / "fake").mkdir()
     (project / "fake" / "httpx.py").write_text("# an httpx of another time\n")
     (project / "openai.py").write_text("# imported, and no more\n")
@@ -251,7 +251,7 @@ def test_what_could_not_be_seen_is_reported_and_can_be_an_error(what: str, proje
     done = reenact(project, "run", "--strict-coverage", "agent.py")
     assert done.returncode == 3, done.stderr
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("reenact: not seen: ") and told in last
+    assert last.startswith("reenact: not seen: ") and reported in last
     end = events(project / ".reenact")[-1]
     assert end["unseen"] and end["exit"] == 0
     assert reenact(project, "run", "--out", "again", "agent.py").returncode == 0

@@ -144,13 +144,13 @@ def test_a_library_with_another_inside(case: str, tmp_path: Path, provider: Prov
     for kind, count in changed.kinds.items():
         assert sum(line["kind"] == kind for line in lines) == count
     assert tuple(line["ended"] for line in lines if line["kind"] == "model.response") == changed.ended
-    said = [line for line in recorded.stderr.splitlines() if line.startswith("reenact: ")]
-    assert len(said) == (2 if changed.unseen else 1), recorded.stderr
-    told = [each for each in lines[-1]["unseen"] if each["what"] == "seam"]
+    printed = [line for line in recorded.stderr.splitlines() if line.startswith("reenact: ")]
+    assert len(printed) == (2 if changed.unseen else 1), recorded.stderr
+    reported = [each for each in lines[-1]["unseen"] if each["what"] == "seam"]
     assert (
-        (len(told) == 1 and changed.unseen in told[0]["why"] and changed.unseen in said[1])
+        (len(reported) == 1 and changed.unseen in reported[0]["why"] and changed.unseen in printed[1])
         if changed.unseen
-        else not told
+        else not reported
     )
     if case.startswith("httpx"):
         asked = len(provider.log)

@@ -50,18 +50,18 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def kinds(told: list[dict[str, Any]]) -> list[str]:
-    return [line["kind"] for line in told if line["kind"].endswith("request")]
+def kinds(reported: list[dict[str, Any]]) -> list[str]:
+    return [line["kind"] for line in reported if line["kind"].endswith("request")]
 
 
 def test_all_settings_are_heard_from_a_folder_below(project: Path, provider: Provider) -> None:
     (project / "reenact.toml").write_text(SETTINGS)
     done = run(project / "below", "../agent.py", provider.url())
     assert done.returncode == 0, done.stderr
-    told = lines(project / "kept")
-    assert told[0]["name"] == "nightly" and told[0]["meta"] == {"env": "dev", "team": "trips"}
-    assert kinds(told) == ["model.request", "http.request"]  # not what the library left out asked
-    assert "$hash" in json.dumps(told[1]["body"])
+    reported = lines(project / "kept")
+    assert reported[0]["name"] == "nightly" and reported[0]["meta"] == {"env": "dev", "team": "trips"}
+    assert kinds(reported) == ["model.request", "http.request"]  # not what the library left out asked
+    assert "$hash" in json.dumps(reported[1]["body"])
 
 
 def test_the_environment_and_the_command_line_come_before(project: Path, provider: Provider) -> None:
@@ -71,11 +71,11 @@ def test_the_environment_and_the_command_line_come_before(project: Path, provide
         project, *given, REENACT_DIR=str(project / "mine"), REENACT_SEAMS="-mcp", REENACT_CONTENT="full"
     )
     assert done.returncode == 0, done.stderr
-    told = lines(project / "mine")
-    assert told[0]["name"] == "mine" and told[0]["meta"] == {"env": "prod", "team": "trips"}
-    assert kinds(told) == ["model.request", "http.request", "model.request"]
-    assert [line["sort"] for line in told if line["kind"] == "http.request"] == ["models"]
-    assert told[1]["body"]["messages"][0]["content"] == "hi"
+    reported = lines(project / "mine")
+    assert reported[0]["name"] == "mine" and reported[0]["meta"] == {"env": "prod", "team": "trips"}
+    assert kinds(reported) == ["model.request", "http.request", "model.request"]
+    assert [line["sort"] for line in reported if line["kind"] == "http.request"] == ["models"]
+    assert reported[1]["body"]["messages"][0]["content"] == "hi"
     assert not (project / "kept").exists()
     run(project, "--out", "third", "agent.py", provider.url(), REENACT_DIR=str(project / "mine"))
     assert lines(project / "third")[0]["name"] == "nightly"
@@ -102,11 +102,11 @@ def test_strict_coverage_from_settings(project: Path) -> None:
         ("[run\n", "is not TOML"),
     ],
 )
-def test_wrong_settings_are_named_and_nothing_is_started(project: Path, text: str, said: str) -> None:
+def test_wrong_settings_are_named_and_nothing_is_started(project: Path, text: str, printed: str) -> None:
     (project / "reenact.toml").write_text(text)
     done = run(project, "-c", "print('started')")
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr and "reenact.toml" in done.stderr and "Traceback" not in done.stderr
+    assert printed in done.stderr and "reenact.toml" in done.stderr and "Traceback" not in done.stderr
     off = run(project, "-c", "print('started')", REENACT_OFF="1")
     assert (off.returncode, off.stdout, off.stderr) == (0, "started\n", "")
 

@@ -63,9 +63,9 @@ def test_what_a_program_dies_of_before_any_call_is_recorded(case: str, tmp_path:
     done = reenact(tmp_path, "run", "agent.py")
     assert done.returncode == bare.returncode == 1 and done.stderr.startswith(bare.stderr)
     (path,) = (tmp_path / ".reenact").glob("*-agent-*.jsonl")
-    told = [json.loads(line) for line in path.read_text().splitlines()]
-    (error,) = [line["error"] for line in told if line["kind"] == "error"]
-    assert error["type"] == told[-1]["error"]["type"] == kind and error["frames"][: len(frames)] == frames
+    reported = [json.loads(line) for line in path.read_text().splitlines()]
+    (error,) = [line["error"] for line in reported if line["kind"] == "error"]
+    assert error["type"] == reported[-1]["error"]["type"] == kind and error["frames"][: len(frames)] == frames
 
 
 def test_a_child_that_dies_before_any_call_is_its_parent_s_matter(tmp_path: Path) -> None:

@@ -221,8 +221,8 @@ def test_without_git_the_run_goes_on_and_says_so_once(tmp_path: Path, provider: 
     twice = "exec(open('child.py').read()); import subprocess, sys; subprocess.check_call([sys.executable, 'child.py'])"
     done = desk.run([], "--workspace", "work", "--name", "coder", "-c", twice, PATH=str(tmp_path / "nowhere"))
     assert done.returncode == 0
-    (told,) = [line for line in done.stderr.splitlines() if "workspace" in line]
-    assert "git is not on the PATH" in told
+    (reported,) = [line for line in done.stderr.splitlines() if "workspace" in line]
+    assert "git is not on the PATH" in reported
     recording = desk.tape.recording
     notes = [event for event in recording.lines if event.kind == "proc.note"]
     assert [note.what for note in notes] == ["workspace", "workspace"]  # of each process
@@ -232,7 +232,7 @@ def test_without_git_the_run_goes_on_and_says_so_once(tmp_path: Path, provider: 
 
 
 @pytest.mark.parametrize(
-    ("folder", "said"),
+    ("folder", "printed"),
     [
         ("nowhere", "there is no such folder"),
         ("/", "not only the agent's"),
@@ -240,12 +240,12 @@ def test_without_git_the_run_goes_on_and_says_so_once(tmp_path: Path, provider: 
     ],
 )
 def test_a_folder_that_cannot_be_kept_is_refused(
-    tmp_path: Path, provider: Provider, folder: str, said: str
+    tmp_path: Path, provider: Provider, folder: str, printed: str
 ) -> None:
     desk = Desk(tmp_path, provider)
     (tmp_path / ".reenact").mkdir()
     done = desk.run([], "--workspace", folder, "coder.py")
-    assert done.returncode == 2 and said in done.stderr and "hint:" in done.stderr
+    assert done.returncode == 2 and printed in done.stderr and "hint:" in done.stderr
     assert not desk.copies()
 
 

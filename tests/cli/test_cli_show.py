@@ -64,8 +64,8 @@ search("hotels in Lisbon")
     assert done.returncode in (3, -signal.SIGKILL)
     first = typed("show", tmp_path / "a.jsonl").out.splitlines()[0]
     assert first.startswith('✗ killed  died inside tool search(q="hotels in Lisbon"')
-    told = typed("show", tmp_path / "a.jsonl", "--json").rows[0]
-    assert told["status"] == "killed" and told["inside"][0]["step"] == 2
+    reported = typed("show", tmp_path / "a.jsonl", "--json").rows[0]
+    assert reported["status"] == "killed" and reported["inside"][0]["step"] == 2
 
 
 def test_a_run_of_another_machine_is_not_declared_dead(tmp_path):
@@ -249,9 +249,9 @@ with reenact.Tap(sys.argv[1]) as tap:
 """
     agent(code, tmp_path / "a.jsonl")
     first = typed("show", tmp_path / "a.jsonl").out.splitlines()[0]
-    told = typed("show", tmp_path / "a.jsonl", "--json").rows[0]
+    reported = typed("show", tmp_path / "a.jsonl", "--json").rows[0]
     assert first.startswith('✓ ok  a further process was last seen inside tool search(q="a") (step p')
-    assert told["status"] == "ok" and len(told["inside"]) == 2
+    assert reported["status"] == "ok" and len(reported["inside"]) == 2
 
 
 def test_escapes_in_texts_are_stripped_and_json_stays_valid(tmp_path):

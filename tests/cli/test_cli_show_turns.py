@@ -30,9 +30,9 @@ def answer(*content, stop=None, usage=(100, 20, 0)):
         for each in content
     ]
     uses = any(block["type"] == "tool_use" for block in blocks)
-    told = {"input_tokens": usage[0], "output_tokens": usage[1], "cache_read_input_tokens": usage[2]}
+    reported = {"input_tokens": usage[0], "output_tokens": usage[1], "cache_read_input_tokens": usage[2]}
     return {"id": "m1", "type": "message", "role": "assistant", "model": MODEL, "content": blocks,
-            "stop_reason": stop or ("tool_use" if uses else "end_turn"), "usage": told}  # fmt: skip
+            "stop_reason": stop or ("tool_use" if uses else "end_turn"), "usage": reported}  # fmt: skip
 
 
 def result(use, text, **more):
@@ -47,9 +47,9 @@ class Agent:
         self.tap = reenact.Tap(path, redact=False, **more)
         self.messages = []
 
-    def ask(self, said, given, lane="main", attempt=None, **settings):
-        if said is not None:
-            self.messages.append({"role": "user", "content": said})
+    def ask(self, printed, given, lane="main", attempt=None, **settings):
+        if printed is not None:
+            self.messages.append({"role": "user", "content": printed})
         body = {"model": MODEL, "max_tokens": 99, "system": "You plan trips.", "messages": self.messages}
         call = self.tap.record_model_request(
             {**body, **settings}, provider="anthropic", lane=lane, attempt=attempt
@@ -339,9 +339,11 @@ def test_hostile_and_endless_texts_stay_within_their_lines(agent, width):
     agent.tap.record_tool_result("search", evil, call=agent.tap.record_tool_call(evil, {evil: evil}))
     out = agent.show(COLUMNS=str(width))
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(out)
-    told = out.partition("\nturn 1")[2].partition("\n\n")[0]
-    assert "KB more" in told and told.count("\n") < 50
-    wide = [line for line in told.splitlines() if len(line) + sum(char in "日本語" for char in line) > width]
+    reported = out.partition("\nturn 1")[2].partition("\n\n")[0]
+    assert "KB more" in reported and reported.count("\n") < 50
+    wide = [
+        line for line in reported.splitlines() if len(line) + sum(char in "日本語" for char in line) > width
+    ]
     assert wide == []
 
 
@@ -359,9 +361,9 @@ def test_other_providers_messages_are_read(tmp_path):
     )
     messages += [asked, {"role": "tool", "tool_call_id": call_id, "content": "sunny"}]
     call = tap.record_model_request(body, provider="openai")
-    said = {"role": "assistant", "content": "Sunny."}
+    printed = {"role": "assistant", "content": "Sunny."}
     tap.record_model_response(
-        {"model": "gpt-4o", "choices": [{"message": said, "finish_reason": "stop"}]}, call=call
+        {"model": "gpt-4o", "choices": [{"message": printed, "finish_reason": "stop"}]}, call=call
     )
     out = agent.show()
     assert turn(out, 1) == [

@@ -45,22 +45,27 @@ def test_the_overview_says_what_all_runs_amount_to(folder):
 
 
 def test_json_is_one_object_with_everything(folder):
-    (told,) = typed("stats", folder, "--json").rows
-    assert told["runs"] == 3 and told["statuses"] == {"ok": 3}
-    assert (told["turns"], told["llm_calls"], told["tool_calls"], told["errors"]) == (4, 4, 2, 1)
-    assert told["tokens"] == {"in": 156, "out": 93, "cache_read": 0, "cache_write": 0, "reasoning": 0}
-    assert told["cost"]["priced"] == 3 and sum(told["cost"]["unknown"].values()) == 1
-    assert told["stop_reasons"] == {"tool_use": 2, "end_turn": 1}
-    assert told["error_types"] == {"TimeoutError": 1}
+    (reported,) = typed("stats", folder, "--json").rows
+    assert reported["runs"] == 3 and reported["statuses"] == {"ok": 3}
+    assert (reported["turns"], reported["llm_calls"], reported["tool_calls"], reported["errors"]) == (
+        4,
+        4,
+        2,
+        1,
+    )
+    assert reported["tokens"] == {"in": 156, "out": 93, "cache_read": 0, "cache_write": 0, "reasoning": 0}
+    assert reported["cost"]["priced"] == 3 and sum(reported["cost"]["unknown"].values()) == 1
+    assert reported["stop_reasons"] == {"tool_use": 2, "end_turn": 1}
+    assert reported["error_types"] == {"TimeoutError": 1}
     for what in ("run", "model", "tool"):
-        assert told["durations_ms"][what]["p50"] <= told["durations_ms"][what]["p99"]
+        assert reported["durations_ms"][what]["p50"] <= reported["durations_ms"][what]["p99"]
 
 
 def test_the_command_and_the_function_say_the_same(folder):
-    (told,) = typed("stats", folder, "--json").rows
+    (reported,) = typed("stats", folder, "--json").rows
     found = reenact.runs(folder)
-    assert told["durations_ms"]["tool"]["p95"] == round(found.p95("tool"), 3)
-    assert told["cost"]["usd"] == float(found.cost.usd)
+    assert reported["durations_ms"]["tool"]["p95"] == round(found.p95("tool"), 3)
+    assert reported["cost"]["usd"] == float(found.cost.usd)
     rows = typed("stats", folder, "--by", "run", "--json").rows
     assert [row["usd"] for row in rows] == [float(row.cost.usd) if row.cost.priced else None for row in found]
 

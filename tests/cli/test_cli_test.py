@@ -63,9 +63,9 @@ def written(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> d
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """What a command says that cannot do it."""
     assert main(["test", "--yes", *words]) == 2
-    told = capsys.readouterr().err
-    assert "Traceback" not in told and "hint:" in told
-    return told
+    reported = capsys.readouterr().err
+    assert "Traceback" not in reported and "hint:" in reported
+    return reported
 
 
 def pytested(*words: str, **env: str) -> str:
@@ -82,9 +82,9 @@ def test_all_runs_of_a_folder_become_one_file_that_passes(
     here: Path, capsys: Any, provider: Provider
 ) -> None:
     before = len(provider.settled())
-    told = written(capsys, ".reenact", "--kind", "code", "-o", "tests/test_trip.py")
-    assert told["passes"] and "2 passed, 3 xfailed" in told["verdict"], told
-    blamed = {each["name"]: each["blame"] and each["blame"]["who"] for each in told["tests"]}
+    reported = written(capsys, ".reenact", "--kind", "code", "-o", "tests/test_trip.py")
+    assert reported["passes"] and "2 passed, 3 xfailed" in reported["verdict"], reported
+    blamed = {each["name"]: each["blame"] and each["blame"]["who"] for each in reported["tests"]}
     assert blamed == {
         "test_script": None,
         "test_plan": None,
@@ -94,13 +94,13 @@ def test_all_runs_of_a_folder_become_one_file_that_passes(
     }
     same = f"plan {_id(here, 'Oslo')} would make the same test as {_id(here, 'Rome')}"
     inside = "all did everything in runs inside it, which get tests of their own"
-    assert told["left_out"] == [inside, same]
+    assert reported["left_out"] == [inside, same]
     text = (here / "tests/test_trip.py").read_text()
     assert 'result = plan(city="Rome")\n    assert result == "Lisbon has seven hills."' in text
     assert 'asyncio.run(priced(city="Rome"))' in text and "raises=JSONDecodeError" in text
     assert "from httpx import HTTPStatusError" in text and "raises=HTTPStatusError" in text
     assert len(provider.settled()) == before
-    for path in told["paths"]:
+    for path in reported["paths"]:
         made = (here / path).read_text()
         assert str(here) not in made and os.uname().nodename not in made
 
@@ -109,9 +109,9 @@ def test_all_runs_of_a_folder_become_one_file_that_passes(
     code = code.replace('.json()["content"]', '.json(object_hook=other_ids)["content"]')
     code += "\n\ndef other_ids(made):\n    return {**made, **({'id': made['id'] + 'x'} if 'id' in made else {})}\n"
     (here / "trip.py").write_text(code)
-    said = pytested("tests/test_trip.py", "-k", "plan or priced")
-    assert "PASSED tests/test_trip.py::test_plan" in said
-    assert "FAILED tests/test_trip.py::test_priced - " in said and "changed-request" in said
+    output = pytested("tests/test_trip.py", "-k", "plan or priced")
+    assert "PASSED tests/test_trip.py::test_plan" in output
+    assert "FAILED tests/test_trip.py::test_priced - " in output and "changed-request" in output
 
 
 def _id(folder: Path, city: str) -> str:
@@ -124,19 +124,19 @@ def _id(folder: Path, city: str) -> str:
 def test_tools_prompts_and_programs(here: Path, capsys: Any, provider: Provider) -> None:
     plan = _id(here, "Rome")
     written(capsys, plan, "--kind", "tool", "--no-check", "-o", "tests/test_tools.py")
-    told = written(capsys, "cut", "--no-check", "--samples", "2", "-o", "tests/test_prompt.py")
-    assert told["tests"][0]["kind"] == "prompt" and "token limit" in told["tests"][0]["blame"]["why"]
-    told = written(capsys, "script", "--no-check", "-o", "tests/test_script.py")
+    reported = written(capsys, "cut", "--no-check", "--samples", "2", "-o", "tests/test_prompt.py")
+    assert reported["tests"][0]["kind"] == "prompt" and "token limit" in reported["tests"][0]["blame"]["why"]
+    reported = written(capsys, "script", "--no-check", "-o", "tests/test_script.py")
     text = (here / "tests/test_script.py").read_text()
     assert 'replay_command(trace, ["trip.py"], cwd=HERE / "..")' in text
-    told = written(capsys, "script", "--kind", "prompt", "--samples", "1", "-o", "tests/test_sampled.py")
-    assert "1 skipped" in told["verdict"]
-    said = pytested("tests")
-    assert "2 passed, 2 skipped" in said, said
+    reported = written(capsys, "script", "--kind", "prompt", "--samples", "1", "-o", "tests/test_sampled.py")
+    assert "1 skipped" in reported["verdict"]
+    output = pytested("tests")
+    assert "2 passed, 2 skipped" in output, output
 
     (here / "trip.py").write_text((here / "trip.py").read_text().replace('"height": 75', '"height": "75 m"'))
-    said = pytested("tests/test_tools.py")
-    assert 'lookup({"question": "How high is hill 1?"}).height: was int, is str' in said, said
+    output = pytested("tests/test_tools.py")
+    assert 'lookup({"question": "How high is hill 1?"}).height: was int, is str' in output, output
 
     live = ("tests/test_prompt.py", "--reenact=live")
     env = {"LENGTH_URL": provider.url("length"), "TEXT_URL": provider.url("text")}
@@ -144,11 +144,11 @@ def test_tools_prompts_and_programs(here: Path, capsys: Any, provider: Provider)
     mended = (here / "trip.py").read_text().replace("raise ValueError(f", "return (f")
     (here / "trip.py").write_text(mended)
     before = len(provider.settled())
-    said = pytested("tests/test_prompt.py", "tests/test_sampled.py", "--reenact=live", **env)
-    assert "2 passed" in said, said
+    output = pytested("tests/test_prompt.py", "tests/test_sampled.py", "--reenact=live", **env)
+    assert "2 passed" in output, output
     assert len(provider.settled()) == before + 3
-    said = pytested("tests/test_sampled.py", "--reenact=live", TEXT_URL=provider.url("status-401"))
-    assert "0 of 1 runs passed, 1 required" in said, said
+    output = pytested("tests/test_sampled.py", "--reenact=live", TEXT_URL=provider.url("status-401"))
+    assert "0 of 1 runs passed, 1 required" in output, output
 
 
 SHOP = """
@@ -188,12 +188,12 @@ def test_decorated_tools_of_a_program_run_in_a_test_of_tools(
     subprocess.run(
         [sys.executable, "-m", "reenact", "run", "shop.py"], env=env, check=True, capture_output=True
     )
-    told = written(capsys, "shop", "--kind", "tool")
-    assert told["passes"], told
-    assert 'live_tools=["weigh"], rebase=True' in (tmp_path / told["paths"][0]).read_text()
+    reported = written(capsys, "shop", "--kind", "tool")
+    assert reported["passes"], reported
+    assert 'live_tools=["weigh"], rebase=True' in (tmp_path / reported["paths"][0]).read_text()
     (tmp_path / "shop.py").write_text(SHOP.replace("75", "'75'"))
-    said = pytested(told["paths"][0])
-    assert 'weigh({"item": "anvil"}).kilos: was int, is str' in said, said
+    output = pytested(reported["paths"][0])
+    assert 'weigh({"item": "anvil"}).kilos: was int, is str' in output, output
 
 
 def test_what_was_changed_is_not_written_over(here: Path, capsys: Any) -> None:
@@ -223,8 +223,8 @@ def test_run_ids_are_no_code_in_a_generated_test(here: Path, capsys: Any) -> Non
         # Runs of one function that go the same way are one test, so each is of another function.
         text = plan.replace(f'"{run}"', json.dumps(hostile)).replace("__main__:plan", f"trip:plan{number}")
         (here / f"evil/{number:02}.jsonl").write_text(text)
-    told = written(capsys, "evil", "--no-check", "-o", "tests/test_evil.py")
-    assert sorted(each["run"] for each in told["tests"]) == sorted(ids)
+    reported = written(capsys, "evil", "--no-check", "-o", "tests/test_evil.py")
+    assert sorted(each["run"] for each in reported["tests"]) == sorted(ids)
     source = (here / "tests/test_evil.py").read_text()
     module = ast.parse(source)
     assert {type(node) for node in module.body[1:]} == {
@@ -245,7 +245,7 @@ def test_run_ids_are_no_code_in_a_generated_test(here: Path, capsys: Any) -> Non
     assert f"{len(ids)} failed" in pytested("tests/test_evil.py")  # there are no such functions
     assert not list(here.rglob("executed")) and not (here / "x").exists()
     again = written(capsys, "evil", "--no-check", "-o", "tests/test_evil.py")  # known as made from these
-    assert again["paths"] == told["paths"] and (here / "tests/test_evil.py").read_text() == source
+    assert again["paths"] == reported["paths"] and (here / "tests/test_evil.py").read_text() == source
 
 
 def test_a_test_file_stamped_with_the_beginnings_of_run_ids_is_known(here: Path, capsys: Any) -> None:
@@ -285,17 +285,17 @@ def test_what_would_not_pass_is_not_written(here: Path, capsys: Any) -> None:
     assert "there is no gone in trip any more" in refused(capsys, plan, "--entry", "trip:gone")
     code = (here / "trip.py").read_text()
     (here / "trip.py").write_text("import not_installed\n" + code)
-    told = refused(capsys, plan)
-    assert "plan cannot be run again here" in told and "No module named 'not_installed'" in told
-    told = refused(capsys, "script", "--kind", "code")
-    assert "missing-call" in told and "No module named 'not_installed'" in told
+    reported = refused(capsys, plan)
+    assert "plan cannot be run again here" in reported and "No module named 'not_installed'" in reported
+    reported = refused(capsys, "script", "--kind", "code")
+    assert "missing-call" in reported and "No module named 'not_installed'" in reported
     (here / "trip.py").unlink()
     assert "trip.py is not in" in refused(capsys, "script", "--kind", "prompt")
     (here / "trip.py").write_text(code.replace("days in", "nights in"))
     assert "diverges from its recording" in refused(capsys, plan)
     assert not (here / "tests").exists()
-    told = refused(capsys, "script", "--no-check", "-o", "trip.py/tests")
-    assert "trip.py/tests/test_script.py cannot be written: Not a directory" in told
+    reported = refused(capsys, "script", "--no-check", "-o", "trip.py/tests")
+    assert "trip.py/tests/test_script.py cannot be written: Not a directory" in reported
 
 
 @pytest.mark.long
@@ -322,9 +322,9 @@ def test_secrets_that_stand_in_a_recording_do_not_reach_the_fixture(
     monkeypatch.setenv("HOTEL_API_KEY", "Oslo-days-secret-9f8e7d")
     path = next(path for path in (here / ".reenact").glob("*plan*") if "in Oslo" in path.read_text())
     path.write_text(path.read_text().replace("Oslo", "Oslo-days-secret-9f8e7d"))
-    told = written(capsys, str(path), "--no-check", "--allow-lossy")
-    fixture = here / told["paths"][1]
+    reported = written(capsys, str(path), "--no-check", "--allow-lossy")
+    fixture = here / reported["paths"][1]
     assert "secret" not in fixture.read_text() and "<redacted:" in fixture.read_text()
     assert 'city="<redacted:' in (here / "tests/test_plan.py").read_text()
-    assert any("redacted that had not been" in note for note in told["notes"])
+    assert any("redacted that had not been" in note for note in reported["notes"])
     assert main(["doctor", str(fixture)]) == 0, capsys.readouterr()

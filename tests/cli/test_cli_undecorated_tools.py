@@ -155,10 +155,10 @@ def test_of_several_runs_those_with_tools_that_may_not_run_are_skipped(shop: Sho
 
     done = shop("test", ".reenact", "--live-tools", "weigh", "--json")
     assert (done.returncode, shop.ran()) == (0, ["weigh", "weigh"]), done.stderr
-    told = json.loads(done.stdout)
-    assert [(each["name"], each["live_tools"]) for each in told["tests"]] == [("test_heavy", ["weigh"])]
-    assert [text.partition(": ")[0] for text in told["left_out"]] == ["sent"]
-    assert "they would run again: ship (1×); --live-tools ship" in told["left_out"][0]
+    reported = json.loads(done.stdout)
+    assert [(each["name"], each["live_tools"]) for each in reported["tests"]] == [("test_heavy", ["weigh"])]
+    assert [text.partition(": ")[0] for text in reported["left_out"]] == ["sent"]
+    assert "they would run again: ship (1×); --live-tools ship" in reported["left_out"][0]
 
 
 def test_a_fork_names_the_tools_that_run_again_before_the_cut(shop: Shop) -> None:
@@ -278,14 +278,14 @@ def test_a_fixture_runs_no_tool_that_is_not_allowed_and_prints_the_line_to_add(s
         return subprocess.run(words, cwd=shop.folder, env=shop.env, capture_output=True, text=True).stdout
 
     (shop.folder / "test_it.py").write_text(test.replace("MORE", ""))
-    told = pytest_here()
-    assert "1 failed, 1 error" in told and shop.ran() == [], told
-    assert "they would run again: weigh (1×)" in told
-    assert "@pytest.mark.reenact('first.jsonl', live_tools=['weigh'])" in told
-    assert "replaying('first.jsonl', live_tools=['weigh'])" in told
+    reported = pytest_here()
+    assert "1 failed, 1 error" in reported and shop.ran() == [], reported
+    assert "they would run again: weigh (1×)" in reported
+    assert "@pytest.mark.reenact('first.jsonl', live_tools=['weigh'])" in reported
+    assert "replaying('first.jsonl', live_tools=['weigh'])" in reported
     (shop.folder / "test_it.py").write_text(test.replace("MORE", ", live_tools=['weigh']"))
-    told = pytest_here()
-    assert "2 passed" in told and shop.ran() == ["weigh", "weigh"], told
+    reported = pytest_here()
+    assert "2 passed" in reported and shop.ran() == ["weigh", "weigh"], reported
 
 
 def test_the_help_of_fork_names_the_tools_that_run_before_the_cut(shop: Shop) -> None:

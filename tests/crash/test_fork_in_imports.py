@@ -77,14 +77,16 @@ def test_children_forked_during_the_first_record_record_too(how: str, tmp_path: 
         ]
         for process, folder in zip(started, folders, strict=True):
             try:
-                told = process.communicate(timeout=TIME_LIMIT_S)[1]
+                reported = process.communicate(timeout=TIME_LIMIT_S)[1]
             except subprocess.TimeoutExpired:
                 for each in started:
                     if each.poll() is None:
                         os.killpg(each.pid, signal.SIGKILL)
                 raise
-            assert process.returncode == 0, told
-            assert told == b"" or (how == "run" and told.startswith(b"reenact: ") and b"ok" in told), told
+            assert process.returncode == 0, reported
+            assert reported == b"" or (
+                how == "run" and reported.startswith(b"reenact: ") and b"ok" in reported
+            ), reported
             _everything_is_there(folder)
             shutil.rmtree(folder)
 

@@ -193,8 +193,8 @@ def test_uvicorn_with_uvloop_keeps_concurrent_requests_apart(tmp_path: Path) -> 
         assert int(most_inside) > 1
         assert int(most_descriptors) < 64 + 40 + 40
     finally:
-        said = server.stop()
-    assert "reenact:" not in said and "Traceback" not in said
+        printed = server.stop()
+    assert "reenact:" not in printed and "Traceback" not in printed
     check_runs(tmp_path / "traces", markers)
 
 
@@ -214,9 +214,9 @@ def test_gunicorn_with_forked_workers_keeps_requests_apart(tmp_path: Path) -> No
                 workers.update(pool.map(lambda marker: server.get(f"/{marker}"), more))
                 markers += more
     finally:
-        said = server.stop()
+        printed = server.stop()
     assert len(workers) == 2, "one worker did it all"
-    assert "reenact:" not in said and "Traceback" not in said
+    assert "reenact:" not in printed and "Traceback" not in printed
     check_runs(tmp_path / "traces", [*markers, "probe"])
 
 

@@ -107,18 +107,18 @@ def test_the_nth_write_fails_for_every_n(how: str, tmp_path: Path) -> None:
         folder.mkdir()
         finished = run_script(NTH, nth, how, cwd=folder)
         assert finished.code == 0, finished.err
-        said = json.loads(finished.out)
-        if said["calls"] < nth:
+        printed = json.loads(finished.out)
+        if printed["calls"] < nth:
             break
         found = lines(folder / "run.jsonl")
         present = [[each["kind"], each["call"]] for each in found.user()]
-        assert present == said["acknowledged"], f"write {nth}"
+        assert present == printed["acknowledged"], f"write {nth}"
         assert len(found.torn) <= (how == "short then raises")
         ends = found.of("run.end")
         if ends:
-            assert ends[0]["dropped"] == said["lost"]
+            assert ends[0]["dropped"] == printed["lost"]
         else:
-            assert said["lost"] == 1, "the end itself was the write that failed"
+            assert printed["lost"] == 1, "the end itself was the write that failed"
         assert len(finished.ours) <= 1 and finished.err.splitlines() == finished.ours
         rebuilt = [event for event in read_events(folder / "run.jsonl") if event.kind == "model.request"]
         bodies = [event.payload["body"]["messages"] for event in rebuilt]

@@ -232,6 +232,6 @@ def test_many_tools_and_long_headers(what: str, number: int, server: str, tmp_pa
 
 def test_headers_of_a_megabyte(server: str, tmp_path: Path) -> None:
     lines, _ = play(tmp_path, server, "aiohttp", "header", MB)
-    told = lines.one("model.response")["request_id"]
-    assert told["bytes"] == MB and told["head"].startswith("rrr"), "a long text like any other"
+    reported = lines.one("model.response")["request_id"]
+    assert reported["bytes"] == MB and reported["head"].startswith("rrr"), "a long text like any other"
     assert len(json.dumps(lines.one("model.request"))) < 4096

@@ -98,8 +98,8 @@ def test_a_death_in_a_stream(how: str, tmp_path: Path, provider: Provider) -> No
     assert bare.code == finished.code == code, finished.err
     assert finished.out == bare.out
     if "recursion" not in how:
-        said, bare_said = without_ours(finished.err), without_ours(bare.err)
-        assert [line for line in said if "reenact" not in line] == bare_said
+        printed, bare_said = without_ours(finished.err), without_ours(bare.err)
+        assert [line for line in printed if "reenact" not in line] == bare_said
     path = only_file(tmp_path / "runs")
     lines = Lines(path)
     assert lines.torn == []

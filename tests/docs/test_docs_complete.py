@@ -78,7 +78,7 @@ def test_every_option_is_in_the_table_with_its_default(name: str) -> None:
         None,
     )
     assert row is not None
-    told = row.split("|")[2].strip().strip("`").strip('"')
+    reported = row.split("|")[2].strip().strip("`").strip('"')
     default = getattr(Options(), name)
     units = (
         {
@@ -88,7 +88,7 @@ def test_every_option_is_in_the_table_with_its_default(name: str) -> None:
         if isinstance(default, int)
         else {}
     )
-    assert told == units.get(name, "none" if default is None else str(default))
+    assert reported == units.get(name, "none" if default is None else str(default))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -99,8 +99,8 @@ def test_every_command_and_flag_is_in_the_reference(command: str) -> None:
     documented = words(section(REFERENCE, f"### `reenact {command}`")) | {"-h", "--help"}
     flags = {flag for action in parser._actions for flag in action.option_strings}
     assert flags <= documented, flags - documented
-    told = {word for word in documented if re.fullmatch(r"--?[a-zA-Z][a-z-]*", word)}
-    assert told <= flags, f"documented but not there: {told - flags}"
+    reported = {word for word in documented if re.fullmatch(r"--?[a-zA-Z][a-z-]*", word)}
+    assert reported <= flags, f"documented but not there: {reported - flags}"
 
 
 def test_every_error_class_is_in_the_reference() -> None:

@@ -137,10 +137,10 @@ def test_gevent_keeps_greenlets_apart(project: Path, provider: Provider) -> None
     runs = [path for path in (project / "runs").glob("*.jsonl") if "green" in path.name]
     assert len(runs) == 8
     for path in runs:
-        told = [json.loads(line) for line in path.read_text().splitlines()]
-        calls = [line["url"].partition("of=")[2] for line in told if line["kind"] == "model.request"]
-        assert calls == [told[0]["name"]] * 3
-        assert [line["ended"] for line in told if line["kind"] == "model.response"] == ["complete"] * 3
+        reported = [json.loads(line) for line in path.read_text().splitlines()]
+        calls = [line["url"].partition("of=")[2] for line in reported if line["kind"] == "model.request"]
+        assert calls == [reported[0]["name"]] * 3
+        assert [line["ended"] for line in reported if line["kind"] == "model.response"] == ["complete"] * 3
     assert questions(project / "runs").count("own") == 1
     assert not [line for line in lines(project / "runs") if "who" in line]  # greenlets share a thread
 

@@ -65,9 +65,9 @@ def serving(folder: Path, url: str, *words: str) -> Iterator[tuple[httpx.Client,
     listening = socket.create_server(("127.0.0.1", 0))
     port, number = listening.getsockname()[1], listening.fileno()
     command = [sys.executable, "-m", *[word.replace("SOCKET", str(number)) for word in words]]
-    with open(folder / "said", "w") as said, listening:
+    with open(folder / "said", "w") as printed, listening:
         server = subprocess.Popen(
-            command, stdout=said, stderr=said, text=True, cwd=folder, env=environment(folder, URL=url),
+            command, stdout=printed, stderr=printed, text=True, cwd=folder, env=environment(folder, URL=url),
             stdin=subprocess.DEVNULL, start_new_session=True, pass_fds=[number],
         )  # fmt: skip
         listening.close()
@@ -133,8 +133,8 @@ def test_requests_are_runs_of_their_own(words: tuple[str, ...], provider: Provid
     paths = ["run-1", "own-1", "run-2", "run-3", "own-2", "run-4"]
     with serving(tmp_path, provider.url(), *REENACT, *words) as (client, _):
         ask(client, *paths)
-    said = (tmp_path / "said").read_text()
-    assert "Traceback" not in said and "2 calls" in said and "not seen" not in said, said
+    printed = (tmp_path / "said").read_text()
+    assert "Traceback" not in printed and "2 calls" in printed and "not seen" not in printed, printed
     assert len(provider.settled()) == 6
     assert recorded(tmp_path) == {path: path if path.startswith("run") else "joined" for path in paths}
 

@@ -158,7 +158,7 @@ def test_connections_are_refused_and_with_guard_all_files_and_programs_too(proje
 
 
 @pytest.mark.parametrize(
-    ("marker", "told"),
+    ("marker", "reported"),
     [
         ("'none.jsonl'", "there is no recording .*none.jsonl\nhint: record it: pytest .*--reenact=rerecord"),
         ("'test_bad.py'", "test_bad.py"),
@@ -180,7 +180,7 @@ def test_connections_are_refused_and_with_guard_all_files_and_programs_too(proje
     ],
 )
 def test_what_cannot_be_answered_is_reported(
-    project, pytester: pytest.Pytester, marker: str, told: str
+    project, pytester: pytest.Pytester, marker: str, reported: str
 ) -> None:
     write_trace(project.folder / "ok.jsonl", [])
     project.write("later.jsonl", (project.folder / "ok.jsonl").read_text().replace('"v": "1.', '"v": "9.'))
@@ -188,5 +188,5 @@ def test_what_cannot_be_answered_is_reported(
     (project.folder / "folder.jsonl").mkdir()
     project.write("test_bad.py", f"import pytest\n@pytest.mark.reenact({marker})\ndef test_bad(): pass\n")
     assert project() == {"errors": 1}
-    assert re.search(told, project.printed), project.printed
+    assert re.search(reported, project.printed), project.printed
     assert "Traceback" not in project.printed and "During handling" not in project.printed

@@ -74,9 +74,9 @@ def test_cut_at_every_byte(name: str) -> None:
         assert found.complete == (at >= end), at
         cut = texts(found.body)
         assert {place for place in cut if not whole[place].startswith(cut[place])} == set(), at
-        said = sum(map(len, cut.values()))
-        assert said >= seen, at  # what came once does not vanish
-        seen = said
+        printed = sum(map(len, cut.values()))
+        assert printed >= seen, at  # what came once does not vanish
+        seen = printed
         assert found.error is None
         assert found.first_content is None or at >= found.first_content
         assert found.first_content is not None or at < first

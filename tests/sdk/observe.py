@@ -36,8 +36,8 @@ def play(
     provider.reset()
     plain = Plain(provider.port)
     site = cell.site(provider.url(cell.scenario), hand, patience)
-    told = play_at(cell, site, plain, lambda: bool(provider.log))
-    return {**told, "requests": plain.requests(provider.settled())}
+    reported = play_at(cell, site, plain, lambda: bool(provider.log))
+    return {**reported, "requests": plain.requests(provider.settled())}
 
 
 def play_at(cell: Cell, site: Site, plain: Plain, arrived: Callable[[], bool]) -> dict[str, Any]:
@@ -179,15 +179,15 @@ class Plain:
 
     def error(self, error: BaseException) -> dict[str, Any]:
         """An exception with those it came from."""
-        told: dict[str, Any] = {"type": _name(type(error)), "text": self.text(str(error))}
+        reported: dict[str, Any] = {"type": _name(type(error)), "text": self.text(str(error))}
         for name in ("cause", "context"):
             earlier = getattr(error, f"__{name}__")
             if earlier is not None:
-                told[name] = self.error(earlier)
+                reported[name] = self.error(earlier)
         for name in ("status_code", "request_id", "body", "code"):
             if hasattr(error, name):
-                told[name] = self.value(getattr(error, name))
-        return told
+                reported[name] = self.value(getattr(error, name))
+        return reported
 
     def requests(self, log: list[Received]) -> list[dict[str, Any]]:
         """What the provider received; connections numbered in the order they appear."""

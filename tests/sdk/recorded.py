@@ -110,29 +110,33 @@ def _check_request(cell: Cell, request: Any, received: Received, number: int) ->
     assert not [name for name in raw.get("headers", {}) if any(word in name for word in secrets)]
 
 
-def _check_response(cell: Cell, told: dict[str, Any], received: Received, path: Path, is_last: bool) -> None:
+def _check_response(
+    cell: Cell, reported: dict[str, Any], received: Received, path: Path, is_last: bool
+) -> None:
     refused = received.status is not None and received.status >= 400
-    if received.status is None or (cell.outcome == "cut" and "status" not in told):
-        assert "status" not in told
+    if received.status is None or (cell.outcome == "cut" and "status" not in reported):
+        assert "status" not in reported
     else:
-        assert told["status"] == received.status
+        assert reported["status"] == received.status
     outcome = cell.outcome if is_last else "error" if refused else "ok"
     if "left early" in cell.method:
         outcome = "abandoned"
     if outcome in WHOLE and cell.fails:
         outcome = "malformed"  # the SDK gives up on a good answer
-    assert told["ended"] in ENDINGS.get(outcome, {"complete"} if outcome in WHOLE else {"error"}), told
+    assert reported["ended"] in ENDINGS.get(outcome, {"complete"} if outcome in WHOLE else {"error"}), (
+        reported
+    )
     failed = refused or outcome in BROKEN | {"error inside", "cancelled"}
-    assert (told["error"] is not None) == failed, told
-    if refused and told["ended"] == "complete" and cell.sdk not in NAMELESS:
-        assert not told["error"]["type"].startswith("http_"), "the provider names its errors"
-    _check_stream(told, received, path)
-    if told["ended"] == "complete" and outcome in WHOLE:
-        _check_answer(told, received)
+    assert (reported["error"] is not None) == failed, reported
+    if refused and reported["ended"] == "complete" and cell.sdk not in NAMELESS:
+        assert not reported["error"]["type"].startswith("http_"), "the provider names its errors"
+    _check_stream(reported, received, path)
+    if reported["ended"] == "complete" and outcome in WHOLE:
+        _check_answer(reported, received)
 
 
-def _check_stream(told: dict[str, Any], received: Received, path: Path) -> None:
-    raw = told.get("raw")
+def _check_stream(reported: dict[str, Any], received: Received, path: Path) -> None:
+    raw = reported.get("raw")
     if raw is None:
         return
     blob = next(path.parent.glob(f"*.blobs/**/*{raw['$blob'].removeprefix('sha256:')[2:]}*"))
@@ -144,22 +148,25 @@ def _check_stream(told: dict[str, Any], received: Received, path: Path) -> None:
     assert sum(size for size, _ in json.loads(head)["chunks"]) == len(data)
 
 
-def _check_answer(told: dict[str, Any], received: Received) -> None:
+def _check_answer(reported: dict[str, Any], received: Received) -> None:
     body = json.loads(received.body)
     scenario = Scenario.parse(received.target.split("/")[2])
     turn = script.turn(scenario, _dialect(received).rounds(body))
     streamed = len(received.sent) > 2
-    assert ("raw" in told) == streamed
+    assert ("raw" in reported) == streamed
     if streamed:
-        assert told["ttft_ms"] > 0
-    assert told["stop_reason"] == STOP[turn.stop]
-    assert "restart" in scenario or reading.text(told["body"]).startswith(turn.text)
-    assert [use[1:3] for use in reading.tool_uses(told["body"])] == [
+        assert reported["ttft_ms"] > 0
+    assert reported["stop_reason"] == STOP[turn.stop]
+    assert "restart" in scenario or reading.text(reported["body"]).startswith(turn.text)
+    assert [use[1:3] for use in reading.tool_uses(reported["body"])] == [
         (use.name, use.args) for use in turn.tools
     ]
     assert turn.usage is not None
     silent = "chat/completions" in received.target and streamed and not body.get("stream_options")
     if silent:
-        assert "usage" not in told
+        assert "usage" not in reported
     else:
-        assert (told["usage"]["input"], told["usage"]["output"]) == (turn.usage.input, turn.usage.output)
+        assert (reported["usage"]["input"], reported["usage"]["output"]) == (
+            turn.usage.input,
+            turn.usage.output,
+        )

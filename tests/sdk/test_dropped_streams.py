@@ -75,5 +75,5 @@ def test_a_stream_collected_after_close_prints_nothing(
 
     tap.record_model_response({"role": "assistant", "content": "late"})
     tap.record_tool_call("search", {})
-    told = capfd.readouterr().err
-    assert told.count("came after close() and is lost") == 1
+    reported = capfd.readouterr().err
+    assert reported.count("came after close() and is lost") == 1

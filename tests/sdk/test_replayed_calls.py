@@ -32,8 +32,8 @@ def six(url: str, *, inserted: bool = False) -> tuple[list[Any], list[Any]]:
     found: list[Any] = []
     refused: list[Any] = []
     for number in range(3):
-        said: Any = [{"role": "user", "content": f"Hill {number}"}]
-        found.append(claude.messages.create(model="m", max_tokens=9, messages=said).to_dict())
+        printed: Any = [{"role": "user", "content": f"Hill {number}"}]
+        found.append(claude.messages.create(model="m", max_tokens=9, messages=printed).to_dict())
         if inserted and number == 1:
             other: Any = [{"role": "user", "content": "Which river is there?"}]
             for ask in (
@@ -44,7 +44,7 @@ def six(url: str, *, inserted: bool = False) -> tuple[list[Any], list[Any]]:
                     ask()
                 except (anthropic.APIStatusError, openai.APIStatusError) as error:
                     refused.append(error.status_code)
-        stream = gpt.chat.completions.create(model="m", messages=said, stream=True)
+        stream = gpt.chat.completions.create(model="m", messages=printed, stream=True)
         found.append([chunk.to_dict() for chunk in stream])
     return found, refused
 
@@ -61,9 +61,9 @@ def test_calls_put_in_between_are_named_and_all_others_keep_their_answers(
     assert again == first and len(again) == 6
     assert refused == [418, 418], "each asked once: no SDK tries again"
     assert responder is not None
-    told = responder.player.report()
-    assert [each.code for each in told] == [WRONG_KIND] * 2, "a streamed call stood there"
-    assert [str(each.now).rpartition("/")[2] for each in told] == ["messages", "completions"]
+    reported = responder.player.report()
+    assert [each.code for each in reported] == [WRONG_KIND] * 2, "a streamed call stood there"
+    assert [str(each.now).rpartition("/")[2] for each in reported] == ["messages", "completions"]
     assert len(provider.settled()) == before
 
 
@@ -171,11 +171,11 @@ def test_secrets_are_compared_by_kind_however_they_are_numbered(provider: Provid
         echo = provider.url("text", "/echo")
         headers = {"Authorization": f"Bearer {keys['two']}"}
         seen = requests.post(f"{echo}?token={keys['one']}&page=2", data={"key": keys["two"]}, headers=headers)
-        said = f"{seen.text} and {keys['one']} and {keys['two']}"
+        printed = f"{seen.text} and {keys['one']} and {keys['two']}"
         client = anthropic.Anthropic(base_url=provider.url("text"), api_key="none")
-        client.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": said}])
+        client.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": printed}])
         client.messages.create(
-            model="m", max_tokens=9, messages=[{"role": "user", "content": f"again {said}"}]
+            model="m", max_tokens=9, messages=[{"role": "user", "content": f"again {printed}"}]
         )
 
     with recording(tmp_path / "run.jsonl", everything=True):

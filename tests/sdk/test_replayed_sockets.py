@@ -31,8 +31,10 @@ ITEM: Any = {"type": "message", "role": "user", "content": [{"type": "input_text
 
 
 def answer(number: int, **more: Any) -> dict[str, Any]:
-    said = {"type": "output_text", "text": "Seven." * 2_000, "annotations": []}
-    output = [{"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [said]}]
+    printed = {"type": "output_text", "text": "Seven." * 2_000, "annotations": []}
+    output = [
+        {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [printed]}
+    ]
     fixed = {"object": "response", "created_at": 1, "model": "gpt-5", "parallel_tool_calls": True}
     fixed |= {"tool_choice": "auto", "tools": []}
     return {"id": f"resp_{number}", **fixed, "status": "completed", "output": output, **more}

@@ -64,12 +64,12 @@ def is_recorded(hosts: tuple[str, ...]) -> Callable[[Received], bool]:
     )
 
 
-def seen(told: dict[str, Any]) -> dict[str, Any]:
+def seen(reported: dict[str, Any]) -> dict[str, Any]:
     """A play without noise."""
-    printed = told["printed"]
+    printed = reported["printed"]
     assert "reenact: " not in printed, printed
     is_noise = any(each in printed for each in NOISE)
-    return {**told, "printed": "" if is_noise else printed}
+    return {**reported, "printed": "" if is_noise else printed}
 
 
 WAYS = [

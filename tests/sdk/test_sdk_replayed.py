@@ -54,10 +54,10 @@ def answered(
     try:
         with Tap(str(path.with_name("again.jsonl"))) as tap, installed(tap) as hand:
             site = cell.site(f"http://127.0.0.1:{port}/s/{cell.scenario}", hand, patience)
-            told = play_at(cell, site, plain, lambda: bool(responder.player.frontier.log))
+            reported = play_at(cell, site, plain, lambda: bool(responder.player.frontier.log))
     finally:
         replay_hook.responder = None
-    return told, [each.code for each in responder.player.report()]
+    return reported, [each.code for each in responder.player.report()]
 
 
 def kept(value: Any, cell: Cell) -> Any:
@@ -94,14 +94,14 @@ def both(
     for patience in PATIENCE:
         path = folder / f"{patience}.jsonl"
         with Tap(str(path)) as tap, installed(tap) as hand:
-            told = play(cell, provider, hand, patience)
+            reported = play(cell, provider, hand, patience)
             if cell.sdk == "urllib":
                 gc.collect()  # an HTTPError has the answer, unread, as long as it lives
-        too_short = was_too_short(cell, told)
-        del told["requests"]
-        first, before = kept(seen(told), cell), len(provider.settled())
-        told, report = answered(cell, path, dead, Plain(provider.port, dead), patience)
-        again = kept(seen(told), cell)
+        too_short = was_too_short(cell, reported)
+        del reported["requests"]
+        first, before = kept(seen(reported), cell), len(provider.settled())
+        reported, report = answered(cell, path, dead, Plain(provider.port, dead), patience)
+        again = kept(seen(reported), cell)
         assert len(provider.settled()) == before, "somebody was called"
         if again == first and not report and not too_short or cell.outcome != "timeout":
             break

@@ -148,10 +148,10 @@ def test_what_has_nothing_to_listen_to_is_named(tmp_path: Path, capsys: pytest.C
     with Tap(str(tmp_path / "run.jsonl")) as tap:
         for nothing in (None, openai.OpenAI, "client", 3, object(), httpx.Client, lambda: None):
             assert tap.wrap(nothing) is nothing and tap.unwrap(nothing) is nothing
-    said = capsys.readouterr().err.splitlines()
-    assert all("looked for clients of httpx and httpx2, sessions of aiohttp" in line for line in said)
+    printed = capsys.readouterr().err.splitlines()
+    assert all("looked for clients of httpx and httpx2, sessions of aiohttp" in line for line in printed)
     for kind in ("NoneType", "builtins.type", "builtins.str", "builtins.int", "builtins.object", "function"):
-        assert [line for line in said if kind in line], kind
+        assert [line for line in printed if kind in line], kind
 
 
 def test_a_closed_client_fails_as_it_would(tmp_path: Path) -> None:
@@ -204,5 +204,5 @@ def test_a_wrapped_client_has_the_type_it_had(tmp_path: Path) -> None:
     project = Path(__file__).parents[2]  # with what the type checker remembers of it: a second, not a minute
     command = [sys.executable, "-m", "mypy", "--strict", str(tmp_path / "typed.py")]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300)
-    told = [line.partition('"')[2].rstrip('"') for line in done.stdout.splitlines() if "Revealed" in line]
-    assert told == ["typed.Client", "http.client.HTTPSConnection"], done.stdout
+    reported = [line.partition('"')[2].rstrip('"') for line in done.stdout.splitlines() if "Revealed" in line]
+    assert reported == ["typed.Client", "http.client.HTTPSConnection"], done.stdout

@@ -51,8 +51,10 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/hills/seven":
             self.give(200, b"", None, {"ETag": '"7"'})
         elif path == "/echo":
-            told = f"{self.command} {query} {self.headers.get('content-type')} {zlib.crc32(body)}".encode()
-            self.give(200, told, "text/plain; charset=utf-8")
+            reported = (
+                f"{self.command} {query} {self.headers.get('content-type')} {zlib.crc32(body)}".encode()
+            )
+            self.give(200, reported, "text/plain; charset=utf-8")
         else:
             found = {
                 "/png": (PNG, "image/png"),

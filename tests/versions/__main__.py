@@ -84,12 +84,14 @@ def check(cells: list[Cell], path: Path, log: list[Received]) -> None:
     assert end["kind"] == "run.end" and end["dropped"] == 0 and not end.get("unseen"), end
     recording = Recording.load(path)
     asked = [event for event in recording.events if event.kind == "model.request"]
-    told = {event.call: event.stored_fields for event in recording.events if event.kind == "model.response"}
+    reported = {
+        event.call: event.stored_fields for event in recording.events if event.kind == "model.response"
+    }
     for number, cell in enumerate(cells):
         mark = f"@{number}/"
         try:
             check_calls(
-                cell, [each for each in asked if mark in each.stored_fields["url"]], told,
+                cell, [each for each in asked if mark in each.stored_fields["url"]], reported,
                 [each for each in log if mark in each.target], path,
             )  # fmt: skip
         except (AssertionError, KeyError) as exc:
@@ -102,16 +104,16 @@ def play_table(name: str, python: Path, cells: list[Cell], place: Place) -> str:
     assert bare.count("\n") == len(cells)
     for cell, line in zip(cells, bare.splitlines(), strict=True):
         assert ("raised" in json.loads(line)[1]) == cell.fails, f"bare, {line}"
-    (recorded, told, log), path = place.recorded(python, *words)
+    (recorded, reported, log), path = place.recorded(python, *words)
     same("reenact run", bare.splitlines(), recorded.splitlines())
-    same("reenact run", requests, told)
+    same("reenact run", requests, reported)
     check(cells, path, log)
     if not environments()[name].get("wrap", True):
         return f"{len(cells)} cells, not wrapped"
     path = place.folder / "wrapped.jsonl"
-    wrapped, told, log = place.run(python, *words, path)
+    wrapped, reported, log = place.run(python, *words, path)
     same("tap.wrap", bare.splitlines(), wrapped.splitlines())
-    same("tap.wrap", requests, told)
+    same("tap.wrap", requests, reported)
     check(cells, path, log)
     return f"{len(cells)} cells"
 
@@ -144,11 +146,11 @@ def main(names: list[str]) -> int:
             if names and name not in names:
                 continue
             try:
-                told = f"ok    {play(name, environment, provider)}"
+                reported = f"ok    {play(name, environment, provider)}"
             except (AssertionError, subprocess.SubprocessError) as exc:
                 failed += 1
-                told = f"FAIL  {exc}"
-            print(f"{name:<16} {' '.join(environment['install']):<36} {told}", flush=True)
+                reported = f"FAIL  {exc}"
+            print(f"{name:<16} {' '.join(environment['install']):<36} {reported}", flush=True)
     return 1 if failed else 0
 
 

@@ -58,7 +58,7 @@ def play(way: str, side: Side, stations: list[str], url: str, folder: Path) -> d
     tour = Tour(stations, url) if side.is_passing or way in ("clients first", "wrap before") else None
     if tap and tour:
         tour.each(tap.wrap)
-    with side.on(folder) as told:
+    with side.on(folder) as reported:
         if way == "install after" and not side.is_passing:
             found = there()
             reenact.install()
@@ -72,7 +72,7 @@ def play(way: str, side: Side, stations: list[str], url: str, folder: Path) -> d
             tour.each(tap.unwrap)
         left = changed(found) if way == "install after" and not side.is_passing else []
         second = tour.go()
-        neighbour = told()
+        neighbour = reported()
     tour.end()
     return {"first": first, "second": second, "neighbour": neighbour, "not restored": left}
 
@@ -92,8 +92,8 @@ def main(side: str, ways: str, stations: str, url: str, given: str) -> None:
         if way != "run":
             os.environ["REENACT_DIR"] = str(folder / "runs")
         tag = "" if side == "vcr playing" else f"@{way.replace(' ', '-')}"
-        told = play(way, SIDES[side], names, url + tag, folder)
-        (folder / "told.json").write_text(json.dumps(told, default=repr))
+        reported = play(way, SIDES[side], names, url + tag, folder)
+        (folder / "told.json").write_text(json.dumps(reported, default=repr))
         if len(ways.split(",")) > 1:
             sys.exit()
 

@@ -31,8 +31,8 @@ def vcr_recording(folder: Path) -> Iterator[Told]:
 
     cassette = folder / "cassette.yaml"
     with vcr.use_cassette(str(cassette), record_mode="all") as using:
-        yield lambda: [[each.method, each.uri, _text(each.body), said["status"], _text(said["body"]["string"])]
-                       for each, said in using.data]  # fmt: skip
+        yield lambda: [[each.method, each.uri, _text(each.body), printed["status"], _text(printed["body"]["string"])]
+                       for each, printed in using.data]  # fmt: skip
     assert cassette.stat().st_size > 1000
 
 
@@ -54,12 +54,12 @@ def respx_router(folder: Path) -> Iterator[Told]:
     """httpx is answered by respx, half of it from a script and half by the real server."""
     import respx
 
-    said = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x", "stop_reason": "end_turn",
+    printed = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x", "stop_reason": "end_turn",
             "content": [{"type": "text", "text": "mocked"}], "usage": {"input_tokens": 3, "output_tokens": 1}}  # fmt: skip
     with respx.mock(assert_all_called=False) as router:
         streams = router.route(method="POST", path__regex=".*/v1/messages", content__contains=b'"stream"')
         streams.pass_through()
-        router.post(path__regex=".*/v1/messages").respond(json=said)
+        router.post(path__regex=".*/v1/messages").respond(json=printed)
         yield lambda: [[str(call.request.url), _text(call.request.content), call.response.status_code if call.has_response else None]
                        for call in router.calls]  # fmt: skip
 
@@ -110,7 +110,7 @@ def _instrumentor(module: str, name: str) -> Any:
 
 def _spans(finished: Any) -> list[Any]:
     names = {span.context.span_id: span.name for span in finished}
-    told = [
+    reported = [
         [
             span.name,
             span.kind.name,
@@ -121,7 +121,7 @@ def _spans(finished: Any) -> list[Any]:
         ]
         for span in finished
     ]
-    return sorted(told, key=str)
+    return sorted(reported, key=str)
 
 
 def _metrics(data: Any) -> list[Any]:

@@ -84,27 +84,27 @@ def results_of(message: Any) -> list[dict[str, Any]]:
 @case(SDK, "parallel tools", ONLY_OK, answer="parallel-3,thinking")
 def tool_loop(site: Site) -> Any:
     messages = list(ASK["messages"])
-    said = []
+    printed = []
     with sync(site) as client:
-        while not said or said[-1].stop_reason == "tool_use":
-            said.append(client.messages.create(**{**ASK, "messages": messages}, tools=TOOLS))
-            answers = {"role": "user", "content": results_of(said[-1])}
-            messages += [{"role": "assistant", "content": said[-1].content}, answers]
-    return said
+        while not printed or printed[-1].stop_reason == "tool_use":
+            printed.append(client.messages.create(**{**ASK, "messages": messages}, tools=TOOLS))
+            answers = {"role": "user", "content": results_of(printed[-1])}
+            messages += [{"role": "assistant", "content": printed[-1].content}, answers]
+    return printed
 
 
 @case(SDK, "tool loop", ONLY_OK, answer="tools-3")
 @case(SDK, "parallel tools", ONLY_OK, answer="parallel-3,thinking")
 async def streamed_tool_loop(site: Site) -> Any:
     messages = list(ASK["messages"])
-    said: list[Any] = []
+    printed: list[Any] = []
     async with asynchronous(site) as client:
-        while not said or said[-1].stop_reason == "tool_use":
+        while not printed or printed[-1].stop_reason == "tool_use":
             async with client.messages.stream(**{**ASK, "messages": messages}, tools=TOOLS) as stream:
-                said.append(await stream.get_final_message())
-            answers = {"role": "user", "content": results_of(said[-1])}
-            messages += [{"role": "assistant", "content": said[-1].content}, answers]
-    return said
+                printed.append(await stream.get_final_message())
+            answers = {"role": "user", "content": results_of(printed[-1])}
+            messages += [{"role": "assistant", "content": printed[-1].content}, answers]
+    return printed
 
 
 @case(SDK, "beta.messages.tool_runner", ONLY_OK, answer="tools-2")

@@ -77,17 +77,17 @@ def invoke_stream(site: Site) -> Iterator[Any]:
 @case(SDK, "tool loop", ONLY_OK, answer="tools-2,thinking")
 def tool_loop(site: Site) -> Any:
     messages = list(ASK["messages"])
-    said: list[Any] = []
+    printed: list[Any] = []
     with client_for(site) as client:
-        while not said or said[-1]["stopReason"] == "tool_use":
-            said.append(client.converse(modelId=ASK["modelId"], messages=messages))
-            message = said[-1]["output"]["message"]
+        while not printed or printed[-1]["stopReason"] == "tool_use":
+            printed.append(client.converse(modelId=ASK["modelId"], messages=messages))
+            message = printed[-1]["output"]["message"]
             uses = [block["toolUse"] for block in message["content"] if "toolUse" in block]
             results = [
                 {"toolResult": {"toolUseId": use["toolUseId"], "content": [{"text": "high"}]}} for use in uses
             ]
             messages += [message, {"role": "user", "content": results}]
-    return said
+    return printed
 
 
 for method, shape in (

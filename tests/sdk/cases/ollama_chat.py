@@ -52,25 +52,25 @@ async def achat_stream(site: Site) -> AsyncIterator[Any]:
 @case(SDK, "tool loop", ONLY_OK, answer="tools-2")
 def tool_loop(site: Site) -> Any:
     messages = list(ASK["messages"])
-    said: list[Any] = []
+    printed: list[Any] = []
     with sync(site) as client:
-        while not said or said[-1].tool_calls:
-            said.append(client.chat(model=ASK["model"], messages=messages).message)
-            messages.append(said[-1])
-            messages += [_answered(call) for call in said[-1].tool_calls or ()]
-    return said
+        while not printed or printed[-1].tool_calls:
+            printed.append(client.chat(model=ASK["model"], messages=messages).message)
+            messages.append(printed[-1])
+            messages += [_answered(call) for call in printed[-1].tool_calls or ()]
+    return printed
 
 
 @case(SDK, "tool loop", ONLY_OK, answer="tools-2")
 async def atool_loop(site: Site) -> Any:
     messages = list(ASK["messages"])
-    said: list[Any] = []
+    printed: list[Any] = []
     async with asynchronous(site) as client:
-        while not said or said[-1].tool_calls:
-            said.append((await client.chat(model=ASK["model"], messages=messages)).message)
-            messages.append(said[-1])
-            messages += [_answered(call) for call in said[-1].tool_calls or ()]
-    return said
+        while not printed or printed[-1].tool_calls:
+            printed.append((await client.chat(model=ASK["model"], messages=messages)).message)
+            messages.append(printed[-1])
+            messages += [_answered(call) for call in printed[-1].tool_calls or ()]
+    return printed
 
 
 def _answered(call: Any) -> dict[str, Any]:

@@ -148,27 +148,27 @@ def results_of(message: Any) -> list[dict[str, Any]]:
 @case(SDK, "chat parallel tools", ONLY_OK, answer="parallel-3")
 def tool_loop(site: Site) -> Any:
     messages = list(ASK["messages"])
-    said: list[Any] = []
+    printed: list[Any] = []
     with sync(site) as client:
-        while not said or said[-1].tool_calls:
+        while not printed or printed[-1].tool_calls:
             answer = client.chat.completions.create(**{**ASK, "messages": messages}, tools=TOOLS)
-            said.append(answer.choices[0].message)
-            messages += [said[-1], *results_of(said[-1])]
-    return said
+            printed.append(answer.choices[0].message)
+            messages += [printed[-1], *results_of(printed[-1])]
+    return printed
 
 
 @case(SDK, "chat tool loop", ONLY_OK, answer="tools-3")
 @case(SDK, "chat parallel tools", ONLY_OK, answer="parallel-3")
 async def streamed_tool_loop(site: Site) -> Any:
     messages = list(ASK["messages"])
-    said: list[Any] = []
+    printed: list[Any] = []
     async with asynchronous(site) as client:
-        while not said or said[-1].tool_calls:
+        while not printed or printed[-1].tool_calls:
             ask = {**ASK, "messages": messages}
             async with client.chat.completions.stream(**ask, tools=TOOLS) as stream:
-                said.append((await stream.get_final_completion()).choices[0].message)
-            messages += [said[-1].model_dump(exclude_none=True), *results_of(said[-1])]
-    return said
+                printed.append((await stream.get_final_completion()).choices[0].message)
+            messages += [printed[-1].model_dump(exclude_none=True), *results_of(printed[-1])]
+    return printed
 
 
 @case(SDK, "module-level")

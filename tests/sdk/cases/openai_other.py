@@ -83,24 +83,24 @@ def results_of(response: Any) -> list[dict[str, Any]]:
 @case(SDK, "responses tool loop", ONLY_OK, answer="tools-3,thinking")
 def tool_loop(site: Site) -> Any:
     items: list[Any] = [{"role": "user", "content": ASK["input"]}]
-    said: list[Any] = []
+    printed: list[Any] = []
     with sync(site) as client:
-        while not said or results_of(said[-1]):
-            said.append(client.responses.create(model=ASK["model"], input=items, tools=TOOLS))
-            items += [*said[-1].output, *results_of(said[-1])]
-    return said
+        while not printed or results_of(printed[-1]):
+            printed.append(client.responses.create(model=ASK["model"], input=items, tools=TOOLS))
+            items += [*printed[-1].output, *results_of(printed[-1])]
+    return printed
 
 
 @case(SDK, "responses tool loop", ONLY_OK, answer="tools-3,thinking")
 async def kept_tool_loop(site: Site) -> Any:
     """The provider keeps the conversation: a request names the answer it follows."""
-    said: list[Any] = []
+    printed: list[Any] = []
     ask: dict[str, Any] = ASK
     async with asynchronous(site) as client:
-        while not said or results_of(said[-1]):
-            said.append(await client.responses.create(**ask, tools=TOOLS))
-            ask = {**ASK, "input": results_of(said[-1]), "previous_response_id": said[-1].id}
-    return said
+        while not printed or results_of(printed[-1]):
+            printed.append(await client.responses.create(**ask, tools=TOOLS))
+            ask = {**ASK, "input": results_of(printed[-1]), "previous_response_id": printed[-1].id}
+    return printed
 
 
 @case(SDK, "embeddings.create")

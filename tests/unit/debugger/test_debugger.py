@@ -67,8 +67,8 @@ def test_before_and_after_follow_causes_between_parallel_agents(tmp_path: Path, 
     for number, name in ((0, "north"), (1, "south")):
         begin = dbg.where(event_type="model.request")[number]
         assert dbg.after(begin, event_type="model.response")[0].content.startswith(f"{name} 0")
-        said = [event.args["to"] for event in dbg.after(begin, event_type="tool.called", n=None)]
-        assert said == [name, name]
+        printed = [event.args["to"] for event in dbg.after(begin, event_type="tool.called", n=None)]
+        assert printed == [name, name]
     if lanes:
         assert list(dbg.lanes()) == ["north", "south"]
 

@@ -88,9 +88,9 @@ def test_what_it_refuses_is_a_sentence(text: str, events: list[Event]) -> None:
 
 
 def test_an_assignment_gets_a_hint() -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as reported:
         Expr('kind = "x"')
-    assert told.value.hint == "== compares, = does not"
+    assert reported.value.hint == "== compares, = does not"
 
 
 PIECES = st.sampled_from(

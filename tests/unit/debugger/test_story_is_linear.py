@@ -61,12 +61,14 @@ def record(path: Path, turns: int, change: Callable[[Messages], Messages]) -> No
             messages = talks[is_other]
             call = tap.record_model_request({"model": "m", "messages": change(messages)})
             use = {"type": "tool_use", "id": f"toolu_{turn}", "name": "run", "input": {"n": turn}}
-            said = {"type": "text", "text": f"answer {turn}"} if is_other else use
-            tap.record_model_response({"type": "message", "role": "assistant", "content": [said]}, call=call)
+            printed = {"type": "text", "text": f"answer {turn}"} if is_other else use
+            tap.record_model_response(
+                {"type": "message", "role": "assistant", "content": [printed]}, call=call
+            )
             result = {"type": "tool_result", "tool_use_id": f"toolu_{turn}", "content": f"result {turn}"}
             heard = {"type": "text", "text": f"question {turn}"} if is_other else result
             messages += [
-                {"role": "assistant", "content": [copy.deepcopy(said)]},
+                {"role": "assistant", "content": [copy.deepcopy(printed)]},
                 {"role": "user", "content": [heard]},
             ]
 
@@ -116,11 +118,11 @@ def talk_on(path: Path, turns: int) -> None:
     with Tap(path) as tap:
         for turn in range(turns):
             call = tap.record_model_request({"model": "m", "messages": messages})
-            said = [{"type": "text", "text": f"answer {turn}"}, *([use] if turn == 1 else [])]
+            printed = [{"type": "text", "text": f"answer {turn}"}, *([use] if turn == 1 else [])]
             heard = {"type": "text", "text": f"question {turn}"}
             if turn % 3 == 2:
-                said += [{**use, "id": f"toolu_{turn}", "name": "look"}]
+                printed += [{**use, "id": f"toolu_{turn}", "name": "look"}]
                 heard = {"type": "tool_result", "tool_use_id": f"toolu_{turn}", "content": "seen"}
-            tap.record_model_response({"type": "message", "role": "assistant", "content": said}, call=call)
-            kept = said[:1] if turn == 1 else said
+            tap.record_model_response({"type": "message", "role": "assistant", "content": printed}, call=call)
+            kept = printed[:1] if turn == 1 else printed
             messages += [{"role": "assistant", "content": kept}, {"role": "user", "content": [heard]}]

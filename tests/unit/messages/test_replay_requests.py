@@ -173,8 +173,8 @@ def test_lanes_side_by_side_never_mix(tmp_path: Path) -> None:
         for lane in ("red", "blue"):
             message = {"role": "assistant", "content": f"{lane} said"}
             tap.record_model_response({"choices": [{"message": message}]}, call=calls[lane])
-    said = {n: [message["content"] for message in replay(path, n)] for n in range(1, 5)}
-    assert said == {1: ["red"], 2: ["blue"], 3: ["red", "red said"], 4: ["blue", "blue said"]}
+    printed = {n: [message["content"] for message in replay(path, n)] for n in range(1, 5)}
+    assert printed == {1: ["red"], 2: ["blue"], 3: ["red", "red said"], 4: ["blue", "blue said"]}
     assert codes(replay(path, 3)) == ["lane"]
 
 

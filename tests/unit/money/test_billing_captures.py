@@ -109,9 +109,9 @@ def test_every_answer_is_priced_or_says_why_not(book):
         if price.usd is None:
             assert price.why, name
         elif price.source == "told":
-            told = usage.get("cost", usage.get("cost_in_usd_ticks", 0))
+            reported = usage.get("cost", usage.get("cost_in_usd_ticks", 0))
             scale = 1 if "cost" in usage else Decimal(10**10)
-            assert price.usd * scale == Decimal(repr(told)), name
+            assert price.usd * scale == Decimal(repr(reported)), name
         else:
             assert price.usd == sum(price.parts.values()), name
             assert price.usd > 0 or not any(plain(usage).values()), name

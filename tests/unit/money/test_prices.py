@@ -369,14 +369,14 @@ def test_without_an_address_the_provider_and_the_spelling_of_the_name_decide(boo
 
 
 def test_what_openrouter_says_it_charged_is_believed(book):
-    told = book.price(
+    report = book.price(
         answered(chat("vendor/free", prompt_tokens=5, completion_tokens=5, cost=0, is_byok=False))
     )
-    assert (told.usd, told.source, told.parts) == (Decimal(0), "told", {})
-    told = book.price(
+    assert (report.usd, report.source, report.parts) == (Decimal(0), "told", {})
+    report = book.price(
         answered(chat("gpt-4o", prompt_tokens=5, completion_tokens=5, cost=0.00014, is_byok=False))
     )
-    assert (told.usd, told.source) == (Decimal("0.00014"), "told")
+    assert (report.usd, report.source) == (Decimal("0.00014"), "told")
 
 
 def test_with_the_users_own_key_openrouters_fee_is_only_a_part(book):

@@ -32,8 +32,8 @@ def test_own_prices_win_over_the_list_but_not_over_the_recorded_cost(tmp_path):
     price = book.price(call("gpt-4o-mini", output_tokens=1_000_000))
     assert (price.usd, price.source) == (Decimal("2.0"), "own")
     assert price.parts == {"input": Decimal("0.5"), "output": Decimal("1.5")}
-    told = book.price(call("gpt-4o-mini", response_cost=7))
-    assert (told.usd, told.source) == (7, "told")
+    reported = book.price(call("gpt-4o-mini", response_cost=7))
+    assert (reported.usd, reported.source) == (7, "told")
 
 
 def test_every_own_price_is_used_and_what_is_left_out_costs_as_input_or_output(tmp_path):
@@ -122,7 +122,7 @@ def test_without_a_folder_the_working_directory_counts(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "printed"),
     [
         ("prices = 5", "prices is not a table"),
         ('[prices]\n"m" = 5', 'prices."m" is not a table'),
@@ -142,17 +142,17 @@ def test_without_a_folder_the_working_directory_counts(tmp_path, monkeypatch):
         ("\0", "is not TOML: "),
     ],
 )
-def test_wrong_settings_are_named_with_file_and_key(tmp_path, text, said):
+def test_wrong_settings_are_named_with_file_and_key(tmp_path, text, printed):
     (tmp_path / "reenact.toml").write_text(text)
     with pytest.raises(UsageError) as raised:
         own_prices(str(tmp_path))
     assert str(tmp_path / "reenact.toml") in str(raised.value)
-    assert said in str(raised.value)
+    assert printed in str(raised.value)
     # A post-mortem goes on: nothing is priced, and the book says why.
     book = Book.open(str(tmp_path))
-    assert said in book.source and book.wrong is not None
+    assert printed in book.source and book.wrong is not None
     line = {"kind": "llm_call", "model": "gpt-4o", "input_tokens": 10, "output_tokens": 1}
     assert book.price(line).usd is None and book.price(line).why == "the settings are wrong"
     usage = {"cost": 0.5, "prompt_tokens": 1, "completion_tokens": 1}
-    told = {"kind": "model.response", "body": {"model": "x", "choices": [], "usage": usage}}
-    assert book.price(told).usd == Decimal("0.5")
+    reported = {"kind": "model.response", "body": {"model": "x", "choices": [], "usage": usage}}
+    assert book.price(reported).usd == Decimal("0.5")

@@ -26,12 +26,12 @@ class Anthropic:
         return {"type": "message", "role": "assistant", "content": blocks or [{"type": "text", "text": "ok"}]}
 
     def goes_on(self, body, results):
-        said = {"role": "assistant", "content": body["content"]}
+        printed = {"role": "assistant", "content": body["content"]}
         blocks = [
             {"type": "tool_result", "tool_use_id": i, "content": v} | ({"is_error": True} if failed else {})
             for i, _, v, failed in results
         ]
-        return [said, {"role": "user", "content": blocks}]
+        return [printed, {"role": "user", "content": blocks}]
 
 
 class Chat(Anthropic):
@@ -45,8 +45,8 @@ class Chat(Anthropic):
         return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": calls}}]}
 
     def goes_on(self, body, results):
-        said = body["choices"][0]["message"]
-        return [said, *({"role": "tool", "tool_call_id": i, "content": v} for i, _, v, _ in results)]
+        printed = body["choices"][0]["message"]
+        return [printed, *({"role": "tool", "tool_call_id": i, "content": v} for i, _, v, _ in results)]
 
 
 class Responses(Anthropic):
@@ -167,7 +167,7 @@ def test_every_dialect(tap, dialect):
         ("search", ARGS), ("search", {"q": "trains"}), ("book", {}),
     ]  # fmt: skip
     given = zip(("82 EUR", "late", "full"), (search, trains, book), strict=True)
-    assert all(said in str(each.result) for said, each in given)
+    assert all(printed in str(each.result) for printed, each in given)
     assert all(each.derived and not each.is_open for each in (search, trains, book))
     assert search.parent == first and search.duration_ms >= 10
     assert (book.error is not None) == (dialect.name in ("anthropic", "gemini", "bedrock"))

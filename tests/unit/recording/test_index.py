@@ -89,16 +89,16 @@ def test_the_debugger_api_says_the_same(no_parent):
 
 
 def test_messages_are_those_of_the_tools_lane(no_parent):
-    (told,) = typed("messages", no_parent, "--call", "t", "--json").rows
-    assert told["messages"] == ONE
+    (reported,) = typed("messages", no_parent, "--call", "t", "--json").rows
+    assert reported["messages"] == ONE
     assert list(reenact.replay(no_parent, call="t")) == ONE
     assert reenact.replay(no_parent, 5)[0] == ONE[0]  # up to the tool's begin
 
 
 def test_stats_count_one_tool_and_two_turns(no_parent):
     rows = typed("stats", no_parent, "--json").rows
-    told = json.dumps(rows)
-    assert '"turns": 2' in told and '"search"' in told
+    reported = json.dumps(rows)
+    assert '"turns": 2' in reported and '"search"' in reported
 
 
 def test_a_tool_without_lane_and_parent_answers_the_use_of_the_only_lane(tmp_path):

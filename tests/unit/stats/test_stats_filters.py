@@ -79,9 +79,9 @@ def test_what_only_whole_files_tell(path, text, holds):
 
 @pytest.mark.parametrize("text", ["", "environment", "=x", " =x", "~x", "tokens>many", "tokens>"])
 def test_a_filter_that_compares_nothing_is_refused(path, text):
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as reported:
         runs(path, where=text)
-    assert told.value.hint
+    assert reported.value.hint
 
 
 def test_conditions_may_be_texts_functions_and_keywords(path):

@@ -64,9 +64,9 @@ def test_days_are_local(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("by", ["", "models", "environment", "meta.", "__class__"])
 def test_a_key_there_is_not_is_refused_with_those_there_are(logs, by):
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as reported:
         runs(logs).by(by)
-    assert "meta.KEY" in told.value.hint
+    assert "meta.KEY" in reported.value.hint
 
 
 @pytest.mark.parametrize("by", KEYS)

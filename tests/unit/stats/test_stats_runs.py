@@ -345,9 +345,9 @@ def test_a_frame_has_tokens_and_keeps_the_types_of_metadata(tmp_path):
 
 def test_without_pandas_the_fix_is_reported(logs, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtra) as told:
+    with pytest.raises(MissingExtra) as reported:
         runs(logs).df()
-    assert told.value.hint == "pip install pandas"
+    assert reported.value.hint == "pip install pandas"
 
 
 def test_hostile_names_fill_no_memory(tmp_path):

@@ -214,7 +214,7 @@ def test_a_result_of_another_type_than_the_function_returns_now_is_returned_as_r
         now = wrap(hill_now, "hill")("Celio"), list(wrap(hills_now, "hills")(["Celio"]))
         assert (*now, wrap(hill, "kept")("Celio")) == then
     why = ["the recorded value does not fit Hill, the function's return annotation"]
-    assert [(name, told["tool"], told["why"]) for name, told in run.notes] == [
+    assert [(name, reported["tool"], reported["why"]) for name, reported in run.notes] == [
         ("stand_in", "hill", why),
         ("stand_in", "hills", why),
     ]

@@ -30,8 +30,8 @@ def conversations(draw: st.DrawFn) -> list[Any]:
         for name in draw(st.lists(names, max_size=3)):
             number += 1
             uses.append({"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": draw(arguments)})
-        said = [{"type": "text", "text": draw(texts)}] if not uses or draw(st.booleans()) else []
-        content = said[0]["text"] if said and not uses else said + uses
+        printed = [{"type": "text", "text": draw(texts)}] if not uses or draw(st.booleans()) else []
+        content = printed[0]["text"] if printed and not uses else printed + uses
         messages.append({"role": "assistant", "content": content})
         if uses:
             results = [

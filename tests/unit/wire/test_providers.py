@@ -136,8 +136,8 @@ def test_a_stream_of_its_answer_comes_to_the_answer(provider: Provider) -> None:
     "outcome", [Outcome("21 degrees"), Outcome("no such city", failed=True)], ids=["ok", "failed"]
 )
 def test_uses_and_results_are_found_where_they_are_put(provider: Provider, outcome: Outcome) -> None:
-    said = [message for _, message in provider.answers(ANSWERS[provider.NAME])]
-    uses = [use for message in said for use in pairing.uses(message)]
+    printed = [message for _, message in provider.answers(ANSWERS[provider.NAME])]
+    uses = [use for message in printed for use in pairing.uses(message)]
     assert [use[:3] for use in uses] == [("t1", "weather", ARGS)]
     made = provider.result_messages([(uses[0], outcome)])
     assert made is not None
@@ -145,17 +145,17 @@ def test_uses_and_results_are_found_where_they_are_put(provider: Provider, outco
     assert result.id == "t1"
     assert outcome.value in str(result.value)
     assert messages.MAY_HAVE_FAILED.search(json.dumps(made).encode()) or not result.failed
-    paired = pairing.pairs([*said, *made])
-    assert [(pair.name, pair.result) for pair in paired] == [("weather", len(said))]
+    paired = pairing.pairs([*printed, *made])
+    assert [(pair.name, pair.result) for pair in paired] == [("weather", len(printed))]
 
 
 @each_provider
 def test_its_messages_are_read_into_the_neutral_model(provider: Provider) -> None:
-    said: list[Any] = [message for _, message in provider.answers(ANSWERS[provider.NAME])]
+    printed: list[Any] = [message for _, message in provider.answers(ANSWERS[provider.NAME])]
     made = provider.result_messages(
-        [(use, Outcome("21 degrees")) for message in said for use in pairing.uses(message)]
+        [(use, Outcome("21 degrees")) for message in printed for use in pairing.uses(message)]
     )
-    found = conversation_of([*said, *(made or [])], [], {}, provider.NAME)
+    found = conversation_of([*printed, *(made or [])], [], {}, provider.NAME)
     assert [message.role for message in found.messages] == ["assistant", "user"]
     [use] = [part for part in found.messages[0].parts if isinstance(part, ToolUse)]
     assert (use.id, use.name, use.args) == ("t1", "weather", ARGS)

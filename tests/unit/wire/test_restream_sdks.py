@@ -246,8 +246,8 @@ def test_mistral(served):
     with Mistral(api_key="none", server_url=served.of("openai", COMPLETION)) as client:
         with client.chat.stream(model="mistral-x", messages=ASK) as stream:
             chunks = [event.data for event in stream]
-    said = [choice.delta for chunk in chunks for choice in chunk.choices]
-    assert "".join(delta.content for delta in said if isinstance(delta.content, str)) == TEXT
+    printed = [choice.delta for chunk in chunks for choice in chunk.choices]
+    assert "".join(delta.content for delta in printed if isinstance(delta.content, str)) == TEXT
     assert chunks[-1].usage.total_tokens == 46
 
 

@@ -73,7 +73,7 @@ class TestText:
         assert assemble(data.rstrip(b"\n"), None).complete
 
     @pytest.mark.parametrize(
-        ("bad", "said"),
+        ("bad", "printed"),
         [
             (b"data: {oops\n\n", "event skipped, not JSON: '{oops'"),
             (b"data: 7\n\n", "event skipped, not an object: '7'"),
@@ -82,11 +82,11 @@ class TestText:
             (b"data: " + b"[" * 100_000 + b"\n\n", "event skipped, not JSON: '" + "[" * 60 + "…'"),
         ],
     )
-    def test_what_is_no_event_is_skipped_and_reported(self, bad, said):
+    def test_what_is_no_event_is_skipped_and_reported(self, bad, printed):
         first, *rest = CHAT_EVENTS
         found = assemble(sse(first) + bad + sse(*rest, done=True), None)
         assert found.body == CHAT_BODY
-        assert found.problems == [said]
+        assert found.problems == [printed]
 
     def test_bytes_that_are_not_utf8_are_replaced_and_reported(self):
         found = assemble(sse(chat_chunk({"content": "a?b"})).replace(b"?", b"\xff"), None)

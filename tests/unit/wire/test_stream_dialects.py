@@ -36,10 +36,10 @@ from support.streams import (
 
 
 @pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("told", [True, False], ids=["by name", "by shape"])
-def test_a_whole_stream_is_the_plain_answer(name, told):
+@pytest.mark.parametrize("reported", [True, False], ids=["by name", "by shape"])
+def test_a_whole_stream_is_the_plain_answer(name, reported):
     stream = STREAMS[name]
-    found = assemble(stream.data, stream.provider if told else None)
+    found = assemble(stream.data, stream.provider if reported else None)
     assert found.body == stream.body
     assert found.complete
     assert (found.error, found.aborted, found.problems) == (None, [], [])

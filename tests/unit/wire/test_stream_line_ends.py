@@ -82,8 +82,8 @@ def line_by_line(data: bytes) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_answer_is_the_one_that_reading_line_by_line_gives(name: str) -> None:
     body, complete, *_ = assembled(STREAMS[name])
-    said = body["content"][0]["text"] if "content" in body else body["choices"][0]["message"]["content"]
-    assert complete and said == "".join(LETTERS)
+    printed = body["content"][0]["text"] if "content" in body else body["choices"][0]["message"]["content"]
+    assert complete and printed == "".join(LETTERS)
     assert assembled(STREAMS[name]) == line_by_line(STREAMS[name])
 
 

@@ -41,9 +41,9 @@ def test_in_a_run_they_are_recorded_as_passed(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with reenact.run("r", path=path):
         now, made, number = reenact.now(), reenact.uuid(), reenact.random()
-    told = {event["name"]: event["value"] for event in recorded(path)}
-    assert real_datetime.datetime.fromtimestamp(told["now"], real_datetime.UTC) == now
-    assert (uuid.UUID(told["uuid"]), told["random"]) == (made, number)
+    reported = {event["name"]: event["value"] for event in recorded(path)}
+    assert real_datetime.datetime.fromtimestamp(reported["now"], real_datetime.UTC) == now
+    assert (uuid.UUID(reported["uuid"]), reported["random"]) == (made, number)
 
 
 def test_a_clock_read_in_a_loop_does_not_fill_the_disk(

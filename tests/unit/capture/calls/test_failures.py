@@ -64,9 +64,9 @@ def test_an_error_deep_in_libraries_names_the_agents_own_line_first() -> None:
     try:
         agent()
     except ValueError as exc:
-        told = failure(exc)
-    assert told is not None
-    own, *others = told["frames"]
+        reported = failure(exc)
+    assert reported is not None
+    own, *others = reported["frames"]
     assert own.startswith("test_failures.py:") and own.endswith(" in agent")
     assert [place.split(":")[0] for place in others] == ["decoder.py"] * 2
 
@@ -81,11 +81,11 @@ def test_an_error_just_below_the_agents_code_has_its_frames_before_those_of_the_
     try:
         agent()
     except ValueError as exc:
-        told = failure(exc)
-    assert told is not None and len(told["frames"]) == 3
-    places = [place.split(":")[0] for place in told["frames"]]
+        reported = failure(exc)
+    assert reported is not None and len(reported["frames"]) == 3
+    places = [place.split(":")[0] for place in reported["frames"]]
     assert places == ["test_failures.py", "decoder.py", "decoder.py"]
-    assert told["frames"][0].endswith(" in plan")
+    assert reported["frames"][0].endswith(" in plan")
 
 
 @pytest.mark.parametrize("scenario", ["reset-0", "reset-3"])

@@ -56,15 +56,15 @@ def test_conversations_with_one_prompt_and_other_questions_are_distinguished(cha
     talks = [[SYSTEM, user(f"room {number}")] for number in range(3)]
     for _ in range(2):
         for talk in talks:
-            said = chat.ask(*talk)
-            talk += [said, *results(said)]
+            printed = chat.ask(*talk)
+            talk += [printed, *results(printed)]
     assert chat.lanes() == ["main", "lane-2", "lane-3"] * 2
 
 
 def test_an_agent_that_takes_over_with_a_prompt_of_its_own_stays_in_the_lane(chat: Chat) -> None:
-    said = chat.ask(SYSTEM, user("a room"))
+    printed = chat.ask(SYSTEM, user("a room"))
     other = {"role": "system", "content": PLAN.replace("high?", "deep?")}
-    chat.ask(other, user("a room"), said, *results(said))
+    chat.ask(other, user("a room"), printed, *results(printed))
     assert chat.lanes() == ["main", "main"]
 
 
@@ -76,14 +76,14 @@ def test_a_request_that_answers_an_unread_stream_goes_on_with_it(chat: Chat) -> 
             each["choices"][0]["delta"] for each in pieces if "tool_calls" in each["choices"][0]["delta"]
         )
         use = {**asked["tool_calls"][0], "function": {"name": "lookup", "arguments": "{}"}}
-        said = {"role": "assistant", "content": None, "tool_calls": [use]}
-        chat.ask(*body["messages"], said, *results(said))
+        printed = {"role": "assistant", "content": None, "tool_calls": [use]}
+        chat.ask(*body["messages"], printed, *results(printed))
     assert chat.lanes() == ["main", "main"]
 
 
 def test_the_same_request_twice_at_once_is_two_agents(chat: Chat) -> None:
-    said = chat.ask(SYSTEM, user("a room"))
-    body = {"model": "m", "messages": [SYSTEM, user("a room"), said, *results(said)], "stream": True}
+    printed = chat.ask(SYSTEM, user("a room"))
+    body = {"model": "m", "messages": [SYSTEM, user("a room"), printed, *results(printed)], "stream": True}
     with chat.http.stream("POST", chat.url, json=body), chat.http.stream("POST", chat.url, json=body):
         pass
     assert chat.lanes() == ["main", "main", "lane-2"]
@@ -123,8 +123,8 @@ def test_a_message_that_another_dialect_has_sent_before_is_written_again(chat: C
     """A reference names a request and a place in its list; in the other dialect that list has another name."""
     place = chat.url.replace("/chat/completions", "/responses")
     chat.http.post(place, json={"model": "m", "instructions": PLAN, "input": [user("a room")]})
-    said = chat.ask(SYSTEM, user("no room"))
-    chat.ask(SYSTEM, user("no room"), said, *results(said))
+    printed = chat.ask(SYSTEM, user("no room"))
+    chat.ask(SYSTEM, user("no room"), printed, *results(printed))
     body = [{**SYSTEM, "content": PLAN + "!"}, user("a room")]
     chat.ask(*body)
     chat.lanes()

@@ -63,9 +63,9 @@ def test_many_runs_with_late_events_do_not_hide_a_full_disk(tmp_path: Path, caps
         trace.close()
         trace.step("note")
     Trace("/dev/full").step("note")
-    told = capsys.readouterr().err
-    assert told.count("came after close()") == 1
-    assert "/dev/full" in told
+    reported = capsys.readouterr().err
+    assert reported.count("came after close()") == 1
+    assert "/dev/full" in reported
 
 
 def test_runs_with_ids_that_differ_at_the_end_have_files_of_their_own(

@@ -59,8 +59,8 @@ def calls(tap: Tap) -> list[Any]:
 def tools(tap: Tap) -> dict[str, str]:
     """Tool use -> the answer that the call of the tool follows."""
     assert tap.path is not None
-    told = [json.loads(line) for line in Path(tap.path).read_text().splitlines()]
-    return {line["tool_id"]: line["parent"] for line in told if line["kind"] == "tool.called"}
+    reported = [json.loads(line) for line in Path(tap.path).read_text().splitlines()]
+    return {line["tool_id"]: line["parent"] for line in reported if line["kind"] == "tool.called"}
 
 
 @pytest.mark.parametrize("by", ["drop", "collector"])

@@ -190,14 +190,14 @@ def test_odd_responses_reach_the_agent_and_are_recorded_as_they_are(
         assert not found.findings, (name, found.findings)
         (call,) = found.calls()
         assert call.end is not None, name
-        told = json.loads(path.read_text().splitlines()[-2])
-        text = json.dumps(told, ensure_ascii=False)
+        reported = json.loads(path.read_text().splitlines()[-2])
+        text = json.dumps(reported, ensure_ascii=False)
         if not (held == "na\u00efve" and isinstance(bare[0], type)):
             assert held in text, (name, text)
         if name in TELLS_OF_A_PROBLEM and not (library is by_aiohttp and name == "an unknown encoding"):
-            assert told.get("problems") or told["error"], (name, text)
+            assert reported.get("problems") or reported["error"], (name, text)
         if name == "a stream without end":
-            assert told["ended"] == "cut"
+            assert reported["ended"] == "cut"
     assert capsys.readouterr().err == "", "nothing of this is a fault of ours"
 
 
@@ -211,8 +211,10 @@ def test_what_is_no_client_is_returned_with_one_line(
     with Tap(str(tmp_path / "run.jsonl")) as tap:
         assert tap.wrap(client) is client
         assert tap.wrap(client) is client
-        said = capsys.readouterr().err
-        assert said.count("\n") == 1 and said.startswith("reenact: found nothing to listen to in a "), said
+        printed = capsys.readouterr().err
+        assert printed.count("\n") == 1 and printed.startswith("reenact: found nothing to listen to in a "), (
+            printed
+        )
         assert tap.unwrap(client) is client
         assert capsys.readouterr().err == ""
 

@@ -76,7 +76,7 @@ def secret_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def spoken(text: str, size: int) -> list[bytes]:
     """An answer of Anthropic's that says a text so many letters at a time."""
-    told: list[dict[str, Any]] = [
+    reported: list[dict[str, Any]] = [
         {
             "type": "message_start",
             "message": {"type": "message", "role": "assistant", "content": [], "model": "m"},
@@ -85,9 +85,9 @@ def spoken(text: str, size: int) -> list[bytes]:
     ]
     for at in range(0, len(text), size):
         delta = {"type": "text_delta", "text": text[at : at + size]}
-        told.append({"type": "content_block_delta", "index": 0, "delta": delta})
-    told += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}]
-    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in told]
+        reported.append({"type": "content_block_delta", "index": 0, "delta": delta})
+    reported += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}]
+    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in reported]
 
 
 class Leaky(http.server.BaseHTTPRequestHandler):
@@ -103,8 +103,8 @@ class Leaky(http.server.BaseHTTPRequestHandler):
                 500, json.dumps({"type": "error", "error": {"type": "api_error", "message": TEXT}}).encode()
             )
         elif way == "plain":
-            said = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": TEXT}]}
-            self._whole(200, json.dumps({**said, "model": "m", "stop_reason": "end_turn"}).encode())
+            printed = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": TEXT}]}
+            self._whole(200, json.dumps({**printed, "model": "m", "stop_reason": "end_turn"}).encode())
         else:
             self._stream(way, spoken(TEXT, int(letters)))
 
@@ -291,12 +291,12 @@ def test_mcp_and_sockets(tmp_path: Path) -> None:
             for at in range(0, len(TEXT), 5):
                 delta = {"output_index": 0, "content_index": 0, "delta": TEXT[at : at + 5]}
                 socket.send(json.dumps({"type": "response.output_text.delta", **delta}))
-            said = {
+            printed = {
                 "type": "message",
                 "role": "assistant",
                 "content": [{"type": "output_text", "text": TEXT}],
             }
-            done = {"id": "r", "object": "response", "status": "completed", "output": [said]}
+            done = {"id": "r", "object": "response", "status": "completed", "output": [printed]}
             socket.send(json.dumps({"type": "response.completed", "response": done}))
 
     with Tap(str(tmp_path / "run.jsonl")) as tap, installed(tap), serve(answer, "127.0.0.1", 0) as serving:
@@ -378,12 +378,12 @@ def test_secrets_in_single_letters_are_removed_in_every_dialect(tmp_path: Path) 
 
     from reenact.capture.redact.redactor import Redactor
 
-    def event(**told: Any) -> bytes:
-        return b"data: " + json.dumps(told).encode() + b"\n\n"
+    def event(**reported: Any) -> bytes:
+        return b"data: " + json.dumps(reported).encode() + b"\n\n"
 
     def packed(text: str) -> bytes:
-        told = json.dumps({"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}})
-        return b'\x00\x01{"bytes":"' + b64encode(told.encode()) + b'","p":"abc"}\x07'
+        reported = json.dumps({"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}})
+        return b'\x00\x01{"bytes":"' + b64encode(reported.encode()) + b'","p":"abc"}\x07'
 
     dialects = {
         "openai": lambda text: event(choices=[{"index": 0, "delta": {"content": text}}]),
@@ -408,9 +408,9 @@ def test_secrets_in_single_letters_are_removed_in_every_dialect(tmp_path: Path) 
                 spill.add(say(TEXT[at : at + size]))
             spill.close()
             written = (tmp_path / f"{name}{size}.part").read_bytes()
-            said = b"".join(piece for piece in _texts(written))
-            assert b"Lisbon has" in said and not [
-                each for each in SECRETS.values() if each[:9].encode() in said
+            printed = b"".join(piece for piece in _texts(written))
+            assert b"Lisbon has" in printed and not [
+                each for each in SECRETS.values() if each[:9].encode() in printed
             ], name
 
 
@@ -425,8 +425,8 @@ def test_a_key_block_that_has_begun_is_not_on_disk(size: int, tmp_path: Path) ->
         )
         spill = Spill(str(tmp_path), name, Redactor({}))
         for at in range(0, len(text), size):
-            told = {"choices": [{"delta": {"content": text[at : at + size]}}]}
-            spill.add(b"data: " + json.dumps(told).encode() + b"\n\n")
+            reported = {"choices": [{"delta": {"content": text[at : at + size]}}]}
+            spill.add(b"data: " + json.dumps(reported).encode() + b"\n\n")
             written = b"".join(_texts((tmp_path / f"{name}.part").read_bytes()))
             assert b"MII" not in written and b"QIBADAN" not in written, name
         spill.close()

@@ -272,16 +272,18 @@ def test_what_is_sent_is_the_same_and_recorded(
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     (request,) = [line for line in lines if line["kind"] == "http.request"]
     (response,) = [line for line in lines if line["kind"] == "http.response"]
-    told = request.get("sent") or response.get("sent")
+    reported = request.get("sent") or response.get("sent")
     if kind == "form":
-        assert (told["type"], told["bytes"]) == ("multipart/form-data", len(log[0].body))
-        assert [tidy(part) for part in told["parts"]] == PARTS
-        assert "cut" not in told
+        assert (reported["type"], reported["bytes"]) == ("multipart/form-data", len(log[0].body))
+        assert [tidy(part) for part in reported["parts"]] == PARTS
+        assert "cut" not in reported
     elif kind == "failing":
-        assert told["cut"] and told["bytes"] == len(PIECES[0])
+        assert reported["cut"] and reported["bytes"] == len(PIECES[0])
         assert response["error"] or sender == "by hand"  # then it was not the library that failed
     else:
-        assert told["body"] == JSON and told["bytes"] == len(b"".join(PIECES)) and "cut" not in told
+        assert (
+            reported["body"] == JSON and reported["bytes"] == len(b"".join(PIECES)) and "cut" not in reported
+        )
 
 
 def tidy(part: dict[str, Any]) -> dict[str, Any]:
@@ -321,10 +323,10 @@ def test_a_request_by_hand_that_reaches_nobody_is_reported(tmp_path: Path) -> No
         connection.putheader("Content-Length", "5")
         with pytest.raises(ConnectionRefusedError):
             connection.endheaders()
-    (told,) = [
+    (reported,) = [
         line for line in map(json.loads, path.read_text().splitlines()) if line["kind"] == "model.response"
     ]
-    assert told["error"]["type"] == "ConnectionRefusedError"
+    assert reported["error"]["type"] == "ConnectionRefusedError"
 
 
 def test_a_model_called_while_a_body_is_made_is_recorded(provider: Provider, tmp_path: Path) -> None:

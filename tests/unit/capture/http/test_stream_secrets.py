@@ -26,7 +26,7 @@ def begun(tap: Tap) -> Exchange:
 
 def events(text: str) -> list[bytes]:
     pieces = [text[at : at + 6] for at in range(0, len(text), 6)]
-    told: list[dict[str, Any]] = [
+    reported: list[dict[str, Any]] = [
         {
             "type": "message_start",
             "message": {"type": "message", "role": "assistant", "content": [], "model": "m"},
@@ -39,7 +39,7 @@ def events(text: str) -> list[bytes]:
         {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
         {"type": "message_stop"},
     ]
-    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in told]
+    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in reported]
 
 
 def stream(tap: Tap, text: str) -> None:

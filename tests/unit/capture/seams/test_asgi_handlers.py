@@ -110,9 +110,9 @@ def served(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iter
     env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
     env |= {"MODEL_URL": provider.url(), "ANTHROPIC_API_KEY": "k"}
     command = [sys.executable, "-m", "reenact", "run", "uvicorn", "--fd", str(listening.fileno()), "shop:app"]
-    with open(folder / "said", "w") as said, listening:
+    with open(folder / "said", "w") as printed, listening:
         server = subprocess.Popen(
-            command, cwd=folder, env=env, stdout=said, stderr=said, pass_fds=[listening.fileno()]
+            command, cwd=folder, env=env, stdout=printed, stderr=printed, pass_fds=[listening.fileno()]
         )
     try:
         with httpx.Client(
@@ -161,9 +161,9 @@ def _responses(client: httpx.Client) -> dict[str, Any]:
 def runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     files = [[json.loads(line) for line in path.read_text().splitlines()] for path in folder.glob("*.jsonl")]
-    for told in sorted(filter(None, files), key=lambda told: told[0]["ts"]):
-        name = told[0]["name"]
-        found[name if name not in found else f"{name} again"] = told
+    for reported in sorted(filter(None, files), key=lambda reported: reported[0]["ts"]):
+        name = reported[0]["name"]
+        found[name if name not in found else f"{name} again"] = reported
     return found
 
 
@@ -178,10 +178,12 @@ def test_each_request_that_calls_a_model_is_a_run_and_no_other_is(served: dict[s
          "GET /background", "GET /gone", "GET /sync", "GET /token/a/{…}", "block"]
     )  # fmt: skip
     parent = found["uvicorn"][0]["run"]
-    heads = [told[0] for name, told in found.items() if name not in ("uvicorn", "block")]
+    heads = [reported[0] for name, reported in found.items() if name not in ("uvicorn", "block")]
     assert {head["entry"] for head in heads} == {"asgi:shop:app"}
     assert {head["parent_run"] for head in heads} == {found["block"][0]["parent_run"]} == {parent}
-    calls = {name: sum(line["kind"] == "model.response" for line in told) for name, told in found.items()}
+    calls = {
+        name: sum(line["kind"] == "model.response" for line in reported) for name, reported in found.items()
+    }
     assert calls["uvicorn"] == 0 and calls["GET /stream"] == calls["GET /later"] == 2
     assert set(calls.values()) == {0, 1, 2} and "not seen" not in served["said"]
 
@@ -197,12 +199,12 @@ def test_what_clients_get_is_what_they_would_get(served: dict[str, Any]) -> None
 
 def test_the_request_is_the_input_without_its_secrets(served: dict[str, Any]) -> None:
     found = runs(served["traces"])
-    told = found["POST /orders/{customer}"][0]["input"]
-    assert told["method"] == "POST" and told["url"].startswith("/orders/ann?dry=1&api_key=<redacted:")
-    assert told["headers"]["content-type"] == "application/json"
-    assert told["headers"]["authorization"] == told["headers"]["x-tenant"] == "<redacted:header>"
-    assert "content-length" not in told["headers"]
-    assert told["body"]["item"] == "tea" and told["body"]["password"].startswith("<redacted:")
+    reported = found["POST /orders/{customer}"][0]["input"]
+    assert reported["method"] == "POST" and reported["url"].startswith("/orders/ann?dry=1&api_key=<redacted:")
+    assert reported["headers"]["content-type"] == "application/json"
+    assert reported["headers"]["authorization"] == reported["headers"]["x-tenant"] == "<redacted:header>"
+    assert "content-length" not in reported["headers"]
+    assert reported["body"]["item"] == "tea" and reported["body"]["password"].startswith("<redacted:")
     assert not any(b"hunter2" in path.read_bytes() for path in served["traces"].glob("*.jsonl"))
     parts = found["POST /form"][0]["input"]["sent"]["parts"]
     assert parts[0]["value"] == "Eve" and parts[1]["filename"] == "a.png" and "sha256" in parts[1]
@@ -214,7 +216,7 @@ def test_what_may_be_a_token_is_in_no_file_s_name(served: dict[str, Any]) -> Non
 
 
 def test_a_run_ends_as_its_request_did(served: dict[str, Any]) -> None:
-    ends = {name: told[-1] for name, told in runs(served["traces"]).items()}
+    ends = {name: reported[-1] for name, reported in runs(served["traces"]).items()}
     assert {end["kind"] for end in ends.values()} == {"run.end"}
     assert (ends["POST /orders/{customer}"]["status"], ends["POST /orders/{customer}"]["http_status"]) == (
         "ok",
@@ -232,9 +234,9 @@ def test_a_run_ends_as_its_request_did(served: dict[str, Any]) -> None:
 
 
 def test_what_a_task_does_after_the_answer_is_in_the_request_s_run(served: dict[str, Any]) -> None:
-    told = runs(served["traces"])["GET /later"]
-    kinds = [line["kind"] for line in told]
-    assert kinds.count("model.response") == 2 and kinds[-1] == "run.end" and told[-1]["status"] == "ok"
+    reported = runs(served["traces"])["GET /later"]
+    kinds = [line["kind"] for line in reported]
+    assert kinds.count("model.response") == 2 and kinds[-1] == "run.end" and reported[-1]["status"] == "ok"
     assert reenact.Recording.load(str(next(served["traces"].glob("*later*")))).status == "ok"
 
 
@@ -263,8 +265,8 @@ async def spoken(app: Any, path: str, kind: str = "http", *received: dict[str, A
         passed.append(got)
         return got
 
-    async def send(told: dict[str, Any]) -> None:
-        passed.append(told)
+    async def send(reported: dict[str, Any]) -> None:
+        passed.append(reported)
 
     scope = {
         "type": kind,
@@ -326,17 +328,17 @@ PATHS = ["/_echo", "/_parts", "/_fails", "/_cancelled", "/inner/_echo", "/inner/
 def test_server_and_application_say_the_same_to_each_other(installed: Path) -> None:
     def all_of_it() -> list[Any]:
         app = application()
-        said = [asyncio.run(spoken(app, path)) for path in PATHS]
-        said.append(asyncio.run(spoken(app, "/_socket", "websocket", message("websocket.connect"))))
+        printed = [asyncio.run(spoken(app, path)) for path in PATHS]
+        printed.append(asyncio.run(spoken(app, "/_socket", "websocket", message("websocket.connect"))))
         life = [message("lifespan.startup"), message("lifespan.shutdown")]
-        return [*said, asyncio.run(spoken(app, "", "lifespan", *life))]
+        return [*printed, asyncio.run(spoken(app, "", "lifespan", *life))]
 
     with_us = all_of_it()
-    names = sorted(told[0]["name"] for told in runs(installed).values())
+    names = sorted(reported[0]["name"] for reported in runs(installed).values())
     assert names == sorted(
         f"POST {path}" for path in PATHS if path != "/nowhere"
     )  # a mounted one is no second run
-    ends = {told[0]["name"]: told[-1] for told in runs(installed).values()}
+    ends = {reported[0]["name"]: reported[-1] for reported in runs(installed).values()}
     assert ends["POST /_cancelled"]["status"] == "cancelled"
     assert ends["POST /_fails"]["error"]["type"] == "LookupError"
     reenact.uninstall()
@@ -348,8 +350,10 @@ def test_server_and_application_say_the_same_to_each_other(installed: Path) -> N
 def test_a_request_inside_of_a_run_belongs_to_that_run(installed: Path) -> None:
     with reenact.run("around"):
         asyncio.run(spoken(application(), "/_echo"))
-    (told,) = runs(installed).values()
-    assert [line["kind"] for line in told] == ["run.start", "seen", "run.end"] and told[0]["name"] == "around"
+    (reported,) = runs(installed).values()
+    assert [line["kind"] for line in reported] == ["run.start", "seen", "run.end"] and reported[0][
+        "name"
+    ] == "around"
 
 
 def test_it_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

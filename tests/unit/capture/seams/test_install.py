@@ -203,11 +203,11 @@ def test_the_run_of_a_kernel_has_the_name_of_its_notebook(
     ids=["version 2", "version 2 in a container", "version 1", "version 1 in a container"],
 )
 def test_processes_killed_for_memory_are_counted(line: str, file: str, text: str, tmp_path: Path) -> None:
-    own, told = tmp_path / "own", tmp_path / "mounted" / file
+    own, reported = tmp_path / "own", tmp_path / "mounted" / file
     own.write_text(line + "\n")
-    told.parent.mkdir(parents=True)
-    told.write_text(text)
+    reported.parent.mkdir(parents=True)
+    reported.write_text(text)
     assert oom_kills(str(tmp_path / "mounted"), str(own)) == 3
-    told.write_text("nothing of the kind\n")
+    reported.write_text("nothing of the kind\n")
     assert oom_kills(str(tmp_path / "mounted"), str(own)) is None
     assert oom_kills(str(tmp_path / "mounted"), str(tmp_path / "missing")) is None

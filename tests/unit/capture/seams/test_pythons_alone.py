@@ -26,8 +26,8 @@ WITH_US = [[], ["-u"], ["-WIES"], ["-W", "ignore"], ["-X", "dev"], ["-Xutf8", "-
 @pytest.mark.parametrize("options", [*ALONE, *WITH_US], ids=" ".join)
 def test_python_itself_agrees(options: list[str]) -> None:
     command = [sys.executable, *options, "-c", PRINTS, "-I", "IES"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    assert bool(int(said.replace("True", "1").replace("False", "0"))) is (options in ALONE)
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert bool(int(printed.replace("True", "1").replace("False", "0"))) is (options in ALONE)
     assert bool(says_to_ignore_us(command)) is (options in ALONE)
     assert not says_to_ignore_us([sys.executable, "-m", "agent", "-I"])
     assert not says_to_ignore_us([sys.executable, "agent.py", "-I"])

@@ -94,9 +94,9 @@ def test_a_connection_the_server_has_closed_fails_as_it_would(connection: Any, t
         ask(connection, "text,close-1").read()
     with pytest.raises((BrokenPipeError, ConnectionResetError, http.client.RemoteDisconnected)) as raised:
         ask(connection)
-    told = lines(path, "model.response")
-    assert [line["ended"] for line in told] == ["cut", "error"]
-    assert [line["error"]["type"] for line in told] == ["cut", type(raised.value).__name__]
+    reported = lines(path, "model.response")
+    assert [line["ended"] for line in reported] == ["cut", "error"]
+    assert [line["error"]["type"] for line in reported] == ["cut", type(raised.value).__name__]
 
 
 def test_a_body_that_is_made_while_it_is_sent_arrives_whole(
@@ -141,8 +141,12 @@ def test_what_is_left_unread_in_an_error_is_reported_when_it_goes(
         raised.value.close()
     finally:
         seams.uninstall()
-    (told,) = lines(path, "model.response")
-    assert told["status"] == 529 and told["ended"] == "closed" and told["error"]["type"] == "http_529"
+    (reported,) = lines(path, "model.response")
+    assert (
+        reported["status"] == 529
+        and reported["ended"] == "closed"
+        and reported["error"]["type"] == "http_529"
+    )
 
 
 def test_all_is_restored(tap: Tap) -> None:

@@ -89,8 +89,8 @@ def test_an_answer_that_is_never_read_is_recorded(provider: Provider, path: Path
 
     with listening(path):
         asyncio.run(ask())
-    (told,) = lines(path, "model.response")
-    assert told["ended"] == "closed" and told["status"] == 200
+    (reported,) = lines(path, "model.response")
+    assert reported["ended"] == "closed" and reported["status"] == 200
 
 
 def test_sessions_are_left_as_they_were(provider: Provider, path: Path) -> None:
@@ -113,13 +113,15 @@ def test_sessions_are_left_as_they_were(provider: Provider, path: Path) -> None:
 
 
 def answer(number: int, **more: Any) -> dict[str, Any]:
-    said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Seven."}]}]
+    printed = [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Seven."}]}
+    ]
     usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
     return {
         "id": f"resp_{number}",
         "object": "response",
         "status": "completed",
-        "output": said,
+        "output": printed,
         "usage": usage,
         **more,
     }
@@ -233,8 +235,8 @@ def test_a_client_with_nothing_to_listen_to_is_named(path: Path, capsys: pytest.
         assert tap.wrap(client) is client
         assert tap.wrap(None) is None
         tap.unwrap(client)
-    said = capsys.readouterr().err
-    assert "Nothing: looked for clients of httpx" in said and "NoneType" in said
+    printed = capsys.readouterr().err
+    assert "Nothing: looked for clients of httpx" in printed and "NoneType" in printed
 
 
 def test_wrapping_does_nothing_where_recording_is_off(

@@ -59,10 +59,10 @@ def messages(path: Path) -> list[dict[str, Any]]:
 
 def talk(url: str, number: int) -> list[Any]:
     with connect(f"{url}={number}") as socket:
-        said: list[Any] = [socket.recv() for _ in range(number + 2)]
+        printed: list[Any] = [socket.recv() for _ in range(number + 2)]
         socket.send("hello")
         socket.send(json.dumps({"type": "input_audio_buffer.append", "audio": "AAAA"}))
-        return [*said, socket.recv(), socket.recv()]
+        return [*printed, socket.recv(), socket.recv()]
 
 
 def test_unrequested_messages_are_recorded_where_they_came(place: str, tmp_path: Path) -> None:

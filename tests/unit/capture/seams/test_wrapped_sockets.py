@@ -43,12 +43,12 @@ def answer(number: int, **more: Any) -> dict[str, Any]:
 
 
 def spoken(number: int) -> dict[str, Any]:
-    said = {**SAID, "content": [{"type": "text", "text": "Seven."}]}
+    printed = {**SAID, "content": [{"type": "text", "text": "Seven."}]}
     return {
         "object": "realtime.response",
         "id": f"resp_{number}",
         "status": "completed",
-        "output": [said],
+        "output": [printed],
         "usage": USAGE,
     }
 
@@ -148,8 +148,8 @@ def test_a_realtime_session_asks_with_the_items_before(tmp_path: Path) -> None:
                     break
     (request,) = Debugger.load(path).where(event_type="model.request")
     assert request.body == {"instructions": "Briefly.", "input": [item]}
-    (told,) = lines(path, "model.response")
-    assert (told["ended"], told["usage"]) == ("complete", {"input": 3, "output": 2})
+    (reported,) = lines(path, "model.response")
+    assert (reported["ended"], reported["usage"]) == ("complete", {"input": 3, "output": 2})
 
 
 def test_a_socket_that_breaks_while_two_threads_use_it_raises_its_own_error(tmp_path: Path) -> None:

@@ -220,14 +220,18 @@ def test_objects_that_are_not_what_they_are_called_are_refused(
     recorded.snapshots().restore(tree, str(target), str(tmp_path))
 
 
-@pytest.mark.parametrize("told", ["HEAD", "--output=x", "A" * 40, "a" * 39, ["a" * 40], {"$": 1}, None, 5])
-def test_what_is_no_id_is_no_snapshot(recorded: Recorded, target: Path, tmp_path: Path, told: Any) -> None:
-    snapshots = recorded.snapshots(told)
+@pytest.mark.parametrize(
+    "reported", ["HEAD", "--output=x", "A" * 40, "a" * 39, ["a" * 40], {"$": 1}, None, 5]
+)
+def test_what_is_no_id_is_no_snapshot(
+    recorded: Recorded, target: Path, tmp_path: Path, reported: Any
+) -> None:
+    snapshots = recorded.snapshots(reported)
     (call,) = Tape(Recording.load(str(recorded.path))).calls
     assert snapshots.tree_at(call) is None and snapshots.first() is None
-    if type(told) is str:
+    if type(reported) is str:
         with pytest.raises(UsageError):
-            snapshots.restore(told, str(target), str(tmp_path))
+            snapshots.restore(reported, str(target), str(tmp_path))
 
 
 def test_a_run_inside_another_finds_the_snapshots_of_that_one(recorded: Recorded, tmp_path: Path) -> None:

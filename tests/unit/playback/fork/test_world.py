@@ -111,8 +111,8 @@ def test_only_what_comes_before_the_cut_counts(tape: Tape) -> None:
 
 
 def test_the_users_word_counts_more_than_the_tools(tape: Tape) -> None:
-    said = {"shell": "read", "my*": "pure", "save": "irreversible", "s*": "pure"}
-    found = world_changes_before(tape, third(tape), said)
+    printed = {"shell": "read", "my*": "pure", "save": "irreversible", "s*": "pure"}
+    found = world_changes_before(tape, third(tape), printed)
     assert [(act.tool, act.effect) for act in found] == [("save", "irreversible"), ("misspelt", None)]
     assert effect_of("look", "write", {"lo?k": "read"}) == "read"
     assert effect_of(None, ["write"], {}) is None
@@ -155,10 +155,10 @@ def test_a_tool_in_the_settings_has_an_effect_and_a_function(tmp_path: Path) -> 
 
 def test_the_user_sees_what_to_choose_from(tape: Tape) -> None:
     acts = world_changes_before(tape, third(tape))
-    told = need_of_world(acts * 5, snapshots="/the/folder")
-    assert told is not None and "shell" in told.why and "and 10 more" in told.why
+    reported = need_of_world(acts * 5, snapshots="/the/folder")
+    assert reported is not None and "shell" in reported.why and "and 10 more" in reported.why
     for flag in ("--workspace /the/folder", "--restore CMD", "--stale-world"):
-        assert flag in told.hint
+        assert flag in reported.hint
     assert "reenact run --workspace DIR" in getattr(need_of_world(acts), "hint", "")
     assert need_of_world([]) is None
 
@@ -167,8 +167,10 @@ def test_a_restore_command_talks_on_stderr_and_must_end_well(
     capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     run_restore_command("echo restored | tee $OUT", {**os.environ, "OUT": str(tmp_path / "out")})
-    told = capfd.readouterr()
-    assert (told.out, told.err) == ("", "restored\n") and (tmp_path / "out").read_text() == "restored\n"
+    reported = capfd.readouterr()
+    assert (reported.out, reported.err) == ("", "restored\n") and (
+        tmp_path / "out"
+    ).read_text() == "restored\n"
     with pytest.raises(UsageError, match="exit code 4"):
         run_restore_command("exit 4")
 

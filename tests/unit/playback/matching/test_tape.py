@@ -147,8 +147,8 @@ def test_how_calls_ended(provider: Provider, tmp_path: Path) -> None:
     assert reset.outcome == "exception" and len(reset.answer.pieces) >= 1 and reset.answer.lossy == ()
     closed = ended("long-50,drip-2", leave)
     assert closed.outcome == "closed" and not closed.ends_by_itself and closed.has_response
-    told = ended("long-20,error-4", streamed)
-    assert told.answer.outcome == "ok" and told.answer.error is not None  # the error is in the bytes
+    reported = ended("long-20,error-4", streamed)
+    assert reported.answer.outcome == "ok" and reported.answer.error is not None  # the error is in the bytes
 
 
 def test_other_calls_of_an_api(provider: Provider, tmp_path: Path) -> None:
@@ -214,8 +214,8 @@ def test_what_is_not_there_is_reported(provider: Provider, tmp_path: Path) -> No
         tap.record_tool_result("look", {"key": "sk-ant-api03-" + "Ab3dEf9hIjKl" * 6}, call=call)
         tap.record_tool_result("look", object(), call=tap.record_tool_call("look", {}))
         tap.record_tool_call("look", {})
-    told = [call.answer.lossy for call in Tape.load(str(tmp_path / "other.jsonl")).calls]
-    assert told == [("no-stream",), ("redacted",), ("cut",), ()]
+    reported = [call.answer.lossy for call in Tape.load(str(tmp_path / "other.jsonl")).calls]
+    assert reported == [("no-stream",), ("redacted",), ("cut",), ()]
 
 
 def test_a_stream_the_process_died_in(tmp_path: Path) -> None:

@@ -22,14 +22,14 @@ from reenact.playback.serve.replies import ServerReply, ServerRequest
 @pytest.mark.parametrize("url", ["ws://[", "ws://[::1/v1/realtime", 5, None, "wss://h/v1/realtime"])
 def test_sockets_of_any_name(tmp_path: Path, number: object, url: object) -> None:
     path = tmp_path / "run.jsonl"
-    said = {"asked": 0, "sent": 0, "body": {"type": "session.created"}}
+    printed = {"asked": 0, "sent": 0, "body": {"type": "session.created"}}
     with Tap(str(path)) as tap:
         recorder = tap.recorder()
-        recorder.emit(schema.SOCKET_MESSAGE, {"url": url, "socket": number, **said})
-        recorder.emit(schema.SOCKET_MESSAGE, {"url": "wss://there/v1/responses", "socket": 9, **said})
+        recorder.emit(schema.SOCKET_MESSAGE, {"url": url, "socket": number, **printed})
+        recorder.emit(schema.SOCKET_MESSAGE, {"url": "wss://there/v1/responses", "socket": 9, **printed})
         sockets = Sockets(Tape(Recording.load(path)))
         found = sockets.next("wss://here/v1/responses", recorder)
-        assert [each.body for each in found] == [said["body"]]
+        assert [each.body for each in found] == [printed["body"]]
         sockets.next("ws://[", recorder)
 
 
@@ -48,11 +48,11 @@ def test_servers_of_any_name(tmp_path: Path, server: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "printed",
     [{"result": [1]}, {"result": "text"}, {"refused": {}}, {"refused": {"code": "x", "message": 5}}, {}],
     ids=str,
 )
-def test_whatever_a_trace_has_a_server_say_ends_no_session(tmp_path: Path, said: dict[str, Any]) -> None:
+def test_whatever_a_trace_has_a_server_say_ends_no_session(tmp_path: Path, printed: dict[str, Any]) -> None:
     path = tmp_path / "run.jsonl"
 
     async def ask(reply: ServerReply) -> None:
@@ -65,7 +65,7 @@ def test_whatever_a_trace_has_a_server_say_ends_no_session(tmp_path: Path, said:
 
     with Tap(str(path)) as tap:
         recorder = tap.recorder()
-        recorder.emit(schema.MCP_ANSWER, {"server": "here", "method": "ping", **said})
+        recorder.emit(schema.MCP_ANSWER, {"server": "here", "method": "ping", **printed})
         asked = ServerRequest("here", "ping", None, recorder)
         reply = Servers(Tape(Recording.load(path))).reply(asked)
         assert reply is not None
