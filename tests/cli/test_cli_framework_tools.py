@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.examples import LONG
 from support.forked import type_in
 from support.provider import Provider
 
@@ -100,21 +101,25 @@ RUNNER = (
     + '''
 import logging
 from anthropic import Anthropic, beta_tool
+from anthropic.lib.tools import BetaBuiltinFunctionTool
 from anthropic.tools import BetaLocalFilesystemMemoryTool
 
 logging.disable()
 client = Anthropic(base_url=os.environ["MODEL_URL"], max_retries=0)
-def lower(city: str) -> str:
-    """Look up a city."""
-    return look(city.upper())
 def hills(count: int) -> str:
     """Count."""
     return f"{count * 2} hills"
-def ship(item: str) -> str:
-    """Ship an item."""
-    return Ship()(item)
 tools = [beta_tool(each) for each in (look, hills, fail)]
-tools += [beta_tool(weigh, name="scales"), BetaLocalFilesystemMemoryTool()]
+class Odd(BetaBuiltinFunctionTool):
+    def to_dict(self):
+        return {"name": "odd", "input_schema": {"type": "object"}}
+    def call(self, input):
+        did("odd")
+        return "odd " + input["item"]
+    @property
+    def func(self):
+        raise SystemExit("nobody may look at this")
+tools += [beta_tool(weigh, name="scales"), BetaLocalFilesystemMemoryTool(), Odd()]
 runner = client.beta.messages.tool_runner(
     model="m", max_tokens=9, tools=tools, messages=[{"role": "user", "content": "PLAN " + sys.argv[1]}], thread=False,
 )
@@ -139,7 +144,7 @@ AGENTS: dict[str, tuple[str, list[Any]]] = {
         [
             [["look", {"city": "Oslo"}], ["look", {"city": "Oslo"}]],
             [["hills", {"count": "2"}], ["hills", {"count": "3"}]],
-            [["scales", {"item": "box"}], ["memory", MEMORY]],
+            [["scales", {"item": "box"}], ["memory", MEMORY], ["odd", {"item": "box"}]],
             [["fail", {"city": "Faro"}]],
         ],
     ),
@@ -228,6 +233,10 @@ def test_each_tool_use_has_its_own_call_and_is_answered(framework: str, place: P
     check_rows(framework, rows)
     again = place("replay", "first")
     assert (again.returncode, again.stdout, place.happened()) == (0, bare.stdout, 0), again.stderr
+    if LONG:
+        for words in (("test", "first"), ("fork", "first", "--at", "turn:5", "--stale-world")):
+            done = place(*words)
+            assert (done.returncode, place.happened()) == (0, 0), done.stderr
 
 
 def check_rows(framework: str, rows: list[tuple[Any, ...]]) -> None:
@@ -241,8 +250,9 @@ def check_rows(framework: str, rows: list[tuple[Any, ...]]) -> None:
     else:
         assert [row[3][:6] for row in rows[:2]] == ["Oslo 1", "Oslo 2"]
         assert [row[1] for row in rows[2:4]] == [{"count": 2}, {"count": 3}]
-        assert [row[2] for row in rows] == ["found"] * 4 + ["anthropic"] * 2 + ["found"]
-        assert rows[4][3] == {"grams": 300} and "a.txt" in rows[5][3] and rows[6][3] == "LookupError"
+        assert [row[2] for row in rows] == ["found"] * 4 + ["anthropic"] * 2 + ["found"] * 2
+        assert rows[4][3] == {"grams": 300} and "a.txt" in rows[5][3] and rows[6][3] == "odd box"
+        assert rows[7][3] == "LookupError"
 
 
 ONCE = '''

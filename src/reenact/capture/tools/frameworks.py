@@ -188,6 +188,8 @@ def _at(values: dict[str, Any], place: str) -> Any:
             value = value.get(name)
         elif isinstance(value, FunctionType) and name in value.__code__.co_freevars:
             value = (value.__closure__ or ())[value.__code__.co_freevars.index(name)].cell_contents
+        elif isinstance(getattr(type(value), name, None), property):
+            return None  # whatever that does: it is code of the agent
         else:
             value = getattr(value, name, None)
     return value
