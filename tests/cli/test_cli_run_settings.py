@@ -87,7 +87,7 @@ def test_strict_coverage_from_settings(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, printed",
     [
         ("[run]\nnames = 1\n", "run.names is not a setting"),
         ("[run]\nname = 1\n", "run.name is 1"),
