@@ -49,7 +49,7 @@ def replayed(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         replays = {
             (framework, way): pool.submit(
-                lambda framework, way: replay(way, played(framework, way), provider, environment),
+                lambda framework, way: replay(played(framework, way), provider, environment),
                 framework,
                 way,
             )

@@ -23,8 +23,10 @@ from .play import DECORATED, RUN, SPANS, Played, by_case, play, python
 from .table import HERE, Case, Framework
 
 UNUSABLE = 2
+AGENTS = {"find", "reserve"}
+"""Tools that call a model: they are part of the agent and run."""
 DID = re.compile(r'\{"tool": "(\w+)", "args": ')
-ANSWERED = re.compile(rf'\{{"tool": "({"|".join(TOOLS)})", "args": .*\n')
+ANSWERED = re.compile(rf'\{{"tool": "({"|".join((*TOOLS, "insist"))})", "args": .*\n')
 """What a tool says, which some frameworks' own output stands before in the line."""
 
 
@@ -37,8 +39,6 @@ def tools_in(printed: dict[str, list[str]]) -> list[str]:
 class Replayed:
     """One replay of a script, and the one before it that was given no leave for tools."""
 
-    way: str
-    """How it was recorded."""
     refused: subprocess.CompletedProcess[str] | None
     """The replay without `--live-tools`, if it was not begun."""
     allowed: tuple[str, ...]
@@ -54,8 +54,7 @@ class Replayed:
     def went_as(self, recorded: Played, case: Case) -> bool:
         """True if a case said the same; what a tool would say that was answered is left out."""
         first, again = recorded.printed[case.name], self.printed.get(case.name, [])
-        if self.way == DECORATED:
-            first = ANSWERED.sub("", "".join(f"{line}\n" for line in first)).splitlines()
+        first = ANSWERED.sub("", "".join(f"{line}\n" for line in first)).splitlines()
         both = [[Plain(self.port).text(line) for line in lines] for lines in (first, again)]
         return sorted(both[0]) == sorted(both[1]) if case.at_once else both[0] == both[1]
 
@@ -67,7 +66,11 @@ class Replayed:
     def is_as(self, recorded: Played, framework: Framework) -> bool:
         """True if it ended as the recorded program did, every case said the same, and every call was answered."""
         equal = [self.went_as(recorded, case) for case in framework.cases]
-        asked = [call for call in recorded.calls if not call.derived]
+        calls = [call for call in recorded.calls if not call.derived and call.tool not in AGENTS]
+        answered = {call.id for call in calls if call.kind == "tool"}
+        asked = [
+            call for call in calls if call.parent not in answered
+        ]  # not the own work of a tool that did not run
         refused = [each for each in self.report["refused"] if each["by"] == "agent"]
         clean = not refused and not any(self.report[name] for name in ("diverged", "unknown", "doubts"))
         return (
@@ -79,7 +82,7 @@ class Replayed:
         )
 
 
-def replay(way: str, played: Played, provider: Provider, environment: dict[str, str]) -> Replayed:
+def replay(played: Played, provider: Provider, environment: dict[str, str]) -> Replayed:
     before = len(requests_of(provider, played))
     words = ["-m", "reenact", "replay", str(played.traces[0]), "--json"]
     done = first = python(words, played.folder, environment)
@@ -91,7 +94,7 @@ def replay(way: str, played: Played, provider: Provider, environment: dict[str, 
     report = json.loads(said[-1])
     live = len(requests_of(provider, played)) - before
     return Replayed(
-        way, refused, allowed, done.returncode, by_case(done.stdout), said, report, live, provider.port
+        refused, allowed, done.returncode, by_case(done.stdout), said, report, live, provider.port
     )
 
 
@@ -112,7 +115,7 @@ def main() -> None:
                 folder = Path(home, f"{framework}-{way}")
                 folder.mkdir()
                 recorded = play(framework, way, provider, folder, environment)
-                again = replay(way, recorded, provider, environment)
+                again = replay(recorded, provider, environment)
                 if not again.is_as(recorded, framework):
                     print(again.exit, *again.said[-8:], sep="\n")
                 same = sum(again.went_as(recorded, case) for case in framework.cases)

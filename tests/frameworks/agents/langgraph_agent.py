@@ -80,7 +80,9 @@ def nested(url: str) -> str:
 
     def find(wish: str) -> str:
         """Find a city."""
-        return work.did("find", {"wish": wish}, answer(finder.invoke({"messages": [("user", wish)]})))
+        found = answer(finder.invoke({"messages": [("user", wish)]}))
+        work.say(tool="find", args={"wish": wish}, result=found)
+        return found
 
     prompt = plan([("find", {"wish": "hills"})], [LISBON])
     return answer(looping(chat(url), prompt, [find, work.book]).invoke(ASK))

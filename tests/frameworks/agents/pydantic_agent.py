@@ -70,7 +70,9 @@ def nested(url: str) -> str:
 
     async def find(wish: str) -> str:
         """Find a city."""
-        return work.did("find", {"wish": wish}, (await finder.run(wish)).output)
+        found = (await finder.run(wish)).output
+        work.say(tool="find", args={"wish": wish}, result=found)
+        return found
 
     prompt = plan([("find", {"wish": "hills"})], [LISBON])
     return str(agent(url, prompt, tools=[find, work.book]).run_sync(QUESTION).output)
