@@ -152,3 +152,16 @@ def test_a_line_that_cannot_be_parsed_is_read_on_its_own(tmp_path, monkeypatch):
     assert [call.is_open for call in run.calls()] == [True, False]  # which call it ended is not known
     assert run.totals.tool_calls == 1
     assert "unreadable" in {finding.code for finding in run.findings}
+
+
+def test_where_model_calls_stand_is_known_once_they_are_joined(tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "LARGE", 1)
+    pen, path = Pen(), tmp_path / "t.jsonl"
+    request, response = {"call": "a", "body": {"messages": []}}, {"call": "a", "body": {}}
+    events = {"run.start": {"v": "1.0"}, "model.request": request, "model.response": response}
+    path.write_bytes(b"".join(pen(kind, **fields) for kind, fields in events.items()))
+    run = Recording.load(path)
+    assert run.execution.is_gapless
+    run.calls()
+    path.rename(tmp_path / "elsewhere")  # nobody looks for them in the file again
+    assert run.shelf.request_place("a") == run.execution.places[1]
