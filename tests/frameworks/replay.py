@@ -1,7 +1,7 @@
 """Run recorded agents again with `reenact replay`, as the programs they are, and keep what they did.
 
-`python -m tests.frameworks.replay` (in one of the environments, with REENACT_FRAMEWORKS set) prints the table that
-stands in docs/support.md.
+`python -m tests.frameworks.replay` (in one of the environments, with REENACT_FRAMEWORKS set) prints how many
+agents went as recorded.
 """
 
 from __future__ import annotations
