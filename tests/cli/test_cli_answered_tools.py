@@ -267,6 +267,23 @@ def test_a_changed_program_runs_no_tool_without_permission(shop: Shop) -> None:
     assert "your code: tool weigh did not run, its recorded result was returned" in worded.stderr
 
 
+def test_of_several_uses_at_once_none_runs_with_other_arguments(shop: Shop) -> None:
+    plan = json.dumps([[["weigh", {"item": "box"}], ["weigh", {"item": "cup"}]]])
+    assert shop("run", "--name", "first", "agent.py", plan).returncode == 0
+    assert shop("run", "agent.py", plan, "function").returncode == 0
+    assert shop.happened() == NONE | {"written": 4}
+    (trace,) = shop.folder.glob(".reenact/*-order-*.jsonl")
+    (shop.folder / "first.jsonl").write_bytes(trace.read_bytes())
+    other = AGENT.replace('(**use["input"])', '(**{"item": use["input"]["item"].upper()})')
+    (shop.folder / "agent.py").write_text(other)
+    ended = shop("replay", "first")
+    assert (ended.returncode, shop.happened()) == (3, NONE), ended.stderr
+    assert "changed-request" in ended.stderr and "args.item" in ended.stderr
+    (shop.folder / "test_it.py").write_text(FIXTURE.format(plan=plan).partition("def test_block")[0])
+    reported = shop.pytest("test_it.py")
+    assert "1 failed" in reported and shop.happened() == NONE, reported
+
+
 def test_a_record_that_the_model_traffic_contradicts_answers_nothing(shop: Shop) -> None:
     """The agent calls a tool, and sends the model something else for it."""
     (shop.folder / "agent.py").write_text(AGENT.replace("json.dumps(result)", """'["lost", "duck"]'"""))

@@ -154,6 +154,22 @@ def test_it_can_be_turned_off(tmp_path: Path, provider: Provider) -> None:
     assert run.is_undisturbed() and not run.of("tool.called") and len(run.of("model.response")) == 4
 
 
+def test_tools_of_an_agent_inside_of_a_tool_are_recorded_and_answered(
+    tmp_path: Path, provider: Provider
+) -> None:
+    run = Recorded("agents_as_tools", tmp_path, provider)
+    calls = [(each["tool_id"], each["tool"], each["args"]) for each in run.of("tool.called")]
+    assert run.is_undisturbed() and calls == run.uses() and len(calls) == 7
+    outer = [each["call"] for each in run.of("tool.called") if each["tool"] == "lookup"]
+    inside = [each["within"] for each in run.of("tool.called") if each["tool"] == "book"]
+    assert inside == [outer[0]] * 3 + [outer[1]] * 2
+    booked = tmp_path / "booked.txt"
+    booked.unlink()
+    again = type_in(["replay", run.path], tmp_path, run.env)
+    assert (again.returncode, again.stdout) == (0, run.bare.stdout), again.stderr
+    assert not booked.exists()
+
+
 @pytest.mark.parametrize(
     "agent",
     ["dispatch_dict", long("coroutines"), "generators", long("nested"), long("methods"), long("retried")],

@@ -2,7 +2,7 @@
 
 To start an interpreter and to import us costs more than most commands do, and the suite types hundreds of them.
 The same goes for pytest, and for scripts that import httpx. Each kind is started as a shell would, too: the first
-one in each worker of the suite.
+one in the first worker of the suite.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def _do(
 ) -> Done:
     at_start = frozenset(pair for pair in env.items() if pair[0].startswith(READ_AT_START))
     key = (program, at_start)
-    if (kind, *key) in _begun:
+    is_tried = (program, kind) in _begun or not _IS_FIRST_WORKER
+    if is_tried and key in _begun:  # for one command alone a process that forks is not worth its start
         if key not in _forkers:
             _forkers[key] = Forker(program, env)
         try:
@@ -60,7 +61,7 @@ def _do(
         except BaseException:
             _forkers.pop(key).kill()  # what it would say next is the end of this one
             raise
-    _begun.add((kind, *key))
+    _begun.update([(program, kind), key])
     return subprocess.run(
         command, cwd=cwd, env=env, capture_output=True, timeout=PATIENCE_S,
         start_new_session=session, stdin=subprocess.DEVNULL,
@@ -75,7 +76,8 @@ def type_in(
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-_begun: set[object] = set()
+_IS_FIRST_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0"
+_begun: set[tuple[str, object]] = set()
 _forkers: dict[object, Forker] = {}
 
 

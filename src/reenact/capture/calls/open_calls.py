@@ -242,8 +242,9 @@ class Calls:
 
     def request_leaves(self, lane: str) -> None:
         """The next request of a lane leaves: what its last response called has been called by now."""
-        if self.open_tool() is None:
-            close_uses(self.wanted.get(self.asking.get(lane, "")))
+        answer = self.asking.get(lane, "")
+        if self.is_acted_upon_here(answer):
+            close_uses(self.wanted.get(answer))
 
     def parent(self) -> str | None:
         """Return the answer that the code at hand acts upon."""
@@ -262,6 +263,14 @@ class Calls:
     def begun_here() -> tuple[str, ...]:
         """Return the latest calls of this context, of any run."""
         return _begun.get()
+
+    def is_acted_upon_here(self, answer: str) -> bool:
+        """True if the code at hand is inside of no tool, or this response came inside of the same one.
+
+        What a tool calls is its own work, unless it is an agent itself and the response is its own.
+        """
+        tool, here = self.open_tool(), _begun.get()
+        return tool is None or answer in here[here.index(tool) :]
 
     def open_tool(self) -> str | None:
         """Return the tool call that the code at hand runs inside of."""

@@ -37,24 +37,30 @@ class Claim:
         self.attempt = None if use.attempts < 2 else use.attempts
 
 
-def claimed(names: frozenset[str], bound: dict[str, Any], function: Any = None) -> Claim | None:
-    """Claim the tool use that a call is for; None if it is for none. A framework may know it."""
+def claimed(
+    names: frozenset[str], bound: dict[str, Any], function: Any = None, *, answering: bool = False
+) -> Claim | None:
+    """Claim the tool use that a call is for; None if it is for none. A framework may know it.
+
+    A call with other arguments is for the only open use. Of several uses none is recorded for it; where a
+    recording answers, it takes the first one all the same: a tool that ran before must not run unasked.
+    """
     held = invocation()
     if held is not None and held.use.name in names and _is_alive(held.use):
         is_equal = _is_equal(bound, _sent(held.use))
         if is_equal or function in held.bodies:
             return Claim(held.use, bound, is_equal, True) if held.use.take() else None
     named = [use for use in list(open_uses) if use.name in names and _is_alive(use)]
-    if not named or _is_inside_tool(named):
-        return None
+    named = [use for use in named if use.calls.is_acted_upon_here(use.answer)]
     exact = nearest([use for use in named if _is_equal(bound, _sent(use))])
     for use in sorted(exact, key=lambda use: use.attempts and not use.is_provisional):
         if use.take():
             if use.is_provisional:  # the call with the right arguments counts, it is no second attempt
                 use.attempts, use.is_provisional = 1, False
             return Claim(use, bound, True, True)
-    untouched = [use for use in named if not use.attempts]
-    if exact or len(named) != 1 or not untouched or not nearest(untouched) or not untouched[0].take():
+    untouched = nearest([use for use in named if not use.attempts])
+    is_clear = len(named) == 1 or answering
+    if exact or not is_clear or not untouched or not untouched[0].take():
         return None
     untouched[0].is_provisional = True
     return Claim(untouched[0], bound, False, False)
@@ -62,11 +68,6 @@ def claimed(names: frozenset[str], bound: dict[str, Any], function: Any = None) 
 
 def _is_alive(use: OpenUse) -> bool:
     return use.recorder is not None and not use.recorder.closed
-
-
-def _is_inside_tool(uses: list[OpenUse]) -> bool:
-    """True if a tool is open in this context: what it calls is its own work."""
-    return any(calls.open_tool() is not None for calls in {use.calls for use in uses})
 
 
 def nearest(uses: list[OpenUse]) -> list[OpenUse]:

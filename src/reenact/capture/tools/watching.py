@@ -132,9 +132,10 @@ class WatchedFunction:
     def _hooks(self) -> bytecode.Hooks:
         return bytecode.Hooks(open_uses, Hook(self._begin), _ended, _raised, _generators, _item)
 
-    def _claim(self, values: tuple[Any, ...]) -> Claim | None:
+    def _claim(self, values: tuple[Any, ...], *, answering: bool = False) -> Claim | None:
         with guard.Swallowing("look at a tool call"):
-            return claimed(frozenset(self.sources), self._bind(values)[2], self._function())
+            bound = self._bind(values)[2]
+            return claimed(frozenset(self.sources), bound, self._function(), answering=answering)
         return None
 
     def _begin(self, *values: Any) -> Running | None:
@@ -156,7 +157,7 @@ class WatchedFunction:
 
     def _stand_in(self, *values: Any) -> Callable[[], Any] | None:
         """Return what does the work of a call for a tool use: the recording answers, or the function runs."""
-        claim, function = self._claim(values), self._function()
+        claim, function = self._claim(values, answering=True), self._function()
         if claim is None or function is None:
             return None
         args, kwargs, _ = self._bind(values)
