@@ -279,6 +279,7 @@ def test_of_several_uses_at_once_none_runs_with_other_arguments(shop: Shop) -> N
     ended = shop("replay", "first")
     assert (ended.returncode, shop.happened()) == (3, NONE), ended.stderr
     assert "changed-request" in ended.stderr and "args.item" in ended.stderr
+    assert (shop("replay", "first", "--keep-going").returncode, shop.happened()) == (3, NONE)
     (shop.folder / "test_it.py").write_text(FIXTURE.format(plan=plan).partition("def test_block")[0])
     reported = shop.pytest("test_it.py")
     assert "1 failed" in reported and shop.happened() == NONE, reported
