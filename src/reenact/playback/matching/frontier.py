@@ -295,8 +295,10 @@ class Frontier:
         eligible = self._remaining.eligible()
         equal = [call for call in eligible if is_same_request(call, request)]
         if equal:
+            same_use = [call for call in equal if is_same_use(call, request)]
+            equal = same_use or equal
             candidates = [call for call in equal if is_same_caller(call, request)]
-            if not candidates and any(call.who is not None for call in equal):
+            if not candidates and not same_use and any(call.who is not None for call in equal):
                 candidates = self._next_of_caller(request)
             candidates = candidates or equal
             return _first(candidates if self._shared is None else self._shared.nearest(candidates), request)
@@ -407,6 +409,11 @@ def same_site(call: RecordedCall, request: Request) -> bool:
 def is_same_caller(call: RecordedCall, request: Request) -> bool:
     """True if the same thread, task or work item made a recorded call and makes a request."""
     return call.who is not None and call.who == request.who
+
+
+def is_same_use(call: RecordedCall, request: Request) -> bool:
+    """True if both are for one tool use. Some providers number the uses of each response anew."""
+    return call.tool_id is not None and call.tool_id == request.tool_id
 
 
 def _first(equal: list[RecordedCall], request: Request) -> Served:

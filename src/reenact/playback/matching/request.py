@@ -127,6 +127,7 @@ class Request:
         sent: dict[str, Any] | None = None,
         parts: list[Part] | None = None,
         who: str | None = None,
+        tool_id: str | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
@@ -138,11 +139,13 @@ class Request:
         """The digests of its conversation, where they are known."""
         self.who = who
         """The thread, task or work item that makes it, None if that is not known."""
+        self.tool_id = tool_id
+        """The provider's id of the tool use that a tool call is for, None if that is not known."""
 
     @classmethod
-    def tool(cls, name: str, args: Any, who: str | None = None) -> Request:
+    def tool(cls, name: str, args: Any, who: str | None = None, tool_id: str | None = None) -> Request:
         """Return the request of a tool call."""
-        return cls(TOOL, name, without_addresses(args), who=who)
+        return cls(TOOL, name, without_addresses(args), who=who, tool_id=tool_id)
 
     def without_upload(self) -> Request:
         """Return the same request without its non-JSON body."""

@@ -72,6 +72,8 @@ class RecordedCall:
         self.parent = call.parent
         self.within = begin.stored_fields.get("within") if call.kind == TOOL else None
         """The tool that called this one."""
+        tool_id = begin.stored_fields.get("tool_id") if call.kind == TOOL else None
+        self.tool_id = tool_id if type(tool_id) is str else None
         who = begin.stored_fields.get("who")
         self.who = who if type(who) is str else None
         """The thread, task or work item that made it, None if that is not recorded."""

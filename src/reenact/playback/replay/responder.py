@@ -240,7 +240,9 @@ class TapeResponder:
             return request
         of = self.secrets.translated
         body, url, sent = of(request.body), of(request.url), of(request.sent)
-        return Request(request.kind, request.name, body, url=url, sent=sent, who=request.who)
+        return Request(
+            request.kind, request.name, body, url=url, sent=sent, who=request.who, tool_id=request.tool_id
+        )
 
     def _learned(self, source: HttpCall | ToolCall, request: Request, found: Served | Miss) -> Served | Miss:
         if isinstance(found, Served):

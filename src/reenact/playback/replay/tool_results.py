@@ -29,8 +29,9 @@ _LONGEST = 80
 def tool_request(tool_call: ToolCall) -> Request:
     """Return the request of a tool call, redacted like the recording."""
     args = tool_call.recorder.texts.clean("args", tool_call.args, "full")
-    who = None if tool_call.opened is None else tool_call.opened.who
-    return Request.tool(tool_call.name, restore(args, lambda reference: None), who)
+    opened = tool_call.opened
+    who, tool_id = (None, None) if opened is None else (opened.who, opened.tool_id)
+    return Request.tool(tool_call.name, restore(args, lambda reference: None), who, tool_id)
 
 
 def reply_of_tool(

@@ -196,6 +196,23 @@ def test_tools_and_what_they_called_themselves(tmp_path: Path) -> None:
     assert isinstance(live.ask(Request(MODEL, "POST", {"messages": QUESTION}, url=url)), Served)
 
 
+def test_equal_calls_of_a_tool_are_distinguished_by_the_tool_use_first(tmp_path: Path) -> None:
+    """Who calls may differ in a replay: tools that do not run start no threads."""
+    path = tmp_path / "run.jsonl"
+    with Tap(path) as tap:
+        for number in (1, 2):
+            call = tap.record_tool_call("burn", {"city": "Porto"}, tool_id=f"use_{number}")
+            tap.record_tool_result("burn", number, call=call)
+    begun = '"kind": "tool.called", '
+    lines = path.read_text().split(begun)
+    path.write_text(f'{lines[0]}{begun}"who": "main/a.0", {lines[1]}{begun}"who": "main/b.0", {lines[2]}')
+    player = Player(Tape.load(str(path)))
+    for tool_id, result in (("use_1", 1), ("use_2", 2)):
+        found = player.ask(Request.tool("burn", {"city": "Porto"}, "main/b.0", tool_id))
+        assert isinstance(found, Served) and found.call.answer.body == result
+    assert player.report() == []
+
+
 def test_what_is_not_there_is_reported(provider: Provider, tmp_path: Path) -> None:
     tape = recorded(tmp_path, provider.url("long-20"), lambda client: talk(client, 1, stream=True))
     for blob in (tmp_path / "run.blobs").iterdir():
