@@ -42,8 +42,8 @@ def claimed(
 ) -> Claim | None:
     """Claim the tool use that a call is for; None if it is for none. A framework may know it.
 
-    A call with other arguments is for the only open use. Of several uses none is recorded for it; where a
-    recording answers, it takes the first one all the same: a tool that ran before must not run unasked.
+    A call with other arguments is for the only open use. Of several uses none is recorded for it. Where a
+    recording answers, it takes the first whose arguments have the same names: a tool must not run unasked.
     """
     held = invocation()
     if held is not None and held.use.name in names and _is_alive(held.use):
@@ -59,8 +59,9 @@ def claimed(
                 use.attempts, use.is_provisional = 1, False
             return Claim(use, bound, True, True)
     untouched = nearest([use for use in named if not use.attempts])
-    is_clear = len(named) == 1 or answering
-    if exact or not is_clear or not untouched or not untouched[0].take():
+    if len(named) > 1:
+        untouched = [use for use in untouched if answering and _has_names(bound, _sent(use))]
+    if exact or not untouched or not untouched[0].take():
         return None
     untouched[0].is_provisional = True
     return Claim(untouched[0], bound, False, False)
@@ -95,6 +96,11 @@ def _is_equal(bound: dict[str, Any], sent: Any) -> bool:
     except Exception as exc:  # whatever an argument does when it is looked at
         guard.pass_on(exc)
         return False
+
+
+def _has_names(bound: dict[str, Any], sent: Any) -> bool:
+    """True if a call takes the arguments that the model sent, whatever their values."""
+    return type(sent) is dict and bool(sent) and all(name in bound for name in sent)
 
 
 def _same(value: Any, sent: Any) -> bool:
