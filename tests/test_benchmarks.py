@@ -174,6 +174,7 @@ def test_an_unknown_row_is_refused_with_the_list_of_rows():
     assert done.returncode == 2 and "event-stdlib" in done.stderr
 
 
+@pytest.mark.long
 def test_a_quick_run_of_two_rows_prints_a_table_and_writes_json(tmp_path):
     out = tmp_path / "bench.json"
     command = [sys.executable, "-m", "benchmarks", "bytes", "startup", "--quick", "--json", str(out)]

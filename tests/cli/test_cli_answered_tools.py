@@ -222,6 +222,7 @@ def test_live():
 """
 
 
+@pytest.mark.long
 def test_fixtures_do_nothing_again_unless_a_tool_is_named(shop: Shop) -> None:
     done = shop("run", "agent.py", PLAN, "function")
     assert done.returncode == 0 and shop.happened() == ALL, done.stderr

@@ -168,6 +168,7 @@ def test_a_tools_result_and_a_message_more_and_one_less(desk: Desk) -> None:
     assert [len(body["messages"]) for body in desk.requests()[3:]] == [21, 23]  # it looks once more, then
 
 
+@pytest.mark.long
 def test_no_more_is_spent_than_allowed(desk: Desk) -> None:
     reported = desk.fork("--at", "turn:3", "--max-calls", "2")
     assert reported["code"] == 1 and len(desk.requests()) == 2

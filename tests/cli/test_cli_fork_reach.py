@@ -142,6 +142,7 @@ def test_a_tool_that_acts_is_not_run_again_around_a_cut_unless_allowed(tmp_path,
     assert done.returncode == 0 and questions(sent)[0] == "sub 2"
 
 
+@pytest.mark.long
 def test_a_cut_in_a_child_process_holds_for_all_that_come_later(tmp_path, provider) -> None:
     desk = Desk(tmp_path, provider, PROCESSES)
     done, sent = desk.fork("--at", desk.call("first two"), "--set", "system=New.")

@@ -144,6 +144,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         serving.shutdown()
 
 
+@pytest.mark.long
 def test_a_socket_goes_live_at_the_cut_with_the_edited_request(desk: Desk) -> None:
     printed, heard, done = desk.fork("responses", "--at", "turn:2", "--set", "instructions=New.")
     assert done.returncode == 0, done.stderr

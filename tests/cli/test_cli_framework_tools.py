@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from support.examples import LONG
+from support.examples import LONG, long
 from support.forked import type_in
 from support.provider import Provider
 
@@ -214,7 +214,7 @@ def place(tmp_path: Path, provider: Provider) -> Place:
     return Place(tmp_path, provider.url("plan"))
 
 
-@pytest.mark.parametrize("framework", AGENTS)
+@pytest.mark.parametrize("framework", [long("langchain"), "anthropic"])
 def test_each_tool_use_has_its_own_call_and_is_answered(framework: str, place: Place) -> None:
     script, plan = AGENTS[framework]
     bare = place.bare(script, json.dumps(plan))
@@ -308,6 +308,7 @@ server.run("stdio")
 """
 
 
+@pytest.mark.long
 def test_decorated_tools_and_mcp_are_recorded_once_and_an_agent_as_a_tool_is_a_span(place: Place) -> None:
     (place.folder / "server.py").write_text(SERVER)
     inner = "PLAN " + json.dumps([[["look", {"city": "Bern"}]]])

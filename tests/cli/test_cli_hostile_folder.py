@@ -154,6 +154,7 @@ def test_all_bad_files_at_once_are_named_beside_the_good_ones(folder, tmp_path):
     assert typed("show", "@failed", REENACT_DIR=str(folder)).code == 0
 
 
+@pytest.mark.long
 def test_each_bad_file_alone_ends_in_an_answer_or_a_sentence(folder, tmp_path):
     for bad in BAD:
         plant(folder, tmp_path, bad)

@@ -85,6 +85,7 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path):
     first.stderr.close()
 
 
+@pytest.mark.long
 def test_streams_closed_or_full_from_the_beginning_are_no_traceback(tmp_path):
     path = record_trip(tmp_path / "a.jsonl")
     for words, code in ((["show", path], 0), (["cat", path], 0), (["show", tmp_path / "no.jsonl"], 2)):

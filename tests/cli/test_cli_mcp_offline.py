@@ -151,6 +151,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iterat
     desk.end()
 
 
+@pytest.mark.long
 def test_no_server_is_needed(desk: Desk) -> None:
     again = desk("replay", "first")
     assert (again.stdout, again.returncode) == (desk.first.stdout, 0), again.stderr
@@ -158,6 +159,7 @@ def test_no_server_is_needed(desk: Desk) -> None:
     assert desk.requests() == {"pipe": [], "web": []}
 
 
+@pytest.mark.long
 def test_what_servers_answer_is_recorded_once(desk: Desk) -> None:
     reported = desk.events("first", "mcp.answer")
     assert {each["server"].rpartition("/")[2] for each in reported} == {"python server.py pipe", "mcp"}

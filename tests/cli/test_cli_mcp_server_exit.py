@@ -108,6 +108,7 @@ def test_exit_code_and_last_lines_of_stderr_are_recorded_and_shown(desk: Desk) -
     assert exit["parent"] == called["call"]
 
 
+@pytest.mark.long
 def test_stderr_that_is_not_a_file_stays_the_agents_own(desk: Desk) -> None:
     done = desk.run("pipe")
     assert "server is up" in done.stderr and "no map of Gone" in done.stderr

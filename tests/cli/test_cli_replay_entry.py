@@ -16,6 +16,7 @@ from reenact.errors import UsageError
 from reenact.playback.replay.entry import Entry, call_of
 from reenact.playback.replay.web_app import call_asgi
 from support.entries import PLANNER, RECORD, SHOP
+from support.examples import one_in
 from support.forked import type_in
 from support.provider import Provider
 
@@ -96,8 +97,8 @@ def test_a_failure_is_the_same_again_and_its_mending_is_reported(here, tmp_path:
 
 @pytest.mark.parametrize(
     ("name", "printed"),
-    [("later", '"Lisbon has seven hills."'), ("words", '["Lisbon","has","seven","hills."]'), ("of-class", '"Agent 4"'),
-     ("in_the_script", "in the script 1\n2")],
+    one_in(2, [("later", '"Lisbon has seven hills."'), ("words", '["Lisbon","has","seven","hills."]'), ("of-class", '"Agent 4"'),
+     ("in_the_script", "in the script 1\n2")]),
 )  # fmt: skip
 def test_every_kind_of_function(name: str, printed: str, here, tmp_path: Path) -> None:
     again = here("replay", run_of(tmp_path, name))
@@ -105,6 +106,7 @@ def test_every_kind_of_function(name: str, printed: str, here, tmp_path: Path) -
     assert "replayed as recorded" in again.stderr
 
 
+@pytest.mark.long
 def test_a_request_is_handled_again_and_its_mending_is_reported(
     here, tmp_path: Path, provider: Provider
 ) -> None:
@@ -134,6 +136,7 @@ def test_what_of_a_request_was_not_recorded_is_reported(here, tmp_path: Path) ->
     assert form.returncode == 0 and "not exactly as recorded: file a.png" in form.stderr
 
 
+@pytest.mark.long
 def test_an_input_that_is_not_whole_is_reported(here, tmp_path: Path) -> None:
     again = here("replay", run_of(tmp_path, "secretly"))
     assert again.stdout == '"<object object "\n'

@@ -164,6 +164,7 @@ def is_deep(path: Path) -> bool:
     return "first of deep" in path.read_text()
 
 
+@pytest.mark.long
 def test_a_fork_answers_runs_inside_before_its_cut_and_makes_those_after_it(desk: Desk) -> None:
     first = desk.types("run", "--name", "first", "agent.py", "row")
     assert first.returncode == 0, first.stderr
@@ -194,6 +195,7 @@ def test_a_test_of_a_program_holds_the_runs_inside_it(desk: Desk) -> None:
     assert len({call.lane for call in fixture.calls()}) == 4
 
 
+@pytest.mark.long
 def test_what_runs_inside_spend_counts(desk: Desk) -> None:
     assert desk.types("run", "--name", "first", "agent.py", "row").returncode == 0
     fork = desk.types("fork", "first", "--max-usd", "0.0005")

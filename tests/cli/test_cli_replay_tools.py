@@ -167,6 +167,7 @@ def test_decorated_tools_give_what_they_gave_and_do_not_run(typed: Typed, tmp_pa
     assert set((tmp_path / "again").read_text().split()) == {"count", "lookup"}
 
 
+@pytest.mark.long
 def test_a_tool_with_other_arguments_is_a_difference_and_does_not_run(typed: Typed, tmp_path: Path) -> None:
     agent = tmp_path / "agent.py"
     agent.write_text(AGENT)

@@ -89,6 +89,7 @@ def test_one_call_more_is_named_and_all_others_are_answered(typed: Typed, provid
     assert len(provider.settled()) == before
 
 
+@pytest.mark.long
 def test_a_library_that_nobody_listens_to_does_not_reach_the_model(typed: Typed, provider: Provider) -> None:
     before = len(provider.settled())
     again = typed("replay", "first", "--json", REENACT_SEAMS="-aiohttp")

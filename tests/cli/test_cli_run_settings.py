@@ -81,6 +81,7 @@ def test_the_environment_and_the_command_line_come_before(project: Path, provide
     assert lines(project / "third")[0]["name"] == "nightly"
 
 
+@pytest.mark.long
 def test_strict_coverage_from_settings(project: Path) -> None:
     (project / "reenact.toml").write_text("[run]\nstrict_coverage = true\n")
     assert run(project, "-c", "import httpx, openai").returncode == 3

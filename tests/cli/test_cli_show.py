@@ -90,6 +90,7 @@ os._exit(1)
     assert "killed  died while waiting for the model (claude-sonnet-4-6, 1 message) (step 2)" in first
 
 
+@pytest.mark.long
 def test_a_long_run_shows_its_two_ends_and_says_how_much_is_hidden(tmp_path):
     path = record_steps(tmp_path / "a.jsonl", 5000)
     for words, hidden in ((), "4,940"), (("--events",), "4,942"):

@@ -196,6 +196,7 @@ def test_decorated_tools_of_a_program_run_in_a_test_of_tools(
     assert 'weigh({"item": "anvil"}).kilos: was int, is str' in output, output
 
 
+@pytest.mark.long
 def test_what_was_changed_is_not_written_over(here: Path, capsys: Any) -> None:
     plan = _id(here, "Rome")
     first = [(here / path).read_bytes() for path in written(capsys, plan, "--no-check")["paths"]]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import long
 from support.forked import type_in
 from support.provider import Provider
 
@@ -122,7 +123,7 @@ def test_live_tools_can_be_repeated(shop: Shop) -> None:
         assert "--live-tools ship,weigh" in done.stderr
 
 
-@pytest.mark.parametrize("how", ["program", "function"])
+@pytest.mark.parametrize("how", ["program", long("function")])
 def test_a_test_runs_no_tool_that_is_not_allowed(shop: Shop, how: str) -> None:
     shop.record("first", "weigh", "ship", "ship", how=how)
     run = "first" if how == "program" else "order"
@@ -143,6 +144,7 @@ def test_a_test_runs_no_tool_that_is_not_allowed(shop: Shop, how: str) -> None:
     assert 'live_tools=["ship", "weigh"]' in made.read_text()
 
 
+@pytest.mark.long
 def test_of_several_runs_those_with_tools_that_may_not_run_are_skipped(shop: Shop) -> None:
     shop.record("heavy", "weigh")
     shop.record("sent", "ship")

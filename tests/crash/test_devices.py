@@ -111,6 +111,7 @@ print("went on")
 """
 
 
+@pytest.mark.long
 def test_the_last_line_of_a_supervised_run_reports_what_the_file_on_a_full_disk_holds(
     small_disk: Path, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ print(counts)
     assert Recording.load(str(files[0])).status == "unclosed"
 
 
+@pytest.mark.long
 def test_two_thousand_held_step_logs_share_few_descriptors_and_all_end(tmp_path: Path) -> None:
     finished = run_script(
         """

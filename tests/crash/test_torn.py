@@ -97,6 +97,7 @@ print(json.dumps({"acknowledged": acknowledged, "lost": tap.lost, "calls": calls
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [long("raises"), long("short"), "short then raises", long("interrupted")])
 def test_the_nth_write_fails_for_every_n(how: str, tmp_path: Path) -> None:
     """Lines and blobs alike: the file holds what was acknowledged, stays readable, and says what is missing."""

@@ -211,6 +211,7 @@ def test_an_answer_in_dust(server: str, tmp_path: Path) -> None:
     assert len(chunks) == (100_000 if LONG else 5_000)
 
 
+@pytest.mark.long
 def test_a_large_request_is_recorded_whole(server: str, tmp_path: Path) -> None:
     lines, memory = play(tmp_path, server, "httpx", "request", SENT)
     content = lines.one("model.request")["body"]["messages"][0]["content"]

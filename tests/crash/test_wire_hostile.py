@@ -184,6 +184,7 @@ def test_descriptors_that_became_the_agents_own_are_not_written_to(
     assert len(calls_of(tmp_path / "runs").of("model.response")) == 3
 
 
+@pytest.mark.long
 def test_many_streams_at_once_take_few_descriptors(tmp_path: Path, provider: Provider) -> None:
     source = """
     async def one(client, all_there, go):

@@ -34,6 +34,7 @@ LONGEST = (
     "docs/guides/many-runs.md",
     "docs/guides/replay.md",
     "docs/guides/testing.md",
+    "docs/tutorial-debug.md",
     "docs/tutorial-test.md",
 )
 """Pages that start dozens of processes, each of them with an SDK to import: a task of the long suite."""

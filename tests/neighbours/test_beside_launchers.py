@@ -160,6 +160,7 @@ asking.ask("own")
 """
 
 
+@pytest.mark.long
 def test_tasks_of_trio_are_not_taken_for_their_thread(project: Path, provider: Provider) -> None:
     (project / "agent.py").write_text(TRIO)
     bare, ours = both(project, provider, "agent.py")

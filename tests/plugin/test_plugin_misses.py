@@ -114,6 +114,7 @@ def test_fails_before_the_end():
 """
 
 
+@pytest.mark.long
 def test_recorded_calls_that_were_not_made_fail_the_test(project) -> None:
     project.write("test_unused.py", UNUSED)
     project("--reenact=rerecord")

@@ -14,6 +14,7 @@ import pytest
 
 from reenact import Tap, read_events
 from reenact.capture import guard
+from support.examples import long
 from support.provider import Provider
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -56,7 +57,7 @@ def openai_stream_async_ended(tap: Tap, url: str, kept: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "drop", [openai_stream, anthropic_stream, openai_stream_async, openai_stream_async_ended]
+    "drop", [long(openai_stream), anthropic_stream, openai_stream_async, long(openai_stream_async_ended)]
 )
 def test_a_stream_collected_after_close_prints_nothing(
     drop: Callable[[Tap, str, list[Any]], None], provider: Provider, tmp_path: Path, capfd: Any

@@ -14,7 +14,7 @@ from .observe import play_both
 from .table import CELLS, Cell, missing
 
 CALLABLE = [cell for cell in CELLS if cell.play is not None]
-TWICE = one_in(8, CALLABLE)
+TWICE = one_in(16, CALLABLE)
 """Played bare a second time: all in the long run; the recorded ones are compared with a bare play anyway."""
 
 

@@ -25,7 +25,7 @@ from .table import CELLS, Cell, missing
 from .test_sdk_recorded import installed, seen
 
 CALLABLE = [cell for cell in CELLS if cell.play is not None]
-CHOSEN = one_in(9, CALLABLE)
+CHOSEN = one_in(12, CALLABLE)
 TRAVEL = {"content-length", "transfer-encoding", "content-encoding", "connection"}
 """Headers about how bytes travelled: they do not travel now."""
 BELOW = ("httpx.", "httpx2.", "aiohttp.", "builtins.TimeoutError")

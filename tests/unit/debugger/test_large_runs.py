@@ -14,6 +14,7 @@ from reenact.debugger.stepper import Stepper
 from reenact.debugger.story import story_of
 from reenact.recording.recording import Recording
 from reenact.tracefile import records
+from support.examples import long
 
 
 def record(path: Path, turns: int, *, failing: int | None = None, recorded: bool = True) -> None:
@@ -52,6 +53,7 @@ def test_a_search_for_errors_derives_no_tools_where_none_can_have_failed(tmp_pat
     assert not stepper.recording.has_derived and not stepper.recording.has_joined
 
 
+@pytest.mark.long
 def test_a_search_for_errors_stops_at_the_derived_result_that_is_one(tmp_path: Path) -> None:
     record(tmp_path / "run.jsonl", 2_600, failing=2_003, recorded=False)
     stepper = large(tmp_path / "run.jsonl")
@@ -61,7 +63,7 @@ def test_a_search_for_errors_stops_at_the_derived_result_that_is_one(tmp_path: P
     assert stepper.event.error == "seen 2003"
 
 
-@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "derived"])
+@pytest.mark.parametrize("recorded", [True, long(False)], ids=["recorded", "derived"])
 def test_show_decodes_no_line_more_than_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: bool
 ) -> None:

@@ -110,6 +110,7 @@ def test_a_cache_folder_that_cannot_be_made_is_no_failure(tmp_path, monkeypatch)
     assert Book.open().price(LINE).usd == 6
 
 
+@pytest.mark.long
 def test_processes_that_write_at_once_leave_a_whole_saved(saved):
     code = ASK.replace("'claude-sonnet-4-5'", "sys.argv[1]")
     models = ["claude-sonnet-4-5", "gpt-5", "gemini-2.5-pro"]

@@ -255,6 +255,7 @@ print([report.outcome for report in reports], sys.stdin.readline())
 """
 
 
+@pytest.mark.long
 def test_the_callers_process_is_left_alone(shop: Shop) -> None:
     path = shop.record("weigh")
     done = subprocess.run(

@@ -11,6 +11,7 @@ import pytest
 
 from reenact import Debugger
 from reenact.wire.streams import assemble
+from support.examples import long
 from support.provider import Provider
 
 AGENT = """
@@ -68,7 +69,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("how", ["killed", "cancelled"])
+@pytest.mark.parametrize("how", ["killed", long("cancelled")])
 def test_show_prints_what_the_agent_had_of_a_stream_but_for_the_last_word(
     how: str, provider: Provider, tmp_path: Path
 ) -> None:

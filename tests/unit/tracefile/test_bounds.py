@@ -12,6 +12,7 @@ from reenact.recording.listing import head_and_tail
 from reenact.stats.many_runs import runs
 from reenact.tracefile import records
 from reenact.tracefile.dialects import recognise
+from support.examples import long
 from support.hostile import COMMANDS, command, rich_run
 from support.written import Pen
 
@@ -105,7 +106,7 @@ def test_changes_of_a_reference_do_not_nest_a_request_more_deeply(tmp_path):
     assert command("show", tmp_path / "t.jsonl", "--all").code == 0
 
 
-@pytest.mark.parametrize("depth", [480, 900])
+@pytest.mark.parametrize("depth", [long(480), 900])
 def test_every_command_shows_a_run_with_content_nested_hundreds_deep(tmp_path, monkeypatch, depth):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = rich_run(tmp_path / "t.jsonl")
@@ -120,6 +121,7 @@ def test_every_command_shows_a_run_with_content_nested_hundreds_deep(tmp_path, m
         assert "fault" not in done.err and done.code in (0, 1), (words, done.err)
 
 
+@pytest.mark.long
 def test_a_line_beyond_every_bound_is_read_in_pieces(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(records, "MAX_LINE", 256 << 10)

@@ -155,6 +155,7 @@ def test_a_forked_child_gives_the_descriptor_of_its_parents_answer_back(tap: Tap
     assert len(response_body._may_stay_open) == free + 1
 
 
+@pytest.mark.long
 def test_an_answer_that_nobody_ends_gives_its_descriptor_back(tmp_path: Path) -> None:
     gc.collect()  # streams that earlier tests dropped give theirs back now, not in the middle
     free = len(response_body._may_stay_open)

@@ -210,6 +210,7 @@ def test_the_request_is_the_input_without_its_secrets(served: dict[str, Any]) ->
     assert parts[0]["value"] == "Eve" and parts[1]["filename"] == "a.png" and "sha256" in parts[1]
 
 
+@pytest.mark.long
 def test_what_may_be_a_token_is_in_no_file_s_name(served: dict[str, Any]) -> None:
     names = [path.name for path in served["traces"].glob("*token*")]
     assert len(names) == 1 and TOKEN[2:] not in names[0]

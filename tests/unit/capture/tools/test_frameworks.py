@@ -13,6 +13,7 @@ from reenact import schema
 from reenact.capture.seams.libraries import FRAMEWORKS, SEAMS
 from reenact.capture.seams.patching import LibraryChanged
 from reenact.capture.tools import frameworks
+from support.examples import long
 
 LANGCHAIN = "langchain_core.tools.base"
 HERE = [LANGCHAIN, "anthropic.lib.tools._beta_runner"]
@@ -64,7 +65,7 @@ print(sum(a is not b for a, b in zip(during, codes())), len(during))
 """
 
 
-@pytest.mark.parametrize(("tools", "changed"), [("", 2), ("off", 0)])
+@pytest.mark.parametrize(("tools", "changed"), [("", 2), long("off", 0)])
 @pytest.mark.parametrize("name", HERE)
 def test_methods_are_changed_at_import_and_given_back(name: str, tools: str, changed: int) -> None:
     env = {"REENACT_TOOLS": tools, "PYTHONPATH": ":".join(sys.path)}
