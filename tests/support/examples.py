@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 from hypothesis import settings
 
 LONG = os.environ.get("REENACT_LONG") == "1"
@@ -19,10 +20,13 @@ def up_to(most: int) -> settings:
 
 def one_in(count: int, cases: Iterable[Any], first: int = 0) -> list[Any]:
     """All cases of a table; all but every `count`-th carry the mark `long`, and only the long suite tries them."""
-    return [
-        case if n % count == first else long(*case) if isinstance(case, tuple) else long(case)
-        for n, case in enumerate(cases)
-    ]
+    return [case if n % count == first else _marked(case) for n, case in enumerate(cases)]
+
+
+def _marked(case: Any) -> Any:
+    if isinstance(case, ParameterSet):
+        return pytest.param(*case.values, marks=[*case.marks, pytest.mark.long], id=case.id)
+    return long(*case) if isinstance(case, tuple) else long(case)
 
 
 def long(*values: Any, **given: Any) -> Any:
