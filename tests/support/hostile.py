@@ -65,10 +65,12 @@ def command(*words: object, terminal: bool = False) -> Done:
     out, err = (make(io.BytesIO(), "utf-8", newline="\n") for _ in range(2))
     threshold = gc.get_threshold()
     gc.disable()  # finalisers of what other tests have dropped are not to run at the bottom of a deep stack
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(word) for word in words])
-    gc.enable()
-    gc.set_threshold(*threshold)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main([str(word) for word in words])
+    finally:
+        gc.enable()
+        gc.set_threshold(*threshold)
     out.flush(), err.flush()
     return Done(
         code,

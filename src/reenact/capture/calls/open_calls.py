@@ -289,7 +289,8 @@ class Calls:
         equal arguments.
         """
         if tool_id is None and (held := invocation()) is not None and held.use.calls is self:
-            if held.use.name.endswith(name):  # a framework may put the name of a server before it
+            server = held.use.name.removesuffix(name)  # a framework may put the name of a server before it
+            if server != held.use.name and not server[-1:].isalnum():
                 held.use.take()
                 return held.use.answer, held.use.id
         parent = self.parent()

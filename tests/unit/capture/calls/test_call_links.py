@@ -12,6 +12,7 @@ import pytest
 
 import reenact
 from reenact import Tap
+from reenact.capture.calls import open_calls
 from support.typed import typed
 
 
@@ -124,6 +125,27 @@ def test_the_id_of_a_tool_use_decides_before_all() -> None:
 
     (called,) = recorded(record)
     assert (called["parent"], called["tool_id"]) == (calls[0], "toolu_A")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_claimed"),
+    [("refund", True), ("server__refund", True), ("server.refund", True), ("prefund", False)],
+)
+def test_a_tool_is_for_the_use_that_a_framework_acts_upon_if_only_a_server_stands_before_its_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, is_claimed: bool
+) -> None:
+    monkeypatch.setattr(open_calls, "opened_uses", lambda _, uses: open_calls.open_uses.extend(uses))
+
+    def record(tap: Tap) -> None:
+        answer(tap, "A", {"id": "toolu_1", "name": name, "input": {"order": 1}})
+        (use,) = open_calls.open_uses
+        acted_upon = open_calls.invoke(use, ())
+        tap.record_tool_call("refund", {"order": 2})
+        acted_upon.end()
+        open_calls.close_uses([use])
+
+    (called,) = recorded(record)
+    assert called["tool_id"] == ("toolu_1" if is_claimed else None)
 
 
 def test_a_use_that_its_own_lane_has_left_behind_is_not_answered_later() -> None:
