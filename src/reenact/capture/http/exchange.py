@@ -59,6 +59,7 @@ class Exchange:
     """A call that has begun; its seam reports the response here."""
 
     _opened: OpenCall
+    is_over = True  # until __init__ has set the rest: an interrupt may end it, and __del__ runs all the same
 
     def __init__(self, recorder: Recorder, sort: str, provider: str | None, method: str, url: str) -> None:
         self.recorder = recorder
@@ -66,7 +67,6 @@ class Exchange:
         self.provider = provider
         self.method = method
         self.url = url
-        self.is_over = False
         self.is_whole = False
         """True once the last byte has come, if the library has yet to hand the response to the agent."""
         self._call = ""
@@ -91,6 +91,7 @@ class Exchange:
         self.sent: Sent | None = None
         """Where a seam reports a body that is made while it is sent."""
         self._w = recorder.w  # another one in a forked child, where the answer is still the parent's
+        self.is_over = False
 
     def leave(self, headers: list[tuple[str, str]], body: Any, fingerprint: int) -> None:
         """Write the request."""

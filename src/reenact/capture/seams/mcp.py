@@ -389,12 +389,13 @@ def _address(target: Any) -> str | None:
 class _Carrier:
     """A transport whose HTTP is not recorded separately: the requests of the session are."""
 
+    _is_open = False
+
     def __init__(self, server: str, carrier: Any, process: ServerProcess, watch: Watch) -> None:
         self._server = server
         self.carrier = carrier
         self._process = process
         self._watch = watch
-        self._is_open = False
 
     async def __aenter__(self) -> Any:
         with Carried():
@@ -427,6 +428,8 @@ class _Carrier:
 
 class _Known:
     """Two streams whose connection is known, for as long as whoever has opened it is there."""
+
+    _keys: list[int] = []  # of one whose __init__ an interrupt has ended
 
     def __init__(self, streams: Any, line: Line) -> None:
         self._keys = [id(stream) for stream in streams[:2]] if isinstance(streams, tuple) else []
