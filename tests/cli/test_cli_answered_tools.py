@@ -401,6 +401,7 @@ asyncio.run(order())
 """
 
 
+@pytest.mark.long
 def test_a_tool_is_answered_where_the_client_drains_a_stream_that_it_has_read(shop: Shop) -> None:
     """openai 3.51 reads on after the last event: the stream must not begin anew, with each argument twice."""
     (shop.folder / "drained.py").write_text(DRAINED)

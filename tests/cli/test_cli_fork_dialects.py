@@ -13,7 +13,7 @@ import pytest
 from reenact.playback.edits.cut_request import system_of
 from reenact.wire.messages import tool_results
 from reenact.wire.reading import model_of
-from support.examples import LONG
+from support.examples import long
 from support.forked import type_in
 from support.provider import Provider
 
@@ -114,11 +114,7 @@ def bedrock():
 
 print(globals()[dialect]())
 """
-CELLS = [("chat", "stream")]
-ANSWERED = [("bedrock", "stream")]
-if LONG:
-    CELLS = [(name, way) for name in ("chat", "responses", "gemini", "ollama") for way in ("plain", "stream")]
-    ANSWERED += CELLS
+CELLS = [(name, way) for name in ("chat", "responses", "gemini", "ollama") for way in ("plain", "stream")]
 CHANGES = (
     "--set",
     "system=Be vague.",
@@ -150,6 +146,7 @@ class Desk:
         return done, self.provider.settled()[before:]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("agent", CELLS, ids=" ".join)
 def test_every_edit_is_in_every_later_request(agent, tmp_path: Path, provider: Provider) -> None:
     desk = Desk(tmp_path, provider, "tools-3")
@@ -169,7 +166,7 @@ def test_every_edit_is_in_every_later_request(agent, tmp_path: Path, provider: P
         assert ["43" in value for value in values] == [True] + [False] * (number - 1)
 
 
-@pytest.mark.parametrize("agent", ANSWERED, ids=" ".join)
+@pytest.mark.parametrize("agent", [("bedrock", "stream"), *map(long, CELLS)], ids=" ".join)
 def test_an_answer_of_ones_own_is_read_by_the_sdk(agent, tmp_path: Path, provider: Provider) -> None:
     desk = Desk(tmp_path, provider, "text")
     recorded = desk("run", "--name", "first", "--", "agent.py", *agent)

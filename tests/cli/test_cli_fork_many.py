@@ -89,6 +89,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory):
     server.shutdown()
 
 
+@pytest.mark.long
 def test_a_change_is_held_against_no_change_in_every_run(desk) -> None:
     words = (
         "fork",

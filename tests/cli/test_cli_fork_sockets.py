@@ -172,6 +172,7 @@ def test_a_fork_from_the_beginning_and_one_with_an_answer_of_one_s_own(desk: Des
     assert printed[:2] == desk.first["plain"].stdout.splitlines()[:2] and printed[2].endswith("Mine.")
 
 
+@pytest.mark.long
 def test_what_only_a_connection_keeps_cannot_go_live_in_its_middle(desk: Desk) -> None:
     assert desk("run", "--name", "unstored", "plain.py", STORE="no").returncode == 0
     desk.server.heard = []

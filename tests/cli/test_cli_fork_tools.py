@@ -170,6 +170,7 @@ def _until(terminal: int, wanted: bytes | None) -> bytes:
     return seen
 
 
+@pytest.mark.long
 def test_agents_beside_the_one_that_is_cut_keep_to_their_recording(
     recorded, tmp_path: Path, provider: Provider
 ):

@@ -17,6 +17,7 @@ import pytest
 
 from support.examples import LONG, long
 from support.forked import type_in
+from support.posting import POST
 from support.provider import Provider
 
 LIBRARY = '''
@@ -54,7 +55,6 @@ def fail(city: str) -> str:
 LANGCHAIN = (
     AROUND
     + """
-from langchain_anthropic import ChatAnthropic
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from pydantic import BaseModel, field_validator
 
@@ -78,6 +78,10 @@ lookup = StructuredTool.from_function(look, name="lookup")
 lower = StructuredTool.from_function(lambda city: look(city), name="lower", description="Look.", args_schema=City)
 ship = StructuredTool.from_function(Ship().__call__, name="ship", description="Ship.")
 tools = {each.name: each for each in (lookup, lower, StructuredTool.from_function(weigh), ship, Post(), tool(fail))}
+"""
+)
+CHAT_MODEL = """
+from langchain_anthropic import ChatAnthropic
 model = ChatAnthropic(model="m", base_url=os.environ["MODEL_URL"], max_retries=0)
 messages = [("user", "PLAN " + sys.argv[1])]
 while True:
@@ -94,6 +98,30 @@ while True:
             results[call["id"]] = {"role": "tool", "tool_call_id": call["id"], "content": "it failed"}
     messages += [results[call["id"]] for call in answer.tool_calls]
 print([getattr(each, "content", each) for each in messages])
+"""
+HAND_WRITTEN = (
+    POST
+    + """
+offered = [{"name": each.name, "input_schema": each.tool_call_schema.model_json_schema()} for each in tools.values()]
+body = {"model": "m", "max_tokens": 9, "tools": offered}
+messages = [{"role": "user", "content": "PLAN " + sys.argv[1]}]
+while True:
+    answer = post(os.environ["MODEL_URL"] + "/v1/messages", body | {"messages": messages})["content"]
+    messages.append({"role": "assistant", "content": answer})
+    uses = [block for block in answer if block["type"] == "tool_use"]
+    if not uses:
+        break
+    results = {}
+    for use in reversed(uses):
+        try:
+            call = {"type": "tool_call", "name": use["name"], "args": use["input"], "id": use["id"]}
+            results[use["id"]] = tools[use["name"]].invoke(call).content
+        except Exception:
+            traceback.print_exc()
+            results[use["id"]] = "it failed"
+    content = [{"type": "tool_result", "tool_use_id": use["id"], "content": results[use["id"]]} for use in uses]
+    messages.append({"role": "user", "content": content})
+print(messages)
 """
 )
 RUNNER = (
@@ -129,16 +157,15 @@ for message in runner:
 '''
 )
 MEMORY = {"command": "create", "path": "/memories/a.txt", "file_text": "seven hills"}
+LANGCHAIN_PLAN = [
+    [["lookup", {"city": "Oslo"}], ["lookup", {"city": "Oslo"}]],
+    [["lower", {"city": "Rome"}], ["lower", {"city": "Bern"}]],
+    [["weigh", {"item": "box"}], ["ship", {"item": "box"}], ["post", {"item": "box"}]],
+    [["fail", {"city": "Faro"}]],
+]
 AGENTS: dict[str, tuple[str, list[Any]]] = {
-    "langchain": (
-        LANGCHAIN,
-        [
-            [["lookup", {"city": "Oslo"}], ["lookup", {"city": "Oslo"}]],
-            [["lower", {"city": "Rome"}], ["lower", {"city": "Bern"}]],
-            [["weigh", {"item": "box"}], ["ship", {"item": "box"}], ["post", {"item": "box"}]],
-            [["fail", {"city": "Faro"}]],
-        ],
-    ),
+    "langchain": (LANGCHAIN + CHAT_MODEL, LANGCHAIN_PLAN),
+    "langchain, own loop": (LANGCHAIN + HAND_WRITTEN, LANGCHAIN_PLAN),
     "anthropic": (
         RUNNER,
         [
@@ -214,7 +241,7 @@ def place(tmp_path: Path, provider: Provider) -> Place:
     return Place(tmp_path, provider.url("plan"))
 
 
-@pytest.mark.parametrize("framework", [long("langchain"), "anthropic"])
+@pytest.mark.parametrize("framework", ["langchain, own loop", long("langchain"), long("anthropic")])
 def test_each_tool_use_has_its_own_call_and_is_answered(framework: str, place: Place) -> None:
     script, plan = AGENTS[framework]
     bare = place.bare(script, json.dumps(plan))
@@ -240,7 +267,7 @@ def test_each_tool_use_has_its_own_call_and_is_answered(framework: str, place: P
 
 
 def check_rows(framework: str, rows: list[tuple[Any, ...]]) -> None:
-    if framework == "langchain":
+    if framework.startswith("langchain"):
         assert [row[3][:6] for row in rows[:2]] == ["Oslo 2", "Oslo 1"]  # the agent calls the last one first
         assert [row[1] for row in rows[2:4]] == [{"city": "rome"}, {"city": "bern"}]
         assert [row[2] for row in rows] == ["langchain"] * 6 + ["found"] * 2

@@ -144,6 +144,7 @@ def test_what_is_not_recorded_of_a_conversation_is_named(desk: Desk) -> None:
     assert "history  conv_7 continues: kept by the provider and not recorded" in typed("show", path).out
 
 
+@pytest.mark.long
 def test_a_fork_shows_it_and_refuses_to_change_it(desk: Desk, provider: Provider) -> None:
     desk.record("by_response")
     at = ("fork", "by_response", "--at", "turn:3", "--live-tools", "lookup", "--stale-world")

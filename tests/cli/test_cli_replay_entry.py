@@ -187,6 +187,7 @@ def test_an_application_that_does_not_start_is_reported() -> None:
         call_asgi(app, {"url": "/"})
 
 
+@pytest.mark.long
 def test_a_file_of_the_agent_s_own_is_not_written_to(original, tmp_path: Path) -> None:
     """What a Tap with a path recorded is replayed, and the agent's Tap writes beside the replay."""
     _, env = original

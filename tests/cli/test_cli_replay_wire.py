@@ -77,6 +77,7 @@ def test_tools_of_plain_http_are_answered_with_no_network(typed: Typed, provider
     assert len(provider.settled()) == before
 
 
+@pytest.mark.long
 def test_one_call_more_is_named_and_all_others_are_answered(typed: Typed, provider: Provider) -> None:
     before = len(provider.settled())
     again = typed("replay", "first", "--keep-going", "--json", "--", "agent.py", "--more")

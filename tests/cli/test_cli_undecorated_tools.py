@@ -112,6 +112,7 @@ def shop(tmp_path: Path, provider: Provider) -> Shop:
     return Shop(tmp_path, env)
 
 
+@pytest.mark.long
 def test_live_tools_can_be_repeated(shop: Shop) -> None:
     shop.record("first", "weigh", "ship")
     for command in (("replay", "first"), ("fork", "first", "--stale-world")):

@@ -127,7 +127,7 @@ FOLDER = {
 
 
 @pytest.mark.parametrize("stage", [long(BEFORE), DURING, long(LAST)])
-@pytest.mark.parametrize("what", one_in(2, FOLDER))
+@pytest.mark.parametrize("what", one_in(3, FOLDER))
 def test_the_ground_moves(what: str, stage: str, tmp_path: Path, provider: Provider) -> None:
     """Bare and recorded do the same; RUNS is a folder of the agent's in both."""
     if stage == BEFORE and what == "no descriptor left":

@@ -175,8 +175,7 @@ def check_desk(killed: Killed, head: Path) -> None:
 
 CELLS = [
     ("run", "boto3", "one", "wait"),
-    ("wrap", "openai", "gather", EIGHT),
-    ("run", "boto3", "threads", FOUR),
+    ("wrap", "boto3", "threads", FOUR),
     ("install", "boto3", "spawn+child", "wait"),
     ("run", "boto3", "fork+both", "stream"),
 ]  # fmt: skip

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from reenact import Debugger
+from support.examples import long
 
 TESTS = """
 import os, pytest
@@ -75,7 +76,7 @@ def test_record_missing_lets_out_what_is_missing_and_then_has_it(recorded) -> No
     assert recorded() == {"passed": 1} and recorded.called == 0
 
 
-@pytest.mark.parametrize("mode", ["rerecord", "record-missing"])
+@pytest.mark.parametrize("mode", ["rerecord", long("record-missing")])
 def test_a_test_that_fails_leaves_its_trace_alone(recorded, mode: str) -> None:
     before = recorded.files()
     assert recorded(f"--reenact={mode}", TEXTS="four", FAILS="1") == {"failed": 1} and recorded.called == 1

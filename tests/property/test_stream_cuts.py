@@ -249,6 +249,7 @@ CHUNKS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+@pytest.mark.long
 @up_to(1500)
 @given(chunks=st.lists(CHUNKS, max_size=8))
 def test_chunks_that_only_say_more_are_taken_in_as_any_other(chunks: list[dict]) -> None:

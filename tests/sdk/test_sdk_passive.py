@@ -81,7 +81,7 @@ def fail(*args: Any, **given: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("number", "cell"), one_in(2, enumerate(CELLS)), ids=str)
+@pytest.mark.parametrize(("number", "cell"), one_in(3, enumerate(CELLS)), ids=str)
 def test_every_part_of_the_recorder_fails(
     number: int, cell: Cell, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +96,7 @@ def test_every_part_of_the_recorder_fails(
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("cell", one_in(2, CELLS), ids=str)
+@pytest.mark.parametrize("cell", one_in(3, CELLS), ids=str)
 @pytest.mark.parametrize(
     "path",
     [lambda folder: "/dev/full", lambda folder: str(folder / "a file" / "run.jsonl")],

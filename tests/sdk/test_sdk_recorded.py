@@ -73,14 +73,14 @@ def seen(reported: dict[str, Any]) -> dict[str, Any]:
 
 
 WAYS = [
-    (pytest.param if number % 8 == 4 * turn or cell.sdk in WITHOUT_CLIENT else long)(
+    (pytest.param if number % 12 == 6 * turn or cell.sdk in WITHOUT_CLIENT else long)(
         way, cell, id=f"{cell}-{way.__name__}"
     )
     for number, cell in enumerate(CALLABLE)
     for turn, way in enumerate((wrapped, installed))
     if way is installed or cell.sdk not in WITHOUT_CLIENT
 ]
-"""Every cell, in both ways in the long run; every fourth cell in the short one, in the two ways in turn."""
+"""Every cell, in both ways in the long run; every sixth cell in the short one, in the two ways in turn."""
 
 
 @pytest.mark.filterwarnings("ignore")

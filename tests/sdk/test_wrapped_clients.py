@@ -199,6 +199,7 @@ reveal_type(tap.unwrap(HTTPSConnection("llm.example")))
 """
 
 
+@pytest.mark.long
 def test_a_wrapped_client_has_the_type_it_had(tmp_path: Path) -> None:
     (tmp_path / "typed.py").write_text(TYPED)
     project = Path(__file__).parents[2]  # with what the type checker remembers of it: a second, not a minute

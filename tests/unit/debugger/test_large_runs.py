@@ -45,6 +45,7 @@ def large(path: Path) -> Stepper:
     return stepper
 
 
+@pytest.mark.long
 def test_a_search_for_errors_derives_no_tools_where_none_can_have_failed(tmp_path: Path) -> None:
     record(tmp_path / "run.jsonl", 2_600, recorded=False)
     stepper = large(tmp_path / "run.jsonl")

@@ -16,7 +16,7 @@ from reenact.capture.tools import frameworks
 from support.examples import long
 
 LANGCHAIN = "langchain_core.tools.base"
-HERE = [LANGCHAIN, "anthropic.lib.tools._beta_runner"]
+HERE = [LANGCHAIN, long("anthropic.lib.tools._beta_runner")]
 CHANGED = {
     "": "has no BaseTool",
     "class BaseTool: run = 1": "BaseTool has no method run",
