@@ -60,16 +60,16 @@ def anthropic_answer(stream, messages, **more):
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_anthropics_sdk_gets_two_tool_calls_and_an_answer(stream):
-    messages, asked = [QUESTION], []
+    messages, questions = [QUESTION], []
     while True:
         answer = anthropic_answer(stream, messages)
         uses = [block for block in answer.content if block.type == "tool_use"]
         if not uses:
             break
-        asked += [use.input["question"] for use in uses]
+        questions += [use.input["question"] for use in uses]
         results = [{"type": "tool_result", "tool_use_id": use.id, "content": "75 m"} for use in uses]
         messages += [{"role": "assistant", "content": answer.content}, {"role": "user", "content": results}]
-    assert asked == HILLS and answer.content[0].text == ANSWER
+    assert questions == HILLS and answer.content[0].text == ANSWER
     assert (answer.model, answer.stop_reason) == ("claude-sonnet-4-6", "end_turn")
     assert answer.usage.input_tokens > 0 and answer.usage.output_tokens > 1
 
@@ -77,7 +77,7 @@ def test_anthropics_sdk_gets_two_tool_calls_and_an_answer(stream):
 @pytest.mark.parametrize("stream", [False, True])
 def test_openais_sdk_gets_two_tool_calls_and_an_answer(stream):
     tools = [{"type": "function", "function": {"name": "lookup", "parameters": FIELDS}}]
-    messages, asked = [QUESTION], []
+    messages, questions = [QUESTION], []
     while True:
         request = {"model": "gpt-5-mini", "messages": messages, "tools": tools}
         with openai.OpenAI() as client:
@@ -91,12 +91,12 @@ def test_openais_sdk_gets_two_tool_calls_and_an_answer(stream):
         message = answer.choices[0].message
         if not message.tool_calls:
             break
-        asked += [json.loads(call.function.arguments)["question"] for call in message.tool_calls]
+        questions += [json.loads(call.function.arguments)["question"] for call in message.tool_calls]
         results = [
             {"role": "tool", "tool_call_id": call.id, "content": "75 m"} for call in message.tool_calls
         ]
         messages += [message, *results]
-    assert asked == HILLS and message.content == ANSWER
+    assert questions == HILLS and message.content == ANSWER
     assert answer.choices[0].finish_reason == "stop" and answer.usage.total_tokens > 0
 
 

@@ -146,9 +146,9 @@ def test_an_answer_of_ones_own_takes_the_recorded_ones_place(desk: Desk, run: st
     reported = desk.fork("--at", "turn:12", "--response", "@answer.json", run=run)
     assert (reported["code"], reported["out"]) == (0, f"Lisbon has seven hills. {2 * TURNS + 2}\n"), reported
     assert desk.looked() == ["Mine?"]
-    [asked] = desk.requests()
-    assert asked["messages"][-2]["content"][0]["name"] == "lookup"
-    assert asked["messages"][-1]["content"][0]["tool_use_id"] == "toolu_mine"
+    [request] = desk.requests()
+    assert request["messages"][-2]["content"][0]["name"] == "lookup"
+    assert request["messages"][-1]["content"][0]["tool_use_id"] == "toolu_mine"
     printed = desk.fork("--at", "turn:12", "--response", "Porto.", run=run)
     assert (printed["code"], printed["out"]) == (0, f"Porto. {2 * TURNS}\n") and len(desk.requests()) == 1
 

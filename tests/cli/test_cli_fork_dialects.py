@@ -20,97 +20,97 @@ from support.provider import Provider
 AGENT = """
 import os, sys
 dialect, is_stream = sys.argv[1], sys.argv[2] == "stream"
-URL, ASKED, SYSTEM = os.environ["MODEL_URL"], "Which city has seven hills?", "Be exact."
+URL, QUESTION, SYSTEM = os.environ["MODEL_URL"], "Which city has seven hills?", "Be exact."
 
 def chat():
     import openai
     client = openai.OpenAI(base_url=URL + "/v1", api_key="none")
-    said = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASKED}]
+    history = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
     tools = [{"type": "function", "function": {"name": "lookup", "parameters": {"type": "object"}}}]
     while True:
         if is_stream:
-            with client.chat.completions.stream(model="m", messages=said, tools=tools) as stream:
+            with client.chat.completions.stream(model="m", messages=history, tools=tools) as stream:
                 answer = stream.get_final_completion().choices[0].message
         else:
-            answer = client.chat.completions.create(model="m", messages=said, tools=tools).choices[0].message
+            answer = client.chat.completions.create(model="m", messages=history, tools=tools).choices[0].message
         if not answer.tool_calls:
             return answer.content
         calls = [{"id": call.id, "type": "function", "function": {
             "name": call.function.name, "arguments": call.function.arguments}} for call in answer.tool_calls]
-        said.append({"role": "assistant", "content": answer.content, "tool_calls": calls})
-        said += [{"role": "tool", "tool_call_id": call["id"], "content": "42"} for call in calls]
+        history.append({"role": "assistant", "content": answer.content, "tool_calls": calls})
+        history += [{"role": "tool", "tool_call_id": call["id"], "content": "42"} for call in calls]
 
 def responses():
     import openai
     client = openai.OpenAI(base_url=URL + "/v1", api_key="none")
-    said = [{"role": "user", "content": ASKED}]
+    history = [{"role": "user", "content": QUESTION}]
     tools = [{"type": "function", "name": "lookup", "parameters": {"type": "object"}, "strict": False}]
     while True:
-        given = {"model": "m", "instructions": SYSTEM, "input": said, "tools": tools}
+        request = {"model": "m", "instructions": SYSTEM, "input": history, "tools": tools}
         if is_stream:
-            with client.responses.stream(**given) as stream:
+            with client.responses.stream(**request) as stream:
                 answer = stream.get_final_response()
         else:
-            answer = client.responses.create(**given)
+            answer = client.responses.create(**request)
         calls = [item for item in answer.output if item.type == "function_call"]
         if not calls:
             return answer.output_text
-        said += [item.model_dump(exclude_none=True, exclude={"parsed_arguments"}) for item in answer.output]
-        said += [{"type": "function_call_output", "call_id": call.call_id, "output": "42"} for call in calls]
+        history += [item.model_dump(exclude_none=True, exclude={"parsed_arguments"}) for item in answer.output]
+        history += [{"type": "function_call_output", "call_id": call.call_id, "output": "42"} for call in calls]
 
 def gemini():
     from google import genai
     from google.genai import types
     client = genai.Client(api_key="none", http_options={"base_url": URL})
-    said = [types.Content(role="user", parts=[types.Part(text=ASKED)])]
+    history = [types.Content(role="user", parts=[types.Part(text=QUESTION)])]
     config = types.GenerateContentConfig(
         system_instruction=SYSTEM, tools=[types.Tool(function_declarations=[{"name": "lookup"}])],
         automatic_function_calling={"disable": True},
     )
     ask = client.models.generate_content_stream if is_stream else client.models.generate_content
     while True:
-        answer = ask(model="m", contents=said, config=config)
+        answer = ask(model="m", contents=history, config=config)
         parts = [part for each in (answer if is_stream else [answer])
                  for part in each.candidates[0].content.parts or ()]
         calls = [part.function_call for part in parts if part.function_call]
         if not calls:
             return "".join(part.text or "" for part in parts)
         results = [types.Part.from_function_response(name=call.name, response={"result": "42"}) for call in calls]
-        said += [types.Content(role="model", parts=parts), types.Content(role="user", parts=results)]
+        history += [types.Content(role="model", parts=parts), types.Content(role="user", parts=results)]
 
 def ollama():
     import ollama
     client = ollama.Client(URL)
-    said = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASKED}]
+    history = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
     tools = [{"type": "function", "function": {"name": "lookup", "parameters": {"type": "object", "properties": {}}}}]
     while True:
-        answer = client.chat("m", said, tools=tools, stream=is_stream)
+        answer = client.chat("m", history, tools=tools, stream=is_stream)
         messages = [each.message for each in (answer if is_stream else [answer])]
         text = "".join(message.content or "" for message in messages)
         calls = [call for message in messages for call in message.tool_calls or ()]
         if not calls:
             return text
-        said.append({"role": "assistant", "content": text, "tool_calls": [call.model_dump() for call in calls]})
-        said += [{"role": "tool", "tool_name": call.function.name, "content": "42"} for call in calls]
+        history.append({"role": "assistant", "content": text, "tool_calls": [call.model_dump() for call in calls]})
+        history += [{"role": "tool", "tool_name": call.function.name, "content": "42"} for call in calls]
 
 def bedrock():
     import boto3
     keys = {"aws_access_key_id": "AKIANONE", "aws_secret_access_key": "none", "region_name": "us-east-1"}
     client = boto3.Session(**keys).client("bedrock-runtime", endpoint_url=URL)
-    said = [{"role": "user", "content": [{"text": ASKED}]}]
+    history = [{"role": "user", "content": [{"text": QUESTION}]}]
     tools = {"tools": [{"toolSpec": {"name": "lookup", "inputSchema": {"json": {}}}}]}
     while True:
-        given = {"modelId": "m", "system": [{"text": SYSTEM}], "messages": said, "toolConfig": tools}
+        request = {"modelId": "m", "system": [{"text": SYSTEM}], "messages": history, "toolConfig": tools}
         if is_stream:
-            events = [*client.converse_stream(**given)["stream"]]
+            events = [*client.converse_stream(**request)["stream"]]
             deltas = [each["contentBlockDelta"]["delta"] for each in events if "contentBlockDelta" in each]
             return "".join(delta.get("text", "") for delta in deltas)
-        answer = client.converse(**given)["output"]["message"]
+        answer = client.converse(**request)["output"]["message"]
         uses = [block["toolUse"]["toolUseId"] for block in answer["content"] if "toolUse" in block]
         if not uses:
             return answer["content"][0]["text"]
         results = [{"toolResult": {"toolUseId": use, "content": [{"text": "42"}]}} for use in uses]
-        said += [answer, {"role": "user", "content": results}]
+        history += [answer, {"role": "user", "content": results}]
 
 print(globals()[dialect]())
 """
@@ -141,8 +141,8 @@ class Desk:
     def fork(self, agent: tuple[str, str], *words: str) -> tuple[subprocess.CompletedProcess[str], list[Any]]:
         """Fork the recorded run, and return what the provider got since."""
         before = len(self.provider.settled())
-        given = ("--stale-world", "--live-tools", "all")
-        done = self("fork", "@last", "--name", "forked", *given, *words, "--", "agent.py", *agent)
+        options = ("--stale-world", "--live-tools", "all")
+        done = self("fork", "@last", "--name", "forked", *options, *words, "--", "agent.py", *agent)
         return done, self.provider.settled()[before:]
 
 

@@ -56,36 +56,36 @@ async def main():
             async def say(kind, **more):
                 await socket.send(json.dumps({"type": kind, **more}))
 
-            async def heard():
+            async def receive():
                 return json.loads(await socket.recv())
 
-            print((await heard())["session"]["id"])
+            print((await receive())["session"]["id"])
             await say("session.update", session={"type": "realtime", "instructions": "Briefly."})
-            print((await heard())["type"])
+            print((await receive())["type"])
             for number in range(2):
-                said = [{"type": "input_text", "text": f"ask {talk} {number}"}]
-                await say("conversation.item.create", item={"type": "message", "role": "user", "content": said})
+                content = [{"type": "input_text", "text": f"ask {talk} {number}"}]
+                await say("conversation.item.create", item={"type": "message", "role": "user", "content": content})
                 await say("response.create", response={"instructions": "S"})
-                while (event := await heard())["type"] != "response.done":
+                while (event := await receive())["type"] != "response.done":
                     pass
-                print(event["response"]["id"], (await heard())["type"])
+                print(event["response"]["id"], (await receive())["type"])
 
 asyncio.run(main())
 """
 
 
 class Server:
-    """A model's API over sockets; ``heard`` is what each connection sent."""
+    """A model's API over sockets; ``received`` is what each connection sent."""
 
     def __init__(self) -> None:
-        self.heard: list[list[dict[str, Any]]] = []
+        self.received: list[list[dict[str, Any]]] = []
         self.prefix = "then"
 
     def talk(self, socket: ServerConnection) -> None:
-        heard: list[dict[str, Any]] = []
-        self.heard.append(heard)
+        received: list[dict[str, Any]] = []
+        self.received.append(received)
         is_realtime = "/realtime" in (socket.request.path if socket.request else "")
-        name = f"{self.prefix}-{len(self.heard)}"
+        name = f"{self.prefix}-{len(self.received)}"
 
         def say(kind: str, **more: Any) -> None:
             socket.send(json.dumps({"type": kind, "event_id": "e", **more}))
@@ -93,11 +93,11 @@ class Server:
         if is_realtime:
             say("session.created", session={"id": f"session-{name}", "type": "realtime"})
         for message in socket:
-            asked = json.loads(message)
-            heard.append(asked)
-            if asked["type"] == "session.update":
+            request = json.loads(message)
+            received.append(request)
+            if request["type"] == "session.update":
                 say("session.updated", session={"id": f"session-{name}", "type": "realtime"})
-            if asked["type"] != "response.create":
+            if request["type"] != "response.create":
                 continue
             text = [{"type": "output_text", "text": f"told {name}", "annotations": []}]
             output = [
@@ -105,7 +105,7 @@ class Server:
             ]
             fixed = {"object": "response", "created_at": 1, "model": "m", "parallel_tool_calls": True}
             fixed |= {"tool_choice": "auto", "tools": [], "status": "completed"}
-            number = sum(each["type"] == "response.create" for each in heard)
+            number = sum(each["type"] == "response.create" for each in received)
             done = {"id": f"r-{name}-{number}", **fixed, "output": [] if is_realtime else output}
             say("response.done" if is_realtime else "response.completed", sequence_number=1, response=done)
             if is_realtime:
@@ -130,9 +130,9 @@ class Desk:
 
     def fork(self, run: str, *words: str, **env: str) -> tuple[list[str], list[list[dict]], Any]:
         """Fork it; returns the lines of its output, and what the server heard."""
-        self.server.heard, self.server.prefix = [], "now"
+        self.server.received, self.server.prefix = [], "now"
         done = self("fork", run, *words, "--", f"{run}.py", **env)
-        return done.stdout.splitlines(), self.server.heard, done
+        return done.stdout.splitlines(), self.server.received, done
 
 
 @pytest.fixture(scope="module")
@@ -146,14 +146,14 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.mark.long
 def test_a_socket_goes_live_at_the_cut_with_the_edited_request(desk: Desk) -> None:
-    printed, heard, done = desk.fork("responses", "--at", "turn:2", "--set", "instructions=New.")
+    printed, received, done = desk.fork("responses", "--at", "turn:2", "--set", "instructions=New.")
     assert done.returncode == 0, done.stderr
     assert printed[0] == desk.first["responses"].stdout.splitlines()[0]
     assert printed[1:] == ["1 r-now-1-1 told now-1", "2 r-now-1-2 told now-1"]
-    (asked,) = heard
-    assert [each["input"] for each in asked] == ["ask 1", "ask 2"]
-    assert [each["previous_response_id"] for each in asked] == ["r-then-1-1", "r-now-1-1"]
-    assert {each["instructions"] for each in asked} == {"New."}
+    (requests,) = received
+    assert [each["input"] for each in requests] == ["ask 1", "ask 2"]
+    assert [each["previous_response_id"] for each in requests] == ["r-then-1-1", "r-now-1-1"]
+    assert {each["instructions"] for each in requests} == {"New."}
     sent = [
         json.loads(line)
         for line in desk("cat", "@fork", "--full", "--kind", "model.request").stdout.splitlines()
@@ -162,25 +162,25 @@ def test_a_socket_goes_live_at_the_cut_with_the_edited_request(desk: Desk) -> No
 
 
 def test_a_fork_from_the_beginning_and_one_with_an_answer_of_one_s_own(desk: Desk) -> None:
-    printed, heard, done = desk.fork("plain")
+    printed, received, done = desk.fork("plain")
     assert done.returncode == 0, done.stderr
     assert [line.split()[1] for line in printed] == ["r-now-1-1", "r-now-1-2", "r-now-1-3"] and len(
-        heard
+        received
     ) == 1
-    printed, heard, done = desk.fork("plain", "--at", "turn:3", "--response", "Mine.")
-    assert (done.returncode, heard) == (0, []), done.stderr
+    printed, received, done = desk.fork("plain", "--at", "turn:3", "--response", "Mine.")
+    assert (done.returncode, received) == (0, []), done.stderr
     assert printed[:2] == desk.first["plain"].stdout.splitlines()[:2] and printed[2].endswith("Mine.")
 
 
 @pytest.mark.long
 def test_what_only_a_connection_keeps_cannot_go_live_in_its_middle(desk: Desk) -> None:
     assert desk("run", "--name", "unstored", "plain.py", STORE="no").returncode == 0
-    desk.server.heard = []
+    desk.server.received = []
     done = desk("fork", "unstored", "--at", "turn:2", "--", "plain.py", STORE="no")
-    assert (done.returncode, desk.server.heard) == (1, []), done.stderr
+    assert (done.returncode, desk.server.received) == (1, []), done.stderr
     assert "stopped: a WebSocket cannot go live here: it continues a response that only" in done.stderr
-    _, heard, done = desk.fork("realtime", "--at", "turn:2")
-    assert (done.returncode, heard) == (1, []), done.stderr
+    _, received, done = desk.fork("realtime", "--at", "turn:2")
+    assert (done.returncode, received) == (1, []), done.stderr
     assert (
         "the server's side of the connection keeps earlier messages" in done.stderr
         and "hint: cut at the first" in done.stderr
@@ -190,19 +190,19 @@ def test_what_only_a_connection_keeps_cannot_go_live_in_its_middle(desk: Desk) -
 @pytest.mark.long
 def test_a_session_goes_live_at_its_first_request(desk: Desk) -> None:
     then = desk.first["realtime"].stdout.splitlines()
-    printed, heard, done = desk.fork("realtime", "--at", "turn:1", "--set", "instructions=New.")
+    printed, received, done = desk.fork("realtime", "--at", "turn:1", "--set", "instructions=New.")
     assert done.returncode == 0, done.stderr
     assert printed[:2] == then[:2]  # the greeting of then, since the session began before the cut
     assert printed[2:4] == ["r-now-1-1 rate_limits.updated", "r-now-1-2 rate_limits.updated"]
     assert printed[4:6] == ["session-now-2", "session.updated"]  # another session is real from its beginning
     types = ["session.update", *["conversation.item.create", "response.create"] * 2]
-    assert [[each["type"] for each in one] for one in heard] == [types, types]
-    assert {each["response"]["instructions"] for one in heard for each in one if "response" in each} == {
+    assert [[each["type"] for each in one] for one in received] == [types, types]
+    assert {each["response"]["instructions"] for one in received for each in one if "response" in each} == {
         "New."
     }
-    printed, heard, done = desk.fork("realtime", "--at", "turn:3")
+    printed, received, done = desk.fork("realtime", "--at", "turn:3")
     assert done.returncode == 0, done.stderr
-    assert printed[:6] == then[:6] and printed[6].startswith("r-now-1-1") and len(heard) == 1
+    assert printed[:6] == then[:6] and printed[6].startswith("r-now-1-1") and len(received) == 1
 
 
 @pytest.mark.long
@@ -213,11 +213,11 @@ def test_what_a_server_sends_unrequested_is_sent_again_in_its_place(desk: Desk) 
     kinds = ["session.created", "session.updated", "rate_limits.updated", "rate_limits.updated"]
     assert [each["body"]["type"] for each in reported] == kinds * 2
     assert [(each["asked"], each["sent"]) for each in reported[:4]] == [(0, 0), (0, 1), (1, 2), (2, 3)]
-    desk.server.heard = []
+    desk.server.received = []
     for run in ("realtime", "plain"):
         again = desk("replay", run)
         assert (again.stdout, again.returncode) == (desk.first[run].stdout, 0), again.stderr
-    assert desk.server.heard == []
+    assert desk.server.received == []
 
 
 def test_a_server_that_is_down_at_the_cut(desk: Desk) -> None:

@@ -178,9 +178,9 @@ def test_agents_beside_the_one_that_is_cut_keep_to_their_recording(
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     env = env | {"MODEL_URL": provider.url()}
     calls = [json.loads(line) for line in typed(tmp_path, env, "cat", "beside", "--full").stdout.splitlines()]
-    asked = [each for each in calls if each["kind"] == "model.request"]
+    requests = [each for each in calls if each["kind"] == "model.request"]
     cut = next(
-        each for each in asked if each["body"]["model"] == "two" and len(each["body"]["messages"]) == 3
+        each for each in requests if each["body"]["model"] == "two" and len(each["body"]["messages"]) == 3
     )
     before = len(provider.settled())
     words = ("--at", str(cut["step"]), "--set", "temperature=0", "--json", "--", "beside.py")

@@ -25,19 +25,19 @@ sys.path.insert(0, {TESTS!r})
 from sdk import cases
 from sdk.table import CELLS, Site
 
-async def used(given):
-    if hasattr(given, "__aiter__"):
-        return [each async for each in given]
-    return await given
+async def used(result):
+    if hasattr(result, "__aiter__"):
+        return [each async for each in result]
+    return await result
 
 for cell in CELLS:
     if cell.outcome != "ok" or cell.play is None or cell.sdk not in sys.argv[1:] or cell.method == "many at once":
         continue
-    given = cell.play(Site(os.environ["PROVIDER"] + "/s/" + cell.scenario))
+    result = cell.play(Site(os.environ["PROVIDER"] + "/s/" + cell.scenario))
     if cell.mode == "async":
-        asyncio.run(used(given))
+        asyncio.run(used(result))
     elif cell.shape == "stream":
-        list(given)
+        list(result)
 """
 LIBRARIES = ("requests", "urllib3", "http.client", "urllib", "aiohttp")
 SDKS: tuple[tuple[str, ...], ...] = (LIBRARIES,)

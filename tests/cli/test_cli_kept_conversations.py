@@ -23,11 +23,11 @@ def post(path, **body):
     return json.load(urlopen(request))
 
 def by_response():
-    asked, before = "Find a hotel", {}
-    while asked:
-        found = post("/v1/responses", model="m", instructions="Plan.", input=asked, **before)
+    request_input, before = "Find a hotel", {}
+    while request_input:
+        found = post("/v1/responses", model="m", instructions="Plan.", input=request_input, **before)
         uses = [item for item in found["output"] if item["type"] == "function_call"]
-        asked = [{"type": "function_call_output", "call_id": use["call_id"], "output": "82 EUR"} for use in uses]
+        request_input = [{"type": "function_call_output", "call_id": use["call_id"], "output": "82 EUR"} for use in uses]
         before = {"previous_response_id": found["id"]}
 
 def by_conversation():
@@ -35,12 +35,12 @@ def by_conversation():
         post("/v1/responses", model="m", input=text, conversation=sys.argv[2])
 
 def by_thread():
-    asked, before = [{"role": "user", "content": "Find a hotel"}], {}
-    while asked:
-        found = post("/v1/messages", model="m", max_tokens=9, messages=asked, **before)
+    messages, before = [{"role": "user", "content": "Find a hotel"}], {}
+    while messages:
+        found = post("/v1/messages", model="m", max_tokens=9, messages=messages, **before)
         results = [{"type": "tool_result", "tool_use_id": part["id"], "content": "82 EUR"}
                    for part in found["content"] if part["type"] == "tool_use"]
-        asked = results and [{"role": "user", "content": results}]
+        messages = results and [{"role": "user", "content": results}]
         before = {"thread": {"previous_message_id": found["id"]}}
 
 globals()[sys.argv[1]]()

@@ -67,14 +67,14 @@ def create(text):
         return json.load(found)["content"][0]["text"]
 
 async def about(session):
-    said = [await session.list_tools(), await session.list_tools(), await session.list_prompts()]
-    said += [await session.list_resource_templates(), await session.read_resource("hill://" + os.environ["HILL"])]
-    said += [await session.get_prompt("describe", {"hill": "Monte"})]
+    results = [await session.list_tools(), await session.list_tools(), await session.list_prompts()]
+    results += [await session.list_resource_templates(), await session.read_resource("hill://" + os.environ["HILL"])]
+    results += [await session.get_prompt("describe", {"hill": "Monte"})]
     try:
         await session.read_resource("nowhere://")
     except Exception as exc:
-        said.append(f"{type(exc).__name__} {exc}")
-    return "".join(f"{each}\\n" for each in said)
+        results.append(f"{type(exc).__name__} {exc}")
+    return "".join(f"{each}\\n" for each in results)
 
 async def old(transport):
     async with transport as (read, write), ClientSession(read, write) as session:
@@ -114,9 +114,9 @@ class Desk:
         self.env["WEB"] = f"http://127.0.0.1:{port}/mcp"
         self.first = self("run", "--name", "first", "--record-http", "all", "agent.py")
         assert self.first.returncode == 0, self.first.stderr
-        self.heard = self.requests()
+        self.received = self.requests()
         self.forked = self("fork", "first", "--at", "turn:3", "--", "agent.py", METRES="9 m")
-        self.heard_of_fork = self.requests()
+        self.received_in_fork = self.requests()
         (folder / "server.py").rename(folder / "gone.py")
         self.end()
 
@@ -189,9 +189,9 @@ def test_after_the_cut_of_a_fork_the_real_servers_are_called(desk: Desk) -> None
         ("pipe hill 1 80 m", "pipe hill 1 9 m"),
         ("pipe hill 2 80 m", "pipe hill 2 9 m"),
     ]
-    assert desk.heard["web"] == ["started", "height hill 0", "height hill 1", "height hill 2"]
-    assert desk.heard_of_fork["pipe"] == ["started", "height hill 1", "height hill 2"]
-    assert desk.heard_of_fork["web"] == ["height hill 1", "height hill 2"]
+    assert desk.received["web"] == ["started", "height hill 0", "height hill 1", "height hill 2"]
+    assert desk.received_in_fork["pipe"] == ["started", "height hill 1", "height hill 2"]
+    assert desk.received_in_fork["web"] == ["height hill 1", "height hill 2"]
 
 
 @pytest.mark.long
@@ -246,7 +246,7 @@ from reenact.capture.http.watch import Watch
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-def fails(*args, **given):
+def fails(*args, **options):
     raise MemoryError("not today")
 
 seams = Installed(Watch(Tap("run.jsonl").recorder))

@@ -155,7 +155,7 @@ def test_what_cannot_be_called_ends_with_a_hint(here, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "entry", "given", "reported"),
+    ("code", "entry", "arguments", "reported"),
     [
         ("def f(town): ...", "f", {"city": 1}, "f has no parameter 'city' any more; it takes town"),
         ("def f(a, b): ...", "f", {"a": 1}, "f cannot be called with the recorded input: missing a required argument: 'b'"),
@@ -167,12 +167,12 @@ def test_what_cannot_be_called_ends_with_a_hint(here, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_called_is_reported(
-    code: str, entry: str, given: object, reported: str, tmp_path: Path
+    code: str, entry: str, arguments: object, reported: str, tmp_path: Path
 ) -> None:
     module = f"module_{abs(hash((code, entry)))}"
     (tmp_path / f"{module}.py").write_text(code)
     with pytest.raises(UsageError) as raised:
-        call_of(Entry(f"{module}:{entry}", str(tmp_path), given))
+        call_of(Entry(f"{module}:{entry}", str(tmp_path), arguments))
     assert reported in str(raised.value) and raised.value.hint
     sys.path.remove(str(tmp_path)) if str(tmp_path) in sys.path else None
     sys.modules.pop(module, None)

@@ -136,12 +136,12 @@ def test_a_run_with_those_inside_is_in_the_order_of_time(desk: Desk) -> None:
     assert desk.types("run", "--name", "first", "agent.py", "row").returncode == 0
     alone = Recording.load(desk.file("first"))
     whole = with_inside(alone)
-    asked = [
+    questions = [
         event.body["messages"][0]["content"]
         for event in whole.events
         if event.event_type == schema.MODEL_REQUEST
     ]
-    assert asked == [
+    assert questions == [
         "outer 1", "first of a", "second of a", "first of b", "second of b", "outer 2", "in a block",
         "first of deep", "second of deep", "outer 3",
     ]  # fmt: skip

@@ -46,8 +46,8 @@ asyncio.run(main())
 
 def has_come(folder: Path, *, streams: bool) -> bool:
     """Whether the long call was asked, and something of its answer has come if it streams."""
-    asked = any(b"Question 0" in path.read_bytes() for path in folder.rglob("*.jsonl"))
-    return asked and (not streams or (folder / "came").exists())
+    is_requested = any(b"Question 0" in path.read_bytes() for path in folder.rglob("*.jsonl"))
+    return is_requested and (not streams or (folder / "came").exists())
 
 
 @pytest.mark.parametrize("words", [long(()), ("--stream",)], ids=["plain", "stream"])

@@ -24,8 +24,8 @@ def by_urllib():
 def by_boto3():
     client = boto3.client("bedrock-runtime", region_name="us-east-1", endpoint_url=url,
                           aws_access_key_id="a", aws_secret_access_key="b")
-    said = [{"role": "user", "content": [{"text": "Seven hills?"}]}]
-    return [list(client.converse_stream(modelId="m", messages=said)["stream"]) for _ in range(2)]
+    messages = [{"role": "user", "content": [{"text": "Seven hills?"}]}]
+    return [list(client.converse_stream(modelId="m", messages=messages)["stream"]) for _ in range(2)]
 
 async def by_aiohttp():
     async with aiohttp.ClientSession() as session:

@@ -20,8 +20,8 @@ ASK = '''
 import json, os, urllib.request
 def ask(text, url=os.environ["MODEL_URL"]):
     body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}).encode()
-    asked = urllib.request.Request(url + "/v1/messages", body, {"content-type": "application/json"})
-    return json.load(urllib.request.urlopen(asked))["content"][0]["text"]
+    request = urllib.request.Request(url + "/v1/messages", body, {"content-type": "application/json"})
+    return json.load(urllib.request.urlopen(request))["content"][0]["text"]
 '''
 exec(ASK)
 
@@ -46,12 +46,12 @@ while MOOD == "deaf":
         time.sleep(0.01)
 
 # A server that never answers: the call is left behind when the agent ends.
-silent, asked = socket.create_server(("127.0.0.1", 0)), threading.Event()
+silent, requested = socket.create_server(("127.0.0.1", 0)), threading.Event()
 def left_behind():
-    asked.set()
+    requested.set()
     ask("anything new?", f"http://127.0.0.1:{silent.getsockname()[1]}")
 threading.Thread(target=left_behind, daemon=True).start()
-asked.wait()
+requested.wait()
 if "REENACT_REPLAY" not in os.environ:
     silent.accept()[0].recv(1)
 else:

@@ -325,9 +325,9 @@ def test_tools_of_an_mcp_session_are_answered_by_the_recording(typed: Typed, tmp
     again = typed("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
     assert again.stderr.splitlines()[-1] == "reenact: replayed as recorded: 2 calls answered, 0 live"
-    recorded, given = (typed("cat", run, "--kind", "tool.result").stdout for run in ("first", "@replay"))
+    recorded, replayed = (typed("cat", run, "--kind", "tool.result").stdout for run in ("first", "@replay"))
     calls = [json.loads(line)["call"] for line in recorded.splitlines()]
-    assert [json.loads(line)["replayed"] for line in given.splitlines()] == calls and len(calls) == 2
+    assert [json.loads(line)["replayed"] for line in replayed.splitlines()] == calls and len(calls) == 2
 
 
 def test_a_tool_that_never_ended_is_where_the_recording_ends(typed: Typed, tmp_path: Path) -> None:

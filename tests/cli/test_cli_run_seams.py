@@ -153,7 +153,7 @@ def test_a_library_with_another_inside(case: str, tmp_path: Path, provider: Prov
         else not reported
     )
     if case.startswith("httpx"):
-        asked = len(provider.log)
+        request_count = len(provider.log)
         again = run("-m", "reenact", "replay", agent=())
         assert (again.stdout, again.returncode) == (bare.stdout, 0), again.stderr
-        assert len(provider.log) == asked
+        assert len(provider.log) == request_count

@@ -66,9 +66,9 @@ def test_all_settings_are_heard_from_a_folder_below(project: Path, provider: Pro
 
 def test_the_environment_and_the_command_line_come_before(project: Path, provider: Provider) -> None:
     (project / "pyproject.toml").write_text(SETTINGS.replace("[run]", "[tool.reenact.run]"))
-    given = ["--name", "mine", "--tag", "env=prod", "--record-http", "models", "agent.py", provider.url()]
+    arguments = ["--name", "mine", "--tag", "env=prod", "--record-http", "models", "agent.py", provider.url()]
     done = run(
-        project, *given, REENACT_DIR=str(project / "mine"), REENACT_SEAMS="-mcp", REENACT_CONTENT="full"
+        project, *arguments, REENACT_DIR=str(project / "mine"), REENACT_SEAMS="-mcp", REENACT_CONTENT="full"
     )
     assert done.returncode == 0, done.stderr
     reported = lines(project / "mine")

@@ -275,14 +275,14 @@ def test_remarks_are_in_the_json_of_a_run_with_their_count(desk: Desk) -> None:
 SERVER = """
 import json, os, sys
 for line in sys.stdin:
-    asked = json.loads(line)
-    if asked["method"] == "tools/call":
+    request = json.loads(line)
+    if request["method"] == "tools/call":
         print("segmentation fault in the price index", file=sys.stderr, flush=True)
         os._exit(3)
     info = {"name": "prices", "version": "1"}
     known = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
-    if "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": known}), flush=True)
+    if "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": known}), flush=True)
 """
 CLIENT = """
 import asyncio, sys

@@ -47,18 +47,18 @@ class Agent:
         self.tap = reenact.Tap(path, redact=False, **more)
         self.messages = []
 
-    def ask(self, printed, given, lane="main", attempt=None, **settings):
+    def ask(self, printed, response, lane="main", attempt=None, **settings):
         if printed is not None:
             self.messages.append({"role": "user", "content": printed})
         body = {"model": MODEL, "max_tokens": 99, "system": "You plan trips.", "messages": self.messages}
         call = self.tap.record_model_request(
             {**body, **settings}, provider="anthropic", lane=lane, attempt=attempt
         )
-        if isinstance(given, Exception):
-            self.tap.record_model_response(None, call=call, error=given)
-        elif given is not None:
-            self.tap.record_model_response(given, call=call)
-            self.messages.append({"role": "assistant", "content": given["content"]})
+        if isinstance(response, Exception):
+            self.tap.record_model_response(None, call=call, error=response)
+        elif response is not None:
+            self.tap.record_model_response(response, call=call)
+            self.messages.append({"role": "assistant", "content": response["content"]})
 
     def show(self, *words, **env):
         self.tap.close()
@@ -353,13 +353,13 @@ def test_other_providers_messages_are_read(tmp_path):
     tap, call_id = agent.tap, "call_1"
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Weather?"}]
     use = {"id": call_id, "type": "function", "function": {"name": "look", "arguments": '{"at": "Lisbon"}'}}
-    asked = {"role": "assistant", "content": None, "tool_calls": [use]}
+    message = {"role": "assistant", "content": None, "tool_calls": [use]}
     body = {"model": "gpt-4o", "messages": messages}
     call = tap.record_model_request(body, provider="openai")
     tap.record_model_response(
-        {"model": "gpt-4o", "choices": [{"message": asked, "finish_reason": "tool_calls"}]}, call=call
+        {"model": "gpt-4o", "choices": [{"message": message, "finish_reason": "tool_calls"}]}, call=call
     )
-    messages += [asked, {"role": "tool", "tool_call_id": call_id, "content": "sunny"}]
+    messages += [message, {"role": "tool", "tool_call_id": call_id, "content": "sunny"}]
     call = tap.record_model_request(body, provider="openai")
     printed = {"role": "assistant", "content": "Sunny."}
     tap.record_model_response(

@@ -82,9 +82,12 @@ class Shop:
 
     def record(self, name: str, *turns: str | tuple[str, ...], how: str = "program") -> None:
         """Record a run whose model asks for one tool in each turn, or for several at once."""
-        asked = [(turn,) if isinstance(turn, str) else turn for turn in turns]
-        tools = [tool for turn in asked for tool in turn]
-        plan = [[[tool, {"item": f"item {number}"}] for tool in turn] for number, turn in enumerate(asked, 1)]
+        tools_by_turn = [(turn,) if isinstance(turn, str) else turn for turn in turns]
+        tools = [tool for turn in tools_by_turn for tool in turn]
+        plan = [
+            [[tool, {"item": f"item {number}"}] for tool in turn]
+            for number, turn in enumerate(tools_by_turn, 1)
+        ]
         done = self("run", "--name", name, "agent.py", json.dumps(plan), how)
         assert done.returncode == 0 and self.ran() == tools, done.stderr
 
@@ -190,8 +193,8 @@ def command_to_copy(stderr: str) -> list[str]:
 
 def test_a_refusal_is_one_command_that_runs(shop: Shop) -> None:
     shop.record("first", "weigh", "refund")
-    asked = ("fork", "first", "--at", "turn:3", "--set", "system=Be brief.")
-    for words in (asked, (*asked, "--samples", "2", "--control")):
+    fork_arguments = ("fork", "first", "--at", "turn:3", "--set", "system=Be brief.")
+    for words in (fork_arguments, (*fork_arguments, "--samples", "2", "--control")):
         refused = shop(*words)
         assert (refused.returncode, shop.ran()) == (2, []), refused.stderr
         for what in ("weigh (1×), refund (1×)", "step 3: weigh", "--one-call --tool-result", "--restore CMD"):
@@ -199,7 +202,7 @@ def test_a_refusal_is_one_command_that_runs(shop: Shop) -> None:
         command = command_to_copy(refused.stderr)
         assert command == [*words, "--live-tools", "refund,weigh", "--stale-world", "--rebase"]
     (shop.folder / "agent.py").write_text(AGENT.replace('f"receipt {', 'f"voucher {'))
-    done = shop(*command_to_copy(shop(*asked).stderr))
+    done = shop(*command_to_copy(shop(*fork_arguments).stderr))
     assert (done.returncode, shop.ran()) == (0, ["weigh", "refund"]), done.stderr
 
     own = ("replay", "first", "--", "agent.py", "[]")

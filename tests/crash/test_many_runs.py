@@ -92,8 +92,8 @@ def check_runs(folder: Path, markers: list[str]) -> None:
         assert all(each["result"] == f"found {marker}" for each in found.of("tool.result"))
         text = path.read_text()
         assert text.count(marker) >= 1 + 3 + 3 + 6 + 6 + 1
-        asked = {each["call"] for each in found.of("model.request")}
-        assert {each["parent"] for each in found.of("tool.called")} == asked
+        request_calls = {each["call"] for each in found.of("model.request")}
+        assert {each["parent"] for each in found.of("tool.called")} == request_calls
 
 
 MANY = 1_000 if LONG else 300

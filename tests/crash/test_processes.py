@@ -350,8 +350,8 @@ def test_a_fork_with_a_bus_neither_hangs_nor_hears_the_parents_events_again(tmp_
 import os, threading, time
 from reenact import EventBus, Trace
 bus = EventBus()
-heard = []
-bus.on("**", lambda event: (heard.append(event["kind"]), time.sleep(0.0005)))
+received = []
+bus.on("**", lambda event: (received.append(event["kind"]), time.sleep(0.0005)))
 trace = Trace("run.jsonl", redact=False, bus=bus)
 stop = False
 def work():
@@ -362,10 +362,10 @@ codes = []
 for _ in range(10):
     pid = os.fork()
     if pid == 0:
-        heard.clear()
+        received.clear()
         trace.step("child")
         done = bus.flush(60)
-        os._exit(0 if done and heard[-1:] == ["child"] and "parent" not in heard else 1)
+        os._exit(0 if done and received[-1:] == ["child"] and "parent" not in received else 1)
     codes.append(os.waitpid(pid, 0)[1])
 stop = True
 for t in threads: t.join()

@@ -142,10 +142,10 @@ def test_a_run_with_a_relative_path_stays_in_its_folder(
         assert run.path == str(tmp_path / "run.jsonl")
 
 
-@pytest.mark.parametrize("given", [{"name": 5}, {"run_id": 5}])
-def test_a_name_or_id_that_is_no_text_is_refused_at_once(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("arguments", [{"name": 5}, {"run_id": 5}])
+def test_a_name_or_id_that_is_no_text_is_refused_at_once(arguments: dict[str, Any]) -> None:
     with pytest.raises(reenact.UsageError):
-        RunContext(**given)
+        RunContext(**arguments)
 
 
 def test_calls_begun_by_many_threads_at_once_have_ids_of_their_own() -> None:

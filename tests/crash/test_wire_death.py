@@ -98,8 +98,8 @@ def test_a_death_in_a_stream(how: str, tmp_path: Path, provider: Provider) -> No
     assert bare.code == finished.code == code, finished.err
     assert finished.out == bare.out
     if "recursion" not in how:
-        printed, bare_said = without_ours(finished.err), without_ours(bare.err)
-        assert [line for line in printed if "reenact" not in line] == bare_said
+        printed, bare_printed = without_ours(finished.err), without_ours(bare.err)
+        assert [line for line in printed if "reenact" not in line] == bare_printed
     path = only_file(tmp_path / "runs")
     lines = Lines(path)
     assert lines.torn == []
@@ -209,7 +209,7 @@ def test_no_memory_left_to_record_with(tmp_path: Path, provider: Provider) -> No
     ask()
     from reenact.capture.recorder.recorder import Recorder
     from reenact.capture.http.response_body import Arrived
-    grab = lambda *args, **given: bytearray(1 << 40)
+    grab = lambda *args, **options: bytearray(1 << 40)
     used = int(open("/proc/self/statm").read().split()[0]) * 4096
     resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), resource.RLIM_INFINITY))
     for owner, name in ((Arrived, "data"), (Arrived, "add"), (Recorder, "emit_request"), (Recorder, "emit_answer")):

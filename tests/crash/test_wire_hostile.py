@@ -281,7 +281,7 @@ def test_an_interrupt_at_any_moment_reaches_the_agent(tmp_path: Path, provider: 
         raise KeyboardInterrupt
     signal.signal(signal.SIGINT, interrupt)
     ignored = []
-    sys.unraisablehook = lambda told: ignored.append(repr(told.exc_value))
+    sys.unraisablehook = lambda unraisable: ignored.append(repr(unraisable.exc_value))
     chance = random.Random(5)
     ask(); stream(words="text")
     def timed():

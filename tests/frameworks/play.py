@@ -40,7 +40,7 @@ class Played:
     exit: int
     printed: dict[str, list[str]]
     """The lines of each case on standard output."""
-    said: list[str]
+    stderr: list[str]
     """The lines on standard error."""
     log: dict[str, list[Received]]
     """What the provider received, by case."""
@@ -54,19 +54,19 @@ class Played:
 
     def requests(self, case: Case) -> list[dict[str, Any]]:
         """What a case sent, as JSON; which connection took it is left to the pool."""
-        told = Plain(self.port).requests([each for each in self.log[case.name] if SPANS not in each.target])
-        told = [{name: value for name, value in each.items() if name != "connection"} for each in told]
-        told = [{**each, "line": each["line"].replace(self.name, "<play>")} for each in told]
-        return sorted(told, key=lambda each: str(each["body"])) if case.at_once else told
+        sent = Plain(self.port).requests([each for each in self.log[case.name] if SPANS not in each.target])
+        sent = [{name: value for name, value in each.items() if name != "connection"} for each in sent]
+        sent = [{**each, "line": each["line"].replace(self.name, "<play>")} for each in sent]
+        return sorted(sent, key=lambda each: str(each["body"])) if case.at_once else sent
 
     def lines(self, case: Case) -> list[str]:
-        told = [Plain(self.port).text(line) for line in self.printed[case.name]]
-        return sorted(told) if case.at_once else told
+        lines = [Plain(self.port).text(line) for line in self.printed[case.name]]
+        return sorted(lines) if case.at_once else lines
 
     def tools(self, case: Case) -> list[dict[str, Any]]:
         """What the tools of a case say they did."""
-        told = [json.loads(line) for line in self.printed[case.name] if line.startswith('{"tool"')]
-        return sorted(told, key=json.dumps) if case.at_once else told
+        reports = [json.loads(line) for line in self.printed[case.name] if line.startswith('{"tool"')]
+        return sorted(reports, key=json.dumps) if case.at_once else reports
 
     @cached_property
     def calls(self) -> list[Any]:
@@ -97,8 +97,8 @@ def play(
     done = python([*before, str(agents / framework.script), *words], folder, environment)
     traces = sorted((folder / "runs").glob("*.jsonl"))
     log = {case.name: _received(provider, f"@{name}.{case.name}/") for case in framework.cases}
-    said = done.stderr.splitlines()
-    return Played(done.returncode, by_case(done.stdout), said, log, provider.port, traces, name, folder)
+    stderr = done.stderr.splitlines()
+    return Played(done.returncode, by_case(done.stdout), stderr, log, provider.port, traces, name, folder)
 
 
 def python(words: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

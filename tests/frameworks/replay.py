@@ -45,7 +45,7 @@ class Replayed:
     """The tools that it named, which then got leave to run."""
     exit: int
     printed: dict[str, list[str]]
-    said: list[str]
+    stderr: list[str]
     report: dict[str, Any]
     live_calls: int
     """What the provider received meanwhile, the frameworks' own reports apart."""
@@ -68,7 +68,7 @@ class Replayed:
         equal = [self.went_as(recorded, case) for case in framework.cases]
         calls = [call for call in recorded.calls if not call.derived and call.tool not in AGENTS]
         answered = {call.id for call in calls if call.kind == "tool"}
-        asked = [
+        expected_calls = [
             call for call in calls if call.parent not in answered
         ]  # not the own work of a tool that did not run
         refused = [each for each in self.report["refused"] if each["by"] == "agent"]
@@ -77,7 +77,7 @@ class Replayed:
             self.exit == recorded.exit
             and all(equal)
             and clean
-            and self.report["answered"] == len(asked)
+            and self.report["answered"] == len(expected_calls)
             and not self.live_calls
         )
 
@@ -90,11 +90,11 @@ def replay(played: Played, provider: Provider, environment: dict[str, str]) -> R
     if first.returncode == UNUSABLE:
         refused, allowed = first, tuple(first.stderr.rpartition("--live-tools ")[2].split()[0].split(","))
         done = python([*words, "--live-tools", ",".join(allowed)], played.folder, environment)
-    said = done.stderr.splitlines()
-    report = json.loads(said[-1])
+    stderr = done.stderr.splitlines()
+    report = json.loads(stderr[-1])
     live = len(requests_of(provider, played)) - before
     return Replayed(
-        refused, allowed, done.returncode, by_case(done.stdout), said, report, live, provider.port
+        refused, allowed, done.returncode, by_case(done.stdout), stderr, report, live, provider.port
     )
 
 
@@ -117,7 +117,7 @@ def main() -> None:
                 recorded = play(framework, way, provider, folder, environment)
                 again = replay(recorded, provider, environment)
                 if not again.is_as(recorded, framework):
-                    print(again.exit, *again.said[-8:], sep="\n")
+                    print(again.exit, *again.stderr[-8:], sep="\n")
                 same = sum(again.went_as(recorded, case) for case in framework.cases)
                 print(
                     f"| {framework} | {way} | {len(framework.cases)} | {same} | {again.report['answered']}"

@@ -38,9 +38,9 @@ def test_the_environment_is_the_one_it_claims_to_be() -> None:
 @pytest.mark.parametrize("framework", HERE, ids=str)
 def test_a_program_ends_and_speaks_as_without_us(framework: Framework, played: Play) -> None:
     bare, recorded = played(framework, BARE), played(framework, RUN)
-    assert bare.exit == recorded.exit == framework.cases[-1].exit, recorded.said
-    ours = [line for line in recorded.said if line.startswith("reenact: ")]
-    assert [line for line in recorded.said if line not in ours] == bare.said
+    assert bare.exit == recorded.exit == framework.cases[-1].exit, recorded.stderr
+    ours = [line for line in recorded.stderr if line.startswith("reenact: ")]
+    assert [line for line in recorded.stderr if line not in ours] == bare.stderr
     (path,) = recorded.traces
     end = json.loads(path.read_text().splitlines()[-1])
     assert {each.get("tool", str(each)) for each in end["unseen"]} <= OF_FRAMEWORKS
@@ -53,7 +53,7 @@ def test_the_provider_and_the_user_see_no_difference(
     framework: Framework, case: Case, way: str, played: Play
 ) -> None:
     bare, recorded = played(framework, BARE), played(framework, way)
-    assert recorded.exit == bare.exit, recorded.said
+    assert recorded.exit == bare.exit, recorded.stderr
     assert recorded.lines(case) == bare.lines(case)
     assert recorded.requests(case) == bare.requests(case) != []
 
@@ -64,12 +64,12 @@ def test_every_call_is_recorded_once_with_its_answer(
 ) -> None:
     recorded = played(framework, way)
     calls = model_calls(recorded, case)
-    asked = [each for each in recorded.log[case.name] if SPANS not in each.target]
+    requests = [each for each in recorded.log[case.name] if SPANS not in each.target]
     assert Counter(map(canonical, (call.begin.body for call in calls))) == Counter(
-        canonical(json.loads(each.body)) for each in asked
+        canonical(json.loads(each.body)) for each in requests
     )
     for call in calls:
-        check_answer(case, call, next(each for each in asked if json.loads(each.body) == call.begin.body))
+        check_answer(case, call, next(each for each in requests if json.loads(each.body) == call.begin.body))
     assert [call.attempt for call in calls] == (
         [1, 2] + [1] * 3 if case.name == "retried" else [1] * len(calls)
     )
@@ -94,8 +94,8 @@ def test_tools_are_found_where_functions_are_watched_and_else_known_by_the_wire(
     mine = {call.id for call in calls if call.kind == "model" and recorded.is_of(case, call.begin.url)}
     tools = [call for call in calls if call.kind == "tool" and call.parent in mine]
     turns = [turn_of(json.loads(each.body), case) for each in recorded.log[case.name] if each.status == 200]
-    asked = Counter(canonical([use.name, use.args]) for turn in turns for use in turn.tools)
-    assert Counter(canonical([call.tool, call.args]) for call in tools) == asked
+    expected = Counter(canonical([use.name, use.args]) for turn in turns for use in turn.tools)
+    assert Counter(canonical([call.tool, call.args]) for call in tools) == expected
     derived = {call.tool for call in tools if call.derived}
     assert derived <= OF_FRAMEWORKS if way == RUN else all(call.derived for call in tools)
     if framework.tools_are_text and way == WRAPPED:
@@ -110,11 +110,11 @@ def test_tools_are_found_where_functions_are_watched_and_else_known_by_the_wire(
         if call.is_open:
             assert case.exit, "only an agent that died leaves a tool unanswered"
             continue
-        told = str(call.result if call.derived or call.error is None else call.error)
+        text = str(call.result if call.derived or call.error is None else call.error)
         if "error" in did:  # some frameworks keep it from the model
-            assert did["error"] in told or (call.derived and "error occurred" in told)
+            assert did["error"] in text or (call.derived and "error occurred" in text)
         else:
-            assert did["result"] in told
+            assert did["result"] in text
         assert (call.error is not None) == ((case.flags_errors or not call.derived) and "error" in did)
 
 
@@ -132,15 +132,15 @@ def turn_of(body: Any, case: Case) -> Turn:
 
 
 def check_answer(case: Case, call: Any, received: Received) -> None:
-    told = call.end.stored_fields
-    if call.attempt == 1 and "status-429" in received.target and told["status"] == 429:
-        assert told["error"] is not None
+    fields = call.end.stored_fields
+    if call.attempt == 1 and "status-429" in received.target and fields["status"] == 429:
+        assert fields["error"] is not None
         return
     turn = turn_of(json.loads(received.body), case)
-    assert (told["status"], told["error"], told["ended"]) == (200, None, "complete")
-    assert told["stop_reason"] == STOP[turn.stop]
+    assert (fields["status"], fields["error"], fields["ended"]) == (200, None, "complete")
+    assert fields["stop_reason"] == STOP[turn.stop]
     assert turn.usage is not None
-    usage = told.get("usage")
+    usage = fields.get("usage")
     if usage is None:  # chat completions stream it only if they are asked to
         body = json.loads(received.body)
         assert body["stream"] and not body.get("stream_options", {}).get("include_usage")

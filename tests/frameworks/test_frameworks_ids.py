@@ -39,8 +39,8 @@ def test_a_framework_gives_each_call_its_id_and_names_the_function(
     bare, recorded = (
         play(framework, way, provider, folder, environment) for way, folder in zip((BARE, RUN), folders)
     )
-    assert (recorded.exit, recorded.printed) == (0, bare.printed), recorded.said
-    assert f"{total} of {total} tool uses recorded" in recorded.said[-1]
+    assert (recorded.exit, recorded.printed) == (0, bare.printed), recorded.stderr
+    assert f"{total} of {total} tool uses recorded" in recorded.stderr[-1]
     called = [each for each in events(recorded.traces[0]) if each["kind"] == "tool.called"]
     first, second, weigh = called[:3]
     sent = [

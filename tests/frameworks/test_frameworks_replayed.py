@@ -20,7 +20,7 @@ def test_an_agent_goes_the_way_it_went_and_nobody_is_called(
     framework: Framework, way: str, played: Play, replayed: Replay
 ) -> None:
     recorded, again = played(framework, way), replayed(framework, way)
-    assert [case.name for case in framework.cases if not again.went_as(recorded, case)] == [], again.said
+    assert [case.name for case in framework.cases if not again.went_as(recorded, case)] == [], again.stderr
     assert again.is_as(recorded, framework), (again.exit, again.report)
 
 

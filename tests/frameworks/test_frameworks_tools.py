@@ -22,10 +22,10 @@ def test_tools_are_recorded_and_do_not_run_again(
 ) -> None:
     measured = measure(framework, provider, tmp_path, environment)
     assert measured.called == measured.bare >= 4 and measured.raised == 1
-    assert (measured.recorded, measured.ids) == (measured.called, measured.called), measured.said
+    assert (measured.recorded, measured.ids) == (measured.called, measured.called), measured.output
     assert measured.raised_recorded == 1
-    assert measured.again == dict.fromkeys(AGAIN, 0), measured.said
-    assert all(measured.same.values()), measured.said
+    assert measured.again == dict.fromkeys(AGAIN, 0), measured.output
+    assert all(measured.same.values()), measured.output
     assert measured.live == {"replay": 0, "fork": 1, "test": 0}
     (row,) = [line for line in TABLE if line.startswith(f"| {framework.package} | ")]
     assert _without_version(row) == _without_version(measured.row())

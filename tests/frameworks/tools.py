@@ -55,7 +55,7 @@ class Measured:
     """Whether the program ended as bare and gave the same answer, in each of AGAIN; recorded, all that it printed."""
     live: dict[str, int] = field(default_factory=dict)
     """Requests that the provider got in each of AGAIN."""
-    said: dict[str, str] = field(default_factory=dict)
+    output: dict[str, str] = field(default_factory=dict)
 
     def row(self) -> str:
         ran = ", ".join(str(self.again[step]) for step in AGAIN)
@@ -90,14 +90,14 @@ def measure(framework: Framework, provider: Provider, home: Path, environment: d
         bare=len(_effects(folders[BARE])),
     )
     measured.same["recorded"] = recorded.exit == bare.exit == 0 and _lines(recorded) == _lines(bare)
-    measured.said["recorded"] = "\n".join(recorded.said)
+    measured.output["recorded"] = "\n".join(recorded.stderr)
     for step in AGAIN:
         before = len(requests_of(provider, recorded))
         done = _again(step, framework, recorded, environment)
         begun = len(tools_in(by_case(done.stdout)))  # also where the guard kept it from writing
         measured.again[step] = max(len(_effects(folders[RUN])), begun)
         measured.live[step] = len(requests_of(provider, recorded)) - before
-        measured.said[step] = done.stdout + done.stderr
+        measured.output[step] = done.stdout + done.stderr
         measured.same[step] = (
             "1 passed" in done.stdout
             if step == "test"

@@ -46,7 +46,7 @@ class Stage:
         self.stations = stations
         self.side = side
         provider.reset()
-        self.said = ""
+        self.stderr = ""
 
     def play(self) -> Stage:
         """All ways of one process, and `reenact run`."""
@@ -58,7 +58,7 @@ class Stage:
         last = ",".join(self.stations), self._provider.url(), self.folder
         done = command(self.folder, *words, PROGRAMS / "agent.py", self.side, ways, *last)
         assert done.returncode == 0, done.stdout + done.stderr
-        self.said = done.stderr
+        self.stderr = done.stderr
         if ways == "run":
             *before, summary = done.stderr.splitlines()
             assert not before, before
@@ -134,9 +134,9 @@ class Stage:
     def unlike_bare(self, way: str) -> list[str]:
         """What the agent, the neighbour or the provider saw otherwise than without us."""
         bare = "clients first" if way in ("clients first", "wrap before") else "bare"
-        told, alone = self.report(way), self.report(bare)
-        found = [f"{name} differs" for name in told if told[name] != alone[name]]
-        found += told["not restored"] if way.startswith("install") else []
+        reported, alone = self.report(way), self.report(bare)
+        found = [f"{name} differs" for name in reported if reported[name] != alone[name]]
+        found += reported["not restored"] if way.startswith("install") else []
         sent, alone = self.sent(way), self.sent(bare)
         if sent != alone:
             first = next(

@@ -21,7 +21,7 @@ ASK = (
 import os, sys
 def ask(of="x"):
     body = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
-    return 200 if post(os.environ["URL"] + "/v1/messages?of=" + of, body)["content"] else 0
+    return 200 if post(f"{os.environ['URL']}/v1/messages?of={of}", body)["content"] else 0
 """
 )
 RUN = (sys.executable, "-m", "reenact", "run", "--json", "--out", "runs")
@@ -116,11 +116,11 @@ CHAT = {"model": "gpt-x", "messages": [{"role": "user", "content": "hi"}]}
 
 def one(n):
     with reenact.run(f"green-{n}"):
-        said = asking.ask(f"green-{n}")
+        answer = asking.ask(f"green-{n}")
         chunks = client.chat.completions.create(**CHAT, stream=True, extra_query={"of": f"green-{n}"})
         text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
         again = requests.post(os.environ["URL"] + "/chat/completions", json=CHAT, params={"of": f"green-{n}"})
-        return said, text, again.status_code
+        return answer, text, again.status_code
 
 jobs = [gevent.spawn(one, n) for n in range(8)]
 gevent.joinall(jobs)
@@ -201,9 +201,9 @@ import sys
 from jupyter_client.manager import start_new_kernel
 manager, client = start_new_kernel()
 for cell in sys.argv[1].splitlines():
-    said = []
-    client.execute_interactive(cell, timeout=60, output_hook=lambda message: said.append(message["content"]))
-    print([each.get("ename") or each.get("data", {}).get("text/plain") for each in said if each.keys() & {"ename", "data"}])
+    outputs = []
+    client.execute_interactive(cell, timeout=60, output_hook=lambda message: outputs.append(message["content"]))
+    print([each.get("ename") or each.get("data", {}).get("text/plain") for each in outputs if each.keys() & {"ename", "data"}])
 client.stop_channels()
 manager.shutdown_kernel()
 """

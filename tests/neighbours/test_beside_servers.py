@@ -28,8 +28,8 @@ URL = os.environ["URL"]
 TALK = {"model": "claude-x", "max_tokens": 10, "messages": [{"role": "user", "content": "hi"}]}
 
 def call(path):
-    said = httpx.post(URL + "/v1/messages", json={**TALK, "stream": True}, params={"of": path}).text
-    assert "message_stop" in said
+    text = httpx.post(URL + "/v1/messages", json={**TALK, "stream": True}, params={"of": path}).text
+    assert "message_stop" in text
 
 def wsgi(environ, start):
     path = environ["PATH_INFO"].strip("/")
@@ -108,9 +108,9 @@ def recorded(folder: Path) -> dict[str, str]:
         for line in lines:
             if line["kind"] == "model.request":
                 assert answers[line["call"]]["ended"] == "complete"
-                asked = line["url"].partition("of=")[2]
-                assert asked not in found, "recorded twice"
-                found[asked] = name
+                query = line["url"].partition("of=")[2]
+                assert query not in found, "recorded twice"
+                found[query] = name
     return found
 
 

@@ -54,9 +54,9 @@ def test_pool(reenact_run, method):
 def test_escapes(reenact_run, how):
     ask("hills of the test")
     if "ESCAPES" in os.environ:
-        given = {"-I": {}, "other": {"env": {"MODEL_URL": os.environ["MODEL_URL"], "PYTHONPATH": "."}}}
+        options = {"-I": {}, "other": {"env": {"MODEL_URL": os.environ["MODEL_URL"], "PYTHONPATH": "."}}}
         with pytest.raises(PermissionError) if how != "none" else open(os.devnull):
-            program(*[how] if how == "-I" else [], **given.get(how, {}))
+            program(*[how] if how == "-I" else [], **options.get(how, {}))
 """
 )
 

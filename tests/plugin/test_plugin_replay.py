@@ -37,8 +37,8 @@ def test_agent(reenact_run):
     assert reenact_run.divergences == []
 
 async def streamed(number):
-    told = [{"role": "user", "content": f"Hill {number}?"}]
-    async for _ in await other.chat.completions.create(model="m", messages=told, stream=True):
+    messages = [{"role": "user", "content": f"Hill {number}?"}]
+    async for _ in await other.chat.completions.create(model="m", messages=messages, stream=True):
         pass
 
 @pytest.fixture
@@ -69,12 +69,12 @@ class TestOuter:
             assert ask_lightly("new")
 
 @pytest.fixture
-def asked():
+def answer():
     return ask("from a fixture")
 
 @pytest.mark.reenact
-def test_fixture_of_its_own(asked):
-    assert asked.content
+def test_fixture_of_its_own(answer):
+    assert answer.content
 
 @reenact.run
 def inner():

@@ -313,8 +313,8 @@ def test_iterators_are_not_consumed() -> None:
 def test_a_list_changed_later_does_not_change_the_past(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     messages: list[dict[str, Any]] = [{"role": "user", "content": "first"}]
-    heard: list[dict[str, Any]] = []
-    tap = Tap(path, writer=heard.append, redact=False)
+    events: list[dict[str, Any]] = []
+    tap = Tap(path, writer=events.append, redact=False)
     call = tap.record_model_request({"messages": messages})
     tap.record_model_response({"role": "assistant", "content": ["a"]}, call=call)
     messages[0]["content"] = "changed in place"
@@ -327,7 +327,7 @@ def test_a_list_changed_later_does_not_change_the_past(tmp_path: Path) -> None:
         [{"role": "user", "content": "first"}],
         [{"role": "user", "content": "changed in place"}, {"role": "assistant", "content": ["a"]}],
     ]
-    assert [each["body"]["messages"] for each in heard if each["kind"] == "model.request"] == bodies
+    assert [each["body"]["messages"] for each in events if each["kind"] == "model.request"] == bodies
 
 
 def test_subclasses_that_lie_are_taken_for_what_they_are() -> None:

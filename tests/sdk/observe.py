@@ -96,13 +96,13 @@ def _watch(cell: Cell, site: Site, arrived: Callable[[], bool]) -> dict[str, Any
     chunks: list[Any] = []
     seen: dict[str, Any] = {"chunks": chunks} if cell.shape == "stream" else {}
     try:
-        given = cell.play(site)  # type: ignore[misc]
+        returned = cell.play(site)  # type: ignore[misc]
         if cell.mode == "sync":
-            result = _consume(given, chunks, cell.outcome) if cell.shape == "stream" else given
+            result = _consume(returned, chunks, cell.outcome) if cell.shape == "stream" else returned
         elif cell.shape == "stream":
-            result = asyncio.run(_aconsume(given, chunks, cell.outcome))
+            result = asyncio.run(_aconsume(returned, chunks, cell.outcome))
         else:
-            result = asyncio.run(_await(given, cell.outcome, arrived))
+            result = asyncio.run(_await(returned, cell.outcome, arrived))
         if cell.shape == "plain":
             seen["result"] = result
     except (Exception, asyncio.CancelledError) as error:

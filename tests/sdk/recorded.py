@@ -43,7 +43,7 @@ def check(cell: Cell, path: Path, log: list[Received], is_seen: Callable[[Receiv
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert lines[-1]["kind"] == "run.end" and lines[-1]["dropped"] == 0, lines[-1]
     assert not list(path.parent.glob("*.blobs/*.part")), "an answer that is over leaves nothing behind"
-    asked = [each for each in log if _dialect(each)]
+    received_requests = [each for each in log if _dialect(each)]
     requests = [event for event in recording.events if event.kind == "model.request"]
     responses = {
         event.call: event.stored_fields for event in recording.events if event.kind == "model.response"
@@ -51,8 +51,8 @@ def check(cell: Cell, path: Path, log: list[Received], is_seen: Callable[[Receiv
     assert len(responses) == len(requests), [line["kind"] for line in lines]
     others = [line for line in lines if line["kind"] == "http.response"]
     assert len(others) == sum(_is_other(each) and is_seen(each) for each in log)
-    check_calls(cell, requests, responses, asked, path)
-    _check_tools(recording, asked)
+    check_calls(cell, requests, responses, received_requests, path)
+    _check_tools(recording, received_requests)
     if cell.method == "many at once":
         assert len({request.stored_fields["lane"] for request in requests}) == len(requests)
     else:
@@ -60,25 +60,27 @@ def check(cell: Cell, path: Path, log: list[Received], is_seen: Callable[[Receiv
 
 
 def check_calls(
-    cell: Cell, requests: list[Any], responses: dict[str, Any], asked: list[Received], path: Path
+    cell: Cell, requests: list[Any], responses: dict[str, Any], received_requests: list[Received], path: Path
 ) -> None:
     """Compare a cell's requests, and the responses by their calls, with what the provider received of it."""
-    assert len(requests) == len(asked), f"{len(requests)} of {len(asked)} requests"
-    for number, (request, received) in enumerate(zip(requests, asked, strict=True)):
+    assert len(requests) == len(received_requests), f"{len(requests)} of {len(received_requests)} requests"
+    for number, (request, received) in enumerate(zip(requests, received_requests, strict=True)):
         _check_request(cell, request, received, number)
-        _check_response(cell, responses[request.call], received, path, is_last=number == len(asked) - 1)
+        _check_response(
+            cell, responses[request.call], received, path, is_last=number == len(received_requests) - 1
+        )
 
 
-def _check_tools(recording: Recording, asked: list[Received]) -> None:
+def _check_tools(recording: Recording, received_requests: list[Received]) -> None:
     """What answers asked for and what the agent then sent back is there as calls, though nobody reported it."""
     uses = [use for call in recording.calls() if call.end for use in _uses(call)]
     tools = [call for call in recording.calls(derived=True) if call.derived]
     assert [(call.tool, call.args) for call in tools] == uses
-    bodies = [json.loads(each.body) for each in asked]
+    bodies = [json.loads(each.body) for each in received_requests]
     lists = [body.get("messages", body.get("input", body.get("contents"))) for body in bodies]
-    given = [len([result for item in items for result in tool_results(item)]) for items in lists]
+    result_counts = [len([result for item in items for result in tool_results(item)]) for items in lists]
     is_kept_there = any(reading.kept_conversation(body) for body in bodies)
-    assert sum(not call.is_open for call in tools) == (sum if is_kept_there else max)([0, *given])
+    assert sum(not call.is_open for call in tools) == (sum if is_kept_there else max)([0, *result_counts])
 
 
 def _uses(call: Call) -> list[tuple[str, object]]:

@@ -36,21 +36,21 @@ from .test_sdk_replayed import kept
 pytestmark = pytest.mark.filterwarnings("ignore")
 ABSENT = "model.invalid"
 ASK: Any = {"model": "m", "max_tokens": 64, "messages": [{"role": "user", "content": "Seven hills?"}]}
-_told: list[str] | None = None
+_events: list[str] | None = None
 
 
 @pytest.fixture
 def sockets() -> Iterator[list[str]]:
     """Names of what this process asked of the network."""
-    global _told
+    global _events
     if not hasattr(sys, "_reenact_test_hook"):
         sys._reenact_test_hook = True  # type: ignore[attr-defined]
         sys.addaudithook(
-            lambda event, args: _told.append(event) if _told is not None and event in NET else None
+            lambda event, args: _events.append(event) if _events is not None and event in NET else None
         )
-    _told = []
-    yield _told
-    _told = None
+    _events = []
+    yield _events
+    _events = None
 
 
 NET = ("socket.connect", "socket.getaddrinfo")

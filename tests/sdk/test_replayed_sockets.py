@@ -42,10 +42,10 @@ def answer(number: int, **more: Any) -> dict[str, Any]:
 
 def talk(socket: Any) -> None:
     for number, message in enumerate(socket):
-        asked = json.loads(message)
-        if asked["type"] != "response.create":
+        request = json.loads(message)
+        if request["type"] != "response.create":
             continue
-        text = str(asked.get("input"))
+        text = str(request.get("input"))
         if text == "break":
             socket.socket.shutdown(2)
             return

@@ -25,10 +25,10 @@ def responses_of(library: str, url: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_tool_of_plain_http_gets_what_it_got(library: str, tmp_path: Path) -> None:
-    with web() as (url, asked):
+    with web() as (url, paths):
         with recording(tmp_path / "run.jsonl", everything=True):
             first = responses_of(library, url)
-        assert len(asked) == (21 if library == "urllib3" else 19), "urllib3 itself comes back after 429"
+        assert len(paths) == (21 if library == "urllib3" else 19), "urllib3 itself comes back after 429"
     with recording(tmp_path / "again.jsonl", by=tmp_path / "run.jsonl", everything=True) as responder:
         again = responses_of(library, url)
     for name in SHAPES:
@@ -53,10 +53,10 @@ def put_by_hand(url: str) -> Any:
 
 @pytest.mark.parametrize("put", [put_by_boto3, put_by_hand])
 def test_who_waits_for_100_continue_does_not_wait_in_vain(put: Any, tmp_path: Path) -> None:
-    with web() as (url, asked):
+    with web() as (url, paths):
         with recording(tmp_path / "run.jsonl", everything=True):
             first = put(url)
-        assert len(asked) == 1
+        assert len(paths) == 1
     with recording(tmp_path / "again.jsonl", by=tmp_path / "run.jsonl", everything=True) as responder:
         assert put(url) == first
     assert responder is not None and responder.player.report() == []

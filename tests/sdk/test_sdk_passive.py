@@ -76,7 +76,7 @@ def play_with(cell: Cell, provider: Provider, path: str) -> None:
             assert unheard(play(cell, provider, hand)) == bare
 
 
-def fail(*args: Any, **given: Any) -> Any:
+def fail(*args: Any, **options: Any) -> Any:
     raise RuntimeError("sabotage")
 
 

@@ -22,8 +22,8 @@ URL = "http://127.0.0.1:9"
 AWS = {"aws_region": "us-east-1", "aws_access_key": "a", "aws_secret_key": "b"}
 
 
-def made(module: str, name: str, **given: Any) -> Callable[[], Any]:
-    return lambda: getattr(import_module(module), name)(**given)
+def made(module: str, name: str, **options: Any) -> Callable[[], Any]:
+    return lambda: getattr(import_module(module), name)(**options)
 
 
 def boto3() -> Any:

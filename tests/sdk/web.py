@@ -29,7 +29,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers by path; counts how often it was asked."""
 
     protocol_version = "HTTP/1.1"
-    asked: list[str]
+    paths: list[str]
     """Set by ``web()``."""
 
     def log_message(self, *args: object) -> None:
@@ -38,9 +38,9 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self) -> None:
         path, _, query = self.path.partition("?")
         body = self.body()
-        self.asked.append(path)
+        self.paths.append(path)
         if path == "/busy":
-            status = 200 if self.asked.count(path) % 2 == 0 else 429
+            status = 200 if self.paths.count(path) % 2 == 0 else 429
             self.give(status, b"busy" if status == 429 else b"done", "text/plain", {"Retry-After": "0"})
         elif path == "/moved":
             self.give(302, b"", "text/plain", {"Location": "/text?from=moved"})
@@ -92,13 +92,13 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def web() -> Iterator[tuple[str, list[str]]]:
     """A server's URL, and the paths it was asked for."""
-    asked: list[str] = []
-    handler = type("Handler", (Handler,), {"asked": asked})
+    paths: list[str] = []
+    handler = type("Handler", (Handler,), {"paths": paths})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", paths
     finally:
         server.shutdown()
         server.server_close()

@@ -26,7 +26,7 @@ class Spelled(NamedTuple):
     use: Callable[[str, str], list[Any]]
     """The model's turn that asks for a tool: its id and argument."""
     result: Callable[[str, str], list[Any]]
-    said: Callable[[str], list[Any]]
+    assistant: Callable[[str], list[Any]]
     key: str = "messages"
 
 

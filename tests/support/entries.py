@@ -35,11 +35,11 @@ def pair(n: int) -> tuple[int, set[str]]:
 
 @reenact.run
 def plan(trip: Trip, key: uuid.UUID, *more: int, strict: bool = False, **rest: int):
-    said = text_of(httpx.post(**request_to(f"{trip} {key}")))
+    text = text_of(httpx.post(**request_to(f"{trip} {key}")))
     cost, found = price(len(trip.stops)), pair(3)
     if strict:
         raise LookupError(f"no room in {trip.city}")
-    return {"said": said, "day": str(trip.day), "stops": repr(trip.stops), "key": key.int,
+    return {"said": text, "day": str(trip.day), "stops": repr(trip.stops), "key": key.int,
             "cost": cost.amount, "pair": repr((found[0], sorted(found[1]))), "more": more, "rest": rest}
 
 @reenact.run
@@ -50,8 +50,8 @@ async def later(city: str):
 @reenact.run
 async def words(city: str):
     async with httpx.AsyncClient() as client:
-        said = text_of(await client.post(**request_to(city)))
-    for word in said.split():
+        text = text_of(await client.post(**request_to(city)))
+    for word in text.split():
         yield word
 
 @reenact.run
@@ -93,8 +93,8 @@ class Order(BaseModel):
 
 @shop.post("/orders/{customer}")
 async def order(customer: str, order: Order, dry: bool = False):
-    said = text_of(await shop.state.client.post(**request_to(f"{customer}, {order.item}, {dry}")))
-    return {"each": 100 / order.count, "said": said}
+    text = text_of(await shop.state.client.post(**request_to(f"{customer}, {order.item}, {dry}")))
+    return {"each": 100 / order.count, "said": text}
 
 @shop.post("/form")
 async def form(request: Request):

@@ -29,6 +29,6 @@ def _marked(case: Any) -> Any:
     return long(*case) if isinstance(case, tuple) else long(case)
 
 
-def long(*values: Any, **given: Any) -> Any:
+def long(*values: Any, **options: Any) -> Any:
     """A case of a table that only the long suite tries."""
-    return pytest.param(*values, marks=pytest.mark.long, **given)
+    return pytest.param(*values, marks=pytest.mark.long, **options)

@@ -15,10 +15,10 @@ def state(folder: Path, *leave_out: str) -> dict[bytes, tuple[str, bytes]]:
         for name in [*files, *links]:
             path = os.path.join(place, name)
             if os.path.islink(path):
-                told = ("link", os.readlink(path))
+                entry = ("link", os.readlink(path))
             else:
                 mode = "program" if os.stat(path).st_mode & 0o100 else "file"
-                told = (mode, Path(os.fsdecode(path)).read_bytes())
+                entry = (mode, Path(os.fsdecode(path)).read_bytes())
             if os.fsdecode(name) not in leave_out:
-                found[os.path.relpath(path, os.fsencode(folder))] = told
+                found[os.path.relpath(path, os.fsencode(folder))] = entry
     return found

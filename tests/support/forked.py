@@ -137,34 +137,34 @@ class Forker:
         return list(came.values())
 
 
-def serve(asked: socket.socket) -> None:
+def serve(connection: socket.socket) -> None:
     """Fork for each command; only the fork returns, and is what a start would have made of it."""
     while True:
-        message, fds, _, _ = socket.recv_fds(asked, 1, 3)
+        message, fds, _, _ = socket.recv_fds(connection, 1, 3)
         if not message:
             os._exit(0)
         pid = os.fork()
         if pid == 0:
-            asked.close()
+            connection.close()
             become(*fds)
             return
         for fd in fds:
             os.close(fd)
-        asked.sendall(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+        connection.sendall(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
 
 
 def become(request: int, out: int, err: int) -> None:
     with os.fdopen(request) as file:
-        asked = json.load(file)
+        options = json.load(file)
     for fd, standard in ((out, 1), (err, 2)):
         os.dup2(fd, standard)
         os.close(fd)
-    if asked["session"]:
+    if options["session"]:
         os.setsid()
     os.environ.clear()
-    os.environ.update(asked["env"])
-    os.chdir(asked["cwd"])
-    sys.argv = asked["command"]
+    os.environ.update(options["env"])
+    os.chdir(options["cwd"])
+    sys.argv = options["command"]
 
 
 def _import_all() -> None:

@@ -10,7 +10,7 @@ import reenact
 TS = 1763200000.0
 
 
-def answer(model="claude-sonnet-4-6", stop="end_turn", given=100, out=20):
+def answer(model="claude-sonnet-4-6", stop="end_turn", input_tokens=100, out=20):
     """An answer as Anthropic sends it."""
     return {
         "id": "msg_1",
@@ -19,7 +19,7 @@ def answer(model="claude-sonnet-4-6", stop="end_turn", given=100, out=20):
         "model": model,
         "content": [{"type": "text", "text": "ok"}],
         "stop_reason": stop,
-        "usage": {"input_tokens": given, "output_tokens": out},
+        "usage": {"input_tokens": input_tokens, "output_tokens": out},
     }
 
 

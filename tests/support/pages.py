@@ -1,6 +1,6 @@
 """The Markdown pages of the project, taken apart into their fenced blocks.
 
-Used by the tests in this folder. An HTML comment just before a block marks it:
+An HTML comment just before a block marks it:
 ``<!-- not run: why -->``, ``<!-- file: agent.py -->`` (saved instead of run), ``<!-- prints -->`` (a text
 block that shows the output of the Python block before it), ``<!-- exits 1 -->`` (the last command's code),
 ``<!-- serves -->`` (runs until the end of the page; the variables it prints are exported).
@@ -16,6 +16,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+FRAMEWORKS = sorted(DOCS.glob("frameworks/*.md"))
+"""Pages that `make test-frameworks` follows, where their frameworks are."""
 
 _COMMENT = re.compile(r"<!-- (not run|file|prints|exits|serves)(?:[: ] ?(.*?))? -->\s*$")
 _FENCE = re.compile(r"^( *)(`{3,})(\w*)\s*$")

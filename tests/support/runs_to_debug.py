@@ -38,16 +38,19 @@ def five_turns(path: Path) -> Debugger:
     for turn in range(5):
         names = range(3 if turn < 2 else 2)
         uses = [(f"toolu_{turn}{k}", "search", {"q": f"{turn}.{k}"}) for k in names]
-        said = answer(f"turn {turn}", *uses)
+        response = answer(f"turn {turn}", *uses)
         call = tap.record_model_request(request(*messages), "anthropic")
-        tap.record_model_response(said, call=call)
+        tap.record_model_response(response, call=call)
         results = []
         for id_, name, args in uses:
             tap.record_tool_call(tool_name=name, args=args)
             error = "search returned 0 results" if turn > 2 else None
             tap.record_tool_result(tool_name=name, result=None if error else "ok", error=error)
             results.append({"type": "tool_result", "tool_use_id": id_, "content": error or "ok"})
-        messages += [{"role": "assistant", "content": said["content"]}, {"role": "user", "content": results}]
+        messages += [
+            {"role": "assistant", "content": response["content"]},
+            {"role": "user", "content": results},
+        ]
     tap.close()
     return Debugger.load(path)
 
@@ -66,9 +69,9 @@ def two_agents(path: Path, *, lanes: bool) -> Debugger:
         }
         tools = {}
         for name in names:
-            said = answer(f"{name} {turn}", (f"{name}{turn}", "walk", {"to": name, "turn": turn}))
-            tap.record_model_response(said, call=calls[name])
-            histories[name].append({"role": "assistant", "content": said["content"]})
+            response = answer(f"{name} {turn}", (f"{name}{turn}", "walk", {"to": name, "turn": turn}))
+            tap.record_model_response(response, call=calls[name])
+            histories[name].append({"role": "assistant", "content": response["content"]})
             tools[name] = tap.record_tool_call("walk", {"to": name, "turn": turn})
         for name in names:
             error = "a wall" if name == "north" and turn else None

@@ -83,7 +83,7 @@ def check(cells: list[Cell], path: Path, log: list[Received]) -> None:
     end = json.loads(path.read_text().splitlines()[-1])
     assert end["kind"] == "run.end" and end["dropped"] == 0 and not end.get("unseen"), end
     recording = Recording.load(path)
-    asked = [event for event in recording.events if event.kind == "model.request"]
+    requests = [event for event in recording.events if event.kind == "model.request"]
     reported = {
         event.call: event.stored_fields for event in recording.events if event.kind == "model.response"
     }
@@ -91,7 +91,7 @@ def check(cells: list[Cell], path: Path, log: list[Received]) -> None:
         mark = f"@{number}/"
         try:
             check_calls(
-                cell, [each for each in asked if mark in each.stored_fields["url"]], reported,
+                cell, [each for each in requests if mark in each.stored_fields["url"]], reported,
                 [each for each in log if mark in each.target], path,
             )  # fmt: skip
         except (AssertionError, KeyError) as exc:

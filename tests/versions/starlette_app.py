@@ -34,10 +34,10 @@ async def fails(request: Any) -> None:
 
 
 async def send_to(app: Any, path: str) -> None:
-    asked = iter([{"type": "http.request", "body": b"hello"}])
+    messages = iter([{"type": "http.request", "body": b"hello"}])
 
     async def receive() -> dict[str, Any]:
-        for message in asked:
+        for message in messages:
             return message
         return await asyncio.Future()  # the client stays
 

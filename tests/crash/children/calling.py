@@ -99,8 +99,8 @@ class Boto3:
     def __init__(self, url: str) -> None:
         import boto3
 
-        given = {"aws_access_key_id": "AKIANONE", "aws_secret_access_key": "none", "region_name": "us-east-1"}
-        self.sync = lambda: wrapped(boto3.Session(**given).client("bedrock-runtime", endpoint_url=url))
+        keys = {"aws_access_key_id": "AKIANONE", "aws_secret_access_key": "none", "region_name": "us-east-1"}
+        self.sync = lambda: wrapped(boto3.Session(**keys).client("bedrock-runtime", endpoint_url=url))
 
     def ask(self) -> Any:
         return self.sync().converse(**AWS)

@@ -89,7 +89,7 @@ def nested(url: str) -> str:
 
 
 class Trips(TypedDict):
-    said: Annotated[list[str], operator.add]
+    answers: Annotated[list[str], operator.add]
 
 
 def branches(url: str) -> str:
@@ -102,9 +102,9 @@ def branches(url: str) -> str:
         for city in names
     }
     outer = StateGraph(Trips)
-    outer.add_node("travel", lambda city: {"said": [city + answer(agents[city].invoke(ASK))]})
+    outer.add_node("travel", lambda city: {"answers": [city + answer(agents[city].invoke(ASK))]})
     outer.add_conditional_edges(START, lambda state: [Send("travel", city) for city in names], ["travel"])
-    return str(outer.compile().invoke({"said": []})["said"])
+    return str(outer.compile().invoke({"answers": []})["answers"])
 
 
 def tools(url: str) -> str:

@@ -35,39 +35,39 @@ def ask(url: str, prompt: str, *, claude: bool = False) -> dict[str, Any]:
 
 def results(message: Any) -> list[dict[str, Any]]:
     """Do what a message asks for; its text is the answer if that is nothing."""
-    told = []
+    messages = []
     for call in message.tool_calls or ():
         try:
-            said = getattr(work, call.function.name)(**json.loads(call.function.arguments))
+            result = getattr(work, call.function.name)(**json.loads(call.function.arguments))
         except ValueError as error:
-            said = f"error: {error}"
-        text = said if isinstance(said, str) else json.dumps(said)
-        told.append({"role": "tool", "tool_call_id": call.id, "content": text})
-    return told
+            result = f"error: {error}"
+        text = result if isinstance(result, str) else json.dumps(result)
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+    return messages
 
 
-def loop(asked: dict[str, Any], **more: Any) -> str:
+def loop(request: dict[str, Any], **more: Any) -> str:
     while True:
-        answer = litellm.completion(**asked, **more)
+        answer = litellm.completion(**request, **more)
         if more.get("stream"):
             answer = litellm.stream_chunk_builder(list(answer))
         message = answer.choices[0].message
-        told = results(message)
-        if not told:
+        messages = results(message)
+        if not messages:
             return str(message.content)
-        asked["messages"] += [message.model_dump(exclude_none=True), *told]
+        request["messages"] += [message.model_dump(exclude_none=True), *messages]
 
 
-async def aloop(asked: dict[str, Any], **more: Any) -> str:
+async def aloop(request: dict[str, Any], **more: Any) -> str:
     while True:
-        answer = await litellm.acompletion(**asked, **more)
+        answer = await litellm.acompletion(**request, **more)
         if more.get("stream"):
             answer = litellm.stream_chunk_builder([chunk async for chunk in answer])
         message = answer.choices[0].message
-        told = results(message)
-        if not told:
+        messages = results(message)
+        if not messages:
             return str(message.content)
-        asked["messages"] += [message.model_dump(exclude_none=True), *told]
+        request["messages"] += [message.model_dump(exclude_none=True), *messages]
 
 
 def sync(url: str) -> str:

@@ -27,17 +27,17 @@ class Chat(FunctionCallingLLM):
         ]
         async with AsyncOpenAI(base_url=f"{self.url}/v1", api_key="none") as client:
             done = await client.chat.completions.create(model=work.MODEL, messages=sent, tools=more["tools"])
-        said = done.choices[0].message
-        calls = {"tool_calls": [each.model_dump() for each in said.tool_calls]} if said.tool_calls else {}
-        message = ChatMessage(role="assistant", content=said.content, additional_kwargs=calls)
+        reply = done.choices[0].message
+        calls = {"tool_calls": [each.model_dump() for each in reply.tool_calls]} if reply.tool_calls else {}
+        message = ChatMessage(role="assistant", content=reply.content, additional_kwargs=calls)
         return ChatResponse(message=message, raw=done)
 
     def _prepare_chat_with_tools(
         self, tools: Any, user_msg: Any = None, chat_history: Any = None, **more: Any
     ) -> dict[str, Any]:
-        asked = [user_msg] if user_msg else []
+        new_messages = [user_msg] if user_msg else []
         return {
-            "messages": [*chat_history, *asked],
+            "messages": [*chat_history, *new_messages],
             "tools": [tool.metadata.to_openai_tool() for tool in tools],
         }
 

@@ -89,10 +89,10 @@ def gathered(url: str) -> str:
 
     async def run() -> str:
         each = agent(chat(url), LOOP)
-        asked = [
+        runs = [
             Runner.run(each, f"{QUESTION} {n}", run_config=RunConfig(workflow_name=str(n))) for n in range(4)
         ]
-        return str([done.final_output for done in await asyncio.gather(*asked)])
+        return str([done.final_output for done in await asyncio.gather(*runs)])
 
     return asyncio.run(run())
 
@@ -106,10 +106,10 @@ def traced(url: str) -> str:
     exporter = BackendSpanExporter(api_key="none", endpoint=f"{url}/v1/traces/ingest")
     processor = BatchTraceProcessor(exporter)
     set_trace_processors([processor])
-    said = sync(url)
+    output = sync(url)
     processor.shutdown()
     set_tracing_disabled(True)
-    return said
+    return output
 
 
 def tools(url: str) -> str:

@@ -43,10 +43,10 @@ def parallel(url: str) -> str:
 def streamed(url: str) -> str:
     kinds: list[str] = []
 
-    async def heard(context: Any, events: Any) -> None:
+    async def handle_events(context: Any, events: Any) -> None:
         kinds.extend([event.event_kind async for event in events])
 
-    done = asyncio.run(agent(url, FAILING).run(QUESTION, event_stream_handler=heard))
+    done = asyncio.run(agent(url, FAILING).run(QUESTION, event_stream_handler=handle_events))
     return f"{len(kinds)} {done.output}"
 
 

@@ -75,8 +75,8 @@ def effect(tool: str) -> None:
         file.write(f"{tool}\n")
 
 
-def say(**told: Any) -> None:
-    sys.stdout.write(json.dumps(told) + "\n")  # one write, whatever thread it comes from
+def say(**fields: Any) -> None:
+    sys.stdout.write(json.dumps(fields) + "\n")  # one write, whatever thread it comes from
     sys.stdout.flush()
 
 

@@ -77,7 +77,7 @@ def play(way: str, side: Side, stations: list[str], url: str, folder: Path) -> d
     return {"first": first, "second": second, "neighbour": neighbour, "not restored": left}
 
 
-def main(side: str, ways: str, stations: str, url: str, given: str) -> None:
+def main(side: str, ways: str, stations: str, url: str, parent: str) -> None:
     names = stations.split(",")
     for module in {"httpx", "httpx2", "requests", "aiohttp", "openai", "anthropic", "boto3"} & {
         name.partition(" ")[0] for name in names
@@ -87,7 +87,7 @@ def main(side: str, ways: str, stations: str, url: str, given: str) -> None:
         if len(ways.split(",")) > 1 and (child := os.fork()):
             assert os.waitpid(child, 0)[1] == 0, way
             continue
-        folder = Path(given) / way
+        folder = Path(parent) / way
         folder.mkdir(exist_ok=True)
         if way != "run":
             os.environ["REENACT_DIR"] = str(folder / "runs")

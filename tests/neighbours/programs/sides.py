@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-Told = Callable[[], Any]
+Report = Callable[[], Any]
 
 
 class Side(NamedTuple):
     """A neighbour: the module it is, how it is switched on, and whether that is done for a while only."""
 
     module: str
-    on: Callable[[Path], contextlib.AbstractContextManager[Told]]
+    on: Callable[[Path], contextlib.AbstractContextManager[Report]]
     is_passing: bool = False
 
 
 @contextlib.contextmanager
-def nobody(folder: Path) -> Iterator[Told]:
+def nobody(folder: Path) -> Iterator[Report]:
     yield lambda: None
 
 
 @contextlib.contextmanager
-def vcr_recording(folder: Path) -> Iterator[Told]:
+def vcr_recording(folder: Path) -> Iterator[Report]:
     """Every call goes into a cassette; the file is what vcrpy has to tell."""
     import vcr
 
@@ -37,7 +37,7 @@ def vcr_recording(folder: Path) -> Iterator[Told]:
 
 
 @contextlib.contextmanager
-def vcr_playing(folder: Path) -> Iterator[Told]:
+def vcr_playing(folder: Path) -> Iterator[Report]:
     """What was recorded once is played, and nothing goes over the wire."""
     import vcr
 
@@ -50,7 +50,7 @@ def vcr_playing(folder: Path) -> Iterator[Told]:
 
 
 @contextlib.contextmanager
-def respx_router(folder: Path) -> Iterator[Told]:
+def respx_router(folder: Path) -> Iterator[Report]:
     """httpx is answered by respx, half of it from a script and half by the real server."""
     import respx
 
@@ -65,7 +65,7 @@ def respx_router(folder: Path) -> Iterator[Told]:
 
 
 @contextlib.contextmanager
-def opentelemetry_sdk(folder: Path) -> Iterator[Told]:
+def opentelemetry_sdk(folder: Path) -> Iterator[Report]:
     """Every instrumentation there is for the libraries of the tour, its spans and metrics kept in memory."""
     from opentelemetry import metrics, trace
     from opentelemetry.sdk.metrics import MeterProvider
@@ -140,7 +140,7 @@ def _metrics(data: Any) -> list[Any]:
 
 
 @contextlib.contextmanager
-def logfire_spans(folder: Path) -> Iterator[Told]:
+def logfire_spans(folder: Path) -> Iterator[Report]:
     import logfire
     from logfire.testing import TestExporter
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -161,7 +161,7 @@ def logfire_spans(folder: Path) -> Iterator[Told]:
 
 
 @contextlib.contextmanager
-def datadog(folder: Path) -> Iterator[Told]:
+def datadog(folder: Path) -> Iterator[Report]:
     """ddtrace as `ddtrace-run` or `import ddtrace.auto` has it; its spans are kept, and none is sent."""
     import ddtrace.auto  # noqa: F401
     from ddtrace.trace import TraceFilter, tracer
@@ -188,7 +188,7 @@ def datadog(folder: Path) -> Iterator[Told]:
     yield counted
 
 
-def _attributes(given: Any) -> list[Any]:
+def _attributes(attributes: Any) -> list[Any]:
     """Names and values; of times and of ids made up for a span only that they are there."""
     made_up = ("runtime-id", "logfire.pending_parent_id", "_dd.p.tid", "_dd.p.dm")
     return sorted(
@@ -198,7 +198,7 @@ def _attributes(given: Any) -> list[Any]:
             if isinstance(value, float) or key in made_up
             else re.sub(r"took [\d.]+s", "took", str(value)),
         ]
-        for key, value in given.items()
+        for key, value in attributes.items()
     )
 
 

@@ -85,12 +85,12 @@ def urlopen(client: Any, url: str) -> Any:
     """Makes a connection for each call, so there is no client to wrap."""
     import urllib.request
 
-    asked = urllib.request.Request(
+    request = urllib.request.Request(
         f"{url}/v1/messages",
         json.dumps({**TALK, "stream": True}).encode(),
         {"Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(asked) as streamed:
+    with urllib.request.urlopen(request) as streamed:
         return [line.decode() for line in streamed]
 
 
@@ -150,12 +150,12 @@ def make_boto3(url: str) -> Any:
 
 
 def read_boto3(client: Any, url: str) -> Any:
-    asked = {
+    arguments = {
         "modelId": "scripted.claude-v1:0",
         "messages": [{"role": "user", "content": [{"text": "Which?"}]}],
     }
-    whole = client.converse(**asked)
-    streamed = client.converse_stream(**asked)
+    whole = client.converse(**arguments)
+    streamed = client.converse_stream(**arguments)
     return whole["output"], list(streamed["stream"])
 
 
@@ -201,11 +201,11 @@ class Tour:
         except Exception as exc:
             return f"{type(exc).__name__}: {exc}"
 
-    def _await(self, given: Any) -> Any:
+    def _await(self, value: Any) -> Any:
         async def wait() -> Any:
-            return await given
+            return await value
 
-        return self._runner.run(wait()) if asyncio.iscoroutine(given) else given
+        return self._runner.run(wait()) if asyncio.iscoroutine(value) else value
 
     def end(self) -> None:
         for name, client in self.clients.items():

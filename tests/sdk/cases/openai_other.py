@@ -11,7 +11,7 @@ from .openai_chat import PARAMETERS, SDK, asynchronous, sync, trip
 
 ASK: dict[str, Any] = {"model": "gpt-scripted", "input": "Which city has seven hills?"}
 TOOLS: list[Any] = [{"type": "function", "name": "lookup", "parameters": PARAMETERS, "strict": False}]
-TOLD = {"error inside": False}
+ERROR_IS_EVENT = {"error inside": False}
 """An error inside the stream is one more event."""
 LINES = b'{"custom_id": "first", "method": "POST", "url": "/v1/chat/completions", "body": {}}\n'
 
@@ -28,13 +28,13 @@ async def acreate(site: Site) -> Any:
         return await client.responses.create(**ASK)
 
 
-@case(SDK, "responses.create(stream=True)", FULL, fails=TOLD)
+@case(SDK, "responses.create(stream=True)", FULL, fails=ERROR_IS_EVENT)
 def create_stream(site: Site) -> Iterator[Any]:
     with sync(site) as client, client.responses.create(stream=True, **ASK) as stream:
         yield from stream
 
 
-@case(SDK, "responses.create(stream=True)", FULL, fails=TOLD)
+@case(SDK, "responses.create(stream=True)", FULL, fails=ERROR_IS_EVENT)
 async def acreate_stream(site: Site) -> AsyncIterator[Any]:
     async with asynchronous(site) as client, await client.responses.create(stream=True, **ASK) as stream:
         async for event in stream:

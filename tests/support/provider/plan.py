@@ -27,12 +27,12 @@ def turn(body: Any, where: str = "") -> Turn:
         tuple(ToolUse(f"call_{key}_{n}{at}", name, args) for at, (name, args) in enumerate(step))
         for n, step in enumerate(plan, 1)
     ]
-    said = json.dumps(body)
-    done = next((n for n, step in enumerate(steps) if step[0].id not in said), len(steps))
-    asked = steps[done] if done < len(steps) else ()
-    text = f"Looking, step {done + 1}." if asked else TEXT
-    usage = Usage(25 + 40 * done, len(text.split()) + 10 * len(asked))
-    return Turn(f"{key}{done + 1:04d}", text, "", asked, "tools" if asked else "end", usage)
+    dumped = json.dumps(body)
+    done = next((n for n, step in enumerate(steps) if step[0].id not in dumped), len(steps))
+    tools = steps[done] if done < len(steps) else ()
+    text = f"Looking, step {done + 1}." if tools else TEXT
+    usage = Usage(25 + 40 * done, len(text.split()) + 10 * len(tools))
+    return Turn(f"{key}{done + 1:04d}", text, "", tools, "tools" if tools else "end", usage)
 
 
 def _plan(body: Any) -> Any:
@@ -42,11 +42,11 @@ def _plan(body: Any) -> Any:
 
 def _question(body: Any) -> Any:
     """What the conversation began with."""
-    said = body.get("messages") or body["input"]
+    messages = body.get("messages") or body["input"]
     return (
-        said
-        if isinstance(said, str)
-        else next(each["content"] for each in said if each.get("role") == "user")
+        messages
+        if isinstance(messages, str)
+        else next(each["content"] for each in messages if each.get("role") == "user")
     )
 
 

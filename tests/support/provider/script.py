@@ -55,17 +55,17 @@ def in_pieces(text: str, size: int = 6) -> list[str]:
 
 def turn(scenario: Scenario, rounds: int) -> Turn:
     """The model's answer after so many rounds of tool results."""
-    asked = _tools(scenario, rounds)
-    text = f"Looking, round {rounds + 1}." if asked else _text(scenario)
-    output = max(1, len(text.split())) + 10 * len(asked)
+    tools = _tools(scenario, rounds)
+    text = f"Looking, round {rounds + 1}." if tools else _text(scenario)
+    output = max(1, len(text.split())) + 10 * len(tools)
     usage = Usage(25 + 40 * rounds, output)
     thinking = THOUGHT if "thinking" in scenario else ""
     if thinking:
         usage = replace(usage, output=output + 9, reasoning=9)
     if "cached" in scenario:
         usage = replace(usage, cache_read=2000, cache_write=300)
-    stop = "tools" if asked else "length" if "length" in scenario else "end"
-    return Turn(f"{rounds + 1:04d}", text, thinking, asked, stop, None if "nousage" in scenario else usage)
+    stop = "tools" if tools else "length" if "length" in scenario else "end"
+    return Turn(f"{rounds + 1:04d}", text, thinking, tools, stop, None if "nousage" in scenario else usage)
 
 
 def _tools(scenario: Scenario, rounds: int) -> tuple[ToolUse, ...]:

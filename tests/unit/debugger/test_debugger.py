@@ -62,8 +62,8 @@ def test_before_and_after_follow_causes_between_parallel_agents(tmp_path: Path, 
     assert failure is not None
     request_ = dbg.before(failure, event_type="model.request", n=1)[0]
     assert dbg.context_at(request_)[0]["content"] == "go north"
-    asked = dbg.before(failure, event_type="model.request", n=5)
-    assert [dbg.context_at(event)[0]["content"] for event in asked] == ["go north", "go north"]
+    requests = dbg.before(failure, event_type="model.request", n=5)
+    assert [dbg.context_at(event)[0]["content"] for event in requests] == ["go north", "go north"]
     for number, name in ((0, "north"), (1, "south")):
         begin = dbg.where(event_type="model.request")[number]
         assert dbg.after(begin, event_type="model.response")[0].content.startswith(f"{name} 0")

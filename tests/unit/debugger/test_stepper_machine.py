@@ -183,10 +183,10 @@ class SteppingMachine(RuleBasedStateMachine):
         if self.rows:
             assert self.stepper.event.kind == self.rows[self.at]["kind"]
             assert self.stepper.lane_at(self.at) == self.rows[self.at]["lane"]
-            asked = itertools.accumulate(row["kind"] == "model.request" for row in self.rows)
+            turns = itertools.accumulate(row["kind"] == "model.request" for row in self.rows)
             row = self.rows[self.at]
             if row["kind"] in ("model.request", "note"):
-                assert self.stepper.turn_at(self.at) == list(asked)[self.at]
+                assert self.stepper.turn_at(self.at) == list(turns)[self.at]
 
 
 TestStepping = SteppingMachine.TestCase

@@ -66,10 +66,10 @@ def record(path: Path, turns: int, change: Callable[[Messages], Messages]) -> No
                 {"type": "message", "role": "assistant", "content": [printed]}, call=call
             )
             result = {"type": "tool_result", "tool_use_id": f"toolu_{turn}", "content": f"result {turn}"}
-            heard = {"type": "text", "text": f"question {turn}"} if is_other else result
+            block = {"type": "text", "text": f"question {turn}"} if is_other else result
             messages += [
                 {"role": "assistant", "content": [copy.deepcopy(printed)]},
-                {"role": "user", "content": [heard]},
+                {"role": "user", "content": [block]},
             ]
 
 
@@ -119,10 +119,10 @@ def talk_on(path: Path, turns: int) -> None:
         for turn in range(turns):
             call = tap.record_model_request({"model": "m", "messages": messages})
             printed = [{"type": "text", "text": f"answer {turn}"}, *([use] if turn == 1 else [])]
-            heard = {"type": "text", "text": f"question {turn}"}
+            block = {"type": "text", "text": f"question {turn}"}
             if turn % 3 == 2:
                 printed += [{**use, "id": f"toolu_{turn}", "name": "look"}]
-                heard = {"type": "tool_result", "tool_use_id": f"toolu_{turn}", "content": "seen"}
+                block = {"type": "tool_result", "tool_use_id": f"toolu_{turn}", "content": "seen"}
             tap.record_model_response({"type": "message", "role": "assistant", "content": printed}, call=call)
             kept = printed[:1] if turn == 1 else printed
-            messages += [{"role": "assistant", "content": kept}, {"role": "user", "content": [heard]}]
+            messages += [{"role": "assistant", "content": kept}, {"role": "user", "content": [block]}]

@@ -84,13 +84,13 @@ def test_the_run_ends_as_a_failed_one_with_name_input_and_metadata(failed_run):
 
 def test_tool_calls_carry_the_ids_of_the_scripted_answers(failed_run):
     _, events = failed_run
-    asked = [
+    tool_ids = [
         use[0]
         for event in events
         if event["kind"] == "model.response"
         for use in reading.tool_uses(event["body"])
     ]
-    assert [event["tool_id"] for event in events if event["kind"] == "tool.called"] == asked
+    assert [event["tool_id"] for event in events if event["kind"] == "tool.called"] == tool_ids
 
 
 def test_with_the_price_in_euros_the_same_agent_books_a_room(tmp_path):

@@ -29,9 +29,9 @@ def plain(usage: dict) -> dict[str, int]:
     """Input in all, cached part, output in all; read by the rules of each provider's documents."""
     get = usage.get
     if "promptTokenCount" in usage:
-        given = get("promptTokenCount") + get("toolUsePromptTokenCount", 0)
+        prompt_tokens = get("promptTokenCount") + get("toolUsePromptTokenCount", 0)
         made = get("candidatesTokenCount", 0) + get("thoughtsTokenCount", 0)
-        return {"in": given, "read": get("cachedContentTokenCount", 0), "write": 0, "out": made}
+        return {"in": prompt_tokens, "read": get("cachedContentTokenCount", 0), "write": 0, "out": made}
     if "inputTokens" in usage:
         read, write = get("cacheReadInputTokens", 0), get("cacheWriteInputTokens", 0)
         return {
@@ -179,7 +179,7 @@ def test_claude_code_sessions_are_charged_once_per_response(book):
 def test_codex_sessions_add_up_to_the_sums_they_state(book):
     checked = 0
     for path in sorted((SAMPLES / "codex").glob("*.jsonl")):
-        given, made, read, most, before = 0, 0, 0, {"total_tokens": 0}, None
+        input_tokens, made, read, most, before = 0, 0, 0, {"total_tokens": 0}, None
         for line in path.read_text("utf-8").splitlines():
             try:
                 info = json.loads(line)["payload"]["info"]
@@ -191,7 +191,7 @@ def test_codex_sessions_add_up_to_the_sums_they_state(book):
             before = total
             most = max(most, total, key=lambda usage: usage["total_tokens"])
             counts = counts_of({}, last)
-            given += counts["input_tokens"]
+            input_tokens += counts["input_tokens"]
             made += counts["output_tokens"]
             read += counts["cache_read_tokens"]
             used = (last["input_tokens"] + last["output_tokens"]) > 0
@@ -199,5 +199,5 @@ def test_codex_sessions_add_up_to_the_sums_they_state(book):
         if most["total_tokens"]:
             checked += 1
             stated = (most["input_tokens"], most["output_tokens"], most["cached_input_tokens"])
-            assert (given, made, read) == stated, path.name
+            assert (input_tokens, made, read) == stated, path.name
     assert checked >= 3

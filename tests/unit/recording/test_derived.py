@@ -62,8 +62,8 @@ class Responses(Anthropic):
         return {"object": "response", "output": items}
 
     def goes_on(self, body, results):
-        given = [{"type": "function_call_output", "call_id": i, "output": v} for i, _, v, _ in results]
-        pairs = zip(body["output"], given, strict=True)
+        outputs = [{"type": "function_call_output", "call_id": i, "output": v} for i, _, v, _ in results]
+        pairs = zip(body["output"], outputs, strict=True)
         return [item for pair in pairs for item in pair]  # call, output, call, output
 
 
@@ -166,8 +166,8 @@ def test_every_dialect(tap, dialect):
     assert [(each.tool, each.args) for each in (search, trains, book)] == [
         ("search", ARGS), ("search", {"q": "trains"}), ("book", {}),
     ]  # fmt: skip
-    given = zip(("82 EUR", "late", "full"), (search, trains, book), strict=True)
-    assert all(printed in str(each.result) for printed, each in given)
+    expected = zip(("82 EUR", "late", "full"), (search, trains, book), strict=True)
+    assert all(printed in str(each.result) for printed, each in expected)
     assert all(each.derived and not each.is_open for each in (search, trains, book))
     assert search.parent == first and search.duration_ms >= 10
     assert (book.error is not None) == (dialect.name in ("anthropic", "gemini", "bedrock"))

@@ -188,11 +188,11 @@ def test_a_tool_derived_from_calls_without_ids_is_counted_by_runs_too(tmp_path):
     path = tmp_path / "nameless.jsonl"
     use = {"id": "u1", "name": "search", "input": {"q": 1}}
     found = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "u1", "content": "found"}]}
-    asked, answered, later = request("", "one"), response("", "A", [use]), request("", "one")
+    first, answered, later = request("", "one"), response("", "A", [use]), request("", "one")
     later[1]["body"]["messages"] += [{"role": "assistant", "content": answered[1]["body"]["content"]}, found]
-    for _, fields in (asked, answered, later):
+    for _, fields in (first, answered, later):
         del fields["call"]
-    write_trace(path, [asked, answered, later])
+    write_trace(path, [first, answered, later])
     tools = [call for call in Recording.load(path).calls(derived=True) if call.kind == "tool"]
     assert [(call.tool, call.result) for call in tools] == [("search", "found")]
     row = reenact.runs(path)[0]

@@ -185,7 +185,7 @@ def test_runs_are_found_by_path_id_name_and_alias(three):
         "book-1.jsonl": "book",
         three: "pay",
     }
-    assert {asked: find_run(asked, three).name for asked in expected} == expected
+    assert {reference: find_run(reference, three).name for reference in expected} == expected
 
 
 def test_replays_and_forks_and_what_is_inside_them_are_not_the_last_run(three, tmp_path):
@@ -208,18 +208,18 @@ def test_replays_and_forks_and_what_is_inside_them_are_not_the_last_run(three, t
         "@fork": "forked",
         "inside": "inside",
     }
-    assert {asked: find_run(asked, three).name for asked in expected} == expected
+    assert {reference: find_run(reference, three).name for reference in expected} == expected
     for path in tmp_path.glob("*-?.jsonl"):
         path.unlink()
     assert find_run("@last", three).name == "forked"  # there is nothing else
 
 
-@pytest.mark.parametrize("asked", ["@first", "paly", "777", "@", "@fork"])
-def test_a_run_that_is_not_there_is_answered_with_what_is(three, asked):
+@pytest.mark.parametrize("reference", ["@first", "paly", "777", "@", "@fork"])
+def test_a_run_that_is_not_there_is_answered_with_what_is(three, reference):
     with pytest.raises(NoSuchRun) as why:
-        find_run(asked, three)
+        find_run(reference, three)
     assert why.value.hint
-    assert why.value.asked == asked
+    assert why.value.asked == reference
 
 
 def test_an_ambiguous_id_names_the_candidates(tmp_path):

@@ -181,9 +181,9 @@ def test_the_model_of_a_failed_call_is_that_of_its_request_also_where_that_is_a_
 
 def test_calls_of_several_models_go_each_to_its_own(tmp_path):
     with reenact.Tap(tmp_path / "t.jsonl") as tap:
-        for model, given in (("claude-sonnet-4-6", 10), ("claude-haiku-4-5", 20), ("claude-sonnet-4-6", 30)):
+        for model, tokens in (("claude-sonnet-4-6", 10), ("claude-haiku-4-5", 20), ("claude-sonnet-4-6", 30)):
             call = tap.record_model_request({"model": model, "messages": []}, provider="anthropic")
-            tap.record_model_response(answer(model, given=given), call=call)
+            tap.record_model_response(answer(model, input_tokens=tokens), call=call)
     models = runs(tmp_path)[0].models
     assert {name: (one.calls, one.totals.tokens_in) for name, one in models.items()} == {
         "claude-sonnet-4-6": (2, 40),

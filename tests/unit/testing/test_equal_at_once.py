@@ -82,7 +82,7 @@ def agent(how: str, url: str) -> list[str]:
     return in_threads(url + path, at_once=how != "one after the other")
 
 
-def forget_who_asked(path: Path) -> None:
+def forget_callers(path: Path) -> None:
     """Make a recording one of format 1.0."""
     events = [json.loads(line) for line in path.read_text().splitlines()]
     old = [
@@ -109,7 +109,7 @@ def test_without_callers_different_answers_are_a_divergence(
     monkeypatch.delenv("CI", raising=False)
     with replaying(tmp_path / "run.jsonl", mode="rerecord"):
         recorded = agent(how, url)
-    forget_who_asked(tmp_path / "run.jsonl")
+    forget_callers(tmp_path / "run.jsonl")
     with pytest.raises(AssertionError, match="ambiguous-duplicate: Equal requests made at once") as raised:  # noqa: SIM117
         with replaying(tmp_path / "run.jsonl", mode=mode):
             assert sorted(agent(how, url)) == sorted(recorded)  # the run goes on to its end
@@ -121,7 +121,7 @@ def test_without_callers_different_answers_are_a_divergence(
 def test_what_is_certain_is_no_divergence_even_then(how: str, url: str, tmp_path: Path) -> None:
     with replaying(tmp_path / "run.jsonl", mode="rerecord"):
         recorded = agent(how, url)
-    forget_who_asked(tmp_path / "run.jsonl")
+    forget_callers(tmp_path / "run.jsonl")
     with replaying(tmp_path / "run.jsonl"):
         assert agent(how, url) == recorded
 

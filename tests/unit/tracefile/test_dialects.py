@@ -235,7 +235,7 @@ def test_no_sample_of_another_tool_is_taken_for_a_trace():
 
 
 @pytest.mark.parametrize(
-    ("given", "seconds"),
+    ("value", "seconds"),
     [
         (1763200000, 1763200000),
         (1763200000123, 1763200000.123),
@@ -247,5 +247,5 @@ def test_no_sample_of_another_tool_is_taken_for_a_trace():
         (10**400, None),
     ],
 )
-def test_times_are_read_in_every_unit(given, seconds):
-    assert dialects.timestamp(given) == (pytest.approx(seconds) if seconds is not None else None)
+def test_times_are_read_in_every_unit(value, seconds):
+    assert dialects.timestamp(value) == (pytest.approx(seconds) if seconds is not None else None)

@@ -158,9 +158,9 @@ def test_an_answer_is_recognised_by_its_shape(name):
 
 
 @each_provider
-@pytest.mark.parametrize("given", [None, "right", "openai", "someone-else"])
-def test_a_name_that_does_not_fit_changes_nothing(name, given):
-    body, provider = ANSWERS[name], name if given == "right" else given
+@pytest.mark.parametrize("label", [None, "right", "openai", "someone-else"])
+def test_a_name_that_does_not_fit_changes_nothing(name, label):
+    body, provider = ANSWERS[name], name if label == "right" else label
     assert reading.stop_reason(body, provider) == "tool_use"
     assert reading.usage(body, provider) == reading.usage(body)
     assert ("search", {"city": "Lisbon"}) in [use[1:3] for use in reading.tool_uses(body, provider)]

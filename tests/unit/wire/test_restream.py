@@ -102,7 +102,7 @@ PLAIN = st.recursive(
 )
 ARGS = st.dictionaries(NAMES, PLAIN, max_size=3)
 COUNTS = st.integers(0, 10**6)
-SAID = st.lists(
+ANSWER_PARTS = st.lists(
     st.tuples(st.just("text"), WORDS)
     | st.tuples(st.just("thinking"), WORDS)
     | st.tuples(st.just("tool"), NAMES, ARGS),
@@ -110,9 +110,9 @@ SAID = st.lists(
 )
 
 
-def _anthropic(said: list[Any], stop: str, counts: list[int]) -> Any:
+def _anthropic(answer_parts: list[Any], stop: str, counts: list[int]) -> Any:
     blocks: list[Any] = []
-    for number, (kind, *what) in enumerate(said):
+    for number, (kind, *what) in enumerate(answer_parts):
         if kind == "text":
             blocks.append({"type": "text", "text": what[0], "citations": [{"cited_text": what[0]}]})
         elif kind == "thinking":
@@ -126,15 +126,15 @@ def _anthropic(said: list[Any], stop: str, counts: list[int]) -> Any:
     }  # fmt: skip
 
 
-def _openai(said: list[Any], stop: str, counts: list[int]) -> Any:
-    texts = "".join(what[0] for kind, *what in said if kind == "text")
+def _openai(answer_parts: list[Any], stop: str, counts: list[int]) -> Any:
+    texts = "".join(what[0] for kind, *what in answer_parts if kind == "text")
     message: dict[str, Any] = {"role": "assistant", "content": texts or None, "refusal": None}
-    thoughts = "".join(what[0] for kind, *what in said if kind == "thinking")
+    thoughts = "".join(what[0] for kind, *what in answer_parts if kind == "thinking")
     if thoughts:
         message["reasoning_content"] = thoughts
     calls = [
         {"id": f"c{n}", "type": "function", "function": {"name": what[0], "arguments": json.dumps(what[1])}}
-        for n, (kind, *what) in enumerate(said)
+        for n, (kind, *what) in enumerate(answer_parts)
         if kind == "tool"
     ]
     if calls:
@@ -149,9 +149,9 @@ def _openai(said: list[Any], stop: str, counts: list[int]) -> Any:
     }  # fmt: skip
 
 
-def _responses(said: list[Any], stop: str, counts: list[int]) -> Any:
+def _responses(answer_parts: list[Any], stop: str, counts: list[int]) -> Any:
     output: list[Any] = []
-    for n, (kind, *what) in enumerate(said):
+    for n, (kind, *what) in enumerate(answer_parts):
         if kind == "text":
             part = {"type": "output_text", "text": what[0], "annotations": [], "logprobs": []}
             parts = [part, {"type": "refusal", "refusal": what[0]}]
@@ -169,9 +169,9 @@ def _responses(said: list[Any], stop: str, counts: list[int]) -> Any:
     return {"id": "r", "object": "response", "status": "completed", "output": output, "usage": usage}
 
 
-def _gemini(said: list[Any], stop: str, counts: list[int]) -> Any:
+def _gemini(answer_parts: list[Any], stop: str, counts: list[int]) -> Any:
     parts: list[Any] = []
-    for kind, *what in said:
+    for kind, *what in answer_parts:
         if kind == "tool":
             parts.append({"functionCall": {"name": what[0], "args": what[1]}, "thoughtSignature": "s"})
         else:  # signed, for neighbouring texts are one text in a stream
@@ -182,9 +182,9 @@ def _gemini(said: list[Any], stop: str, counts: list[int]) -> Any:
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "g", "responseId": "r"}
 
 
-def _bedrock(said: list[Any], stop: str, counts: list[int]) -> Any:
+def _bedrock(answer_parts: list[Any], stop: str, counts: list[int]) -> Any:
     content: list[Any] = []
-    for n, (kind, *what) in enumerate(said):
+    for n, (kind, *what) in enumerate(answer_parts):
         if kind == "text":
             content.append({"text": what[0]})
         elif kind == "thinking":
@@ -198,9 +198,9 @@ def _bedrock(said: list[Any], stop: str, counts: list[int]) -> Any:
     }  # fmt: skip
 
 
-def _ollama(said: list[Any], stop: str, counts: list[int]) -> Any:
+def _ollama(answer_parts: list[Any], stop: str, counts: list[int]) -> Any:
     message: dict[str, Any] = {"role": "assistant", "content": ""}
-    for kind, *what in said:
+    for kind, *what in answer_parts:
         if kind == "text":
             message["content"] += what[0]
         elif kind == "thinking":
@@ -208,8 +208,8 @@ def _ollama(said: list[Any], stop: str, counts: list[int]) -> Any:
         else:
             call = {"function": {"name": what[0], "arguments": what[1]}}
             message["tool_calls"] = [*message.get("tool_calls", []), call]
-    told = {"done": True, "done_reason": stop, "prompt_eval_count": counts[0], "eval_count": counts[1]}
-    return {"model": "l", "created_at": "2026-01-02T03:04:05Z", "message": message, **told}
+    ending = {"done": True, "done_reason": stop, "prompt_eval_count": counts[0], "eval_count": counts[1]}
+    return {"model": "l", "created_at": "2026-01-02T03:04:05Z", "message": message, **ending}
 
 
 MADE = {
@@ -226,10 +226,10 @@ MADE = {
 
 @pytest.mark.parametrize("name", MADE)
 @settings(up_to(400), deadline=None)
-@given(said=SAID, counts=st.lists(COUNTS, min_size=3, max_size=3))
-def test_any_answer_comes_back(name, said, counts):
+@given(answer_parts=ANSWER_PARTS, counts=st.lists(COUNTS, min_size=3, max_size=3))
+def test_any_answer_comes_back(name, answer_parts, counts):
     make, stop = MADE[name]
-    body = make(said, stop, counts)
+    body = make(answer_parts, stop, counts)
     found = streamed(body, name)
     assert found == body
     assert reading.tool_uses(found) == reading.tool_uses(body)

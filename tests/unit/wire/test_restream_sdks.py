@@ -201,12 +201,12 @@ def bedrock(served):
 
 def test_boto3_converse(served, bedrock):
     served.of("bedrock", CONVERSED)
-    asked = [{"role": "user", "content": [{"text": "Plan Lisbon"}]}]
-    events = list(bedrock.converse_stream(modelId="m.claude-v1:0", messages=asked)["stream"])
+    messages = [{"role": "user", "content": [{"text": "Plan Lisbon"}]}]
+    events = list(bedrock.converse_stream(modelId="m.claude-v1:0", messages=messages)["stream"])
     deltas = [event["contentBlockDelta"]["delta"] for event in events if "contentBlockDelta" in event]
     assert "".join(delta.get("text", "") for delta in deltas) == TEXT
-    given = "".join(delta["toolUse"]["input"] for delta in deltas if "toolUse" in delta)
-    assert json.loads(given) == ARGS
+    text = "".join(delta["toolUse"]["input"] for delta in deltas if "toolUse" in delta)
+    assert json.loads(text) == ARGS
     [start] = [event["contentBlockStart"] for event in events if "contentBlockStart" in event]
     assert start["start"]["toolUse"] == {"toolUseId": "t1", "name": "plan"}
     assert {"stopReason": "tool_use"} in [event.get("messageStop") for event in events]
@@ -263,12 +263,12 @@ def test_cohere(served):
     events = list(client.chat_stream(model="command-x", messages=ASK))
     plan = [event.delta.message.tool_plan for event in events if event.type == "tool-plan-delta"]
     assert "".join(plan) == TEXT
-    given = [
+    pieces = [
         event.delta.message.tool_calls.function.arguments
         for event in events
         if event.type == "tool-call-delta" and event.index == 0
     ]
-    assert json.loads("".join(given)) == ARGS
+    assert json.loads("".join(pieces)) == ARGS
     assert events[-1].delta.finish_reason == "TOOL_CALL"
 
 

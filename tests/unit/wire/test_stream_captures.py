@@ -14,7 +14,7 @@ from support.streams import sse, texts
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the captures beside the repository are absent")
 
-NEVER_SAID = {"llm__test_tools_streaming_variant_a#0", "llm__test_tools_streaming_variant_b#0"}
+WITHOUT_FINISH_REASON = {"llm__test_tools_streaming_variant_a#0", "llm__test_tools_streaming_variant_b#0"}
 """Answers of a server that gave no finish_reason."""
 TWO_TURNS = ("message_start", "response.created")
 """Some files hold the streams of several requests one after another; each begins with one of these."""
@@ -85,7 +85,7 @@ def look(name, data, found):
         usage = reading.usage(found.body)
         assert usage is not None and {"input", "output"} <= set(usage), name
     stop = reading.stop_reason(found.body)
-    assert bool(stop) != (name in NEVER_SAID), name
+    assert bool(stop) != (name in WITHOUT_FINISH_REASON), name
     if stop == "tool_use":
         assert all(isinstance(use.args, dict) or "custom" in name for use in reading.tool_uses(found.body)), (
             name

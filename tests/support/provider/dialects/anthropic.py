@@ -70,14 +70,16 @@ def events(turn: Turn, body: Any) -> list[dict[str, Any]]:
     begun = {**whole(turn, body), "content": [], "stop_reason": None}
     if turn.usage is not None:
         begun["usage"] = {**usage(turn), "output_tokens": 1}
-    said: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
+    stream_events: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
     for index, block in enumerate(blocks(turn)):
-        said += _block_events(index, block)
+        stream_events += _block_events(index, block)
         if index == 0:
-            said.insert(2, {"type": "ping"})
+            stream_events.insert(2, {"type": "ping"})
     ended = {"type": "message_delta", "delta": {"stop_reason": STOPS[turn.stop], "stop_sequence": None}}
-    said.append(ended if turn.usage is None else {**ended, "usage": {"output_tokens": turn.usage.output}})
-    return [*said, {"type": "message_stop"}]
+    stream_events.append(
+        ended if turn.usage is None else {**ended, "usage": {"output_tokens": turn.usage.output}}
+    )
+    return [*stream_events, {"type": "message_stop"}]
 
 
 def _block_events(index: int, block: dict[str, Any]) -> list[dict[str, Any]]:
@@ -90,8 +92,8 @@ def _block_events(index: int, block: dict[str, Any]) -> list[dict[str, Any]]:
         deltas = [{"type": "text_delta", "text": piece} for piece in in_pieces(block["text"])]
     else:
         start = {**block, "input": {}}
-        given = in_pieces(json.dumps(block["input"]))
-        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *given]]
+        pieces = in_pieces(json.dumps(block["input"]))
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces]]
     return [
         {"type": "content_block_start", "index": index, "content_block": start},
         *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),

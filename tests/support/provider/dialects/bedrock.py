@@ -77,18 +77,18 @@ def whole(turn: Turn, body: Any) -> Any:
 
 
 def stream(turn: Turn, body: Any) -> list[bytes]:
-    said = [_event("messageStart", {"role": "assistant"})]
+    events = [_event("messageStart", {"role": "assistant"})]
     for index, block in enumerate(_blocks(turn)):
         at = {"contentBlockIndex": index}
         if "toolUse" in block:
             started = {key: block["toolUse"][key] for key in ("toolUseId", "name")}
-            said.append(_event("contentBlockStart", {"start": {"toolUse": started}, **at}))
-        said += [_event("contentBlockDelta", {"delta": delta, **at}) for delta in _deltas(block)]
-        said.append(_event("contentBlockStop", at))
-    said.append(_event("messageStop", {"stopReason": STOPS[turn.stop]}))
+            events.append(_event("contentBlockStart", {"start": {"toolUse": started}, **at}))
+        events += [_event("contentBlockDelta", {"delta": delta, **at}) for delta in _deltas(block)]
+        events.append(_event("contentBlockStop", at))
+    events.append(_event("messageStop", {"stopReason": STOPS[turn.stop]}))
     if turn.usage is not None:
-        said.append(_event("metadata", {"usage": _usage(turn), "metrics": {"latencyMs": 12}}))
-    return said
+        events.append(_event("metadata", {"usage": _usage(turn), "metrics": {"latencyMs": 12}}))
+    return events
 
 
 def _deltas(block: dict[str, Any]) -> list[dict[str, Any]]:

@@ -46,15 +46,15 @@ def whole(turn: Turn, body: Any) -> Any:
 
 def stream(turn: Turn, body: Any) -> list[bytes]:
     begun = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
-    said: list[dict[str, Any]] = [
+    events: list[dict[str, Any]] = [
         {"type": "message-start", "id": f"chat-{turn.id}", "delta": {"message": begun}},
         *(_tool_events(turn) if turn.tools else _text_events(turn)),
     ]
     delta: dict[str, Any] = {"finish_reason": STOPS[turn.stop]}
     if turn.usage is not None:
         delta["usage"] = _usage(turn)
-    said.append({"type": "message-end", "id": f"chat-{turn.id}", "delta": delta})
-    return [*(sse(event, event["type"]) for event in said), b"data: [DONE]\n\n"]
+    events.append({"type": "message-end", "id": f"chat-{turn.id}", "delta": delta})
+    return [*(sse(event, event["type"]) for event in events), b"data: [DONE]\n\n"]
 
 
 def _text_events(turn: Turn) -> list[dict[str, Any]]:

@@ -68,8 +68,8 @@ def stream(turn: Turn, body: Any) -> list[bytes]:
             pieces += [{**part, "text": piece} for piece in in_pieces(part["text"])]
         else:
             pieces.append(part)
-    said = [sse(_fragment(turn, [part], last=False)) for part in pieces]
-    return [*said, sse(_fragment(turn, [{"text": ""}], last=True))]
+    fragments = [sse(_fragment(turn, [part], last=False)) for part in pieces]
+    return [*fragments, sse(_fragment(turn, [{"text": ""}], last=True))]
 
 
 def failure(status: int) -> tuple[Any, dict[str, str]]:

@@ -47,9 +47,9 @@ def stream(turn: Turn, body: Any) -> list[bytes]:
     messages += [{"content": piece} for piece in turn.pieces()]
     if turn.tools:
         messages.append({"content": "", "tool_calls": _calls(turn)})
-    said = [_line(body, message) for message in messages]
-    said.append(_line(body, {"content": ""}, **_ending(turn)))
-    return [compact(line) + b"\n" for line in said]
+    lines = [_line(body, message) for message in messages]
+    lines.append(_line(body, {"content": ""}, **_ending(turn)))
+    return [compact(line) + b"\n" for line in lines]
 
 
 def failure(status: int) -> tuple[Any, dict[str, str]]:
@@ -68,6 +68,6 @@ CHAT = Dialect(
 
 
 def embed(ask: Ask) -> Answer:
-    asked = ask.json()
-    given = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
-    return json_answer({"model": asked["model"], "embeddings": [[0.25, -0.5, 0.125] for _ in given]})
+    request = ask.json()
+    texts = request["input"] if isinstance(request["input"], list) else [request["input"]]
+    return json_answer({"model": request["model"], "embeddings": [[0.25, -0.5, 0.125] for _ in texts]})

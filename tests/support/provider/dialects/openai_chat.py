@@ -71,10 +71,10 @@ def stream(turn: Turn, body: Any) -> list[bytes]:
     envelope = _envelope(turn, body, "chat.completion.chunk")
     choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": STOPS[turn.stop]})
-    said = [sse({**envelope, "choices": [choice]}) for choice in choices]
+    chunks = [sse({**envelope, "choices": [choice]}) for choice in choices]
     if turn.usage is not None and (body.get("stream_options") or {}).get("include_usage"):
-        said.append(sse({**envelope, "choices": [], "usage": usage(turn)}))
-    return [*said, b"data: [DONE]\n\n"]
+        chunks.append(sse({**envelope, "choices": [], "usage": usage(turn)}))
+    return [*chunks, b"data: [DONE]\n\n"]
 
 
 def failure(status: int) -> tuple[Any, dict[str, str]]:

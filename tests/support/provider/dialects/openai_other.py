@@ -10,14 +10,14 @@ from ..script import CREATED
 
 
 def embeddings(ask: Ask) -> Answer:
-    asked = ask.json()
-    given = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
+    request = ask.json()
+    texts = request["input"] if isinstance(request["input"], list) else [request["input"]]
     vector = [0.25, -0.5, 0.125]
     packed = base64.b64encode(struct.pack("<3f", *vector)).decode()
-    value = packed if asked.get("encoding_format") == "base64" else vector
-    data = [{"object": "embedding", "index": index, "embedding": value} for index in range(len(given))]
-    usage = {"prompt_tokens": 4 * len(given), "total_tokens": 4 * len(given)}
-    return json_answer({"object": "list", "model": asked["model"], "data": data, "usage": usage})
+    value = packed if request.get("encoding_format") == "base64" else vector
+    data = [{"object": "embedding", "index": index, "embedding": value} for index in range(len(texts))]
+    usage = {"prompt_tokens": 4 * len(texts), "total_tokens": 4 * len(texts)}
+    return json_answer({"object": "list", "model": request["model"], "data": data, "usage": usage})
 
 
 def files(ask: Ask) -> Answer:

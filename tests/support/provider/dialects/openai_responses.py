@@ -92,14 +92,14 @@ def events(turn: Turn, body: Any) -> list[dict[str, Any]]:
     """The events of a stream, numbered."""
     final = whole(turn, body)
     begun = {**final, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
-    said: list[dict[str, Any]] = [
+    stream_events: list[dict[str, Any]] = [
         {"type": "response.created", "response": begun},
         {"type": "response.in_progress", "response": begun},
     ]
     for index, item in enumerate(final["output"]):
-        said += _item_events(index, item)
-    said.append({"type": f"response.{final['status']}", "response": final})
-    return [{"type": event["type"], "sequence_number": n, **event} for n, event in enumerate(said)]
+        stream_events += _item_events(index, item)
+    stream_events.append({"type": f"response.{final['status']}", "response": final})
+    return [{"type": event["type"], "sequence_number": n, **event} for n, event in enumerate(stream_events)]
 
 
 def _item_events(index: int, item: dict[str, Any]) -> list[dict[str, Any]]:
@@ -110,10 +110,10 @@ def _item_events(index: int, item: dict[str, Any]) -> list[dict[str, Any]]:
         inner = _text_events({**at, "content_index": 0}, part)
     elif item["type"] == "function_call":
         started = {**item, "arguments": "", "status": "in_progress"}
-        given = item["arguments"]
+        arguments = item["arguments"]
         kind = "response.function_call_arguments"
-        inner = [{"type": f"{kind}.delta", **at, "delta": piece} for piece in in_pieces(given)]
-        inner.append({"type": f"{kind}.done", **at, "name": item["name"], "arguments": given})
+        inner = [{"type": f"{kind}.delta", **at, "delta": piece} for piece in in_pieces(arguments)]
+        inner.append({"type": f"{kind}.done", **at, "name": item["name"], "arguments": arguments})
     else:
         started = {**item, "summary": []}
         inner = _summary_events({**at, "summary_index": 0}, item["summary"][0])

@@ -72,10 +72,10 @@ def test_a_request_that_answers_an_unread_stream_goes_on_with_it(chat: Chat) -> 
     body = {"model": "m", "messages": [SYSTEM, user("a room")], "stream": True}
     with chat.http.stream("POST", chat.url, json=body) as stream:
         pieces = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: {"))
-        asked = next(
+        message = next(
             each["choices"][0]["delta"] for each in pieces if "tool_calls" in each["choices"][0]["delta"]
         )
-        use = {**asked["tool_calls"][0], "function": {"name": "lookup", "arguments": "{}"}}
+        use = {**message["tool_calls"][0], "function": {"name": "lookup", "arguments": "{}"}}
         printed = {"role": "assistant", "content": None, "tool_calls": [use]}
         chat.ask(*body["messages"], printed, *results(printed))
     assert chat.lanes() == ["main", "main"]

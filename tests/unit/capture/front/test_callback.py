@@ -14,26 +14,26 @@ from support.capture_files import events, one
 
 
 def test_events_come_as_plain_dicts_before_the_call_returns_in_the_recording_thread() -> None:
-    heard: list[tuple[dict[str, Any], int]] = []
-    tap = Tap(writer=lambda event: heard.append((event, threading.get_ident())), redact=False)
-    assert [event["kind"] for event, _ in heard] == ["run.start"]
+    received: list[tuple[dict[str, Any], int]] = []
+    tap = Tap(writer=lambda event: received.append((event, threading.get_ident())), redact=False)
+    assert [event["kind"] for event, _ in received] == ["run.start"]
     call = tap.record_tool_call("search", {"q": "x"})
-    assert heard[-1][0]["kind"] == "tool.called" and heard[-1][0]["call"] == call
+    assert received[-1][0]["kind"] == "tool.called" and received[-1][0]["call"] == call
     tap.record_tool_result("search", {"a": [1]}, call=call)
-    assert heard[-1][0]["result"] == {"a": [1]}
+    assert received[-1][0]["result"] == {"a": [1]}
     tap.close()
-    assert [event["step"] for event, _ in heard] == [1, 2, 3, 4]
-    assert heard[-1][0]["kind"] == "run.end"
-    assert {thread for _, thread in heard} == {threading.get_ident()}
-    assert all(type(event) is dict for event, _ in heard)
+    assert [event["step"] for event, _ in received] == [1, 2, 3, 4]
+    assert received[-1][0]["kind"] == "run.end"
+    assert {thread for _, thread in received} == {threading.get_ident()}
+    assert all(type(event) is dict for event, _ in received)
 
 
 def test_order_is_kept_within_each_thread() -> None:
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
     threads_of: set[tuple[int, int]] = set()
 
     def writer(event: dict[str, Any]) -> None:
-        heard.append(event)
+        received.append(event)
         if "who" in event:
             threads_of.add((event["who"], threading.get_ident()))
 
@@ -50,30 +50,30 @@ def test_order_is_kept_within_each_thread() -> None:
         thread.join()
     trace.close()
     for who in range(4):
-        assert [event["seq"] for event in heard if event.get("who") == who] == list(range(200))
+        assert [event["seq"] for event in received if event.get("who") == who] == list(range(200))
     assert len(threads_of) == 4, "an event was handed over by another thread than its own"
-    assert sorted(event["step"] for event in heard) == list(range(1, 803))
+    assert sorted(event["step"] for event in received) == list(range(1, 803))
 
 
 def test_secrets_never_reach_the_callback() -> None:
     secret = "sk-ant-api03-" + "aB3dE6gH9jK2mN5pQ8sT" * 4
-    heard: list[dict[str, Any]] = []
-    with Tap(writer=heard.append) as tap:
+    received: list[dict[str, Any]] = []
+    with Tap(writer=received.append) as tap:
         tap.record_model_request({"messages": [{"role": "user", "content": f"my key is {secret}"}]})
         tap.record_tool_call("t", {"api_key": secret})
-    assert secret not in str(heard)
-    assert "redacted" in str(heard)
+    assert secret not in str(received)
+    assert "redacted" in str(received)
 
 
 def test_requests_come_whole_or_as_written() -> None:
     for deltas in (False, True):
-        heard: list[dict[str, Any]] = []
+        received: list[dict[str, Any]] = []
         messages = [{"role": "user", "content": "1"}]
-        with Tap(writer=heard.append, deltas=deltas, redact=False) as tap:
+        with Tap(writer=received.append, deltas=deltas, redact=False) as tap:
             for turn in range(3):
                 tap.record_model_request({"model": "m", "messages": messages})
                 messages.append({"role": "user", "content": str(turn)})
-        requests = [event for event in heard if event["kind"] == "model.request"]
+        requests = [event for event in received if event["kind"] == "model.request"]
         assert [len(event["body"].get("messages", [])) for event in requests] == (
             [1, 1, 1] if deltas else [1, 2, 3]
         )
@@ -81,14 +81,14 @@ def test_requests_come_whole_or_as_written() -> None:
 
 
 def test_long_values_come_inline_up_to_a_megabyte_then_cut(tmp_path: Path) -> None:
-    heard: list[dict[str, Any]] = []
-    with Tap(tmp_path / "run.jsonl", writer=heard.append, redact=False) as tap:
+    received: list[dict[str, Any]] = []
+    with Tap(tmp_path / "run.jsonl", writer=received.append, redact=False) as tap:
         tap.record_tool_result("t", "x" * 200_000)
         tap.record_tool_result("t", "y" * 2_000_000)
-    results = [event["result"] for event in heard if event["kind"] == "tool.result"]
+    results = [event["result"] for event in received if event["kind"] == "tool.result"]
     assert results[0] == "x" * 200_000
     assert results[1]["$cut"] == "blob" and results[1]["bytes"] == 2_000_000
-    assert [event.get("lossy") for event in heard if event["kind"] == "tool.result"] == [None, True]
+    assert [event.get("lossy") for event in received if event["kind"] == "tool.result"] == [None, True]
     in_file = [event["result"] for event in events(tmp_path / "run.jsonl") if event["kind"] == "tool.result"]
     assert [value["bytes"] for value in in_file] == [200_000, 2_000_000]
     assert len(list((tmp_path / "run.blobs").iterdir())) == 2
@@ -114,17 +114,17 @@ def test_a_failing_callback_never_reaches_the_agent_and_is_counted(tmp_path: Pat
 
 
 def test_a_callback_that_records_does_not_hear_itself(tmp_path: Path) -> None:
-    heard: list[str] = []
+    received: list[str] = []
 
     def writer(event: dict[str, Any]) -> None:
-        heard.append(event["kind"])
+        received.append(event["kind"])
         trace.step("from-callback")
         trace.step("from-callback")
 
     trace = Trace(tmp_path / "run.jsonl", redact=False)
     trace.recorder().listeners = (CallbackSink(writer),)
     trace.step("work")
-    assert heard == ["work"]
+    assert received == ["work"]
     assert [event["kind"] for event in events(tmp_path / "run.jsonl")] == [
         "run.start",
         "work",
@@ -155,13 +155,13 @@ def test_a_callback_may_wait_for_another_thread_that_records(tmp_path: Path) -> 
 
 def test_a_tee_feeds_a_file_and_others(tmp_path: Path) -> None:
     memory = MemorySink(limit=3)
-    heard: list[str] = []
+    received: list[str] = []
     with Trace(
-        TeeSink(tmp_path / "run.jsonl", memory, lambda event: heard.append(event["kind"])), redact=False
+        TeeSink(tmp_path / "run.jsonl", memory, lambda event: received.append(event["kind"])), redact=False
     ) as trace:
         for _ in range(5):
             trace.step("work")
-    assert heard == ["run.start", *["work"] * 5, "run.end"]
+    assert received == ["run.start", *["work"] * 5, "run.end"]
     assert [event["kind"] for event in memory.events] == ["work", "work", "run.end"]
     assert len(events(tmp_path / "run.jsonl")) == 7
 
@@ -169,14 +169,14 @@ def test_a_tee_feeds_a_file_and_others(tmp_path: Path) -> None:
 def test_a_listener_hears_of_a_request_while_other_threads_can_record(tmp_path):
     could_record = []
 
-    def heard(event):
+    def listen(event):
         if event["kind"] == "model.request":
             other = threading.Thread(target=tap.record_tool_call, args=("dig", {}), daemon=True)
             other.start()
             other.join(10)
             could_record.append(not other.is_alive())
 
-    with Tap(TeeSink(tmp_path / "run.jsonl", heard)) as tap:
+    with Tap(TeeSink(tmp_path / "run.jsonl", listen)) as tap:
         body = b'{"model": "m", "messages": [{"role": "user", "content": "hi"}]}'
         url = "https://api.openai.com/v1/chat/completions"
         assert Watch(tap.recorder).begin("POST", url, [], body) is not None

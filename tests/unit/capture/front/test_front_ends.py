@@ -16,7 +16,7 @@ from support.capture_files import events, kinds, of, one
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [
         {"redact": "yes"}, {"content": "some"}, {"durability": "never"}, {"max_bytes": "5 GB"}, {"max_bytes": -1},
         {"min_free": 2}, {"min_free": True}, {"segment_bytes": 1.5}, {"retain": "some"}, {"retain": 1.5},
@@ -26,10 +26,10 @@ from support.capture_files import events, kinds, of, one
 )  # fmt: skip
 @pytest.mark.parametrize("front_end", [Trace, StepLog, Tap])
 def test_a_wrong_option_is_a_usage_error_with_a_hint(
-    front_end: Any, given: dict[str, Any], tmp_path: Path
+    front_end: Any, options: dict[str, Any], tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        front_end(tmp_path / "run.jsonl", **given)
+        front_end(tmp_path / "run.jsonl", **options)
     assert caught.value.hint or "min_free" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 

@@ -127,7 +127,7 @@ def test_a_request_that_was_interrupted_keeps_no_lane_busy(tap: Tap) -> None:
 
     recorder = tap.recorder()
     writing = recorder.emit_request
-    recorder.emit_request = lambda *given, **how: list(Interrupting())  # type: ignore
+    recorder.emit_request = lambda *args, **how: list(Interrupting())  # type: ignore
     with pytest.raises(KeyboardInterrupt):
         begun(tap)
     recorder.emit_request = writing  # type: ignore[method-assign]

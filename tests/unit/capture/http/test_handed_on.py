@@ -89,8 +89,8 @@ def test_another_one_made_meanwhile_is_another_call(tap: Tap, provider: Provider
     url = provider.url("text", "/v1/messages")
     with httpx.Client(transport=ByRequests(lambda: httpx.post(url, json=OTHER))) as client:
         client.post(url, json=ASK)
-    asked = [line["new"] if "new" in line else line for line in recorded(tap, "model.request")]
-    assert ["Hills" in str(each) for each in asked] == [True, False]
+    model_requests = [line["new"] if "new" in line else line for line in recorded(tap, "model.request")]
+    assert ["Hills" in str(each) for each in model_requests] == [True, False]
     assert [line["status"] for line in recorded(tap)] == [200, 200]
 
 

@@ -145,8 +145,8 @@ def by_requests(url: str, body: dict[str, Any]) -> Any:
 
 def by_urllib(url: str, body: dict[str, Any]) -> Any:
     request = import_module("urllib.request")
-    asked = request.Request(url, json.dumps(body).encode(), {"content-type": JSON})
-    with request.urlopen(asked) as got:
+    http_request = request.Request(url, json.dumps(body).encode(), {"content-type": JSON})
+    with request.urlopen(http_request) as got:
         return got.status, got.getheaders(), got.read()
 
 

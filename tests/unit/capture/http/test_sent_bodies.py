@@ -338,8 +338,8 @@ def test_a_model_called_while_a_body_is_made_is_recorded(provider: Provider, tmp
             yield module.post(provider.url("text", "/v1/messages"), json=JSON).content
 
         with Tap(str(path)) as tap, installed(tap):
-            given = {"content" if library == "httpx" else "data": asking()}
-            module.post(provider.url("text", "/echo"), timeout=10, **given)
+            options = {"content" if library == "httpx" else "data": asking()}
+            module.post(provider.url("text", "/echo"), timeout=10, **options)
         kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]
         assert kinds.count("model.response") == 1, library
         path.unlink()

@@ -82,7 +82,7 @@ def test_an_answer_in_an_encoding_that_cannot_be_read_is_not_kept_at_all(tmp_pat
 
 
 BODY_OF_TOKEN = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
-SAID = {
+SECRET_IN_TEXT = {
     "DB_PASS=rosebud99": "rosebud99",
     "Server=h;Uid=sa;Pwd=zz9981x;Database=main": "zz9981x",
     "sshpass -p rosebud99 ssh bob@h": "rosebud99",
@@ -98,7 +98,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("text", SAID)
+@pytest.mark.parametrize("text", SECRET_IN_TEXT)
 def test_a_stream_that_was_killed_holds_no_secret_of_any_kind(tmp_path: Path, text: str) -> None:
     with Tap(tmp_path / "run.jsonl") as tap:
         exchange = begun(tap)
@@ -114,7 +114,7 @@ def test_a_stream_that_was_killed_holds_no_secret_of_any_kind(tmp_path: Path, te
         if line.startswith("data: ") and '"delta"' in line
     )
     assert "let us see" in spoken
-    assert SAID[text] not in spoken
-    assert SAID[text] not in "".join(
+    assert SECRET_IN_TEXT[text] not in spoken
+    assert SECRET_IN_TEXT[text] not in "".join(
         path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file()
     )

@@ -17,7 +17,7 @@ from support.capture_files import kinds
 
 
 @pytest.mark.parametrize(
-    ("pattern", "heard"),
+    ("pattern", "expected"),
     [
         ("tool.*", ["tool.called", "tool.result"]),
         ("tool.called", ["tool.called"]),
@@ -29,7 +29,7 @@ from support.capture_files import kinds
         ("tool", []),
     ],
 )
-def test_a_pattern_hears_its_kinds_in_order(pattern: str, heard: list[str], tmp_path: Path) -> None:
+def test_a_pattern_hears_its_kinds_in_order(pattern: str, expected: list[str], tmp_path: Path) -> None:
     bus = EventBus()
     found: list[str] = []
     bus.on(pattern, lambda event: found.append(event["kind"]))
@@ -40,7 +40,7 @@ def test_a_pattern_hears_its_kinds_in_order(pattern: str, heard: list[str], tmp_
         trace.step("note")
         trace.step("a.b.c")
     assert bus.flush(60)
-    assert found == heard
+    assert found == expected
 
 
 def test_once_hears_one_event_and_off_none(tmp_path: Path) -> None:
@@ -141,9 +141,9 @@ def test_a_bus_can_carry_events_of_the_agents_own(tmp_path: Path) -> None:
 
 def test_the_bus_gets_whole_requests_unless_it_asks_for_deltas(tmp_path: Path) -> None:
     whole, deltas = EventBus(), EventBus(deltas=True)
-    heard: dict[str, list[Any]] = {"whole": [], "deltas": []}
-    whole.on("model.request", heard["whole"].append)
-    deltas.on("model.request", heard["deltas"].append)
+    received: dict[str, list[Any]] = {"whole": [], "deltas": []}
+    whole.on("model.request", received["whole"].append)
+    deltas.on("model.request", received["deltas"].append)
     for bus, name in ((whole, "a"), (deltas, "b")):
         with Tap(tmp_path / f"{name}.jsonl", bus=bus, redact=False) as tap:
             tap.record_model_request({"messages": [{"role": "user", "content": "1"}]})
@@ -151,8 +151,10 @@ def test_the_bus_gets_whole_requests_unless_it_asks_for_deltas(tmp_path: Path) -
                 {"messages": [{"role": "user", "content": "1"}, {"role": "user", "content": "2"}]}
             )
         assert bus.flush(60)
-    assert len(heard["whole"][1]["body"]["messages"]) == 2 and "base" not in heard["whole"][1]
-    assert len(heard["deltas"][1]["body"]["messages"]) == 1 and heard["deltas"][1]["keep"]["messages"] == 1
+    assert len(received["whole"][1]["body"]["messages"]) == 2 and "base" not in received["whole"][1]
+    assert (
+        len(received["deltas"][1]["body"]["messages"]) == 1 and received["deltas"][1]["keep"]["messages"] == 1
+    )
 
 
 def test_wrong_arguments_are_reported_at_once() -> None:

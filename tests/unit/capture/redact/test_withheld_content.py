@@ -11,25 +11,30 @@ import pytest
 
 from reenact import StepLog, Tap, Trace, private
 
-SAID = "the patient is Maria"
-LONG = SAID + " and so on" * 30
+PRIVATE = "the patient is Maria"
+LONG = PRIVATE + " and so on" * 30
 
 
 @pytest.mark.parametrize("content", ["hash", "none"])
 def test_no_content_is_in_the_file(tmp_path: Path, content: str) -> None:
     path = tmp_path / "run.jsonl"
     with Tap(path, content=content) as tap:
-        body = {"model": "m", "system": SAID, "messages": [{"role": "user", "content": SAID}], "name": LONG}
-        tap.record_model_request({**body, "metadata": {"user": SAID}}, url=f"https://host/v1?q={SAID}")
-        tap.record_model_response({"id": {"deep": SAID}, "usage": {"note": SAID}, "content": SAID})
-        tap.record_tool_call("search", {"q": SAID})
-        tap.record_tool_result("search", error={"type": "Odd", "message": SAID, "detail": {"at": SAID}})
+        body = {
+            "model": "m",
+            "system": PRIVATE,
+            "messages": [{"role": "user", "content": PRIVATE}],
+            "name": LONG,
+        }
+        tap.record_model_request({**body, "metadata": {"user": PRIVATE}}, url=f"https://host/v1?q={PRIVATE}")
+        tap.record_model_response({"id": {"deep": PRIVATE}, "usage": {"note": PRIVATE}, "content": PRIVATE})
+        tap.record_tool_call("search", {"q": PRIVATE})
+        tap.record_tool_result("search", error={"type": "Odd", "message": PRIVATE, "detail": {"at": PRIVATE}})
         trace, log = Trace(tap._own), StepLog(tap._own)
         for name in ("name", "what", "where", "status", "type", "id", "turn", "model", "usage"):
-            trace.step("note", **{name: {"deep": SAID}})
+            trace.step("note", **{name: {"deep": PRIVATE}})
             trace.step("note", **{name: LONG})
-        log.record_tool_call("search", SAID, SAID, ValueError(SAID), 1, extra=SAID)
-    assert SAID not in path.read_text()
+        log.record_tool_call("search", PRIVATE, PRIVATE, ValueError(PRIVATE), 1, extra=PRIVATE)
+    assert PRIVATE not in path.read_text()
 
 
 @pytest.mark.parametrize("content", ["hash", "none"])
@@ -40,7 +45,7 @@ def test_names_ids_counts_and_frames_stay(content: str) -> None:
     tap.record_model_response({"id": "msg_1", "usage": {"input_tokens": 5, "output_tokens": 6}})
     tap.record_tool_call("search", tool_id="toolu_1", effect="read")
     try:
-        raise KeyError(SAID)
+        raise KeyError(PRIVATE)
     except KeyError as exc:
         tap.record_tool_result("search", error=exc)
     tap.close()
@@ -68,7 +73,7 @@ def test_one_private_object_serves_several_threads(tmp_path: Path) -> None:
     def work(trace: Trace) -> None:
         with shared:
             both.wait()
-            trace.step("note", text=SAID)
+            trace.step("note", text=PRIVATE)
             both.wait()
         trace.step("note", text="said openly")
 
@@ -79,4 +84,4 @@ def test_one_private_object_serves_several_threads(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     written = (tmp_path / "run.jsonl").read_text()
-    assert SAID not in written and written.count("said openly") == 2
+    assert PRIVATE not in written and written.count("said openly") == 2

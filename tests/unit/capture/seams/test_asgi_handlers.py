@@ -49,8 +49,8 @@ async def ping():
 
 @app.post("/orders/{customer}")
 async def order(customer: str, order: Order):
-    said = await ask(f"{customer} wants {order.item}")
-    return {"each": 100 / order.count, "said": said}
+    text = await ask(f"{customer} wants {order.item}")
+    return {"each": 100 / order.count, "said": text}
 
 @app.get("/sync")
 def in_a_thread(q: str):

@@ -91,11 +91,11 @@ def test_switched_off_it_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    "given", [{"hosts": "one.example"}, {"hosts": [""]}, {"hosts": [1]}, {"record_http": "some"}]
+    "arguments", [{"hosts": "one.example"}, {"hosts": [""]}, {"hosts": [1]}, {"record_http": "some"}]
 )
-def test_a_wrong_argument_is_reported(given: dict[str, Any]) -> None:
+def test_a_wrong_argument_is_reported(arguments: dict[str, Any]) -> None:
     with pytest.raises(reenact.UsageError) as raised:
-        reenact.install(**given)
+        reenact.install(**arguments)
     assert raised.value.__notes__ == [f"hint: {raised.value.hint}"]  # a traceback shows it
 
 

@@ -226,8 +226,8 @@ with Tap(path) as tap:
 
 
 def test_libraries_imported_after_the_seams_are_installed(provider: Provider, path: Path) -> None:
-    given = [sys.executable, "-c", LATER, str(path), provider.url("text", PATH)]
-    done = subprocess.run(given, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-c", LATER, str(path), provider.url("text", PATH)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert [line["status"] for line in lines(path, "model.response")] == [200] * 4
 
@@ -250,7 +250,7 @@ def test_framing_is_taken_off_however_it_is_read(
     assert body.is_over and found == b"".join(parts)
 
 
-class Heard:
+class Received:
     """What an exchange is told."""
 
     def __init__(self) -> None:
@@ -269,16 +269,16 @@ class Heard:
     [(6, 6, "complete"), (6, 3, "closed"), (9, -1, "cut"), (None, -1, "complete"), (None, 3, "closed")],
 )
 def test_how_a_body_ended(length: int | None, read: int, ended: str) -> None:
-    heard = Heard()
-    file: Any = ReadAlong(io.BytesIO(b"abcdef"), heard, Transfer(False, length))  # type: ignore[arg-type]
+    received = Received()
+    file: Any = ReadAlong(io.BytesIO(b"abcdef"), received, Transfer(False, length))  # type: ignore[arg-type]
     file.read(read)
     file.close()
-    assert heard.ended == ended and b"".join(heard.pieces) == b"abcdef"[: read if read > 0 else None]
+    assert received.ended == ended and b"".join(received.pieces) == b"abcdef"[: read if read > 0 else None]
 
 
 def test_a_body_read_by_the_byte_is_recorded_by_the_line() -> None:
-    heard = Heard()
-    file: Any = ReadAlong(io.BytesIO(b"data: 1\n\nend"), heard, Transfer(False, 12))  # type: ignore[arg-type]
+    received = Received()
+    file: Any = ReadAlong(io.BytesIO(b"data: 1\n\nend"), received, Transfer(False, 12))  # type: ignore[arg-type]
     assert b"".join(file.read(1) for _ in range(12)) == b"data: 1\n\nend"
     file.close()
-    assert heard.pieces == [b"data: 1\n", b"\n", b"end"]
+    assert received.pieces == [b"data: 1\n", b"\n", b"end"]

@@ -158,8 +158,8 @@ def test_a_socket_carries_calls_one_after_another(path: Path) -> None:
     with listening(path), socket_server() as port, connect(f"ws://127.0.0.1:{port}/v1/responses") as socket:
         socket.send(create("one"))
         assert [json.loads(socket.recv())["type"] for _ in range(2)][-1] == "response.completed"
-        asked = create("two", previous_response_id="resp_0")
-        socket.send([asked[:9], asked[9:]])
+        message = create("two", previous_response_id="resp_0")
+        socket.send([message[:9], message[9:]])
         assert [json.loads(socket.recv(decode=False))["type"] for _ in range(2)][-1] == "response.completed"
         with pytest.raises(TimeoutError):
             socket.recv(timeout=0.01)

@@ -19,7 +19,7 @@ from reenact.capture.seams.libraries import Installed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 USAGE = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
-SAID = {"type": "message", "id": "m1", "role": "assistant", "status": "completed"}
+MESSAGE = {"type": "message", "id": "m1", "role": "assistant", "status": "completed"}
 
 
 def answer(number: int, **more: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def answer(number: int, **more: Any) -> dict[str, Any]:
         "tool_choice": "auto",
         "tools": [],
         "status": "completed",
-        "output": [{**SAID, "content": [{"type": "output_text", "text": "Seven.", "annotations": []}]}],
+        "output": [{**MESSAGE, "content": [{"type": "output_text", "text": "Seven.", "annotations": []}]}],
         "usage": {
             **USAGE,
             "input_tokens_details": {"cached_tokens": 0},
@@ -43,7 +43,7 @@ def answer(number: int, **more: Any) -> dict[str, Any]:
 
 
 def spoken(number: int) -> dict[str, Any]:
-    printed = {**SAID, "content": [{"type": "text", "text": "Seven."}]}
+    printed = {**MESSAGE, "content": [{"type": "text", "text": "Seven."}]}
     return {
         "object": "realtime.response",
         "id": f"resp_{number}",
@@ -96,8 +96,8 @@ def test_a_wrapped_client_and_its_copies_are_heard_and_no_other(tmp_path: Path) 
         ask(openai.OpenAI(base_url=url, api_key="none"), "not ours")
         tap.unwrap(client)
         ask(client, "no more")
-    asked, answered = lines(path, "model.request"), lines(path, "model.response")
-    assert [line["body"]["input"] for line in asked] == ["one", "two"]
+    requests, answered = lines(path, "model.request"), lines(path, "model.response")
+    assert [line["body"]["input"] for line in requests] == ["one", "two"]
     assert [(line["ended"], line["usage"]) for line in answered] == [
         ("complete", {"input": 3, "output": 2, "cache_read": 0, "reasoning": 0})
     ] * 2

@@ -73,10 +73,10 @@ def test_a_text_takes_the_place_of_the_models_response(tapes, name, is_stream):
 @pytest.mark.parametrize("is_stream", [False, True], ids=["plain", "streamed"])
 def test_a_whole_body_takes_its_place_under_the_recorded_id(tapes, name, is_stream, tmp_path):
     first, second = calls(tapes[name], MODEL)
-    given = json.loads(json.dumps(first.answer.body).replace("hotels", "trains"))
-    given.pop("id", None)
+    answer = json.loads(json.dumps(first.answer.body).replace("hotels", "trains"))
+    answer.pop("id", None)
     path = tmp_path / "answer.json"
-    path.write_text(json.dumps(given), "utf-8")
+    path.write_text(json.dumps(answer), "utf-8")
     edits = Edits.parse(response=f"@{path}")
     edits.check(second, tapes[name])
     body = spoken(edits, second.answer, name, is_stream)
@@ -88,13 +88,13 @@ def test_a_whole_body_takes_its_place_under_the_recorded_id(tapes, name, is_stre
 def test_an_object_of_another_shape_is_refused(tapes, name):
     first, _ = calls(tapes[name], MODEL)
     other = "gemini" if name != "gemini" else "openai"
-    for given, told in (
+    for response, expected in (
         ('{"city": "Lisbon"}', "not an answer of"),
         (json.dumps(SHAPES[other].final), f"has the shape of {other}"),
         ('{"type": "error", "error": {"type": "x", "message": "y"}}', "not an answer of"),
     ):
-        with pytest.raises(UsageError, match=told) as problem:
-            Edits.parse(response=given).check(first, tapes[name])
+        with pytest.raises(UsageError, match=expected) as problem:
+            Edits.parse(response=response).check(first, tapes[name])
         assert problem.value.hint
     edits = Edits.parse(response=json.dumps('{"city": "Lisbon"}'))  # quoted, it is a text
     edits.check(first, tapes[name])
@@ -121,9 +121,9 @@ def test_what_may_be_changed_at_a_tool_and_what_not(tapes, name):
     Edits.parse(tool_result="x", sets=["system=New.", "model=b"]).check(tool, tape)
     assert CutRequest.at(tool, tape).is_tools
     for edits in (Edits.parse(response="x"), Edits.parse(inject_user="x"), Edits.parse(drop=[1])):
-        with pytest.raises(UsageError, match="is a tool call") as told:
+        with pytest.raises(UsageError, match="is a tool call") as raised:
             edits.check(tool, tape)
-        assert "cut at the model call" in told.value.hint
+        assert "cut at the model call" in raised.value.hint
 
 
 @ALL
@@ -175,8 +175,8 @@ def test_results_of_mcp_and_of_generators_keep_their_form():
 def test_a_recorded_stream_of_a_real_sdk_is_replayed_as_a_stream(provider: Provider, tmp_path: Path):
     with Tap(tmp_path / "run.jsonl") as tap:
         with tap.wrap(openai.OpenAI(base_url=provider.url("text") + "/v1", api_key="none")) as client:
-            asked: Any = [{"role": "user", "content": "Hi"}]
-            list(client.chat.completions.create(model="gpt-a", messages=asked, stream=True))
+            messages: Any = [{"role": "user", "content": "Hi"}]
+            list(client.chat.completions.create(model="gpt-a", messages=messages, stream=True))
             client.embeddings.create(model="e", input="x")
     tape = Tape.load(str(tmp_path / "run.jsonl"))
     [model] = calls(tape, MODEL)
@@ -215,8 +215,8 @@ def test_the_recorded_request_shows_the_agent_behind_an_sdk(provider: Provider, 
     provider.reset()
     with Tap(tmp_path / "run.jsonl") as tap:
         client = tap.wrap(anthropic.Anthropic(base_url=provider.url("text"), api_key="none"))
-        asked: Any = [{"role": "user", "content": "Hi"}]
-        client.messages.create(model="claude-a", max_tokens=9, system="You plan.", messages=asked)
+        messages: Any = [{"role": "user", "content": "Hi"}]
+        client.messages.create(model="claude-a", max_tokens=9, system="You plan.", messages=messages)
         client.close()
     tape = Tape.load(str(tmp_path / "run.jsonl"))
     [call] = calls(tape, MODEL)

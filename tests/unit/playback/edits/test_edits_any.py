@@ -28,28 +28,28 @@ ALL = pytest.mark.parametrize("name", DIALECTS)
 def spoken(name: str, turns: list[Any], ids: str) -> dict[str, Any]:
     """A conversation of these turns, which repeat themselves as agents do."""
     spelled = DIALECTS[name]
-    said = [*spelled.before, spelled.user("Plan Lisbon")]
+    messages = [*spelled.before, spelled.user("Plan Lisbon")]
     for number, (kind, one, other) in enumerate(turns):
         if kind == "tool":
-            said += spelled.use(f"{ids}{number}", one) + spelled.result(f"{ids}{number}", other)
+            messages += spelled.use(f"{ids}{number}", one) + spelled.result(f"{ids}{number}", other)
         else:
-            said += [*spelled.said(one), spelled.user(other)]
-    return copy.deepcopy({**spelled.rest, spelled.key: said})
+            messages += [*spelled.assistant(one), spelled.user(other)]
+    return copy.deepcopy({**spelled.rest, spelled.key: messages})
 
 
 @st.composite
 def edits(draw: Any) -> Edits:
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if draw(st.booleans()):
-        given["inject_user"] = draw(WORDS)
+        options["inject_user"] = draw(WORDS)
     if draw(st.booleans()):
-        given["drop"] = draw(st.lists(st.integers(-9, 9), min_size=1, max_size=3))
+        options["drop"] = draw(st.lists(st.integers(-9, 9), min_size=1, max_size=3))
     if draw(st.booleans()):
-        given["tool_result"] = draw(WORDS)
+        options["tool_result"] = draw(WORDS)
     sets = draw(
         st.sets(st.sampled_from(["system=New.", "system+= More.", "model=b", "temperature=0", "x=1"]))
     )
-    return Edits.parse(sets=sorted(sets), **given)
+    return Edits.parse(sets=sorted(sets), **options)
 
 
 @ALL

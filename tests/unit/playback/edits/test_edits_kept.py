@@ -23,8 +23,8 @@ def test_on_another_model_the_recorded_ones_thinking_goes_and_its_own_stays(name
     cut = at_cut(name)
     for turns in (2, 4):
         found = Edits.parse(sets=["model=b"]).request(request(name, turns), cut.url, cut)
-        said = json.dumps(found.body)
-        assert said.count("s-call_") + said.count("sealed-") == (
+        text = json.dumps(found.body)
+        assert text.count("s-call_") + text.count("sealed-") == (
             0 if name in ("openai", "ollama") else turns - 2
         )
         assert bool(found.notes) == (name not in ("openai", "ollama"))

@@ -76,8 +76,8 @@ def test_a_bare_input_becomes_a_list():
         "input": [{"role": "user", "content": "Plan Lisbon"}, {"role": "assistant", "content": "Ok"}],
     }
     assert edited(Edits.parse(inject_user=GO), body, cut)["input"] == SPOKEN["openai-responses"]
-    said = edited(Edits.parse(inject_user=GO), later, cut)["input"]
-    assert [each["content"] for each in said] == ["Plan Lisbon", GO, "Ok"]
+    items = edited(Edits.parse(inject_user=GO), later, cut)["input"]
+    assert [each["content"] for each in items] == ["Plan Lisbon", GO, "Ok"]
     assert edited(Edits.parse(sets=["input=Plan Porto"]), later, cut)["input"][0]["content"] == "Plan Porto"
 
 
@@ -97,7 +97,7 @@ def test_after_a_compaction_the_place_is_gone_and_that_is_reported(name):
     compacted = [
         *spelled.before,
         spelled.user("Plan Lisbon"),
-        *spelled.said("So far: hotels."),
+        *spelled.assistant("So far: hotels."),
         spelled.user("Go on"),
     ]
     body = {**request(name, 0), spelled.key: compacted}
@@ -141,9 +141,9 @@ def test_a_message_is_dropped_with_its_partner(name):
 def test_a_message_alone_is_refused_and_its_partner_named(name):
     cut, width = at_cut(name), len(DIALECTS[name].use("x", "x"))
     use = len(DIALECTS[name].before) + 1 + width
-    with pytest.raises(UsageError, match=f"search in message {use + 1} without its partner") as told:
+    with pytest.raises(UsageError, match=f"search in message {use + 1} without its partner") as raised:
         Edits.parse(drop=[use])._changes(cut)
-    assert told.value.hint == f"drop both: --drop {use} --drop {use + 1}"
+    assert raised.value.hint == f"drop both: --drop {use} --drop {use + 1}"
     with pytest.raises(UsageError, match=f"the call of search in message {use} without"):
         Edits.parse(drop=[use + 1])._changes(cut)
 
@@ -156,8 +156,13 @@ def test_a_number_outside_is_refused(number):
 
 def talked(name: str) -> CutRequest:
     spelled = DIALECTS[name]
-    said = [spelled.user("Plan"), *spelled.said("Where?"), spelled.user("Lisbon"), *spelled.said("When?")]
-    return CutRequest({**spelled.rest, spelled.key: [*said, spelled.user("Now")]}, spelled.url)
+    messages = [
+        spelled.user("Plan"),
+        *spelled.assistant("Where?"),
+        spelled.user("Lisbon"),
+        *spelled.assistant("When?"),
+    ]
+    return CutRequest({**spelled.rest, spelled.key: [*messages, spelled.user("Now")]}, spelled.url)
 
 
 def test_bedrock_lets_nobody_speak_twice():
@@ -197,8 +202,8 @@ def test_the_one_new_result_is_replaced_in_every_later_request(name, text):
             result.value for before, now in zip(conversation(body), conversation(found), strict=True)
             for result in tool_results(now) if before != now
         ]  # fmt: skip
-        said = {"hotels": []} if name == "gemini" and text[:1] == "{" else {"result": text} if name == "gemini" else [{"text": text}] if name == "bedrock" else text  # fmt: skip
-        assert value == said
+        expected = {"hotels": []} if name == "gemini" and text[:1] == "{" else {"result": text} if name == "gemini" else [{"text": text}] if name == "bedrock" else text  # fmt: skip
+        assert value == expected
         assert is_sound(name, found)
         assert json.dumps(found).count("found 1") == 0
         assert json.dumps(found).count("found 0") == 1

@@ -76,8 +76,8 @@ def test_anthropic_blocks_stay_blocks_with_the_cache_mark_of_the_last():
     assert found["system"] == [{"type": "text", "text": NEW, "cache_control": mark}]
     found = edited(setting("system+= Be brief."), body, cut)
     assert found["system"] == [blocks[0], {**blocks[1], "text": "Trips. Be brief."}]
-    given = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    assert edited(setting(f"system={json.dumps(given)}"), body, cut)["system"] == given
+    text_blocks = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert edited(setting(f"system={json.dumps(text_blocks)}"), body, cut)["system"] == text_blocks
 
 
 def test_the_cache_point_of_bedrock_stays():
@@ -196,9 +196,9 @@ def test_null_takes_away_and_a_new_name_at_the_top_is_allowed():
 @pytest.mark.parametrize("path", ["tools.0.descripton", "tools.1.description", "thinking.budget", "model.x"])
 def test_a_deeper_place_must_be_there(path):
     cut = at_cut("anthropic")
-    with pytest.raises(UsageError, match="there is no") as told:
+    with pytest.raises(UsageError, match="there is no") as raised:
         setting(f"{path}=1")._with_settings(cut.body, cut.url, cut, None)
-    assert told.value.hint
+    assert raised.value.hint
     found = setting(f"{path}=1").request(request("anthropic", 2), cut.url, cut)
     assert found.body == request("anthropic", 2)
     assert f"--set {path}" in found.notes[0]
@@ -268,9 +268,9 @@ def test_files_are_read_and_a_missing_one_is_named(tmp_path):
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe")
     assert setting(f"system=@{tmp_path}/p.txt").sets[0].value == "From a file.\n"
     assert Edits.parse(inject_user="@@alice").inject_user == "@alice"
-    with pytest.raises(UsageError, match="cannot be read") as told:
+    with pytest.raises(UsageError, match="cannot be read") as raised:
         Edits.parse(response=f"@{tmp_path}/none.json")
-    assert "@@" in told.value.hint
+    assert "@@" in raised.value.hint
     with pytest.raises(UsageError, match="not UTF-8"):
         Edits.parse(tool_result=f"@{tmp_path}/b.txt")
 

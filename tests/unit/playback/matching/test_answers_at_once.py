@@ -32,8 +32,8 @@ class Server(http.server.BaseHTTPRequestHandler):
         """Print nothing."""
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        text = asked["messages"][-1]["content"]
+        request_body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        text = request_body["messages"][-1]["content"]
         if text.startswith("job"):
             self.barrier.wait(30)
         content = [{"type": "text", "text": text[::-1]}]
@@ -60,8 +60,8 @@ async def two_jobs(url: str, turns: int) -> list[str]:
     async with httpx.AsyncClient(trust_env=False) as client:
 
         async def ask(text: str) -> str:
-            asked = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
-            response = await client.post(url, json=asked)
+            request_body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
+            response = await client.post(url, json=request_body)
             return str(response.json()["content"][0]["text"])
 
         async def one(number: int) -> str:

@@ -155,8 +155,8 @@ def test_a_plain_response_never_answers_a_request_for_a_stream(three: Tape, mode
 
 def test_an_edited_request_does_not_hold_up_what_follows(three: Tape) -> None:
     frontier = f.Frontier(three.calls, mode=KEEP_GOING)
-    asked_for = ["tell me about roma", "tell me about oslo", "tell me about riga"]
-    first, *others = [frontier.ask(request_with(text)) for text in asked_for]
+    questions = ["tell me about roma", "tell me about oslo", "tell me about riga"]
+    first, *others = [frontier.ask(request_with(text)) for text in questions]
     assert isinstance(first, f.Miss) and first.code == f.CHANGED
     assert [(found.call.number, found.notes) for found in others] == [(1, ()), (2, ())]
     assert [call.number for call in frontier.missing()] == [0]

@@ -51,11 +51,11 @@ def edited(agent: simulated.Agent, number: int) -> simulated.Agent:
     """The same agent, whose n-th question is another one."""
 
     async def changed(io: Any) -> Any:
-        asked = iter(range(1_000_000))
+        request_numbers = iter(range(1_000_000))
         ask = io.ask
 
         async def other(messages: list[Any], lane: str = "main") -> Any:
-            if next(asked) == number:
+            if next(request_numbers) == number:
                 last = {**messages[-1], "content": messages[-1]["content"] + " politely"}
                 messages = [*messages[:-1], last]
             return await ask(messages, lane)

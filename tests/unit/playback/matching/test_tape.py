@@ -31,17 +31,17 @@ def talk(client: anthropic.Anthropic, turns: int, *, stream: bool) -> list[Any]:
     """A small agent: asks, does as it is told, asks again."""
     messages: list[Any] = list(QUESTION)
     for _ in range(turns):
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "model": "claude-sonnet-4-6",
             "max_tokens": 99,
             "messages": messages,
             "tools": TOOLS,
         }
         if stream:
-            with client.messages.stream(**given) as coming:
+            with client.messages.stream(**arguments) as coming:
                 answer = coming.get_final_message()
         else:
-            answer = client.messages.create(**given)
+            answer = client.messages.create(**arguments)
         content = [block.to_dict() for block in answer.content]
         messages.append({"role": "assistant", "content": content})
         uses = [block for block in content if block["type"] == "tool_use"]
@@ -71,8 +71,8 @@ class FromTape(httpx2.BaseTransport):
         self.player = player
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        asked = Request(MODEL, request.method, json.loads(request.read()), url=str(request.url))
-        found = self.player.ask(asked)
+        question = Request(MODEL, request.method, json.loads(request.read()), url=str(request.url))
+        found = self.player.ask(question)
         if isinstance(found, Miss):
             raise AssertionError(self.player.explain(found).text())
         answer = found.call.answer
@@ -236,9 +236,9 @@ def test_what_is_not_there_is_reported(provider: Provider, tmp_path: Path) -> No
 
 
 def test_a_stream_the_process_died_in(tmp_path: Path) -> None:
-    asked = json.dumps({"model": "m", "stream": True, "messages": QUESTION}).encode()
+    body = json.dumps({"model": "m", "stream": True, "messages": QUESTION}).encode()
     with Tap(tmp_path / "run.jsonl") as tap:
-        exchange = Watch(tap.recorder).begin("POST", "https://api.anthropic.com/v1/messages", [], asked)
+        exchange = Watch(tap.recorder).begin("POST", "https://api.anthropic.com/v1/messages", [], body)
         exchange.answered(200, [("content-type", "text/event-stream")])
         for number in range(300):
             exchange.chunk(b"event: ping\ndata: {}\n\n: %d\n\n" % number)

@@ -66,7 +66,7 @@ def test_whatever_a_trace_has_a_server_say_ends_no_session(tmp_path: Path, print
     with Tap(str(path)) as tap:
         recorder = tap.recorder()
         recorder.emit(schema.MCP_ANSWER, {"server": "here", "method": "ping", **printed})
-        asked = ServerRequest("here", "ping", None, recorder)
-        reply = Servers(Tape(Recording.load(path))).reply(asked)
+        request = ServerRequest("here", "ping", None, recorder)
+        reply = Servers(Tape(Recording.load(path))).reply(request)
         assert reply is not None
         asyncio.run(ask(reply))

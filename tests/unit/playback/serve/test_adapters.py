@@ -15,20 +15,22 @@ from reenact.playback.serve import CONNECTING, adapter
 
 LIBRARIES = ("aiohttp", "http_client", "httpx", "mcp", "tools", "websockets")
 CAPTURE = Path(reenact.__file__).parent / "capture"
-ASKED = re.compile(r"\b(adapter|carry)\(\s*\"(\w+)\"")
+ADAPTER_CALL = re.compile(r"\b(adapter|carry)\(\s*\"(\w+)\"")
 
 
 def requested_by_capture() -> set[tuple[str, str]]:
     """How capture asks for an answer, and of which library."""
     return {
-        pair for path in CAPTURE.rglob("*.py") for pair in ASKED.findall(path.read_text(encoding="utf-8"))
+        pair
+        for path in CAPTURE.rglob("*.py")
+        for pair in ADAPTER_CALL.findall(path.read_text(encoding="utf-8"))
     }
 
 
 def test_every_requested_library_has_an_adapter_that_answers() -> None:
-    asked = requested_by_capture()
-    assert {library for _, library in asked} | set(CONNECTING) == set(LIBRARIES)
-    for how, library in asked:
+    requested = requested_by_capture()
+    assert {library for _, library in requested} | set(CONNECTING) == set(LIBRARIES)
+    for how, library in requested:
         assert how == "adapter" or callable(getattr(adapter(library), how))
     assert all(callable(adapter(library).patch) for library in CONNECTING)
 

@@ -41,7 +41,7 @@ def test_error_is_text_with_type_and_frames(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "text", "kind"),
+    ("recorded_error", "text", "kind"),
     [
         ("", "", None),
         (False, "False", None),
@@ -52,10 +52,12 @@ def test_error_is_text_with_type_and_frames(tmp_path):
         ([1], "[1]", None),
     ],
 )
-def test_anything_but_null_is_an_error(tmp_path, given, text, kind):
+def test_anything_but_null_is_an_error(tmp_path, recorded_error, text, kind):
     pen = Pen()
     error = (
-        load(tmp_path, pen("run.start", v="1.0"), pen("tool.result", call="a", tool="x", error=given))
+        load(
+            tmp_path, pen("run.start", v="1.0"), pen("tool.result", call="a", tool="x", error=recorded_error)
+        )
         .events[0]
         .error
     )
