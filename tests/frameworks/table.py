@@ -152,3 +152,22 @@ TOOLS_HERE = {
     "crewai": (CREWAI,),
 }.get(ENVIRONMENT, ())
 """The frameworks whose tools are measured here: each in one environment, the newest that has it."""
+
+PAGES = {
+    "openai-2": ("litellm", "llama-index"),
+    "newest": (
+        *(
+            "agno",
+            "anthropic",
+            "autogen",
+            "haystack",
+            "langchain",
+            "langgraph",
+            "openai-agents",
+            "pydantic-ai",
+        ),
+        *("smolagents", "strands"),
+    ),
+    "crewai": ("crewai",),
+}
+"""The pages of docs/frameworks that are followed in each environment."""
