@@ -153,7 +153,7 @@ def test_decorated_tools_give_what_they_gave_and_do_not_run(typed: Typed, tmp_pa
     (tmp_path / "agent.py").write_text(scripted.replace("def ran(name):", "def ran(name):\n    os._exit(99)"))
     again = typed("replay", "first")
     assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr
-    stand_in = "cannot be restored as it was (cut): a stand-in is; --live-tools"
+    stand_in = "cannot be rebuilt (cut): the code gets a stand-in; --live-tools"
     assert again.stderr.splitlines()[1:] == [  # the first two before it starts
         f"reenact: 1 result of tool make {stand_in} make runs the tool instead",
         f"reenact: 1 result of tool lookup {stand_in} lookup runs the tool instead",

@@ -41,7 +41,18 @@ _NEVER = ("", 0.0)
 class OpenUse:
     """A tool use of a response, and who has recorded a call for it."""
 
-    __slots__ = ("_free", "answer", "args", "attempts", "calls", "id", "is_provisional", "name", "recorder")
+    __slots__ = (
+        "_free",
+        "answer",
+        "args",
+        "attempts",
+        "calls",
+        "id",
+        "is_provisional",
+        "name",
+        "place",
+        "recorder",
+    )
 
     def __init__(self, calls: Calls, answer: str, use: ToolUse) -> None:
         self.calls = calls
@@ -55,6 +66,8 @@ class OpenUse:
         self._free = [True]
         self.is_provisional = False
         """True if the recorded call had its name and other arguments."""
+        self.place: tuple[str, int] | None = None
+        """Where the function is defined that was called for it; only where functions are watched."""
         self.recorder: Recorder | None = None
         """The run it is open in; only where functions are watched."""
 

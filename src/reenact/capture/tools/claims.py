@@ -54,7 +54,9 @@ def claimed(
     named = [use for use in named if use.calls.is_acted_upon_here(use.answer)]
     exact = nearest([use for use in named if _is_equal(bound, _sent(use))])
     for use in sorted(exact, key=lambda use: use.attempts and not use.is_provisional):
-        if use.take():
+        is_another = use.attempts and not use.is_provisional and use.place not in (None, _place(function))
+        if not is_another and use.take():  # only the same function is called a second time
+            use.place = _place(function)
             if use.is_provisional:  # the call with the right arguments counts, it is no second attempt
                 use.attempts, use.is_provisional = 1, False
             return Claim(use, bound, True, True)
@@ -65,6 +67,12 @@ def claimed(
         return None
     untouched[0].is_provisional = True
     return Claim(untouched[0], bound, False, False)
+
+
+def _place(function: Any) -> tuple[str, int] | None:
+    """Return where a function is defined: one that is defined again is the same."""
+    code = getattr(function, "__code__", None)
+    return None if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def _is_alive(use: OpenUse) -> bool:
@@ -109,6 +117,8 @@ def _same(value: Any, sent: Any) -> bool:
     plain = jsonable(value)
     if _is_number(plain) and _is_number(sent):
         return bool(plain == sent)
+    if type(plain) is not type(sent) and {type(plain), type(sent)} <= {str, int, float, bool}:
+        return _text(plain) == _text(sent)  # a program may read "2" as a number, and the other way round
     if type(plain) is dict and type(sent) is dict:
         return _covers(plain, sent)
     if type(plain) is list and type(sent) is list:
@@ -128,6 +138,18 @@ def _covers(value: Any, sent: dict[str, Any]) -> bool:
     if type(plain) is not dict or "$repr" in plain:
         return False
     return all(name in plain and _same(plain[name], each) for name, each in sent.items())
+
+
+def _text(value: str | float) -> str:
+    text = str(value).lower()
+    for read in (int, float):
+        try:
+            number = read(text)
+        except ValueError as exc:
+            guard.pass_on(exc)
+        else:
+            return str(int(number)) if number == number // 1 else str(number)
+    return text
 
 
 def _is_number(value: Any) -> bool:

@@ -1,8 +1,9 @@
 """Finds and watches the functions of the tools that responses call; one per process, made by ``install()``.
 
 ``REENACT_TOOLS`` (``--tools``) names functions that are not found by themselves, or is ``off``. A function is
-behind a name if that is its own name, or its key in a dict, or the name of the object that it is a method of;
-and if it can take the arguments. The search calls, imports and changes nothing.
+behind a name if that is its own name, or its key in a dict; if it stands beside the name in a row of a table;
+or if it is a method of an object of that name. It must be able to take the arguments. The search calls,
+imports and changes nothing.
 """
 
 from __future__ import annotations
@@ -152,8 +153,14 @@ themselves takes as long as the search."""
 _MOST_FUNCTIONS = 8
 """Watched for one name."""
 
+_LONGEST_ROW = 32
+"""Of a table of tools: a longer one is something else."""
+
 _CONTEXTS = ("self", "cls", "ctx", "context", "run_context", "wrapper", "state", "runtime")
 """First parameters that a framework fills in."""
+
+_DOING = {"call", "run", "arun", "invoke", "ainvoke", "execute", "aexecute", "handle", "perform", "forward"}
+"""Names of methods, without underscores, that do the work of an object: if it has one, no other one does."""
 
 _SKIPPED = (str, bytes, int, float, bool, type(None), ModuleType)
 
@@ -250,6 +257,7 @@ class _Search:
         kind = type(value)
         if kind is dict:
             self.add_all((value[name], name) for name in self.wanted if name in value)
+            self._consider_held(list(value.values()), "")
             self.add_all((each, "") for each in list(value.values()))
         elif isinstance(value, type):
             if _is_users(value):
@@ -265,14 +273,40 @@ class _Search:
         of_class = [each for kind in kinds for each in vars(kind).values()]
         texts = {each for each in (*attributes, *of_class, key) if type(each) is str}
         for name in texts & self.wanted.keys():
-            for function in (function for each in of_class for function in functions_of(each)):
-                self._consider(name, function, is_method=True)
+            for function in self._methods(name, kinds):
+                self._consider(name, function)
+        if type(value) is not list or key in self.wanted:
+            self._consider_held(attributes, key)
         self.add_all((each, "") for each in attributes if not isinstance(each, type))
 
-    def _consider(self, name: str, function: FunctionType, is_method: bool = False) -> None:
-        found = self.found.setdefault(name, [])
-        if is_method and (function.__name__.startswith("__") and function.__name__ != "__call__"):
+    def _methods(self, name: str, kinds: list[type]) -> list[FunctionType]:
+        """Return the methods that may do the work: those with a usual name, else those of the own class."""
+        by_kind = [
+            [
+                function
+                for each in vars(kind).values()
+                for function in functions_of(each)
+                if (function.__name__ == "__call__" or not function.__name__.startswith("__"))
+                and _takes(function, self.wanted[name])
+            ]
+            for kind in kinds
+        ]
+        usual = [each for methods in by_kind for each in methods if each.__name__.strip("_") in _DOING]
+        return usual or next((methods for methods in by_kind if methods), [])
+
+    def _consider_held(self, values: list[Any], key: str) -> None:
+        """Consider functions that stand beside the name of one tool, or under its key: a row of a table."""
+        if len(values) > _LONGEST_ROW:
             return
+        texts = {each for each in values if type(each) is str}
+        names = {key} if key in self.wanted else texts & self.wanted.keys()
+        if len(names) == 1:
+            (name,) = names
+            for function in (function for each in values for function in functions_of(each)):
+                self._consider(name, function)
+
+    def _consider(self, name: str, function: FunctionType) -> None:
+        found = self.found.setdefault(name, [])
         if function in found or len(found) >= _MOST_FUNCTIONS or not is_agents(function.__code__.co_filename):
             return
         if _takes(function, self.wanted[name]):

@@ -268,12 +268,23 @@ class _Answered(Watch):
                 token.end(result, exc)
 
 
+def _wrapped(function: FunctionType) -> FunctionType:
+    """Return what a wrapper that takes anything hands its arguments on to, else the function itself."""
+    code = function.__code__
+    takes_anything = code.co_flags & inspect.CO_VARARGS and not code.co_argcount + code.co_kwonlyargcount
+    if not takes_anything or hasattr(function, "__wrapped__"):
+        return function
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    held = [each for each in cells if isinstance(each, FunctionType)]
+    return held[0] if len(held) == 1 else function
+
+
 def _binder(
     function: FunctionType,
 ) -> Callable[[tuple[Any, ...]], tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]]:
     """Return what turns the values of all parameters into ``args``, ``kwargs`` and the arguments by name.
 
-    A wrapper (``functools.wraps``) has the names of what it wraps.
+    A wrapper has the names of what it wraps (``functools.wraps``), or of the only function that it holds.
     """
     code = function.__code__
     plain, kwonly = code.co_argcount, code.co_kwonlyargcount
@@ -281,7 +292,7 @@ def _binder(
     names = code.co_varnames[plain : plain + kwonly]
     first = code.co_varnames[:1]
     try:
-        signature = inspect.signature(function)
+        signature = inspect.signature(_wrapped(function))
     except Exception as exc:  # annotations that name what only a type checker imports, for instance
         guard.pass_on(exc)
         signature = None

@@ -191,7 +191,7 @@ def notes_on_tools(
     for name, reasons_of in lossy.items():
         for why, times in reasons_of.items():
             notes.append(
-                f"{count(times, 'result')} of tool {name} cannot be restored as it was ({why}):"
-                f" a stand-in is; {LIVE_TOOLS} {name} runs the tool instead"
+                f"{count(times, 'result')} of tool {name} cannot be rebuilt ({why}):"
+                f" the code gets a stand-in; {LIVE_TOOLS} {name} runs the tool instead"
             )
     return notes

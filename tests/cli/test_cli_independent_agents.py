@@ -1,0 +1,101 @@
+"""Agents of somebody who had not seen how tools are found: docs/support.md has the table, and each row is true."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.examples import long
+from support.forked import type_in
+from support.pages import DOCS
+from support.provider import Provider
+
+AGENTS = Path(__file__).parents[1] / "support" / "tool_agents" / "independent"
+SHORT = ("shop", "tickets")
+ENDS = {"as recorded": 0, "refused": 2, "diverges": 3, "blocked": 3}
+"""Words of the table, and the exit codes of a replay."""
+
+
+def rows() -> dict[str, list[str]]:
+    """The table: by agent the cells after its description."""
+    section = (DOCS / "support.md").read_text().partition("### Hand-written agents")[2]
+    lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
+    return {cells[0]: cells[2:] for cells in lines[2:]}
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    with Provider() as provider:
+        yield provider
+
+
+class Place:
+    """A folder with one of the agents."""
+
+    def __init__(self, agent: str, folder: Path, provider: Provider) -> None:
+        for path in AGENTS.glob(f"{agent}*.py"):
+            shutil.copy(path, folder)
+        self.agent, self.folder = agent, folder
+        env = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+        alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "reenact.pytest_plugin"}
+        self.env = env | alone | {"MODEL_URL": provider.url("plan")}
+
+    def bare(self) -> str:
+        command = [sys.executable, f"{self.agent}.py"]
+        done = subprocess.run(command, cwd=self.folder, env=self.env, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def type(self, *words: str) -> subprocess.CompletedProcess[str]:
+        done = type_in(words, self.folder, self.env)
+        assert "reenact has a bug" not in done.stderr and "could not" not in done.stderr, done.stderr
+        return done
+
+    def ran(self) -> int:
+        """How many tools ran since the last look."""
+        path = self.folder / "effects.txt"
+        names = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return len(names)
+
+
+def test_each_agent_is_in_the_table() -> None:
+    assert sorted(rows()) == sorted(p.stem for p in AGENTS.glob("*.py") if not p.stem.endswith("_tools"))
+
+
+@pytest.mark.parametrize("agent", [agent if agent in SHORT else long(agent) for agent in rows()])
+def test_an_agent_is_recorded_and_no_tool_runs_again(agent: str, tmp_path: Path, provider: Provider) -> None:
+    recorded, raised, again, end = rows()[agent]
+    place = Place(agent, tmp_path, provider)
+    bare, ran = place.bare(), place.ran()
+    first = place.type("run", "--name", "first", f"{agent}.py")
+    assert (first.returncode, first.stdout, place.ran()) == (0, bare, ran), first.stderr
+    assert f"{recorded} tool uses recorded" in first.stderr
+    (path,) = tmp_path.glob(".reenact/*.jsonl")
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    called = [each for each in events if each["kind"] == "tool.called"]
+    assert len({each["tool_id"] for each in called}) == int(recorded.split()[0])
+    assert sum("attempt" in each for each in called) == (agent == "trips")  # it tries one tool again
+    errors = [each["error"] for each in events if each["kind"] == "tool.result" and each["error"]]
+    assert len(errors) == int(raised) and all(each["frames"][0].startswith(agent) for each in errors)
+    before = len(provider.settled())
+    replayed = place.type("replay", "first")
+    assert replayed.returncode == ENDS[end.partition(":")[0]], replayed.stderr
+    turns = sum(each["kind"] == "model.response" for each in events)
+    counts = [place.ran()]
+    place.type("fork", "first", "--at", f"turn:{turns}", "--stale-world")
+    counts.append(place.ran())
+    assert len(provider.settled()) - before <= 1  # the request at the cut
+    if replayed.returncode == 0:
+        calls = len(called) + turns
+        assert f"replayed as recorded: {calls} calls answered, 0 live" in replayed.stderr
+        assert place.type("test", "first", "-o", "tests").returncode == 0
+    counts.append(place.ran())
+    assert ", ".join(map(str, counts)) == again
