@@ -263,3 +263,112 @@ for turn in range(2):
     _, events = agent(code)
     (result,) = results(events)
     assert result["tool_id"] and result["error"]["message"] == "no route"
+
+
+WORK = """
+from agent_loop import conversation
+def run(**args):
+    print("RUNS", args)
+    return "booked"
+def check(hotel): return len(hotel) > 2
+"""
+DISPATCHED = {
+    "a fallback of the same name": (
+        """
+def book(hotel): raise ConnectionError("down")
+def by_phone(hotel): return run(hotel=hotel)
+by_phone.__name__ = "book"
+FALLBACK = {"book": by_phone}
+def call(name, args):
+    try: return book(**args)
+    except ConnectionError: return FALLBACK[name](**args)
+""",
+        [None, "booked"],
+    ),
+    "another method before the one that works": (
+        """
+class Book:
+    name = "book"
+    def validate(self, hotel): return check(hotel)
+    def reserve(self, hotel): return run(hotel=hotel)
+TOOLS = [Book()]
+def call(name, args): return TOOLS[0].validate(**args) and TOOLS[0].reserve(**args)
+""",
+        [True, "booked"],
+    ),
+    "an inherited method with a usual name": (
+        """
+class Base:
+    def handle(self, event): return None
+class Book(Base):
+    name = "book"
+    def reserve(self, hotel): return run(hotel=hotel)
+TOOLS = [Book()]
+def call(name, args): return TOOLS[0].reserve(**args)
+""",
+        ["booked"],
+    ),
+    "a row with a function of the name": (
+        """
+def book(hotel): return run(hotel=hotel)
+TOOLS = [{"name": "book", "check": check, "fn": book}]
+def call(name, args): return TOOLS[0]["check"](**args) and TOOLS[0]["fn"](**args)
+""",
+        ["booked"],
+    ),
+    "a row under the name": (
+        """
+def reserve(hotel): return run(hotel=hotel)
+TOOLS = {"book": {"fn": reserve, "description": "Book."}}
+def call(name, args): return TOOLS[name]["fn"](**args)
+""",
+        ["booked"],
+    ),
+    "a row in a function": (
+        """
+def main():
+    tools = [("book", lambda hotel: run(hotel=hotel))]
+    return lambda name, args: dict(tools)[name](**args)
+call = main()
+""",
+        ["booked"],
+    ),
+    "a row with two functions": (
+        """
+def reserve(hotel): return run(hotel=hotel)
+TOOLS = [{"name": "book", "check": check, "fn": reserve}]
+def call(name, args): return TOOLS[0]["check"](**args) and TOOLS[0]["fn"](**args)
+""",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DISPATCHED)
+def test_whatever_leads_to_a_function_no_tool_runs_in_a_replay(
+    case: str, agent: Agent, tmp_path: Path, provider: Provider
+) -> None:
+    code, expected = DISPATCHED[case]
+    text, events = agent(WORK + code + 'conversation(call, [[["book", {"hotel": "Opera"}]]])\n')
+    assert [each["result"] for each in results(events)] == expected
+    assert len({each["tool_id"] for each in called(events)}) == bool(expected)
+    assert text.count("RUNS") == 1
+    (path,) = (tmp_path / "runs").glob("*.jsonl")
+    replayed = type_in(["replay", path], tmp_path, {**os.environ, "MODEL_URL": provider.url("plan")})
+    assert replayed.returncode == (0 if expected else 2), replayed.stderr
+    assert "RUNS" not in replayed.stdout + replayed.stderr
+
+
+def test_a_text_and_a_number_are_distinguished_where_both_are_there(agent: Agent) -> None:
+    plan = [[["book", {"hotel": "2"}], ["book", {"hotel": 2}]]]
+    code = f"""
+import agent_loop, json
+def book(hotel): return repr(hotel)
+messages = [{{"role": "user", "content": "PLAN " + json.dumps({plan!r})}}]
+message = agent_loop.ask(messages)
+done = {{each["id"]: book(**json.loads(each["function"]["arguments"])) for each in reversed(message["tool_calls"])}}
+print(json.dumps(done))
+"""
+    text, events = agent(code)
+    ids = {each["call"]: each["tool_id"] for each in called(events)}
+    assert {ids[each["call"]]: each["result"] for each in results(events)} == json.loads(text.splitlines()[0])

@@ -50,7 +50,6 @@ class OpenUse:
         "id",
         "is_provisional",
         "name",
-        "place",
         "recorder",
     )
 
@@ -66,8 +65,6 @@ class OpenUse:
         self._free = [True]
         self.is_provisional = False
         """True if the recorded call had its name and other arguments."""
-        self.place: tuple[str, int] | None = None
-        """Where the function is defined that was called for it; only where functions are watched."""
         self.recorder: Recorder | None = None
         """The run it is open in; only where functions are watched."""
 

@@ -47,16 +47,15 @@ def claimed(
     """
     held = invocation()
     if held is not None and held.use.name in names and _is_alive(held.use):
-        is_equal = _is_equal(bound, _sent(held.use))
+        is_equal = _is_equal(bound, _sent(held.use), loosely=True)
         if is_equal or function in held.bodies:
             return Claim(held.use, bound, is_equal, True) if held.use.take() else None
     named = [use for use in list(open_uses) if use.name in names and _is_alive(use)]
     named = [use for use in named if use.calls.is_acted_upon_here(use.answer)]
-    exact = nearest([use for use in named if _is_equal(bound, _sent(use))])
+    equal = [use for use in named if _is_equal(bound, _sent(use))]
+    exact = nearest(equal or [use for use in named if _is_equal(bound, _sent(use), loosely=True)])
     for use in sorted(exact, key=lambda use: use.attempts and not use.is_provisional):
-        is_another = use.attempts and not use.is_provisional and use.place not in (None, _place(function))
-        if not is_another and use.take():  # only the same function is called a second time
-            use.place = _place(function)
+        if use.take():
             if use.is_provisional:  # the call with the right arguments counts, it is no second attempt
                 use.attempts, use.is_provisional = 1, False
             return Claim(use, bound, True, True)
@@ -67,12 +66,6 @@ def claimed(
         return None
     untouched[0].is_provisional = True
     return Claim(untouched[0], bound, False, False)
-
-
-def _place(function: Any) -> tuple[str, int] | None:
-    """Return where a function is defined: one that is defined again is the same."""
-    code = getattr(function, "__code__", None)
-    return None if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def _is_alive(use: OpenUse) -> bool:
@@ -93,14 +86,17 @@ def _sent(use: OpenUse) -> Any:
     return json.loads(use.args)
 
 
-def _is_equal(bound: dict[str, Any], sent: Any) -> bool:
-    """True if a call has the arguments that the model sent, each by its name or all in one parameter."""
+def _is_equal(bound: dict[str, Any], sent: Any, *, loosely: bool = False) -> bool:
+    """True if a call has the arguments that the model sent, each by its name or all in one parameter.
+
+    Loosely: a program may read "2" as a number, or the other way round.
+    """
     try:
         if type(sent) is dict:
-            if all(name in bound and _same(bound[name], value) for name, value in sent.items()):
+            if all(name in bound and _same(bound[name], value, loosely) for name, value in sent.items()):
                 return True
-            return bool(sent) and any(_covers(value, sent) for value in bound.values())
-        return any(_same(value, sent) for value in bound.values())
+            return bool(sent) and any(_covers(value, sent, loosely) for value in bound.values())
+        return any(_same(value, sent, loosely) for value in bound.values())
     except Exception as exc:  # whatever an argument does when it is looked at
         guard.pass_on(exc)
         return False
@@ -111,22 +107,23 @@ def _has_names(bound: dict[str, Any], sent: Any) -> bool:
     return type(sent) is dict and bool(sent) and all(name in bound for name in sent)
 
 
-def _same(value: Any, sent: Any) -> bool:
+def _same(value: Any, sent: Any, loosely: bool) -> bool:
     if type(value) is type(sent) and type(value) in (str, int, bool):
         return bool(value == sent)
     plain = jsonable(value)
     if _is_number(plain) and _is_number(sent):
         return bool(plain == sent)
-    if type(plain) is not type(sent) and {type(plain), type(sent)} <= {str, int, float, bool}:
-        return _text(plain) == _text(sent)  # a program may read "2" as a number, and the other way round
+    if loosely and type(plain) is not type(sent) and {type(plain), type(sent)} <= {str, int, float, bool}:
+        return _text(plain) == _text(sent)
     if type(plain) is dict and type(sent) is dict:
-        return _covers(plain, sent)
+        return _covers(plain, sent, loosely)
     if type(plain) is list and type(sent) is list:
-        return len(plain) == len(sent) and all(map(_same, plain, sent))
+        pairs = zip(plain, sent, strict=False)
+        return len(plain) == len(sent) and all(_same(one, other, loosely) for one, other in pairs)
     return canonical(plain) == canonical(sent)
 
 
-def _covers(value: Any, sent: dict[str, Any]) -> bool:
+def _covers(value: Any, sent: dict[str, Any], loosely: bool) -> bool:
     """True if an object holds what was sent; a model or dataclass may add its defaults."""
     if isinstance(value, str):
         try:
@@ -137,7 +134,7 @@ def _covers(value: Any, sent: dict[str, Any]) -> bool:
     plain = jsonable(value)
     if type(plain) is not dict or "$repr" in plain:
         return False
-    return all(name in plain and _same(plain[name], each) for name, each in sent.items())
+    return all(name in plain and _same(plain[name], each, loosely) for name, each in sent.items())
 
 
 def _text(value: str | float) -> str:

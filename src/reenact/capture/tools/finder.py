@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import ref
@@ -188,6 +188,10 @@ def _by_collector(wanted: Wanted) -> dict[str, list[FunctionType]] | None:
             search.add(holder, holder.__name__)
         elif type(holder) is dict:
             search.add_all((holder[name], name) for name in names if name in holder)
+            if "__name__" not in holder and len(holder) <= _LONGEST_ROW:  # no module
+                search.consider_held(list(holder.values()), "")
+        elif type(holder) is tuple:
+            search.consider_held(holder, "")
         elif not isinstance(holder, type | list | tuple | ModuleType):
             search.add(holder, "")
     search.go()
@@ -257,8 +261,9 @@ class _Search:
         kind = type(value)
         if kind is dict:
             self.add_all((value[name], name) for name in self.wanted if name in value)
-            self._consider_held(list(value.values()), "")
-            self.add_all((each, "") for each in list(value.values()))
+            values = list(value.values())
+            self.consider_held(values, key)
+            self.add_all((each, "") for each in values)
         elif isinstance(value, type):
             if _is_users(value):
                 self.add_all((each, name) for name, each in list(vars(value).items()))
@@ -276,11 +281,15 @@ class _Search:
             for function in self._methods(name, kinds):
                 self._consider(name, function)
         if type(value) is not list or key in self.wanted:
-            self._consider_held(attributes, key)
+            self.consider_held(attributes, key)
         self.add_all((each, "") for each in attributes if not isinstance(each, type))
 
     def _methods(self, name: str, kinds: list[type]) -> list[FunctionType]:
-        """Return the methods that may do the work: those with a usual name, else those of the own class."""
+        """Return the methods that may do the work of an object.
+
+        Those with a usual name that take the arguments by their names; else those of its own class, which
+        inherited ones only describe, and all with a usual name.
+        """
         by_kind = [
             [
                 function
@@ -292,18 +301,23 @@ class _Search:
             for kind in kinds
         ]
         usual = [each for methods in by_kind for each in methods if each.__name__.strip("_") in _DOING]
-        return usual or next((methods for methods in by_kind if methods), [])
+        by_name = [each for each in usual if _takes_by_name(each, self.wanted[name])]
+        return by_name or [*next((methods for methods in by_kind if methods), []), *usual]
 
-    def _consider_held(self, values: list[Any], key: str) -> None:
-        """Consider functions that stand beside the name of one tool, or under its key: a row of a table."""
+    def consider_held(self, values: Collection[Any], key: str) -> None:
+        """Consider the function that stands beside the name of a tool, or under its key: a row of a table.
+
+        If there are several, it is not known which one does the work.
+        """
         if len(values) > _LONGEST_ROW:
             return
         texts = {each for each in values if type(each) is str}
         names = {key} if key in self.wanted else texts & self.wanted.keys()
-        if len(names) == 1:
-            (name,) = names
-            for function in (function for each in values for function in functions_of(each)):
-                self._consider(name, function)
+        for name in names if len(names) == 1 else ():
+            held = {function for each in values for function in functions_of(each)}
+            fitting = [each for each in held if _takes(each, self.wanted[name])]
+            if len(fitting) == 1:
+                self._consider(name, fitting[0])
 
     def _consider(self, name: str, function: FunctionType) -> None:
         found = self.found.setdefault(name, [])
@@ -343,8 +357,15 @@ def _is_users(kind: type) -> bool:
 
 def _takes(function: FunctionType, arguments: frozenset[str]) -> bool:
     """True if a function can take these arguments: by name, as ``*args`` or ``**kwargs``, or all in one."""
+    return (
+        _takes_by_name(function, arguments) or len([n for n in _names(function) if n not in _CONTEXTS]) == 1
+    )
+
+
+def _takes_by_name(function: FunctionType, arguments: frozenset[str]) -> bool:
+    return bool(function.__code__.co_flags & 0x0C) or arguments <= set(_names(function))
+
+
+def _names(function: FunctionType) -> tuple[str, ...]:
     code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    if code.co_flags & 0x0C or arguments <= set(names):
-        return True
-    return len([name for name in names if name not in _CONTEXTS]) == 1
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

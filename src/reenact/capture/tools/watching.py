@@ -119,7 +119,7 @@ class WatchedFunction:
         """The tools whose function it is, and who knows that."""
         self.original: CodeType = function.__code__
         self._function = ref(function)
-        self._bind = _binder(function)
+        self._bind = _binder(function, tool)
         self._is_generator = bool(self.original.co_flags & _GENERATORS)
         if replay_hook.adapter("tools") is None:
             self.code = bytecode.with_hooks(self.original, self._hooks())
@@ -268,23 +268,23 @@ class _Answered(Watch):
                 token.end(result, exc)
 
 
-def _wrapped(function: FunctionType) -> FunctionType:
-    """Return what a wrapper that takes anything hands its arguments on to, else the function itself."""
+def _wrapped(function: FunctionType, tool: str) -> FunctionType:
+    """Return the function with the tool's name that a wrapper holds, if it takes anything; else itself."""
     code = function.__code__
-    takes_anything = code.co_flags & inspect.CO_VARARGS and not code.co_argcount + code.co_kwonlyargcount
-    if not takes_anything or hasattr(function, "__wrapped__"):
-        return function
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    held = [each for each in cells if isinstance(each, FunctionType)]
-    return held[0] if len(held) == 1 else function
+    if code.co_flags & inspect.CO_VARARGS and not code.co_argcount + code.co_kwonlyargcount:
+        for cell in function.__closure__ or ():
+            held = cell.cell_contents
+            if isinstance(held, FunctionType) and held.__name__ == tool:
+                return held
+    return function
 
 
 def _binder(
-    function: FunctionType,
+    function: FunctionType, tool: str
 ) -> Callable[[tuple[Any, ...]], tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]]:
     """Return what turns the values of all parameters into ``args``, ``kwargs`` and the arguments by name.
 
-    A wrapper has the names of what it wraps (``functools.wraps``), or of the only function that it holds.
+    A wrapper has the names of what it wraps, also without ``functools.wraps``.
     """
     code = function.__code__
     plain, kwonly = code.co_argcount, code.co_kwonlyargcount
@@ -292,7 +292,7 @@ def _binder(
     names = code.co_varnames[plain : plain + kwonly]
     first = code.co_varnames[:1]
     try:
-        signature = inspect.signature(_wrapped(function))
+        signature = inspect.signature(_wrapped(function, tool))
     except Exception as exc:  # annotations that name what only a type checker imports, for instance
         guard.pass_on(exc)
         signature = None

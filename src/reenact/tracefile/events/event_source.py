@@ -163,7 +163,7 @@ class Source:
 
     def close(self) -> None:
         """Give back the descriptor."""
-        fd, self._fd = self._fd, -1
+        fd, self._fd = getattr(self, "_fd", -1), -1  # an interrupt may have ended __init__
         if fd >= 0:
             os.close(fd)
 
