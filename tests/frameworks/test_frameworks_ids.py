@@ -23,11 +23,15 @@ INVOKED = {
     "agno": ("agno", 3),
     "strands": ("strands", 3),
     "autogen": ("autogen", 3),
+    "agno-async": ("agno", 3),
+    "langchain-async": ("langchain", 3),
 }
-"""By the name in the table: the source of what is not found by its name, and how many tools are called."""
+"""By the agent: the framework, which is the source of what is not found by its name, and how many tools are called."""
 
 
-@pytest.mark.parametrize("name", [name for name in INVOKED if name in {each.name for each in TOOLS_HERE}])
+@pytest.mark.parametrize(
+    "name", [name for name, (source, _) in INVOKED.items() if source in {each.name for each in TOOLS_HERE}]
+)
 def test_a_framework_gives_each_call_its_id_and_names_the_function(
     name: str, provider: Provider, tmp_path: Path, environment: dict[str, str]
 ) -> None:

@@ -52,12 +52,30 @@ def pydantic_ai(url: str) -> Any:
     return Agent(model, instructions=PLAN, tools=TOOLS).run_sync(work.QUESTION).output
 
 
-def agno(url: str) -> Any:
+def agno_agent(url: str) -> Any:
     from agno.agent import Agent
     from agno.models.openai import OpenAIChat
 
     model = OpenAIChat(id=work.MODEL, base_url=f"{url}/v1", api_key="none")
-    return Agent(model=model, tools=TOOLS, instructions=PLAN, telemetry=False).run(work.QUESTION).content
+    return Agent(model=model, tools=TOOLS, instructions=PLAN, telemetry=False)
+
+
+def agno(url: str) -> Any:
+    return agno_agent(url).run(work.QUESTION).content
+
+
+def agno_async(url: str) -> Any:
+    return asyncio.run(agno_agent(url).arun(work.QUESTION)).content
+
+
+def langchain_async(url: str) -> Any:
+    from langchain.agents import create_agent
+    from langchain_openai import ChatOpenAI
+
+    model = ChatOpenAI(model=work.MODEL, base_url=f"{url}/v1", api_key="none")
+    agent: Any = create_agent(model, TOOLS, system_prompt=PLAN)
+    done = asyncio.run(agent.ainvoke({"messages": [("user", work.QUESTION)]}))
+    return done["messages"][-1].text
 
 
 def strands(url: str) -> Any:
@@ -89,5 +107,7 @@ if __name__ == "__main__":
         "agno": agno,
         "strands": strands,
         "autogen": autogen,
+        "agno-async": agno_async,
+        "langchain-async": langchain_async,
     }
     work.main(CASES)
