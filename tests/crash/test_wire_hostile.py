@@ -389,3 +389,39 @@ def test_signal_handlers_that_call_a_model_themselves(tmp_path: Path, provider: 
     assert not lines.torn
     assert sorted(event["step"] for event in lines.all) == list(range(1, len(lines.all) + 1))
     assert len(lines.of("model.request")) == len(lines.of("model.response")) == 2 * ROUNDS + 2
+
+
+@pytest.mark.long
+def test_a_model_call_at_any_line_of_ours_loses_nothing_and_ends_nothing_twice(
+    tmp_path: Path, provider: Provider
+) -> None:
+    """As a signal handler may make one."""
+    source = """
+    OURS = os.sep + os.path.join("reenact", "capture") + os.sep
+    def interrupted(at, work):
+        "Do some work, and call a model at a line of ours; False if there are not so many."
+        count, done = 0, False
+        def line(frame, event, arg):
+            nonlocal count, done
+            if not done and event == "line":
+                count += 1
+                if count == at:
+                    done = True
+                    sys.settrace(None)
+                    ask()
+            return line
+        sys.settrace(lambda frame, event, arg: line if not done and OURS in frame.f_code.co_filename else None)
+        work()
+        sys.settrace(None)
+        return done
+    print(ask(), stream(words="text"))
+    for work in (ask, lambda: stream(words="text")):
+        at = 1
+        while interrupted(at, work):
+            at += 1
+    """
+    both(tmp_path, source, provider)
+    lines = calls_of(tmp_path / "runs")
+    begun = [event["call"] for event in lines.of("model.request")]
+    ended = [event["call"] for event in lines.of("model.response")]
+    assert sorted(ended) == sorted(begun) and len(begun) > 50

@@ -90,6 +90,7 @@ class Exchange:
         self._stream: str | None = None
         self.sent: Sent | None = None
         """Where a seam reports a body that is made while it is sent."""
+        self._to_end = [True]
         self._w = recorder.w  # another one in a forked child, where the answer is still the parent's
         self.is_over = False
 
@@ -193,6 +194,11 @@ class Exchange:
             return
         if how == CLOSED and self.is_whole:
             how = COMPLETE
+        try:
+            self._to_end.pop()
+        except IndexError as again:  # a signal handler has come between, called a model and ended this
+            guard.pass_on(again)
+            return
         self.is_over, self.fault = True, None  # whose frames may hold us
         if self._w is not self.recorder.w:
             self.arrived.close_spill()

@@ -56,12 +56,12 @@ class Arrived:
             data = data[:room]
             if not data:
                 return
-        self._data += data
         if len(self._sizes) < MAX_PIECES:
             self._sizes.append(len(data))
             self._times.append(monotonic())
         else:
             self._sizes[-1] += len(data)
+        self._data += data  # last: a signal handler that calls a model records streams that look whole
         if self.spill is not None:
             self.spill.add(data)
 
