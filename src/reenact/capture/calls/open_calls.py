@@ -41,17 +41,7 @@ _NEVER = ("", 0.0)
 class OpenUse:
     """A tool use of a response, and who has recorded a call for it."""
 
-    __slots__ = (
-        "_free",
-        "answer",
-        "args",
-        "attempts",
-        "calls",
-        "id",
-        "is_provisional",
-        "name",
-        "recorder",
-    )
+    __slots__ = ("_free", "answer", "args", "attempts", "calls", "id", "is_provisional", "name", "recorder")
 
     def __init__(self, calls: Calls, answer: str, use: ToolUse) -> None:
         self.calls = calls

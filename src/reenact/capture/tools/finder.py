@@ -154,13 +154,13 @@ _MOST_FUNCTIONS = 8
 """Watched for one name."""
 
 _LONGEST_ROW = 32
-"""Of a table of tools: a longer one is something else."""
+"""Values of one entry in a table of tools. A longer dict or tuple is not such an entry."""
 
 _CONTEXTS = ("self", "cls", "ctx", "context", "run_context", "wrapper", "state", "runtime")
 """First parameters that a framework fills in."""
 
 _DOING = {"call", "run", "arun", "invoke", "ainvoke", "execute", "aexecute", "handle", "perform", "forward"}
-"""Names of methods, without underscores, that do the work of an object: if it has one, no other one does."""
+"""Usual names of the method that runs a tool, without underscores."""
 
 _SKIPPED = (str, bytes, int, float, bool, type(None), ModuleType)
 
@@ -285,10 +285,10 @@ class _Search:
         self.add_all((each, "") for each in attributes if not isinstance(each, type))
 
     def _methods(self, name: str, kinds: list[type]) -> list[FunctionType]:
-        """Return the methods that may do the work of an object.
+        """Return the methods that may run the tool: those with a usual name that take the arguments by name.
 
-        Those with a usual name that take the arguments by their names; else those of its own class, which
-        inherited ones only describe, and all with a usual name.
+        Else those of the object's own class, and all with a usual name. Other inherited methods are left out,
+        because most of them describe the tool.
         """
         by_kind = [
             [
@@ -305,9 +305,9 @@ class _Search:
         return by_name or [*next((methods for methods in by_kind if methods), []), *usual]
 
     def consider_held(self, values: Collection[Any], key: str) -> None:
-        """Consider the function that stands beside the name of a tool, or under its key: a row of a table.
+        """Consider the only function beside the name of a tool, or under its key: a row of a table.
 
-        If there are several, it is not known which one does the work.
+        Of several functions that take the arguments, none is considered: any of them could be the tool.
         """
         if len(values) > _LONGEST_ROW:
             return
