@@ -63,19 +63,24 @@ class Origins:
 
     def previous(self, request: Event) -> Event | None:
         """Return the request before this one in its lane, earlier attempts at the same turn left out."""
-        same_turn = not is_turn_begin(request)
-        for earlier in self._earlier(request):
-            if not same_turn:
-                return earlier
-            same_turn = not is_turn_begin(earlier)
-        return None
+        return next(self.earlier(request), None)
 
-    def _earlier(self, request: Event) -> Iterator[Event]:
-        """Yield the requests before this one in its lane, nearest first."""
+    def earlier(self, request: Event, *, any_lane: bool = False) -> Iterator[Event]:
+        """Yield the requests before this one in its lane, nearest first, without attempts at this turn."""
+        same_turn = not is_turn_begin(request)
+        for earlier in self._requests(request, any_lane=any_lane):
+            if not same_turn:
+                yield earlier
+            same_turn = same_turn and not is_turn_begin(earlier)
+
+    def _requests(self, request: Event, *, any_lane: bool = False) -> Iterator[Event]:
+        """Yield all requests before this one in its lane, nearest first."""
         index = self._recording.index
         lane = index.lane_at(request.index or 0)
         for event in self._before(request):
-            if base_kind(event) == schema.MODEL_REQUEST and index.lane_at(event.index or 0) == lane:
+            if base_kind(event) == schema.MODEL_REQUEST and (
+                any_lane or index.lane_at(event.index or 0) == lane
+            ):
                 yield event
 
     def _below(self, link: Event) -> tuple[int, list[Any], Event | None]:
@@ -95,7 +100,7 @@ class Origins:
                 before = None  # a circle, or a base that was written later: no recorder does that
             count = len(self._recording.sent_at(link)) - len(stored) if much is True else much
             return (count if type(count) is int and before is not None else 0), stored, before
-        before, messages = next(self._earlier(link), None), self._recording.sent_at(link)
+        before, messages = next(self._requests(link), None), self._recording.sent_at(link)
         shared = 0 if before is None else common_prefix(self._recording.sent_at(before), messages)
         return shared, stored[shared:], before if shared else None
 

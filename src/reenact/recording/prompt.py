@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from itertools import compress, groupby
+from itertools import chain, compress, groupby
 from itertools import count as count_from
 from operator import is_not
 from typing import Any, NamedTuple
@@ -174,10 +174,12 @@ def only_continues(turn: Turn, before: Sequence[Turn]) -> bool:
 def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: Keys) -> list[Piece]:
     """Return what stood in the prompt before and is left out of this one: texts and results, no responses.
 
-    Nothing if the one before was a single question, or if one of the two is another agent's: then it has
-    other settings, or the conversation is continued in the turn after, or an earlier one is in this turn.
+    The call that wrote a summary does not count as one before. Nothing if the one before was a single
+    question, or if one of the two is another agent's: then it has other settings, or the conversation is
+    continued in the turn after, or an earlier one is in this turn.
     """
-    request, olds = _request(turn), [_request(each) for each in before]
+    request = _request(turn)
+    olds = [_request(each) for each in (_without_summaries(request, before) if request is not None else ())]
     old = olds[0] if olds else None
     if request is None or old is None or _appended(request, old) is not None:
         return []
@@ -200,6 +202,21 @@ def dropped_from(turn: Turn, before: Sequence[Turn], after: Turn | None, keys: K
     if later is not None and not compare(messages, sent_messages(later.stored_body), keys).lost:
         return []
     return found
+
+
+def _without_summaries(request: Event, before: Sequence[Turn]) -> Sequence[Turn]:
+    """Return the turns before without the latest ones that wrote a summary for this request."""
+    first = 0
+    for turn in before[:-1]:
+        old = _request(turn)
+        messages = sent_messages(old.stored_body) if old is not None else []
+        if not messages or any(map(is_models, messages)):
+            break
+        texts = "\n".join(map(reading.text, sent_messages(opened(request, request.stored_body))))
+        if not _stands_in(turn.response, _words(texts)):
+            break
+        first += 1
+    return before[first:]
 
 
 def _request(turn: Turn) -> Event | None:
@@ -528,11 +545,11 @@ _HELD_BY = {schema.MODEL_REQUEST: "request", schema.MODEL_RESPONSE: "answer"}
 
 
 def delta_of(recording: Recording, event: Event) -> ContextDelta | None:
-    """Return what is new in the request that led to an event, compared with the lane's previous one."""
+    """Return what is new in the request that led to an event, compared with the one that it replaced."""
     context = context_of(recording, event)
     if context is None:
         return None
-    previous = Origins(recording).previous(context.request)
+    previous = replaced_by(recording, context)
     if previous is None:
         return ContextDelta(context, None, 0, 0, [], context.messages)
     messages = context.messages
@@ -542,6 +559,42 @@ def delta_of(recording: Recording, event: Event) -> ContextDelta | None:
     changed = [key for key in keys if _is_changed(old.get(key), new.get(key))]
     added = [messages[at] for at in found.added]
     return ContextDelta(context, previous, len(messages) - len(added), len(found.lost), changed, added)
+
+
+_LEAST_SUMMARY = 20
+"""Characters of a response's longest line before it is recognised in a later prompt."""
+
+
+def replaced_by(recording: Recording, context: Context, since: Event | None = None) -> Event | None:
+    """Return the request whose conversation a request replaced: ``since``, else its lane's previous one.
+
+    A call of one question whose response stands in the prompt wrote a summary. Then it is the conversation
+    before that call, in any lane: a summary between a response and the results of its tools has another one.
+    """
+    origins, now = Origins(recording), [part.value for part in context.messages]
+    first = since or origins.previous(context.request)
+    if first is None:
+        return None
+    texts = _words("\n".join(part.text for part in context.messages))
+    for old in chain([first], origins.earlier(first), origins.earlier(first, any_lane=True)):
+        before = recording.context_at(old)
+        if any(map(is_models, before)) or not _is_another(before, compare(before, now, Keys())):
+            return old
+        if not _stands_in(_answer(recording, old), texts):
+            break
+        texts += _words("\n".join(map(reading.text, before)))  # a summary may be written in several calls
+    return first
+
+
+def _stands_in(answer: Event | None, texts: str) -> bool:
+    """True if the longest line of a response is in a text; tags around a summary are often taken off."""
+    content = answer.content if answer is not None else None
+    longest = max(map(_words, content.splitlines()), key=len, default="") if type(content) is str else ""
+    return len(longest) >= _LEAST_SUMMARY and longest in texts
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _speaker(message: Any) -> str:
@@ -563,13 +616,21 @@ def _size(value: Any) -> int:
 
 
 def _tokens(recording: Recording, request: Event) -> int | None:
+    answer = _answer(recording, request)
+    if answer is None:
+        return None
+    usage = used(answer.stored_fields)
+    keys = ("input", "cache_read", "cache_write")
+    known = [number(usage[key]) for key in keys if usage.get(key) is not None]
+    return sum(known) if known else None
+
+
+def _answer(recording: Recording, request: Event) -> Event | None:
+    """Return the response to a request; None if there is none near it."""
     call, start = request.call, request.index
     if call is None or start is None:
         return None
     for event in recording.events[start + 1 : start + _NEAR]:
         if base_kind(event) == schema.MODEL_RESPONSE and links_of(event).get("call") == call:
-            usage = used(event.stored_fields)
-            keys = ("input", "cache_read", "cache_write")
-            known = [number(usage[key]) for key in keys if usage.get(key) is not None]
-            return sum(known) if known else None
+            return event
     return None
