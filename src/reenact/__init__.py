@@ -13,6 +13,7 @@ installed, pytest would warn below ``reenact run`` that we were here first.)
 #   money/      usage -> prices
 #   stats/      sums over one run or many
 #   debugger/   questions to a recording, and stepping through it
+#   compare/    two runs, or two sets of runs, side by side
 #   messages/   message lists rebuilt from a recording
 #   playback/   a run executed again: matching, replay, fork, edits
 #   testing/    replay inside a test; testgen/ writes such tests

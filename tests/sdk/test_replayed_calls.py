@@ -15,8 +15,8 @@ import pytest
 import requests
 
 from reenact.errors import Diverged
-from reenact.playback.matching.equality_rules import KEEP_GOING
 from reenact.playback.matching.frontier import WRONG_KIND
+from reenact.playback.matching.modes import KEEP_GOING
 from support.provider import Provider
 
 from .test_replayed_connections import recording

@@ -22,7 +22,7 @@ from reenact.capture import replay_hook
 from reenact.capture.http.watch import Watch
 from reenact.capture.seams.libraries import Installed
 from reenact.errors import Diverged
-from reenact.playback.matching.equality_rules import STRICT
+from reenact.playback.matching.modes import STRICT
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.responder import TapeResponder

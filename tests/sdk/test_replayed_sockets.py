@@ -18,7 +18,7 @@ from websockets.sync.client import connect, reconnect
 from websockets.sync.server import serve
 
 from reenact.errors import Diverged
-from reenact.playback.matching.equality_rules import KEEP_GOING
+from reenact.playback.matching.modes import KEEP_GOING
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.tape import Tape
 from reenact.playback.replay.responder import TapeResponder

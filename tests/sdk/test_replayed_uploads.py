@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from reenact.playback.matching.equality_rules import KEEP_GOING
 from reenact.playback.matching.frontier import CHANGED, EXTRA
+from reenact.playback.matching.modes import KEEP_GOING
 from support.provider import Provider
 
 from .test_replayed_connections import recording

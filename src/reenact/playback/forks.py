@@ -20,7 +20,7 @@ from .fork.cut import call_at, tools_around
 from .fork.tool_policy import ASK, CALLS, RECORDED, STEPS, USD, Spent, by_settings
 from .fork.world import Snapshots, WorldChange, need_of_world, prepare_world, world_changes_before
 from .launch import Apart, Start, Supervise, recording_of, start_of
-from .matching.equality_rules import REBASE, STRICT
+from .matching.modes import REBASE, STRICT
 from .matching.request import MODEL, tools_of
 from .matching.tape import RecordedCall, Tape
 from .permission import NO_PERMISSION, Permission, permission_in_python

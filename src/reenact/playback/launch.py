@@ -26,7 +26,7 @@ from ..recording.recording import Recording
 from ..recording.run_addresses import locate
 from ..supervise.command import command_line
 from ..supervise.supervisor import Supervised
-from .matching.equality_rules import PLACEHOLDER
+from ..wire.equality_rules import PLACEHOLDER
 from .replay.entry import Entry, located
 from .replay.report import Diverged, Growing, Halted, Unknown
 from .replay.side_effect_guard import is_python

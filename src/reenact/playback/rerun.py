@@ -18,8 +18,8 @@ from ..supervise.supervisor import NOT_EXECUTABLE, OFF_VARIABLE
 from ..tracefile.status import STOPPED
 from .launch import TRY_ELSEWHERE, Apart, Finished, Launch, Start, Supervise, recording_of, start_of
 from .matching.divergence import Divergence, missing_calls
-from .matching.equality_rules import KEEP_GOING, REBASE, STRICT
 from .matching.frontier import CHANGED, MISSING_CALL, Frontier
+from .matching.modes import KEEP_GOING, REBASE, STRICT
 from .matching.processes import Claims, Shared, claims_path
 from .matching.tape import Tape
 from .permission import NO_PERMISSION, Permission, permission_in_python

@@ -15,7 +15,6 @@ from typing import Any
 
 from .. import lines, schema
 from ..capture.redact.redactor import Redactor
-from ..playback.matching.equality_rules import PLACEHOLDER
 from ..playback.matching.tape import processes_of
 from ..playback.replay.recorded_events import without_folders
 from ..recording.calls import MODEL
@@ -23,6 +22,7 @@ from ..recording.recording import Recording
 from ..tracefile.events.event import Event
 from ..tracefile.events.rebuilt_requests import DELTA_FIELDS, PROOF_FIELDS
 from ..tracefile.plain_files import create_private
+from ..wire.equality_rules import PLACEHOLDER
 from ..wire.reading import conversation_key, model_of
 
 _KEPT = frozenset({

@@ -15,7 +15,7 @@ from ..debugger.debugger import Debugger
 from ..errors import Diverged, UsageError
 from ..playback.fork.tool_policy import RECORDED
 from ..playback.forks import fork
-from ..playback.matching.equality_rules import REBASE, STRICT
+from ..playback.matching.modes import REBASE, STRICT
 from ..playback.replay.entry import call_with
 from ..playback.replay.web_app import Response, call_asgi
 from ..playback.rerun import RerunReport, rerun

@@ -29,8 +29,8 @@ from ..capture.seams.install import MODELS, TOOLS_VARIABLE
 from ..debugger.debugger import Debugger
 from ..errors import Diverged, UsageError
 from ..playback.matching.divergence import Divergence, missing_calls
-from ..playback.matching.equality_rules import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
 from ..playback.matching.frontier import AMBIGUOUS
+from ..playback.matching.modes import KEEP_GOING, REBASE, RECORD_MISSING, STRICT
 from ..playback.matching.player import Player
 from ..playback.matching.tape import Tape
 from ..playback.replay import preflight

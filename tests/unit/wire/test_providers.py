@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from reenact.capture.redact import redactor as redaction
-from reenact.playback.matching import equality_rules
-from reenact.wire import messages, pairing, providers, reading
+from reenact.wire import equality_rules, messages, pairing, providers, reading
 from reenact.wire.convert import conversation_of
 from reenact.wire.neutral import Outcome, ToolResult, ToolUse
 from reenact.wire.providers import BY_NAME, PROVIDERS, TARGETS, Provider, Target

@@ -16,7 +16,7 @@ from ...playback.fork.one_call import fork_one_call
 from ...playback.fork.tool_policy import ASK, CALLS, RECORDED, STEPS, USD
 from ...playback.forks import ForkOptions, prepare_fork
 from ...playback.launch import supervise_here
-from ...playback.matching.equality_rules import REBASE, STRICT
+from ...playback.matching.modes import REBASE, STRICT
 from ...recording.recording import Recording, recording_at
 from ...supervise.supervisor import end_like
 from ...tracefile.events.text import clean, dump

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...playback.launch import supervise_here
-from ...playback.matching.equality_rules import KEEP_GOING, REBASE, STRICT
+from ...playback.matching.modes import KEEP_GOING, REBASE, STRICT
 from ...playback.rerun import prepare_rerun
 from ...recording.recording import recording_at
 from ...supervise.supervisor import end_like

@@ -21,8 +21,8 @@ from ...wire.routes import MODEL
 from ..edits.cut_request import CutRequest
 from ..edits.edits import Edits, needs_signature
 from ..matching.divergence import ADD_KEEP_GOING
-from ..matching.equality_rules import REBASE
 from ..matching.frontier import CHANGED, Miss, Served, alike, same_site
+from ..matching.modes import REBASE
 from ..matching.player import Player
 from ..matching.request import TOOL, Request
 from ..matching.tape import RecordedCall, Tape

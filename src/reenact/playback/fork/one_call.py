@@ -21,11 +21,11 @@ from ...capture.runs.run import RunContext
 from ...capture.seams.install import Seams, swap
 from ...errors import UsageError
 from ...recording.recording import Recording
+from ...wire.equality_rules import PLACEHOLDER
 from ...wire.routes import host_of, plain_path
 from ..edits.cut_request import CutRequest
 from ..edits.edits import Edits
 from ..launch import TRY_ELSEWHERE
-from ..matching.equality_rules import PLACEHOLDER
 from ..matching.request import Request
 from ..matching.tape import RecordedCall, Tape
 from ..permission import NO_PERMISSION, Permission

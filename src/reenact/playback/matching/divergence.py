@@ -11,26 +11,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...recording.origins import Origins
+from ...wire.json_differences import Difference, changed_part, differences, excerpt
 from ...wire.json_values import canonical
 from ...wire.messages import tool_results
 from ...wire.pairing import pairs
 from ...wire.reading import conversation_key
-from .differences import (
-    ANSWER,
-    EQUAL_AT_ONCE,
-    LOSSY,
-    NOT_NAMED,
-    PROMPT,
-    RACE,
-    TOOL_RESULT,
-    WORDS,
-    Difference,
-    changed_part,
-    differences,
-    excerpt,
-    likely_causes,
-)
-from .equality_rules import REBASE, STRICT
 from .frontier import (
     AMBIGUOUS,
     CHANGED,
@@ -43,6 +28,18 @@ from .frontier import (
     Miss,
     Served,
 )
+from .likely_causes import (
+    ANSWER,
+    EQUAL_AT_ONCE,
+    LOSSY,
+    NOT_NAMED,
+    PROMPT,
+    RACE,
+    TOOL_RESULT,
+    WORDS,
+    likely_causes,
+)
+from .modes import REBASE, STRICT
 from .recorded_answers import IN_FLIGHT
 from .request import MODEL, TOOL, Request
 from .tape import RecordedCall, Tape

@@ -13,9 +13,9 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...wire.json_differences import likeness
 from ...wire.reading import conversation_key
-from .differences import likeness
-from .equality_rules import REBASE, STRICT
+from .modes import REBASE, STRICT
 from .request import TOOL, Request
 from .tape import NEVER, RecordedCall
 

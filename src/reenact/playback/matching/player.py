@@ -17,8 +17,8 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .divergence import Divergence, explain, is_left_behind, missing_calls
-from .equality_rules import STRICT
 from .frontier import Early, Frontier, Miss, Served
+from .modes import STRICT
 from .other_threads import OtherThreads
 from .recorded_answers import IN_FLIGHT
 from .request import Request

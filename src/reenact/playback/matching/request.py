@@ -14,12 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from ...wire import reading
-from ...wire.json_values import canonical, mapping
-from ...wire.messages import role_of
-from ...wire.providers import ollama
-from ...wire.reading import conversation_key, model_of
-from ...wire.routes import endpoint, is_model_host, plain_path
-from .equality_rules import (
+from ...wire.equality_rules import (
     CREDENTIALS,
     DROPPED_FROM_QUERY,
     PLACEHOLDER,
@@ -30,6 +25,11 @@ from .equality_rules import (
     skeleton,
     without_addresses,
 )
+from ...wire.json_values import canonical, mapping
+from ...wire.messages import role_of
+from ...wire.providers import ollama
+from ...wire.reading import conversation_key, model_of
+from ...wire.routes import endpoint, is_model_host, plain_path
 
 # Digests of the parts of a request, each computed once: a conversation is sent again with every turn.
 

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 from ...capture.recorder.encode import Texts
 from ...capture.redact.redactor import Redactor
 from ...capture.replay_hook import FIRST_SECRET
+from ...wire.equality_rules import PLACEHOLDER
 from ...wire.reading import conversation_key
-from .equality_rules import PLACEHOLDER
 from .request import Memo, Part, Request, element_part
 from .tape import RecordedCall
 

@@ -17,8 +17,8 @@ from ... import schema
 from ...lines import dumps
 from ...recording.recording import Recording
 from ...tracefile.events.event import Event
+from ...wire.equality_rules import PLACEHOLDER
 from ...wire.json_values import mapping
-from ..matching.equality_rules import PLACEHOLDER
 from ..matching.tape import Tape
 from ..serve.replies import ServerReply, ServerRequest, Unprompted
 

@@ -23,8 +23,8 @@ from ...schema import FOUND, FRAMEWORKS
 from ...tracefile.status import FAILED
 from ...wire.inflate import packed
 from ..matching.divergence import guessed, out_of_order
-from ..matching.equality_rules import KEEP_GOING, STRICT
 from ..matching.frontier import AMBIGUOUS, REORDERED, Miss, Served, is_same_request
+from ..matching.modes import KEEP_GOING, STRICT
 from ..matching.player import Player
 from ..matching.recorded_answers import CANCELLED, CLOSED, CUT, EXCEPTION, IN_FLIGHT, SUSPENDED, Answer
 from ..matching.request import HTTP, MODEL, TOOL, Request

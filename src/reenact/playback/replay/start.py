@@ -20,7 +20,7 @@ from ...capture.calls.error_fields import is_agents
 from ...capture.runs import location
 from ...capture.runs.location import how_started, is_begun_for_us, parent_run
 from ...errors import Diverged, Halted
-from ..matching.equality_rules import KEEP_GOING, RECORD_MISSING, STRICT
+from ..matching.modes import KEEP_GOING, RECORD_MISSING, STRICT
 from ..matching.processes import Claims
 from ..serve import adapter, prepare
 from .report import Began, Report

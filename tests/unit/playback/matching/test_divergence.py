@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from reenact import Tap
-from reenact.playback.matching import differences as causes
 from reenact.playback.matching import divergence
 from reenact.playback.matching import frontier as f
-from reenact.playback.matching.differences import MISSING, Difference, differences, likeness
-from reenact.playback.matching.equality_rules import KEEP_GOING
+from reenact.playback.matching import likely_causes as causes
+from reenact.playback.matching.modes import KEEP_GOING
 from reenact.playback.matching.player import Player
 from reenact.playback.matching.request import MODEL, Request
 from reenact.playback.matching.tape import Tape
+from reenact.wire.json_differences import MISSING, Difference, differences, likeness
 from support.simulated import URL, body, user
 
 FOUND = "Hotel Lisboa on the seventh hill, 82 EUR a night"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reenact import Tap
 from reenact.playback.matching import frontier as f
-from reenact.playback.matching.equality_rules import KEEP_GOING
+from reenact.playback.matching.modes import KEEP_GOING
 from reenact.playback.matching.request import MODEL, Request
 from reenact.playback.matching.tape import NEVER, RecordedCall, Tape
 from support.examples import up_to

@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from reenact.playback.matching import frontier as f
-from reenact.playback.matching.equality_rules import KEEP_GOING
+from reenact.playback.matching.modes import KEEP_GOING
 from support import simulated
 from support.examples import LONG
 from support.simulated import SHAPES, Diverged, Ours, record, replay, reply, text_of, user

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from ...wire.providers import PROVIDERS
+from .providers import PROVIDERS
 
 VERSION = 3
 """Part of every fingerprint: new rules make new fingerprints."""
@@ -69,13 +69,6 @@ def is_default(key: str, value: object) -> bool:
     return any(
         value == each and (type(value) is bool) == (type(each) is bool) for each in DEFAULTS.get(key, ())
     )
-
-
-# What follows a miss.
-
-STRICT, KEEP_GOING, REBASE, RECORD_MISSING = "strict", "keep-going", "rebase", "record-missing"
-"""After a miss: the run ends; other requests are still answered; a changed request gets the recorded answer
-of its place; it is sent to the provider, in a test that allows it."""
 
 
 # The normal form of a request's body.
