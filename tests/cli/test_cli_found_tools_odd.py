@@ -372,3 +372,130 @@ print(json.dumps(done))
     text, events = agent(code)
     ids = {each["call"]: each["tool_id"] for each in called(events)}
     assert {ids[each["call"]]: each["result"] for each in results(events)} == json.loads(text.splitlines()[0])
+
+
+def replayed(folder: Path, provider: Provider, *flags: str) -> tuple[int, str]:
+    """Replay the only run; returns the exit code and all that was printed."""
+    (path,) = (folder / "runs").glob("*.jsonl")
+    done = type_in(["replay", path, *flags], folder, {**os.environ, "MODEL_URL": provider.url("plan")})
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_attempts_that_never_start_or_overlap_are_told_apart_and_none_runs_in_a_replay(
+    agent: Agent, tmp_path: Path, provider: Provider
+) -> None:
+    code = """
+import asyncio, time
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
+from agent_loop import conversation
+pool, tries = ThreadPoolExecutor(4), []
+async def lookup(city, days):
+    print("RUNS", city)
+    return city
+def book(hotel):
+    print("RUNS", hotel)
+    tries.append(hotel)
+    if len(tries) == 1:
+        time.sleep(1)
+    return hotel
+async def second(args):
+    lookup(**args).close()  # a coroutine that never starts is no attempt
+    return await lookup(**args)
+def call(name, args):
+    if name == "lookup":
+        return asyncio.run(second(args))
+    try:
+        return pool.submit(book, **args).result(timeout=0.2)
+    except TimeoutError:  # the first attempt is still under way, in a bare executor
+        return pool.submit(book, **args).result()
+conversation(call, [[["lookup", {"city": "Oslo", "days": 2}]], [["book", {"hotel": "Opera"}]]])
+"""
+    text, events = agent(code)
+    assert text.count("RUNS") == 3 and "2 of 2 tool uses recorded" in text
+    attempts = [(each["tool"], each.get("attempt")) for each in called(events)]
+    assert attempts == [("lookup", None), ("book", None), ("book", 2)]
+    assert len({each["tool_id"] for each in called(events)}) == 2
+    exit_code, printed = replayed(tmp_path, provider)
+    assert exit_code == 0 and "RUNS" not in printed, printed
+
+
+def test_a_call_inside_a_tool_that_lost_its_context_is_no_second_attempt(agent: Agent) -> None:
+    code = f"""
+import functools
+from concurrent.futures import ThreadPoolExecutor
+from agent_loop import conversation
+pool = ThreadPoolExecutor(1)
+def in_a_thread(function):
+    @functools.wraps(function)
+    def lookup(**args): return pool.submit(function, **args).result()
+    return lookup
+@in_a_thread
+def lookup(city, days): return city
+conversation(lambda name, args: lookup(**args), {ONE!r})
+"""
+    _, events = agent(code)
+    assert len(called(events)) == 1
+
+
+def test_changed_arguments_in_one_object_do_not_run_in_a_replay(
+    agent: Agent, tmp_path: Path, provider: Provider
+) -> None:
+    code = """
+import os
+from agent_loop import conversation
+def lookup(args):
+    print("RUNS", args)
+    return args["city"]
+def call(name, args):
+    return lookup({**args, "city": args["city"].lower()} if os.path.exists("changed") else args)
+conversation(call, [[["lookup", {"city": "Oslo", "days": 2}], ["lookup", {"city": "Rome", "days": 2}]]])
+"""
+    text, events = agent(code)
+    assert text.count("RUNS") == len(called(events)) == 2
+    (tmp_path / "changed").touch()
+    exit_code, printed = replayed(tmp_path, provider)
+    assert exit_code == 3 and "RUNS" not in printed
+    assert "so it did not run" in printed and "add --live-tools lookup" in printed
+
+
+def test_the_search_and_the_pairing_run_no_code_of_the_agent(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / "lazy.py").write_text("print('IMPORTED')")
+    code = f"""
+import importlib.util, sys, weakref
+from agent_loop import conversation
+spec = importlib.util.find_spec("lazy")
+spec.loader = importlib.util.LazyLoader(spec.loader)
+sys.modules["lazy"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["lazy"])
+class Proxy:
+    @property
+    def __class__(self): print("LOADED"); return dict
+    def __repr__(self): print("LOADED"); return ""
+    def to_dict(self): print("LOADED"); return {{}}
+class Gone: pass
+proxy, dead = Proxy(), weakref.proxy(Gone())
+def lookup(context, args): return args["city"]
+conversation(lambda name, args: lookup(proxy, args), {ONE!r})
+"""
+    text, events = agent(code)
+    assert len(called(events)) == 1 and "could not" not in text
+    assert "LOADED" not in text and "IMPORTED" not in text
+
+
+def test_a_tool_use_stays_open_while_an_agent_in_another_one_makes_many_calls(agent: Agent) -> None:
+    code = """
+import json
+from agent_loop import ask, conversation
+def note(n): return "noted"
+def helper(task):
+    messages = [{"role": "user", "content": "PLAN " + json.dumps([[["note", {"n": n}]] for n in range(66)])}]
+    while (message := ask(messages)).get("tool_calls"):
+        (call,) = message["tool_calls"]
+        text = note(**json.loads(call["function"]["arguments"]))
+        messages += [message, {"role": "tool", "tool_call_id": call["id"], "content": text}]
+    return task
+def book(hotel): return hotel
+conversation(lambda name, args: globals()[name](**args), [[["helper", {"task": "t"}], ["book", {"hotel": "h"}]]])
+"""
+    text, events = agent(code)
+    assert "68 of 68 tool uses recorded" in text and called(events)[-1]["tool"] == "book"

@@ -18,8 +18,8 @@ from ...wire.neutral import ToolUse
 from .. import guard
 from ..recorder.jsonable import to_json
 from ..recorder.recorder import Recorder
-from .callers import caller_fields, current
-from .lanes import Lanes
+from .callers import caller_fields, caller_name, current
+from .lanes import MAX_LANES, Lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,10 @@ _NEVER = ("", 0.0)
 class OpenUse:
     """A tool use of a response, and who has recorded a call for it."""
 
-    __slots__ = ("_free", "answer", "args", "attempts", "calls", "id", "is_provisional", "name", "recorder")
+    __slots__ = (
+        "_callers", "_free", "answer", "args", "attempts", "calls", "id", "is_open", "is_provisional",
+        "name", "recorder",
+    )  # fmt: skip
 
     def __init__(self, calls: Calls, answer: str, use: ToolUse) -> None:
         self.calls = calls
@@ -53,6 +56,10 @@ class OpenUse:
         self.attempts = 0
         """Recorded calls for it."""
         self._free = [True]
+        self._callers: list[str | None] = []
+        """Who makes the calls that are under way."""
+        self.is_open = opened_uses is not None
+        """True while a watched function may be called for it."""
         self.is_provisional = False
         """True if the recorded call had its name and other arguments."""
         self.recorder: Recorder | None = None
@@ -65,16 +72,32 @@ class OpenUse:
         except IndexError as exc:
             guard.pass_on(exc)
             return False
+        self.add_attempt()
+        return True
+
+    def is_tried_again(self) -> bool:
+        """True if the caller at hand is none that a call under way has started: a further attempt, which does
+        not wait for that one. Else it may do a part of its work."""
+        who = caller_name()
+        return who is not None and not any(
+            each is None or f"{who}/".startswith(f"{each}/") for each in self._callers
+        )
+
+    def add_attempt(self) -> None:
+        """Count a call for it."""
+        self._callers.append(caller_name())
         if not self.attempts:
             self.calls.recorded_uses += 1
             if len(recorded_tools) < MAX_OPEN:
                 recorded_tools.add(self.name)
         self.attempts += 1
-        return True
 
-    def release(self) -> None:
-        """The call has ended, another attempt may follow; not for a tool that reports itself."""
-        self._free.append(True)
+    def release(self, who: str | None) -> None:
+        """A call has ended, another attempt may follow; not for a tool that reports itself."""
+        if who in self._callers:
+            self._callers.remove(who)
+        if not self._callers:
+            self._free[:] = [True]
 
 
 recorded_tools: set[str] = set()
@@ -233,8 +256,18 @@ class Calls:
         self.asking.pop(lane, None)
         if tool_uses:
             self._tool_uses += len(tool_uses)
-            close_uses(_add(self.wanted, call, [OpenUse(self, call, use) for use in tool_uses], MAX_ANSWERS))
+            self.wanted[call] = [OpenUse(self, call, use) for use in tool_uses]
+            self._forget_answers()
             _add(self.asking, lane, call, MAX_ANSWERS)
+
+    def _forget_answers(self) -> None:
+        """Keep the latest ones, and those with open uses: an agent in a tool may make many calls."""
+        while len(self.wanted) > MAX_ANSWERS:
+            known = list(self.wanted.items())
+            done = next((call for call, uses in known if not any(use.is_open for use in uses)), None)
+            if done is None and len(known) <= MAX_LANES:
+                return
+            close_uses(self.wanted.pop(done or known[0][0], None))
 
     def uses_counted(self) -> dict[str, int] | None:
         """Return how many tool uses there were and how many have a record; None if there were none."""
@@ -318,6 +351,7 @@ class Calls:
 def close_uses(uses: list[OpenUse] | None) -> None:
     """Nothing is called for these any more."""
     for use in uses or ():
+        use.is_open = False
         if use not in open_uses:  # most are taken by then, and an exception costs more than the look
             continue
         try:

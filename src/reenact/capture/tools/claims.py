@@ -7,10 +7,12 @@ run; of two runs with equal uses neither is known to be the right one, and nothi
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ...wire.json_values import canonical
 from .. import guard
+from ..calls.callers import caller_name
 from ..calls.open_calls import OpenUse, invocation, open_uses
 from ..recorder.jsonable import jsonable
 
@@ -20,7 +22,7 @@ _LONGEST_INJECTED = 200
 class Claim:
     """A call of a watched function that is recorded for a tool use."""
 
-    __slots__ = ("args", "attempt", "injected", "is_exact", "use")
+    __slots__ = ("_who", "args", "attempt", "injected", "is_exact", "use")
 
     def __init__(self, use: OpenUse, bound: dict[str, Any], is_equal: bool, is_exact: bool) -> None:
         self.use = use
@@ -35,6 +37,11 @@ class Claim:
             self.args = {name: bound[name] for name in names} if named or not is_exact else sent
             self.injected = {name: _shown(bound[name]) for name in bound if name not in names}
         self.attempt = None if use.attempts < 2 else use.attempts
+        self._who = caller_name()
+
+    def release(self) -> None:
+        """The call has ended."""
+        self.use.release(self._who)
 
 
 def claimed(
@@ -43,22 +50,24 @@ def claimed(
     """Claim the tool use that a call is for; None if it is for none. A framework may know it.
 
     A call with other arguments is for the only open use. Of several uses none is recorded for it. Where a
-    recording answers, it takes the first whose arguments have the same names: a tool must not run unasked.
+    recording answers, it takes the first whose arguments have the same names, and a call beside one that is
+    under way counts in any case: a tool must not run unasked.
     """
     held = invocation()
     if held is not None and held.use.name in names and _is_alive(held.use):
         is_equal = _is_equal(bound, _sent(held.use), loosely=True)
         if is_equal or function in held.bodies:
-            return Claim(held.use, bound, is_equal, True) if held.use.take() else None
+            return Claim(held.use, bound, is_equal, True) if _taken([held.use], answering) else None
     named = [use for use in list(open_uses) if use.name in names and _is_alive(use)]
     named = [use for use in named if use.calls.is_acted_upon_here(use.answer)]
     equal = [use for use in named if _is_equal(bound, _sent(use))]
     exact = nearest(equal or [use for use in named if _is_equal(bound, _sent(use), loosely=True)])
-    for use in sorted(exact, key=lambda use: use.attempts and not use.is_provisional):
-        if use.take():
-            if use.is_provisional:  # the call with the right arguments counts, it is no second attempt
-                use.attempts, use.is_provisional = 1, False
-            return Claim(use, bound, True, True)
+    exact.sort(key=lambda use: use.attempts and not use.is_provisional)
+    taken = _taken(exact, answering)
+    if taken is not None:
+        if taken.is_provisional:  # the call with the right arguments counts, it is no second attempt
+            taken.attempts, taken.is_provisional = 1, False
+        return Claim(taken, bound, True, True)
     untouched = nearest([use for use in named if not use.attempts])
     if len(named) > 1:
         untouched = [use for use in untouched if answering and _has_names(bound, _sent(use))]
@@ -66,6 +75,18 @@ def claimed(
         return None
     untouched[0].is_provisional = True
     return Claim(untouched[0], bound, False, False)
+
+
+def _taken(uses: list[OpenUse], answering: bool) -> OpenUse | None:
+    """Claim one of these: the first that no other call has, else beside such a call."""
+    for use in uses:
+        if use.take():
+            return use
+    for use in uses:
+        if answering or use.is_tried_again():
+            use.add_attempt()
+            return use
+    return None
 
 
 def _is_alive(use: OpenUse) -> bool:
@@ -103,8 +124,10 @@ def _is_equal(bound: dict[str, Any], sent: Any, *, loosely: bool = False) -> boo
 
 
 def _has_names(bound: dict[str, Any], sent: Any) -> bool:
-    """True if a call takes the arguments that the model sent, whatever their values."""
-    return type(sent) is dict and bool(sent) and all(name in bound for name in sent)
+    """True if a call takes the arguments that the model sent, each or all in one, whatever their values."""
+    if type(sent) is not dict or not sent:
+        return False
+    return any(all(name in values for name in sent) for values in (bound, *map(_held, bound.values())))
 
 
 def _same(value: Any, sent: Any, loosely: bool) -> bool:
@@ -125,16 +148,32 @@ def _same(value: Any, sent: Any, loosely: bool) -> bool:
 
 def _covers(value: Any, sent: dict[str, Any], loosely: bool) -> bool:
     """True if an object holds what was sent; a model or dataclass may add its defaults."""
-    if isinstance(value, str):
+    held = _held(value)
+    return all(name in held and _same(held[name], each, loosely) for name, each in sent.items())
+
+
+def _held(value: Any) -> Mapping[str, Any]:
+    """Return what an object has by name, or the JSON of a text; nothing of anything else.
+
+    No code of the agent runs: it may be the context of a framework, or load what it shows.
+    """
+    kind = type(value)
+    if issubclass(kind, str):
         try:
             value = json.loads(value)
         except ValueError as exc:
             guard.pass_on(exc)
-            return False
-    plain = jsonable(value)
-    if type(plain) is not dict or "$repr" in plain:
-        return False
-    return all(name in plain and _same(plain[name], each, loosely) for name, each in sent.items())
+        return value if type(value) is dict else {}
+    if issubclass(kind, dict):
+        return dict(dict.items(value))
+    fields = getattr(kind, "__dataclass_fields__", ()) if "__slots__" in vars(kind) else ()
+    names = [name for name in fields if name in vars(kind)["__slots__"]]
+    of = object.__getattribute__
+    try:
+        return {name: of(value, name) for name in names} if names else of(value, "__dict__")
+    except (AttributeError, TypeError) as exc:
+        guard.pass_on(exc)
+        return {}
 
 
 def _text(value: str | float) -> str:

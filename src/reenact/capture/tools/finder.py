@@ -184,7 +184,7 @@ def _by_collector(wanted: Wanted) -> dict[str, list[FunctionType]] | None:
     search = _Search(wanted)
     names = [sys.intern(name) for name in wanted]
     for holder in gc.get_referrers(*names):  # one pass in C: who has such a name as an attribute or a key
-        if isinstance(holder, FunctionType):
+        if _is_a(holder, FunctionType):
             search.add(holder, holder.__name__)
         elif type(holder) is dict:
             search.add_all((holder[name], name) for name in names if name in holder)
@@ -192,7 +192,7 @@ def _by_collector(wanted: Wanted) -> dict[str, list[FunctionType]] | None:
                 search.consider_held(list(holder.values()), "")
         elif type(holder) is tuple:
             search.consider_held(holder, "")
-        elif not isinstance(holder, type | list | tuple | ModuleType):
+        elif not _is_a(holder, (type, list, tuple, ModuleType)):
             search.add(holder, "")
     search.go()
     return search.found
@@ -214,9 +214,9 @@ def _function_at(module: ModuleType, qualname: str) -> FunctionType | str:
 def _users_modules() -> list[ModuleType]:
     found = []
     for name, module in list(sys.modules.items()):
-        if name not in _others:
+        if name not in _others and type(module) is ModuleType:  # a lazy module would be imported by a look
             file = getattr(module, "__file__", None)
-            if type(module) is ModuleType and (is_agents(file) if file else name == "__main__"):
+            if is_agents(file) if file else name == "__main__":
                 found.append(module)
             elif name != "__main__":
                 _others.add(name)
@@ -237,7 +237,7 @@ class _Search:
         """So that no id is used twice."""
 
     def add(self, value: Any, key: str) -> None:
-        if not isinstance(value, _SKIPPED) and (id(value) not in self._seen or key in self.wanted):
+        if not _is_a(value, _SKIPPED) and (id(value) not in self._seen or key in self.wanted):
             self._seen.add(id(value))
             self._kept.append(value)
             self._queue.append((value, key))
@@ -250,7 +250,10 @@ class _Search:
         looked_at = 0
         while self._queue and looked_at < _MOST_OBJECTS:
             looked_at += 1
-            self._look(*self._queue.popleft())
+            try:
+                self._look(*self._queue.popleft())
+            except Exception as exc:  # another thread changes what is looked at, for instance
+                guard.pass_on(exc)
 
     def _look(self, value: Any, key: str) -> None:
         for function in functions_of(value):
@@ -264,10 +267,10 @@ class _Search:
             values = list(value.values())
             self.consider_held(values, key)
             self.add_all((each, "") for each in values)
-        elif isinstance(value, type):
+        elif _is_a(value, type):
             if _is_users(value):
                 self.add_all((each, name) for name, each in list(vars(value).items()))
-        elif not isinstance(value, FunctionType | CellType):
+        elif not _is_a(value, (FunctionType, CellType)):
             self._look_into(value, key)
 
     def _look_into(self, value: Any, key: str) -> None:
@@ -282,7 +285,7 @@ class _Search:
                 self._consider(name, function)
         if type(value) is not list or key in self.wanted:
             self.consider_held(attributes, key)
-        self.add_all((each, "") for each in attributes if not isinstance(each, type))
+        self.add_all((each, "") for each in attributes if not _is_a(each, type))
 
     def _methods(self, name: str, kinds: list[type]) -> list[FunctionType]:
         """Return the methods that may run the tool: those with a usual name that take the arguments by name.
@@ -329,14 +332,19 @@ class _Search:
 
 def functions_of(value: Any) -> Iterable[FunctionType]:
     """Yield the function that a callable leads to."""
-    if isinstance(value, FunctionType):
+    if _is_a(value, FunctionType):
         yield value
-    elif isinstance(value, MethodType | staticmethod | classmethod):
+    elif _is_a(value, (MethodType, staticmethod, classmethod)):
         yield from functions_of(value.__func__)
-    elif isinstance(value, functools.partial):
+    elif _is_a(value, functools.partial):
         yield from functions_of(value.func)
     elif type(value).__name__ == "_lru_cache_wrapper":
         yield from functions_of(value.__wrapped__)
+
+
+def _is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """``isinstance`` without ``value.__class__``: a proxy would load what it stands for, or raise."""
+    return issubclass(type(value), kinds)
 
 
 def _is_full(cell: CellType) -> bool:

@@ -25,6 +25,8 @@ from .claims import Claim, claimed
 _MOST_MAKERS = 1_000
 
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+_STARTED_LATER = _GENERATORS | inspect.CO_COROUTINE
+"""A call of these only makes an object. It may never start, so it is for no tool use before it does."""
 
 _watched: WeakKeyDictionary[FunctionType, WatchedFunction] = WeakKeyDictionary()
 
@@ -152,16 +154,21 @@ class WatchedFunction:
             if self._is_generator:
                 running.iterate(sys._getframe(2))
             return running
-        claim.use.release()
+        claim.release()
         return None
 
     def _stand_in(self, *values: Any) -> Callable[[], Any] | None:
         """Return what does the work of a call for a tool use: the recording answers, or the function runs."""
-        claim, function = self._claim(values, answering=True), self._function()
-        if claim is None or function is None:
+        function = self._function()
+        if function is None or not any(use.name in self.sources for use in open_uses):
+            return None
+        claim = functools.partial(self._claim, values, answering=True)
+        is_later = self.original.co_flags & _STARTED_LATER
+        now = None if is_later else claim()
+        if now is None and not is_later:
             return None
         args, kwargs, _ = self._bind(values)
-        answered = _Answered(claim, self.sources[claim.use.name])
+        answered = _Answered(claim if now is None else lambda: now, self.sources)
         return functools.partial(watched(self._as_it_was(function), answered), *args, **kwargs)
 
     def _as_it_was(self, function: FunctionType) -> FunctionType:
@@ -217,8 +224,10 @@ class Running:
         if self.items is not None:
             result = self.items.value(result)
             exc = None if isinstance(exc, GeneratorExit) else exc
-        end_tool(self._recorder, self._claim.use.name, result, exc, self.call)
-        self._claim.use.release()
+        try:
+            end_tool(self._recorder, self._claim.use.name, result, exc, self.call)
+        finally:
+            self._claim.release()
 
 
 def _end(token: Running, result: Any) -> None:
@@ -246,18 +255,23 @@ _ended, _raised, _item = Hook(_end), Hook(_raise), Hook(_yielded)
 
 
 class _Answered(Watch):
-    """A call for a tool use where a recording answers."""
+    """A call where a recording answers: if it is for a tool use, else the function runs."""
 
-    def __init__(self, claim: Claim, source: str) -> None:
-        self._claim = claim
-        self._source = source
+    def __init__(self, claim: Callable[[], Claim | None], sources: dict[str, str]) -> None:
+        self._claimed = claim
+        self._claim: Claim | None = None
+        self._sources = sources
 
     def begin(self, args: dict[str, Any]) -> Running | None:
+        self._claim = self._claimed()
         with guard.Swallowing("record a tool call"):
-            return Running(self._claim, self._source)
+            if self._claim is not None:
+                return Running(self._claim, self._sources[self._claim.use.name])
         return None
 
     def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:
+        if self._claim is None:
+            return function
         recorder = self._claim.use.recorder
         assert recorder is not None
         return stand_in_for(function, self._claim.use.name, self._claim.args, lambda: recorder)

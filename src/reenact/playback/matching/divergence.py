@@ -35,6 +35,7 @@ from .likely_causes import (
     NOT_NAMED,
     PROMPT,
     RACE,
+    TOOL_CALL,
     TOOL_RESULT,
     WORDS,
     likely_causes,
@@ -125,16 +126,22 @@ def explain(
     mode: str = STRICT,
 ) -> Divergence:
     """Return the report of a miss; ``earlier`` are the results of the requests before it."""
-    following = _next(miss.code, mode)
     nearest, request = miss.nearest, miss.request
+    is_other_tool_call = request.kind == TOOL and miss.code != REORDERED
+    following = _next(miss.code, mode)
+    if is_other_tool_call and any(call.tool == request.name for call in tape.calls):
+        following += (f"add --live-tools {request.name}   # let the tool run, in all its calls",)
     if nearest is None:
-        return Divergence(miss.code, _label(request), miss.number, None, None, next=following)
+        hint = (TOOL_CALL,) if is_other_tool_call else ()
+        return Divergence(miss.code, _label(request), miss.number, None, None, hints=hint, next=following)
     report: dict[str, Any] = {"likeness": round(miss.likeness, 3)}
     hints: list[str] = []
     if miss.code == REORDERED:
         hints.append(RACE)
     elif nearest.kind == request.kind:
         hints += _compare(nearest, request, tape, earlier, report)
+    if is_other_tool_call:
+        hints = [TOOL_CALL, *(hint for hint in hints if hint != PROMPT)]
     if nearest.request_lossy:
         hints = [LOSSY]
     return Divergence(

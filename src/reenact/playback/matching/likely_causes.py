@@ -23,7 +23,7 @@ from ...wire.json_values import canonical
 ORDER = "order"
 MODEL, FIELD, PROMPT, RACE = "model", "field", "prompt", "race"
 ANSWER, LOSSY, STREAM, TOOL_RESULT = "answer", "lossy", "stream", "tool-result"
-EQUAL_AT_ONCE, NOT_NAMED = "equal-at-once", "not-named"
+EQUAL_AT_ONCE, NOT_NAMED, TOOL_CALL = "equal-at-once", "not-named", "tool-call"
 
 WORDS = {
     CLOCK: "a time or date is in the text: take it from reenact.now(), or record with --ambient MODULE",
@@ -40,6 +40,8 @@ WORDS = {
     "pass --blobs DIR if its long texts are in another folder",
     TOOL_RESULT: "this is the result of a tool that ran again and returned something else; "
     "decorated with @tap.tool and recorded again, it returns its recorded result",
+    TOOL_CALL: "no such call of the tool is recorded, so it did not run: your code changed the "
+    "arguments, or calls the function itself while the model waits for its results",
     EQUAL_AT_ONCE: "the threads and tasks that made these requests are not those that make them now; "
     "if that is meant, record again",
     NOT_NAMED: "the recording does not name the thread or task that made each request, as none did before "

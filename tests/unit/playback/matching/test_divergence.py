@@ -95,6 +95,7 @@ def test_the_other_verdicts(tape: Tape) -> None:
     requests = [call.request for call in tape.calls]
     report = divergence_of(tape, [requests[0], Request.tool("search", {"q": "hostels"})])
     assert (report.code, report.path, report.now) == (f.CHANGED, "args.q", "tool search")
+    assert report.hints == ("tool-call",) and report.next[-1].startswith("add --live-tools search ")
     assert divergence_of(tape, [requests[0], requests[2]], f.STRICT).code == f.REORDERED
     assert divergence_of(tape, [requests[0], requests[2]], f.STRICT).hints == ("race",)
     assert divergence_of(tape, [*requests, requests[3]]).code == f.EXHAUSTED
@@ -102,6 +103,7 @@ def test_the_other_verdicts(tape: Tape) -> None:
     assert (kind.code, kind.path, kind.hints) == (f.WRONG_KIND, "stream", ("stream",))
     other = divergence_of(tape, [requests[0], Request.tool("delete", {})])
     assert (other.code, other.recorded) == (f.WRONG_KIND, "step 4: tool search")
+    assert other.hints == ("tool-call",) and not any("--live-tools" in each for each in other.next)
     player = Player(tape)
     player.ask(requests[0])
     assert [(each.code, each.recorded) for each in player.report()] == [
