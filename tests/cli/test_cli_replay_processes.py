@@ -6,12 +6,15 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import reenact
 from support.examples import LONG, long
 from support.forked import type_in
+from support.posting import POST
 from support.provider import Provider
 
 AGENT = Path(__file__).with_name("processes_agent.py")
@@ -34,6 +37,24 @@ ALL = [
 TIMES = 20 if LONG else 1
 CALLS = {"pair": 6, "by_hand": 6, "nested": 10, "killed": 5, "pool": 12, "executor": 8}
 LIVE = ("--live-tools", "lookup")
+
+
+PARENT = (
+    POST
+    + """
+import os, subprocess, sys
+ask = {"model": "m", "messages": [{"role": "user", "content": "hello from " + sys.argv[-1]}]}
+print(post(os.environ["MODEL_URL"] + "/v1/chat/completions", ask)["id"], flush=True)
+if sys.argv[-1] != "child":
+    subprocess.run([sys.executable, __file__, "child"], check=True)
+"""
+)
+FROM_ELSEWHERE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from reenact.cli.main import main
+sys.exit(main(sys.argv[2:]))
+"""
 
 
 class Typed:
@@ -85,3 +106,19 @@ def _a_pool_that_lost_a_worker_does_not_hang(typed: Typed) -> None:
     agent.write_text(agent.read_text().replace("Question {name}", "Query {name}"))
     other = typed("replay", "first", *LIVE)  # multiprocessing.Pool would wait for ever for the result
     assert other.returncode == 3 and "changed-request" in other.stderr
+
+
+def test_a_child_is_answered_if_the_command_is_of_another_installation(
+    tmp_path: Path, provider: Provider
+) -> None:
+    """As a command that pipx has installed is, for an agent whose environment has reenact too."""
+    typed = Typed(tmp_path, provider.url("text"))
+    (tmp_path / "agent.py").write_text(PARENT)
+    first = typed("run", "--name", "first", "agent.py")
+    assert first.returncode == 0 and first.stdout.count("chatcmpl-") == 2, first.stderr
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "reenact").symlink_to(Path(reenact.__file__).parent)
+    command = [sys.executable, "-c", FROM_ELSEWHERE, str(elsewhere), "replay", "first"]
+    again = subprocess.run(command, cwd=tmp_path, env=typed.env, capture_output=True, text=True)
+    assert (again.stdout, again.returncode) == (first.stdout, 0), again.stderr

@@ -38,6 +38,7 @@ from .replay.report import (
     Unusable,
     read,
 )
+from .replay.side_effect_guard import Listening
 from .replay.start import VARIABLE, Fork, Plan
 
 NOT_STARTED, DIVERGED, INCOMPLETE, BLOCKED, ENDED_OTHERWISE, DOUBTFUL, AS_RECORDED = (
@@ -336,6 +337,7 @@ class Prepared:
             live=self.live,
             relaxed=self.relaxed,
             models=preflight.model_ports(recording),
+            others=Listening.now(),
             blobs=None if self.blobs is None else os.path.abspath(self.blobs),  # the agent runs elsewhere
             inside=tuple((os.path.abspath(path), run) for path, run in recording.inside),
             code_folder=self.start.code_folder,

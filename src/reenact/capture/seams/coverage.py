@@ -26,13 +26,14 @@ MAX_NOTED = 1_000
 _contacted: set[str] = set()
 _unhooked: list[str] = []
 """Command lines of child Pythons that began without our bootstrap."""
-_bootstrap = ""
+bootstrap = ""
+"""The folder on PYTHONPATH by which this Python joined its run, "" if by none."""
 
 
-def listen(bootstrap: str) -> None:
+def listen(folder: str) -> None:
     """Notice hosts and child processes from now on; an audit hook cannot be taken out again."""
-    global _bootstrap
-    _bootstrap = bootstrap
+    global bootstrap
+    bootstrap = folder
     sys.addaudithook(_audit)
 
 
@@ -78,9 +79,9 @@ def come_first() -> None:
     Ours runs the next one; opentelemetry-instrument's does not.
     """
     folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if _bootstrap in folders[1:]:
-        others = [folder for folder in folders if folder != _bootstrap]
-        os.environ["PYTHONPATH"] = os.pathsep.join([_bootstrap, *others])
+    if bootstrap in folders[1:]:
+        others = [folder for folder in folders if folder != bootstrap]
+        os.environ["PYTHONPATH"] = os.pathsep.join([bootstrap, *others])
 
 
 def _is_python(path: str) -> bool:
@@ -94,7 +95,7 @@ def _is_hooked(command: list[str], env: Any) -> bool:
         return False
     environment: Any = os.environ if env is None else env
     path = environment.get("PYTHONPATH") or (environment is env and environment.get(b"PYTHONPATH")) or ""
-    return _bootstrap in os.fsdecode(path).split(os.pathsep)
+    return bootstrap in os.fsdecode(path).split(os.pathsep)
 
 
 def says_to_ignore_us(command: list[str]) -> str:

@@ -12,7 +12,9 @@ import errno
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
 from threading import Lock
 from types import FrameType
 from typing import Any
@@ -20,7 +22,7 @@ from typing import Any
 from ...capture.calls.error_fields import is_agents
 from ...capture.redact.redactor import Redactor
 from ...capture.runs import allowed_programs
-from ...capture.seams.coverage import says_to_ignore_us
+from ...capture.seams import coverage
 from ...errors import Diverged
 from .report import Refused, append
 
@@ -101,10 +103,12 @@ def is_guarded_python(args: tuple[Any, ...]) -> bool:
         command = [os.fsdecode(word) for word in words] if isinstance(words, list | tuple) else []
     except TypeError:
         return False
-    if not is_python(program) or says_to_ignore_us(command):
+    if not is_python(program) or coverage.says_to_ignore_us(command):
         return False
     known = os.environ if env is None else env
-    return "REENACT_REPLAY" in known and _BOOTSTRAP in known.get("PYTHONPATH", "").split(os.pathsep)
+    # The command that started this Python may be of another installation than the one in its environment.
+    joining = {_BOOTSTRAP, coverage.bootstrap or _BOOTSTRAP}
+    return "REENACT_REPLAY" in known and not joining.isdisjoint(known.get("PYTHONPATH", "").split(os.pathsep))
 
 
 def is_python(program: Any) -> bool:
@@ -136,6 +140,37 @@ _PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.s
 _WITH_WORDS = ("subprocess.Popen", "os.exec", "os.posix_spawn")
 
 
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """The servers of this machine at a moment: a replay must not reach those that it did not start itself."""
+
+    ports: tuple[int, ...]
+    """TCP ports; empty where they cannot be read, as on macOS."""
+    at: float
+
+    @classmethod
+    def now(cls) -> Listening:
+        """Return those of this moment."""
+        ports = set()
+        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+            try:
+                with open(table, encoding="ascii") as file:
+                    rows = [line.split() for line in file]
+            except OSError:
+                continue
+            ports |= {int(row[1].rpartition(":")[2], 16) for row in rows[1:] if row[3] == _LISTENS}
+        return cls(tuple(sorted(ports)), time.time())
+
+    def has_socket(self, path: str) -> bool:
+        """True for the path of a Unix socket that was there before; not for that of the system's log."""
+        try:
+            return not path.startswith("/dev/") and os.stat(path).st_ctime < self.at
+        except (OSError, ValueError):  # missing, or without a file
+            return False
+
+
+_LISTENS = "0A"
+"""The state of a listening socket in the kernel's tables."""
 _active: Guard | None = None
 _hooked = False
 """An audit hook cannot be removed: there is one, and it asks the active guard."""
@@ -146,7 +181,8 @@ class Guard:
 
     ``raised`` is the exception for a connection, ``allowing`` the advice on how to allow files and programs.
     ``models`` are ports of this machine where the recorded model listened: a connection there comes from a
-    library that is not recorded. ``servers`` is the file that lists started MCP servers (``is_live_server``),
+    library that is not recorded. ``others`` are the servers that listened on this machine before the replay,
+    None if they may be reached. ``servers`` is the file that lists started MCP servers (``is_live_server``),
     ``is_free`` lifts the guard for good. With ``pythons_must_join`` a relaxed guard refuses to start a Python
     that would not load reenact.
     """
@@ -160,6 +196,7 @@ class Guard:
         raised: Callable[[str], BaseException] = Diverged,
         allowing: str = "allow tools to act with --live-tools",
         models: Container[object] = (),
+        others: Listening | None = None,
         servers: str | None = None,
         is_free: Callable[[], bool] | None = None,
         pythons_must_join: bool = False,
@@ -169,6 +206,7 @@ class Guard:
         self._raised = raised
         self._allowing = allowing
         self._models = models
+        self._others = None if is_relaxed else others
         self._servers = servers
         self._is_free = is_free or (lambda: False)
         self.hosts: set[str] = set()
@@ -221,6 +259,10 @@ class Guard:
 
     def _connects(self, event: str, args: tuple[Any, ...]) -> None:
         address = args[1] if len(args) > 1 else None
+        if isinstance(address, str | bytes):
+            if self._others is not None and self._others.has_socket(os.fsdecode(address)):
+                self._refuse_connection(_shown(address))
+            return
         if not isinstance(address, tuple) or not address:
             return
         if not is_here(address[0]):
@@ -231,6 +273,9 @@ class Guard:
             self._refuse_connection(
                 f"{address[0]}:{address[1]}, the recorded model, through a library that is not replayed"
             )
+        elif self._others is not None and address[1:2] and not any(map(is_here, self.hosts)):
+            if address[1] in self._others.ports and event == "socket.connect":
+                self._refuse_connection(f"{address[0]}:{address[1]}, a server that ran before")
 
     def _looks_up(self, event: str, args: tuple[Any, ...]) -> None:
         host = args[0].decode("ascii", "replace") if isinstance(args[0], bytes) else args[0]

@@ -24,7 +24,7 @@ from ..matching.modes import KEEP_GOING, RECORD_MISSING, STRICT
 from ..matching.processes import Claims
 from ..serve import adapter, prepare
 from .report import Began, Report
-from .side_effect_guard import Guard, is_live_server
+from .side_effect_guard import Guard, Listening, is_live_server
 
 # The plan of a replay, passed to the agent's processes as JSON in an environment variable.
 
@@ -75,6 +75,8 @@ class Plan:
     """Further folders that the agent may write to."""
     models: tuple[int, ...] = ()
     """Ports of this machine at which the recorded model listened (``Guard``)."""
+    others: Listening | None = None
+    """Servers of this machine that must not be reached."""
     blobs: str | None = None
     """A further folder with blobs."""
     inside: tuple[tuple[str, str], ...] = ()
@@ -102,7 +104,8 @@ class Plan:
         """Return the plan of this process."""
         fields = json.loads(os.environ[VARIABLE])
         fork = fields["fork"] and Fork(**fields["fork"])
-        return cls(**{**fields, "live": tuple(fields["live"]), "fork": fork})
+        others = fields["others"] and Listening(**fields["others"])
+        return cls(**{**fields, "live": tuple(fields["live"]), "fork": fork, "others": others})
 
 
 class LazyResponder:
@@ -140,6 +143,7 @@ def begin_here() -> None:
         is_relaxed=plan.relaxed,
         report=report.note,
         models=() if plan.fork else plan.models,
+        others=plan.others,
         servers=plan.servers,
         is_free=(lambda: os.path.exists(plan.mark)) if is_live_server(plan.servers) else None,
     )
