@@ -54,6 +54,7 @@ SITTING = [
     ("ctx", ["role", "system", "user", "→ 5", "Find hotels", "1 message in the request at 5"]),
     ("ctx 0", ['"content": "Find hotels"']),
     ("delta", ["The first request of its lane"]),
+    ("diff turn:1", ["turn 1 → turn 2", "seen in turn 1, not in turn 2", "new in turn 2", "Find hotels"]),
     ("print usage.output", ["3", "model.response", "15"]),
     ("mark here", ["@here is event 8"]),
     ("marks", ["@here", "tool.result"]),
@@ -112,7 +113,7 @@ def test_every_verb_is_tried():
 
 def test_the_other_issues_verbs_are_not_announced(team):
     shown = typed("debug", team, "-c", "h").out.split()
-    assert {"why", "uses", "suspects", "diff", "fork", "replay", "test"} & set(shown) == set()
+    assert {"why", "uses", "suspects", "fork", "replay", "test"} & set(shown) == set()
 
 
 def test_every_verb_through_a_terminal(team, tmp_path):

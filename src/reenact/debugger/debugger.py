@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from .. import schema
+from ..compare.moments import MomentsDiff, diff_turns
 from ..errors import UsageError
 from ..money.prices import Bill
 from ..recording.calls import Call, Turn
@@ -211,6 +212,13 @@ class Debugger:
         """
         self._index(event)  # says so if it is none
         return self.recording.context_at(event)
+
+    def diff_turns(self, then: int, now: int | None = None) -> MomentsDiff:
+        """Compare what the model saw in two turns; ``now`` is the last one unless it is named.
+
+        After a compaction it is compared with the conversation that was replaced, not with its summary.
+        """
+        return diff_turns(self.recording, then, now)
 
     def state_at(self, event: Event) -> State:
         """Return where the run stood right after an event: turn, open calls, sums, money, context."""

@@ -83,12 +83,12 @@ def kept_before(index: Index, request: Event, body: Any) -> KeptConversation | N
         before = None if begin is None else begin.stored_body
         if call is not None:
             found.append(_messages(call, begin))
-        if begin is None or not _is_recorded(before):
+        if begin is None or not is_recorded(before):
             missing.append(f"what was before, {plain(name, 80)}, is {MISSING}")
             break
         request, name = begin, reading.kept_conversation(before)
     messages = [each for some in reversed(found) for each in some]
-    withheld = sum(not _is_recorded(each.message) for each in messages)
+    withheld = sum(not is_recorded(each.message) for each in messages)
     if withheld:
         missing.insert(0, f"the content of {withheld} of them is not recorded")
     return KeptConversation(messages, "; ".join(missing) or None)
@@ -120,7 +120,8 @@ def _continued(index: Index, name: str, request: Event) -> Call | None:
     return next((call for call in earlier if call.end is not None and (call.end.index or 0) < at), None)
 
 
-def _is_recorded(body: Any) -> bool:
+def is_recorded(body: Any) -> bool:
+    """True for a body that is there, and not a mark in its place."""
     return type(body) is dict and not any(map(lines.is_mark, body))
 
 

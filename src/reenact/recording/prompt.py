@@ -356,7 +356,7 @@ _MAX_HELD = 32 << 20
 def compare(old: list[Any], new: list[Any], keys: Keys) -> Comparison:
     """Compare the messages of two requests."""
     at = next(compress(count_from(0), map(is_not, old, new)), min(len(old), len(new)))  # in C
-    while at < min(len(old), len(new)) and not _is_changed(old[at], new[at]):
+    while at < min(len(old), len(new)) and not is_changed(old[at], new[at]):
         at += 1
     before = keys.of(old[at:])
     gone, added = Counter(before), list(range(at, len(new)))
@@ -375,7 +375,8 @@ def compare(old: list[Any], new: list[Any], keys: Keys) -> Comparison:
     return Comparison(at, added, lost)
 
 
-def _is_changed(old: Any, new: Any) -> bool:
+def is_changed(old: Any, new: Any) -> bool:
+    """True if two values differ in more than cache markers."""
     return bool(old != new) and _key(old) != _key(new)
 
 
@@ -427,7 +428,7 @@ def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
     found = []
     for key in {**old, **new}:
         before, after = old.get(key), new.get(key)
-        if not _is_changed(before, after):
+        if not is_changed(before, after):
             continue
         if key in SYSTEM:
             found.append(("system", f"changed: {system_text(after)}" if after else "is gone"))
@@ -556,7 +557,7 @@ def delta_of(recording: Recording, event: Event) -> ContextDelta | None:
     found = compare(recording.context_at(previous), [part.value for part in messages], Keys())
     old, new = (body if type(body) is dict else {} for body in (previous.body, context.request.body))
     keys = [key for key in {**old, **new} if key not in schema.LISTS]
-    changed = [key for key in keys if _is_changed(old.get(key), new.get(key))]
+    changed = [key for key in keys if is_changed(old.get(key), new.get(key))]
     added = [messages[at] for at in found.added]
     return ContextDelta(context, previous, len(messages) - len(added), len(found.lost), changed, added)
 

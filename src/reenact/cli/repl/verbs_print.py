@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import schema
+from ...compare.moments import diff_moments
 from ...debugger.expressions import check_path
 from ...debugger.remarks import contradiction
 from ...errors import UsageError
@@ -185,6 +186,13 @@ def _delta(session: Session, argument: str) -> None:
         session.view.note(f"{key} changed")
     if delta.parts:
         _rows(session, delta.context, delta.parts)
+
+
+@INSPECT.verb("diff", "[ADDRESS]", "what the model saw there and not here, and what is new: diff turn:5")
+def _diff(session: Session, argument: str) -> None:
+    recording = session.stepper.recording
+    then = session.stepper.entries[session.stepper.resolve(argument)] if argument else None
+    session.view.moments(diff_moments(recording, then, session.stepper.event))
 
 
 @INSPECT.verb("raw", "", "the line as it stands in the file")

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...compare.moments import MomentsDiff
 from ...debugger.breakpoints import Breakpoint, Reason
 from ...debugger.stepper import Move, Stepper
 from ...recording.index import MAIN
@@ -17,6 +18,7 @@ from ...tracefile.events.event_text import address, event_dict
 from ...tracefile.events.text import clean, cut, pad, pretty_json, short_json, width_of
 from ..output import Output, terminal_size
 from ..view.events import event_lines
+from ..view.moments import show_moments
 
 _NARROW = 60
 """Below so many columns times and durations give way to what happened."""
@@ -154,6 +156,10 @@ class View:
         cells = [[("" if cell is None else clean(str(cell)), "") for cell in row] for row in rows]
         self.out.table(head, cells, flexible=flexible, less=less)
 
+    def moments(self, diff: MomentsDiff) -> None:
+        """Show how two prompts differ."""
+        show_moments(diff, self.out, hint=f"j turn:{diff.now.turn}; ctx N shows one in full")
+
     def row(self, values: dict[str, Any]) -> None:
         """Show one row of a table that is not held as a whole; the last value is cut."""
         *some, last = values.values()
@@ -232,6 +238,9 @@ class JsonView(View):
         names = [name.lstrip(">") for name in head]
         for row in rows:
             self.out.json_line(dict(zip(names, row, strict=True)))
+
+    def moments(self, diff: MomentsDiff) -> None:
+        self.out.json_line(diff.as_dict())
 
     def row(self, values: dict[str, Any]) -> None:
         self.out.json_line({name: plain_value(value) for name, value in values.items()})
