@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import chain, compress, groupby
 from itertools import count as count_from
 from operator import is_not
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from .. import lines, schema
 from ..totals import number, used
@@ -157,7 +157,8 @@ def _delta_of(request: Event, before: Sequence[Turn], keys: Keys, *, is_far: boo
         return _stored(request, old, keys).delta(latest)
     found = _compared(request, old, keys)
     if ("history", ANOTHER) in found.changes:
-        for earlier in before[1:]:
+        base = base_of(request.stored_fields)  # its line names the one that it has most in common with
+        for earlier in sorted(before[1:], key=lambda each: each.call.id != base):
             resumed = _compared(request, _request(earlier), keys)
             if ("history", ANOTHER) not in resumed.changes:
                 changes = [("history", "an earlier conversation continues"), *resumed.changes]
@@ -334,6 +335,8 @@ class Keys:
     def of(self, messages: list[Any]) -> list[str]:
         """Return the keys of some messages, in their order."""
         known = list(map(self._keys.get, map(id, messages)))
+        if all(known):  # in C; a key is never empty
+            return cast("list[str]", known)
         return [
             self._add_key(each) if key is None else key for key, each in zip(known, messages, strict=True)
         ]
@@ -358,16 +361,16 @@ def compare(old: list[Any], new: list[Any], keys: Keys) -> Comparison:
     at = next(compress(count_from(0), map(is_not, old, new)), min(len(old), len(new)))  # in C
     while at < min(len(old), len(new)) and not is_changed(old[at], new[at]):
         at += 1
-    before = keys.of(old[at:])
-    gone, added = Counter(before), list(range(at, len(new)))
-    if gone and not gone.keys().isdisjoint(later := keys.of(new[at:])):
-        added = []
-        for place, key in enumerate(later, at):
-            if gone[key] > 0:
-                gone[key] -= 1
-            else:
-                added.append(place)
-    lost = []
+    before, later = keys.of(old[at:]), keys.of(new[at:])
+    gone = Counter(before)
+    if gone.keys().isdisjoint(later):  # in C: another conversation, or nothing was left out
+        return Comparison(at, list(range(at, len(new))), list(range(at, len(old))))
+    added, lost = [], []
+    for place, key in enumerate(later, at):
+        if gone[key] > 0:
+            gone[key] -= 1
+        else:
+            added.append(place)
     for place, key in enumerate(before, at):
         if gone[key] > 0:
             gone[key] -= 1

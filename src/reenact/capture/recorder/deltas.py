@@ -109,10 +109,9 @@ def _compare(before: Any, after: Any, at: str, drop: list[str], put: dict[str, A
             return False  # the keys stand in another order
         drop += [f"{at}/{_escape(key)}" for key in before if key not in after]
         for key, item in after.items():
-            here = f"{at}/{_escape(key)}"
             if key not in before:
-                put[here] = item
-            elif not _compare(before[key], item, here, drop, put):
+                put[f"{at}/{_escape(key)}"] = item
+            elif item != before[key] and not _compare(before[key], item, f"{at}/{_escape(key)}", drop, put):
                 return False
         return True
     if kind is list and type(after) is list and len(before) == len(after):

@@ -5,7 +5,7 @@ Used by the recorder and by History; after this only numbering and writing remai
 
 from __future__ import annotations
 
-from ...lines import MAX_DEPTH, dumps, escape_key, field, quote
+from ...lines import MAX_NODES, dumps, escape_key, field, quote
 from ..import_lock import import_lock
 from ..redact import content_policy
 from .jsonable import jsonable, to_json
@@ -85,7 +85,7 @@ class Texts:
                 parts += _prefixes.get(name) or prefix(name), text
             text = "".join(parts)
             if self.redactor is None or not self.redactor.may_hold(text):
-                if len(text) <= cap or not has_long_text(fields.values(), cap, MAX_DEPTH):
+                if len(text) <= cap or not has_long_text(fields.values(), cap):
                     return text, text, None
         plain, redacted = {}, []
         for name, value in fields.items():
@@ -170,17 +170,18 @@ class Texts:
         return "".join([prefix(name) + dumps(value) for name, value in plain.items()])
 
 
-def has_long_text(values: Iterable[Any], cap: int, depth: int) -> bool:
+def has_long_text(values: Iterable[Any], cap: int) -> bool:
     """True if a string of more than ``cap`` bytes is in there, or something that takes a longer look."""
-    for value in values:
+    waiting = list(values)
+    for value in waiting:  # which grows meanwhile
         kind = type(value)
         if kind is str:
             if len(value) * 4 > cap and len(value.encode("utf-8", "surrogatepass")) > cap:
                 return True
         elif kind is dict or kind is list:
-            inner = list(value.values()) if kind is dict else value  # other threads may add keys
-            if depth == 0 or has_long_text(inner, cap, depth - 1):
+            if len(waiting) > MAX_NODES:
                 return True
+            waiting += value.values() if kind is dict else value
         elif value is not None and kind not in _NUMBERS:
             return True
     return False

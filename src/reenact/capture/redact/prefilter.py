@@ -1,7 +1,8 @@
 """The prefilter of redaction: does this encoded text hold anything the rules might replace?
 
 Called by the redactor for every event. A superset of the rules: False is certain.
-A few passes over the bytes decide for ordinary text; no ``re``.
+A few passes over the bytes decide for ordinary text; no ``re``. They use ``rfind``: ``in`` first tries its
+operand as a number, which costs more than the search of a short text.
 """
 
 from __future__ import annotations
@@ -69,11 +70,11 @@ def scan(data: bytes, env: EnvSecrets | None) -> bool:
         return True
     if phrases(low, run >= 0):
         return True
-    if b"$" in data and b'{"$bytes":' in data:  # not readable in here: the redactor decodes them
+    if data.rfind(b"$") >= 0 and data.rfind(b'{"$bytes":') >= 0:  # the redactor decodes them
         return True
     if env is not None:
         for spelling in env.anywhere:
-            if spelling in data:
+            if data.rfind(spelling) >= 0:
                 return True
     return False
 
@@ -124,17 +125,17 @@ def _runs(data: bytes, mask: bytes, at: int, env: EnvSecrets | None) -> bool:
     joined = b" ".join(runs)
     low = joined.lower()
     for scheme in _ANNOUNCED:
-        if scheme in low:
+        if low.rfind(scheme) >= 0:
             return True
     for head in HEADS:
-        if head in joined:
+        if joined.rfind(head) >= 0:
             return True
     words = joined.translate(_ONLY_WORDS).split()
-    if b"\\" in joined:
+    if joined.rfind(b"\\") >= 0:
         # What follows a backslash is an escape, "\\n" or "\\u00e9", and only then the token.
         escaped = joined.split(b"\\")[1:]
-        rest = b" ".join([*(part[1:] for part in escaped), *(part[5:] for part in escaped)])
-        words += rest.translate(_ONLY_WORDS).split()
+        rest = [part[1:] for part in escaped] + [part[5:] for part in escaped if part[:1] == b"u"]
+        words += b" ".join(rest).translate(_ONLY_WORDS).split()
     if not _WORDS.isdisjoint(words):
         for word in _WORDS.intersection(words):
             for start in WORDS[word]:

@@ -127,10 +127,10 @@ def phrases(low: bytes, has_run: bool) -> list[str]:
     ``has_run`` is True if they hold a run of token characters, without which there is no webhook.
     """
     found = []
-    if b"&" in low:
-        if any(word in low for word in SIGNATURES):
+    if low.rfind(b"&") >= 0:
+        if any(low.rfind(word) >= 0 for word in SIGNATURES):
             found.append("signature")
-        if OAUTH_CODE in low:
+        if low.rfind(OAUTH_CODE) >= 0:
             found.append("oauth-code")
     if has_run and low.rfind(b"hook") >= 0 and any(word in low for word in WEBHOOKS):
         found.append("webhook")
@@ -141,7 +141,7 @@ def phrases(low: bytes, has_run: bool) -> list[str]:
             break
         at = low.rfind(b"-u", 0, at)
     # Only short parts are looked up: the hash of a long one takes longer than all else here.
-    if b"$" in low and not HASHES.isdisjoint([part for part in low.split(b"$") if len(part) < 10]):
+    if low.rfind(b"$") >= 0 and not HASHES.isdisjoint([part for part in low.split(b"$") if len(part) < 10]):
         found.append("password-hash")
     return found
 
