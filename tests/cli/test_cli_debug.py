@@ -175,7 +175,9 @@ def test_nothing_of_a_trace_reaches_the_terminal_raw_or_is_evaluated(tmp_path):
     tap.record_tool_result(evil, evil, ValueError(evil), call=call)
     tap.close()
     verbs = "p args; pp args; a; rv; n; ll; raw; l; w; lanes; print args; b tool:*; rc; marks; mark x; marks; info"
-    with Terminal("debug", tmp_path / "a.jsonl", cwd=tmp_path, NO_COLOR="1", TERM="dumb") as terminal:
+    with Terminal(
+        "debug", "--repl", tmp_path / "a.jsonl", cwd=tmp_path, NO_COLOR="1", TERM="dumb"
+    ) as terminal:
         terminal.until(PROMPT)
         for verb in verbs.split("; "):
             terminal.do(verb)
@@ -185,7 +187,7 @@ def test_nothing_of_a_trace_reaches_the_terminal_raw_or_is_evaluated(tmp_path):
 
 
 def test_colour_only_on_a_terminal_that_wants_it(trip, tmp_path):
-    with Terminal("debug", trip, cwd=tmp_path) as terminal:
+    with Terminal("debug", "--repl", trip, cwd=tmp_path) as terminal:
         terminal.until(PROMPT)
         terminal.do("l")
         assert "\x1b[" in terminal.raw
@@ -195,7 +197,7 @@ def test_colour_only_on_a_terminal_that_wants_it(trip, tmp_path):
 @pytest.mark.parametrize("columns", [40, 80])
 def test_lines_fit_the_terminal(trip, tmp_path, columns):
     verbs = ["l", "ctx", "delta", "w", "lanes", "info", "h", "p", "a", "b error", "b", "c", "mark", "marks"]
-    with Terminal("debug", trip, cwd=tmp_path, columns=columns) as terminal:
+    with Terminal("debug", "--repl", trip, cwd=tmp_path, columns=columns) as terminal:
         shown = [terminal.until(PROMPT), *(terminal.do(verb) for verb in ["j 6", *verbs])]
     for text in shown:
         for line in text.splitlines():
@@ -203,7 +205,7 @@ def test_lines_fit_the_terminal(trip, tmp_path, columns):
 
 
 def test_ctrl_c_comes_back_to_the_prompt_and_ctrl_d_ends(trip, tmp_path):
-    with Terminal("debug", trip, cwd=tmp_path) as terminal:
+    with Terminal("debug", "--repl", trip, cwd=tmp_path) as terminal:
         terminal.until(PROMPT)
         terminal.keys("p ste")
         terminal.until("p ste")
@@ -216,7 +218,7 @@ def test_ctrl_c_comes_back_to_the_prompt_and_ctrl_d_ends(trip, tmp_path):
 
 def test_ctrl_c_ends_a_long_search(tmp_path):
     path = record_steps(tmp_path / "long.jsonl", 30_000)
-    with Terminal("debug", path, cwd=tmp_path) as terminal:
+    with Terminal("debug", "--repl", path, cwd=tmp_path) as terminal:
         terminal.until(PROMPT)
         many = "[0, 0, 0, 0, 0, 0, 0, 0]"
         slow = f"any(any(any(z for z in {many}) for y in {many}) for x in {many})"
@@ -229,7 +231,7 @@ def test_ctrl_c_ends_a_long_search(tmp_path):
 
 def test_history_is_kept_private_and_its_failure_is_silent(trip, tmp_path):
     state = tmp_path / "state"
-    with Terminal("debug", trip, cwd=tmp_path, XDG_STATE_HOME=state) as terminal:
+    with Terminal("debug", "--repl", trip, cwd=tmp_path, XDG_STATE_HOME=state) as terminal:
         terminal.until(PROMPT)
         terminal.do("p step")
         terminal.keys("q\n")
@@ -237,14 +239,14 @@ def test_history_is_kept_private_and_its_failure_is_silent(trip, tmp_path):
     file = state / "reenact" / "debug_history"
     assert file.read_text().splitlines()[-2:] == ["p step", "q"]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with Terminal("debug", trip, cwd=tmp_path, XDG_STATE_HOME=state) as terminal:
+    with Terminal("debug", "--repl", trip, cwd=tmp_path, XDG_STATE_HOME=state) as terminal:
         terminal.until(PROMPT)
         terminal.keys("\x1b[A\x1b[A")
         terminal.until("p step")
         terminal.keys("\n")
         assert "2" in terminal.until(PROMPT)
     (tmp_path / "blocked").write_text("not a folder")
-    with Terminal("debug", trip, cwd=tmp_path, XDG_STATE_HOME=tmp_path / "blocked") as terminal:
+    with Terminal("debug", "--repl", trip, cwd=tmp_path, XDG_STATE_HOME=tmp_path / "blocked") as terminal:
         terminal.until(PROMPT)
         terminal.keys("q\n")
         rest = terminal.until(None, seconds=5)
@@ -259,7 +261,7 @@ def test_history_is_kept_private_and_its_failure_is_silent(trip, tmp_path):
     ],
 )  # fmt: skip
 def test_tab_completes(trip, tmp_path, typed_so_far, completed):
-    with Terminal("debug", trip, cwd=tmp_path) as terminal:
+    with Terminal("debug", "--repl", trip, cwd=tmp_path) as terminal:
         terminal.until(PROMPT)
         terminal.do("j 3; mark here; display kind; undisplay")
         terminal.keys(typed_so_far + "\t")
@@ -291,7 +293,7 @@ def test_it_works_without_readline(trip, tmp_path):
 def test_a_growing_run_goes_on(tmp_path):
     tap = reenact.Tap(tmp_path / "a.jsonl")
     call = tap.record_tool_call("search", {})
-    with Terminal("debug", tmp_path / "a.jsonl", cwd=tmp_path) as terminal:
+    with Terminal("debug", "--repl", tmp_path / "a.jsonl", cwd=tmp_path) as terminal:
         assert "● a  running" in terminal.until(PROMPT)
         assert terminal.do("n") == "The run is still going; no newer event yet.\n"
         tap.record_tool_result("search", "done", call=call)

@@ -117,7 +117,7 @@ def test_the_other_issues_verbs_are_not_announced(team):
 
 
 def test_every_verb_through_a_terminal(team, tmp_path):
-    with Terminal("debug", team, cwd=tmp_path) as terminal:
+    with Terminal("debug", "--repl", team, cwd=tmp_path) as terminal:
         banner = terminal.until(PROMPT)
         assert banner.startswith("✓ team  ok") and "4 turns, 14 events" in banner and ">    2" in banner
         check([terminal.do(line) for line, _ in SITTING])

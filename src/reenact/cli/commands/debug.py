@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable
 
 from ...debugger.stepper import Stepper
+from ...extras import have
 from ...recording.event_addresses import failure_of
 from ...recording.recording import Recording
 from ...recording.run_addresses import locate
@@ -16,6 +18,7 @@ from .. import run_argument
 from ..output import Output, terminal_size
 from ..repl.keyboard import PROMPT, completions, typed_lines
 from ..repl.session import Session, Verbs
+from ..repl.verbs_act import ACT
 from ..repl.verbs_break_watch import BREAK, MARK, WATCH
 from ..repl.verbs_move import MOVE, REVERSE, WHERE
 from ..repl.verbs_print import INSPECT
@@ -25,15 +28,17 @@ from ..view.summary import status_mark
 DESCRIPTION = """\
 Step through a recorded run, forwards and backwards. It opens at the failure, or at the first event of a run
 that did not fail. Commands follow pdb: n s r c b l p w, and rn rs rc for reverse; h lists them all. No code
-of the agent runs. Without a terminal, commands are read from stdin."""
+of the agent runs. On a terminal it takes the whole screen (extra `debug`); --repl opens a prompt instead.
+Without a terminal, commands are read from stdin."""
 EXAMPLES = """\
   reenact debug @failed                          the newest run that failed, at its failure
   reenact debug trip.jsonl --at turn:3           a file, at its third turn
+  reenact debug --repl                           the newest run, at a prompt
   reenact debug trip.jsonl -c "b error; c; ctx"  in a script: what the model saw before the first error
   echo "print usage.output" | reenact debug      commands from a pipe
 """
 
-VERBS = (*MOVE, *REVERSE, *WHERE, *INSPECT, *BREAK, *WATCH, *MARK, *HELP)
+VERBS = (*MOVE, *REVERSE, *WHERE, *INSPECT, *BREAK, *WATCH, *MARK, *ACT, *HELP)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at", metavar="ADDRESS", help="where to start: first, last, 12, turn:3, @error, %%50 …"
     )
+    parser.add_argument("--repl", action="store_true", help="open the prompt, not the full screen")
     run_argument.add_json(parser, "print JSON lines instead of text")
     run_argument.add_run_options(parser)
 
@@ -63,6 +69,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     run_argument.report(stepper.recording.findings, out)
     if args.command:
         _obey(session, args.command)
+    elif _takes_screen(args, out):
+        return _full_screen(stepper)
     else:
         if not args.json:
             _banner(session, f"at {args.at}, h helps" if args.at else hint)
@@ -80,6 +88,18 @@ def _opened(args: argparse.Namespace) -> tuple[Stepper, str]:
         return recording
 
     return Stepper(load), "at the first event, h helps"
+
+
+def _takes_screen(args: argparse.Namespace, out: Output) -> bool:
+    """True if a person sits at a terminal that Textual can draw on."""
+    plain_prompt = args.repl or args.json or os.environ.get("TERM") == "dumb"
+    return not plain_prompt and _is_interactive(out) and have("textual") is not None
+
+
+def _full_screen(stepper: Stepper) -> int:
+    from ..tui.app import DebugApp
+
+    return DebugApp(stepper, Verbs(VERBS)).run() or 0
 
 
 def _banner(session: Session, where: str) -> None:

@@ -134,6 +134,8 @@ class Session:
         """True once something could not be done as typed."""
         self.listed: Place | None = None
         """The last entry that ``l`` showed, if nothing was done since."""
+        self.runs_command: Callable[[Callable[[], int]], int] = lambda command: command()
+        """Calls what starts another command; a full screen gives it the terminal first."""
         self._last = ""
         self._depth = 0
         self._progress = Progress(out)

@@ -141,7 +141,7 @@ def _rows(session: Session, context: Context, parts: list[ContextPart]) -> None:
         share = context.share(part)
         tokens = "" if context.tokens is None else compact(round(share * context.tokens))
         origin = part.origin
-        source = "" if origin is None else _source(session, origin)
+        source = "" if origin is None else source_text(session, origin)
         number = "" if part.number is None else part.number
         text = " ".join(part.text[:400].split())
         role = part.role if part.is_sent else f"{part.role}, {NOT_SENT}"
@@ -152,7 +152,8 @@ def _rows(session: Session, context: Context, parts: list[ContextPart]) -> None:
         session.view.note(f"✗ {contradiction(call)}")
 
 
-def _source(session: Session, origin: Origin) -> str:
+def source_text(session: Session, origin: Origin) -> str:
+    """Return where a message came from: what the events are to it, and their addresses."""
     addresses = [session.view.address(event) for event in origin.events]
     few = addresses if len(addresses) < 4 else [*addresses[:2], "…", addresses[-1]]
     sign = "✗" if _others(session, origin) else _SIGNS[origin.how]
