@@ -45,6 +45,8 @@ MAY_IMPORT = {
     "root": ROOT_MODULES,
 }  # fmt: skip
 """What each room may import, at the top of a file or inside a function."""
+LOADED_BEFORE = {"pytest_plugin": {"pytest"}, "cli.tui": {"rich", "textual"}}
+"""Rooms that are imported only where these libraries are installed."""
 ROOT_ORDER = {
     "schema": set(),
     "errors": set(),
@@ -233,10 +235,18 @@ def test_no_third_party_import_at_the_top_of_a_file() -> None:
                 found |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add((node.module or "").split(".")[0])
-        pytest_is_there = {"pytest"} if name == "pytest_plugin" else set()
-        return found - sys.stdlib_module_names - {"reenact"} - pytest_is_there
+        return (
+            found
+            - sys.stdlib_module_names
+            - {"reenact"}
+            - LOADED_BEFORE.get(name.rpartition(".")[0] or name, set())
+        )
 
     assert {name: found for name in tree().files if (found := third_party(name))} == {}
+    opens_tui = {
+        name for name, rooms in tree().imports.items() if any(each.startswith("cli.tui") for each in rooms)
+    }
+    assert {name for name in opens_tui if not name.startswith("cli.tui")} == {"cli.commands.debug"}
 
 
 def test_nothing_below_the_commands_starts_a_command_to_read_its_output() -> None:

@@ -42,4 +42,5 @@ def _start(session: Session, command: str, options: list[str], typed: str) -> No
     argv = [sys.executable, "-m", "reenact", command, recording.path, *run, *options, *words]
     session.out.stdout.flush()
     code = session.runs_command(lambda: subprocess.call(argv))  # noqa: S603 - our own command
+    session.failed = session.failed or code != 0
     session.view.note(f"{command} ended with exit code {code}")

@@ -15,6 +15,7 @@ from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Key
 from textual.suggester import Suggester
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -64,7 +65,11 @@ class Completed(Suggester):
 class CommandLine(Input):
     """One line for a verb; it is empty again at once, so that what is typed next is a line of its own."""
 
-    async def action_submit(self) -> None:
+    async def _on_key(self, event: Key) -> None:
+        if event.key != "enter":
+            await super()._on_key(event)
+            return
+        event.stop()  # a binding would be looked up after the keys that follow
         line, self.value = self.value, ""
         self.post_message(self.Submitted(self, line))
 
@@ -355,11 +360,11 @@ class DebugApp(App[int]):
         self._say("")
         self.query_one(Timeline).focus()
 
-    def on_key(self, event: object) -> None:
-        key = getattr(event, "key", "")
+    def on_key(self, event: Key) -> None:
         command = self.query_one("#command", Input)
-        if command.has_focus and key in ("up", "down") and self._typed:
-            self._typed_at = max(0, min(len(self._typed) - 1, self._typed_at + (1 if key == "down" else -1)))
+        if command.has_focus and event.key in ("up", "down") and self._typed:
+            step = 1 if event.key == "down" else -1
+            self._typed_at = max(0, min(len(self._typed) - 1, self._typed_at + step))
             command.value = self._typed[self._typed_at]
             command.cursor_position = len(command.value)
 
