@@ -18,6 +18,7 @@ $(READY): pyproject.toml
 # The real SDKs are many; who wants the demo need not wait for them.
 $(TESTED): $(READY)
 	$(BIN)/python -m pip install -q -e . --group test --group check --group sdk --group neighbours
+	tests/system_parts.sh tmux=tmux
 	touch $@
 
 demo: $(READY)
