@@ -8,7 +8,7 @@ A place is a line of words, independent of what looks for it:
 | `result TOOL N` | what the Nth call returned, and the request that carries it to the model |
 | `sent TOOL N` | the request that carries the result of the Nth call to the model |
 | `request N`, `response N` | the Nth of the run |
-| `end` | the end of the run |
+| `end` | the end of the run, and the error it ended with |
 
 Instead of a number, a word that the call's arguments, the request or the response contain selects the first such one.
 """
@@ -25,7 +25,7 @@ def events_at(dbg: Debugger, place: str) -> list[Any]:
     """The events of a place; none if the recording has no such place."""
     part, *words = place.split(" ", 2 if place.startswith(("call", "result", "sent")) else 1)
     if part == "end":
-        return [dbg.recording.end]
+        return [*(event for event in dbg.all() if event.kind == "error"), dbg.recording.end]
     if part in ("request", "response"):
         return [_nth(dbg.all(), words[0], lambda event: event.kind == f"model.{part}", _event_text)]
     name, which = words

@@ -95,7 +95,9 @@ def _record(scenario: Scenario, folder: Path, model: ScriptedModel) -> Recorded:
         [COMMAND, "run", "--out", str(out), "--name", number, str(scenario.path)],
         env=_env(url), cwd=folder, capture_output=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    (path,) = out.glob("*.jsonl")
+    path = min(
+        out.glob("*.jsonl"), key=lambda each: len(each.name)
+    )  # files of child processes have longer names
     return Recorded(path, scenario.label, done.returncode, done.stderr.decode(), model.left(number))
 
 

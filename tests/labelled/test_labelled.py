@@ -20,7 +20,7 @@ def test_there_are_enough_of_both() -> None:
     failures = [each.label for each in ALL if each.label.failed]
     assert len(ids) == len(set(ids))
     assert all(label.why and label.places for label in failures)
-    assert len(failures) >= 20
+    assert len(failures) >= 64
     assert len(ALL) - len(failures) >= 12
 
 

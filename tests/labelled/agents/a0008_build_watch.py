@@ -24,7 +24,6 @@ LABEL = (
     "the build never leaves the queue, and the agent asks for its state until its turns are used up",
     *[f"result build_status {n}" for n in range(2, 25)],
     *[f"call build_status {n}" for n in range(2, 25)],
-    "end",
 )
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ LABEL = (
     "retries exhausted",
     "the provider is overloaded, and the client gives up after three retries",
     *[f"response {n}" for n in range(2, 6)],
-    "end",
 )
 
 if __name__ == "__main__":

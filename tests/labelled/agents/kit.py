@@ -258,3 +258,21 @@ class Gathered(Agent):
             return self.text(await value if inspect.isawaitable(value) else value)
         except Exception as error:
             return self.failed(call, error)
+
+
+async def async_agent(client: Any, tools: dict[str, Callable[..., Any]], task: str, system: str = "") -> str:
+    """A loop of coroutines around one `httpx.AsyncClient`; several may share it."""
+    messages: list[Any] = [{"role": "system", "content": system}] if system else []
+    messages.append({"role": "user", "content": task})
+    schemas = [{"type": "function", "function": schema(name, function)} for name, function in tools.items()]
+    while True:
+        body = {"model": Chat.model, "messages": messages, "tools": schemas}
+        reply = await client.post(os.environ["MODEL_URL"] + "/v1/chat/completions", json=body)
+        message = reply.raise_for_status().json()["choices"][0]["message"]
+        messages.append(message)
+        if not message.get("tool_calls"):
+            return message["content"]
+        for call in message["tool_calls"]:
+            value = await tools[call["function"]["name"]](**json.loads(call["function"]["arguments"]))
+            text = value if isinstance(value, str) else json.dumps(value)
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
