@@ -17,13 +17,13 @@ def save(text: str) -> str:
 
 
 class Retrying(Agent):
-    def perform(self, call):
-        for n in range(4):
-            try:
-                return super().perform(call)
-            except ConnectionError:
-                if n == 3:
-                    raise SystemExit(f"{call.name} failed four times") from None
+    def perform(self, call, tries=4):
+        try:
+            return super().perform(call)
+        except ConnectionError:
+            if tries == 1:
+                raise SystemExit(f"{call.name} failed four times") from None
+            return self.perform(call, tries - 1)
 
 
 MODEL = [("ocr", {"page": 1}), ("ocr", {"page": 2})]
