@@ -29,7 +29,8 @@ MAY_IMPORT = {
     "recording": READING,
     "compare": {"compare", "settings", *READING},
     "stats": {"stats", "money", *READING},
-    "debugger": {"debugger", "compare", "stats", "money", *READING},
+    "explain": {"explain", *READING},
+    "debugger": {"debugger", "compare", "explain", "stats", "money", *READING},
     "messages": {"messages", *READING},
     "playback": {"playback", "messages", "money", "settings", "capture", "supervise", *READING},
     "testing": {"testing", "debugger", "money", "playback", "messages", "capture", "supervise", "stats", *READING},
@@ -37,8 +38,8 @@ MAY_IMPORT = {
     "testgen": {"testgen", "money", "testing", "debugger", "playback", "messages", "capture", *READING},
     "demo": {"demo", *ROOT_MODULES},
     "cli": {
-        "cli", "demo", "testgen", "testing", "playback", "messages", "debugger", "compare", "stats", "capture",
-        "supervise",
+        "cli", "demo", "testgen", "testing", "playback", "messages", "debugger", "compare", "explain", "stats",
+        "capture", "supervise",
         "money", "settings", *READING,
     },
     "totals": {"wire", *ROOT_MODULES},  # for usage objects in a provider's own spelling, on demand

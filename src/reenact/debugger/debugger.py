@@ -12,6 +12,8 @@ from typing import Any
 from .. import schema
 from ..compare.moments import MomentsDiff, diff_turns
 from ..errors import UsageError
+from ..explain.uses import Uses, uses_of
+from ..explain.why import Explainer, Why
 from ..money.prices import Bill
 from ..recording.calls import Call, Turn
 from ..recording.event_addresses import errors as counted_errors
@@ -24,6 +26,7 @@ from ..totals import Totals
 from ..tracefile.events.event import Event
 from ..tracefile.findings import Finding
 from .event_filters import Filter, Where, types_of
+from .questions import ask
 from .step_session import StepSession
 
 # State: where a run stood right after one of its events.
@@ -103,6 +106,7 @@ class Debugger:
     def __init__(self, recording: Recording, *, blobs: str | None = None) -> None:
         self.recording = recording
         self._blobs = blobs
+        self._explainer: Explainer | None = None
 
     @classmethod
     def load(
@@ -224,6 +228,28 @@ class Debugger:
         """Return where the run stood right after an event: turn, open calls, sums, money, context."""
         last = min(self._index(event), self.recording.count() - 1)
         return state_at(self.recording, event, last)
+
+    def why(self, question: str | Event | None = None, *, is_text: bool = False) -> Why:
+        """Return the first producer of a text or value, and the chain of events to it.
+
+        The question is a text, an event, the address of one, or the path of a value (``12.args.city``);
+        with ``is_text`` always a text. Without one: what fed the error or the answer that the run ended with.
+        """
+        return ask(self.explainer, question, is_text=is_text)
+
+    def uses(self, event: Event | str | int) -> Uses:
+        """Return where later requests, arguments and texts contain what an event brought."""
+        if isinstance(event, str | int):
+            event = self.recording.event(event)
+        self._index(event)
+        return uses_of(self.explainer, event)
+
+    @property
+    def explainer(self) -> Explainer:
+        """What answers ``why`` and ``uses``; it reads the run once, when it needs to."""
+        if self._explainer is None or self._explainer.recording is not self.recording:
+            self._explainer = Explainer(self.recording)
+        return self._explainer
 
     def summary(self) -> RunStats:
         """Return the run in figures, as ``runs()`` has them of many; printed, a few lines of text."""

@@ -35,6 +35,8 @@ class Origin(NamedTuple):
     """One, unless a message holds the results of several tools."""
     how: str
     """``answer``, ``tool`` or ``request``."""
+    request: Event | None = None
+    """Of results of tools: the request that brought them, and whatever else is in that message."""
 
 
 class Origins:
@@ -60,6 +62,17 @@ class Origins:
                 found[number] = self._origin(element, messages[number], link, _CHASES)
             open_below, link = kept, link_before
         return [origin or Origin([request], "request") for origin in found]
+
+    def setting(self, request: Event, key: str) -> Event:
+        """Return the request in whose line a setting is written that this one keeps, such as ``system``."""
+        for _ in range(_LINKS):
+            fields = request.stored_fields
+            base = base_of(fields) if kept(fields).get(key) is True else None
+            before = self._recording.request_of(base) if base is not None else None
+            if before is None or (before.index or 0) >= (request.index or 0):
+                break
+            request = before
+        return request
 
     def previous(self, request: Event) -> Event | None:
         """Return the request before this one in its lane, earlier attempts at the same turn left out."""
@@ -128,7 +141,7 @@ class Origins:
             if part < 0 and result.tool_id in wanted:
                 found.setdefault(result.tool_id, result)
         events = sorted(found.values(), key=lambda event: event.index or 0)
-        return Origin(events, "tool") if events else Origin([link], "request")
+        return Origin(events, "tool", link) if events else Origin([link], "request")
 
     def _earlier_text(self, message: Any, link: Event) -> Origin:
         """Return the answer with this text nearest before a request, else the request itself."""

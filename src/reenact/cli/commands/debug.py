@@ -23,6 +23,7 @@ from ..repl.verbs_break_watch import BREAK, MARK, WATCH
 from ..repl.verbs_move import MOVE, REVERSE, WHERE
 from ..repl.verbs_print import INSPECT
 from ..repl.verbs_where import HELP
+from ..repl.verbs_why import WHY
 from ..view.summary import status_mark
 
 DESCRIPTION = """\
@@ -38,7 +39,7 @@ EXAMPLES = """\
   echo "print usage.output" | reenact debug      commands from a pipe
 """
 
-VERBS = (*MOVE, *REVERSE, *WHERE, *INSPECT, *BREAK, *WATCH, *MARK, *ACT, *HELP)
+VERBS = (*MOVE, *REVERSE, *WHERE, *INSPECT, *WHY, *BREAK, *WATCH, *MARK, *ACT, *HELP)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

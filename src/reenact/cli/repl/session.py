@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ...debugger.breakpoints import Breakpoint, unquoted
+from ...debugger.debugger import Debugger
 from ...debugger.expressions import Expr
 from ...debugger.stepper import Move, Stepper
 from ...errors import ReenactError, UsageError
@@ -129,6 +130,8 @@ class Session:
         self.out = out
         self.view: View = (JsonView if as_json else View)(out, stepper)
         self.displays: dict[int, Expr] = {}
+        self.debugger: Debugger | None = None
+        """What answers ``why``, once somebody asked."""
         self.is_over = False
         self.failed = False
         """True once something could not be done as typed."""

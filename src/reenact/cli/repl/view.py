@@ -12,6 +12,8 @@ from typing import Any
 from ...compare.moments import MomentsDiff
 from ...debugger.breakpoints import Breakpoint, Reason
 from ...debugger.stepper import Move, Stepper
+from ...explain.uses import Uses
+from ...explain.why import Why
 from ...recording.index import MAIN
 from ...tracefile.events.event import Event
 from ...tracefile.events.event_text import address, event_dict
@@ -19,6 +21,7 @@ from ...tracefile.events.text import clean, cut, pad, pretty_json, short_json, w
 from ..output import Output, terminal_size
 from ..view.events import event_lines
 from ..view.moments import show_moments
+from ..view.explained import show_uses, show_why, uses_dict, why_dict
 
 _NARROW = 60
 """Below so many columns times and durations give way to what happened."""
@@ -160,6 +163,14 @@ class View:
         """Show how two prompts differ."""
         show_moments(diff, self.out, hint=f"j turn:{diff.now.turn}; ctx N shows one in full")
 
+    def why(self, why: Why) -> None:
+        """Show where a text or an event came from."""
+        show_why(why, self.stepper.recording.first_writer, self.out)
+
+    def uses(self, uses: Uses) -> None:
+        """Show where later events contain what an event brought."""
+        show_uses(uses, self.stepper.recording.first_writer, self.out)
+
     def row(self, values: dict[str, Any]) -> None:
         """Show one row of a table that is not held as a whole; the last value is cut."""
         *some, last = values.values()
@@ -241,6 +252,12 @@ class JsonView(View):
 
     def moments(self, diff: MomentsDiff) -> None:
         self.out.json_line(diff.as_dict())
+
+    def why(self, why: Why) -> None:
+        self.out.json_line(why_dict(why, self.stepper.recording.first_writer))
+
+    def uses(self, uses: Uses) -> None:
+        self.out.json_line(uses_dict(uses, self.stepper.recording.first_writer))
 
     def row(self, values: dict[str, Any]) -> None:
         self.out.json_line({name: plain_value(value) for name, value in values.items()})
