@@ -158,7 +158,7 @@ def _result(event: Event) -> Iterator[Piece]:
         yield Piece(ARGUMENTS, "args", event.args)
     if (error := event.error) is not None:
         yield Piece(TOOL_ERROR, "error", str(error), string(event.tool_id))
-    elif (result := event.result) is not None:
+    elif (result := event.content if event.result is None else event.result) is not None:
         yield Piece(RESULT, "result", result, string(event.tool_id))
 
 

@@ -13,7 +13,17 @@ from ..recording.prompt import ContextPart, context_of
 from ..recording.recording import Recording
 from ..tracefile.events.event import Event
 from ..wire.reading import SYSTEM, TOOLS, system_text
-from .brought import DECLARATION, RESULT, SYSTEM_PROMPT, TOOL_ERROR, WITHHELD, Piece, message_pieces
+from .brought import (
+    DECLARATION,
+    REASONING,
+    RESPONSE,
+    RESULT,
+    SYSTEM_PROMPT,
+    TOOL_ERROR,
+    WITHHELD,
+    Piece,
+    message_pieces,
+)
 from .text_match import Match, Sought
 
 _REQUESTS = 8
@@ -62,6 +72,8 @@ class Sources:
                 return Found(source, match)
         best: Found | None = None
         for source in sources if sought.shingles else ():
+            if source.piece.what in (RESPONSE, REASONING):
+                continue  # a model that says nearly the same again took it from where it had it before
             match = sought.fuzzy(source.piece.text)
             if match is not None and (best is None or match.confidence > best.match.confidence):
                 best = Found(source, match)
@@ -114,5 +126,5 @@ def located(origin: Origin, piece: Piece) -> Source:
         return Source(event, piece._replace(path="error" if piece.what == TOOL_ERROR else "result"))
     if origin.how != "answer":
         return Source(origin.request or origin.events[0], piece)
-    what = "response" if piece.what == "assistant message" else piece.what
+    what = RESPONSE if piece.what == "assistant message" else piece.what
     return Source(origin.events[0], piece._replace(what=what, path="content"))

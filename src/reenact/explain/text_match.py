@@ -18,6 +18,7 @@ SHINGLE, LEAST_SHARED = 8, 0.6
 
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _ESCAPED = {"b": " ", "f": " ", "n": " ", "r": " ", "t": " "}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"
 )
@@ -121,7 +122,12 @@ def words_of(text: str) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(_character, text) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    text = _ESCAPE.sub(_character, text)
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs become one character
 
 
 def _character(found: re.Match[str]) -> str:

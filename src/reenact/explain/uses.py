@@ -107,10 +107,9 @@ class _Search:
     def __init__(self, explainer: Explainer, event: Event) -> None:
         self._explainer = explainer
         self._event = event
-        pieces = brought(event)
-        results = [piece for piece in pieces if piece.what != ARGUMENTS]
-        is_call = event.event_type == schema.TOOL_CALLED
-        self._own = [piece.text.strip() for piece in (pieces if is_call else results or pieces) if piece.text]
+        is_result = event.event_type == schema.TOOL_RESULT
+        own = [piece for piece in brought(event) if piece.what != ARGUMENTS or not is_result]
+        self._own = [piece.text.strip() for piece in own if piece.text.strip()]
         self._normalised = [normalise(text) for text in self._own]
 
     def uses(self) -> Iterator[Use]:
