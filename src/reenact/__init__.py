@@ -12,6 +12,7 @@ installed, pytest would warn below ``reenact run`` that we were here first.)
 #   recording/  one run understood: calls, turns, lanes
 #   money/      usage -> prices
 #   stats/      sums over one run or many
+#   explain/    where a text came from, and what used it
 #   debugger/   questions to a recording, and stepping through it
 #   compare/    two runs, or two sets of runs, side by side
 #   messages/   message lists rebuilt from a recording

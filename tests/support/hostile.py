@@ -37,12 +37,16 @@ COMMANDS = [
     ["doctor", "{path}"],
     ["messages", "{path}"],
     ["messages", "{path}", "--full", "--json", "--as", "openai"],
+    ["why", "{path}"],
+    ["why", "{path}", "hotels"],
+    ["why", "{path}", "2", "--json"],
+    ["why", "{path}", "--uses", "2"],
     ["stats", "{path}"],
     ["stats", "{path}", "--by", "model"],
     ["stats", "{path}", "--by", "tool", "--json"],
     ["stats", "{path}", "--by", "run", "--csv"],
     ["stats", "{path}", "--by", "day"],
-    ["debug", "{path}", "-c", "w; l; n; s; ctx; delta; a; rv; p; pp; raw; ll; print usage; rc; n; b error; c; w; lanes; info"],
+    ["debug", "{path}", "-c", "w; l; n; s; ctx; why; uses; delta; a; rv; p; pp; raw; ll; print usage; rc; n; b error; c; w; lanes; info"],
     ["debug", "{path}", "--json", "-c", "w; l; n; ctx; p; rv; a; c; ll; lanes; info"],
 ]  # fmt: skip
 """Every command that reads and runs nothing, in its main forms."""

@@ -154,7 +154,7 @@ class Explainer:
         parts: list[Chain] = []
         last = chain.steps[0] if chain.steps else None
         if last is not None and chain.verdict == NO_ORIGIN and last.what in (RESPONSE, REASONING):
-            parts = [*self._chains(last.event, last.what, last.path, evidence(sought), text)]
+            parts = [*self._chains(last.event, last.what, last.path, evidence(sought), last.text)]
         return Why(text, None, (chain, *parts))
 
     def value(self, event: Event, path: str, value: Any) -> Why:
@@ -428,9 +428,9 @@ class Explainer:
             withheld = self.sources.withheld(event)
             if withheld:
                 return CANNOT_TELL, f"the model wrote it, and part of what it had been sent is {WITHHELD}"
-            return NO_ORIGIN, "the model wrote it: nothing that it had been sent holds it"
+            return NO_ORIGIN, "the model wrote it, and nothing that it had been sent holds it"
         if what in (ARGUMENTS, CALL):
-            return NO_ORIGIN, "the agent's code wrote it: no response requests a call with it"
+            return NO_ORIGIN, "the agent's code wrote it, and no response requests a call with it"
         if what == RUN_INPUT:
             return FOUND, "it is in the input of the run"
         if what in (ERROR, EVENT):

@@ -100,7 +100,7 @@ def test_what_the_model_invents_has_no_recorded_origin(tmp_path):
     dbg = record(tmp_path / "t.jsonl")
     (chain,) = dbg.why("8.args.card").chains
     assert (chain.verdict, chain.producer.event.step) == (NO_ORIGIN, 7)
-    assert chain.reason == "the model wrote it: nothing that it had been sent holds it"
+    assert chain.reason == "the model wrote it, and nothing that it had been sent holds it"
     why = dbg.why("a text that is nowhere")
     assert (why.verdict, why.producer, why.chains[0].steps) == (NO_ORIGIN, None, ())
 

@@ -1,24 +1,19 @@
 """Quotes of real conversations, asked about as they stand, rewritten and misquoted: is the right producer found?
 
-The conversations are public samples that are not part of this project (`../shared/samples`, or the folder that
-REENACT_SAMPLES names); without them this is skipped. The right producer is found by a plain search through the
-message list, which shares no code with ours.
+The conversations are samples that are not part of the repository; without them this is skipped. The right producer
+is found by a plain search through the message list, which shares no code with ours.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
-from pathlib import Path
-
-import pytest
+from itertools import islice
 
 from reenact import Debugger, Tap
 from support.examples import LONG
+from support.sample_runs import present, tau_bench
 
-SAMPLES = Path(os.environ.get("REENACT_SAMPLES", Path(__file__).parents[4] / "shared" / "samples"))
-FILE = SAMPLES / "tau-bench" / "tau-bench__gpt-4o-airline.json"
 RUNS, QUOTES = (200, 10) if LONG else (20, 5)
 
 
@@ -73,12 +68,12 @@ def rewritten(rng, quote):
     )
 
 
-@pytest.mark.skipif(not FILE.exists(), reason="the public samples are not here")
+@present
 def test_quotes_of_real_conversations_lead_to_who_said_them_first(tmp_path):
     rng = random.Random(13)
     counts = {kind: [0, 0] for kind in ("exact", "normalised", "fuzzy", "nowhere")}
-    for number, sample in enumerate(json.loads(FILE.read_text())[:RUNS]):
-        messages = sample["traj"]
+    for number, sample in enumerate(islice(tau_bench(), RUNS)):
+        messages = sample.messages
         steps, length = record(path := tmp_path / f"{number}.jsonl", messages)
         dbg = Debugger.load(path)
         texts = [texts_of(message) for message in messages[:length]]

@@ -20,8 +20,8 @@ from ...tracefile.events.event_text import address, event_dict
 from ...tracefile.events.text import clean, cut, pad, pretty_json, short_json, width_of
 from ..output import Output, terminal_size
 from ..view.events import event_lines
-from ..view.moments import show_moments
 from ..view.explained import show_uses, show_why, uses_dict, why_dict
+from ..view.moments import show_moments
 
 _NARROW = 60
 """Below so many columns times and durations give way to what happened."""
