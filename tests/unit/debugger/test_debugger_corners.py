@@ -158,7 +158,9 @@ def test_the_result_of_a_tool_comes_from_where_it_was_recorded_in_bedrocks_shape
     result = {"call": "t1", "tool": "search", "tool_id": "u1", "error": None, "result": "found"}
     stepper = opened(tmp_path, [("tool.result", result), ("model.request", {"call": "a1", "body": BEDROCK})])
     context = context_of(stepper.recording, stepper.events[1])
-    assert context is not None and context.messages[2].origin == Origin([stepper.events[0]], "tool")
+    assert context is not None and context.messages[2].origin == Origin(
+        [stepper.events[0]], "tool", stepper.events[1]
+    )
 
 
 def test_asking_about_what_was_not_found_says_so(tmp_path: Path) -> None:
