@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .capture.runs.run import run as run
     from .capture.seams.install import install as install
     from .capture.seams.install import uninstall as uninstall
+    from .compare.diff import diff as diff
     from .debugger.debugger import Debugger as Debugger
     from .errors import UsageError as UsageError
     from .messages.rebuild import replay as replay
@@ -60,6 +61,7 @@ _HOME = {
     "Trace": "capture.front.trace",
     "UsageError": "errors",
     "carry": "capture.runs.run",
+    "diff": "compare.diff",
     "experiment": "playback.experiment",
     "flush": "capture.runs.exit_and_fork",
     "fork": "playback.forks",
@@ -84,7 +86,7 @@ _NOTEBOOK = {
 
 __all__ = [
     "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
-    "carry", "experiment", "flush", "fork", "generate_test", "install", "now", "private", "random",
+    "carry", "diff", "experiment", "flush", "fork", "generate_test", "install", "now", "private", "random",
     "read_events", "replay", "rerun", "run", "runs", "uninstall", "uuid",
 ]  # fmt: skip
 

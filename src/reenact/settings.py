@@ -101,6 +101,25 @@ def _tools(path: str, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return tools
 
 
+def diff_settings(folder: str | None = None) -> dict[str, list[str]]:
+    """Return what comparisons ignore: ``[diff] ignore = ["tool.now.result"]`` and ``patterns``."""
+    path, settings = nearest_settings(folder)
+    table = settings.get("diff", {})
+    hint = (
+        'write for instance [diff] ignore = ["tool.get_price.result.fetched_at"]; the other key is patterns'
+    )
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: diff is not a table", hint=hint)
+    found: dict[str, list[str]] = {"ignore": [], "patterns": []}
+    for key, value in table.items():
+        if key not in found:
+            raise UsageError(f"{path}: diff.{key:.100} is not a setting", hint=hint)
+        if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+            raise UsageError(f"{path}: diff.{key} is {_short(value)}", hint=hint)
+        found[key] = value
+    return found
+
+
 def nearest_settings(folder: str | None = None) -> tuple[str, Mapping[str, Any]]:
     """Return the nearest settings and the file they stand in."""
     for each in _upwards(folder):

@@ -25,6 +25,7 @@ COMMANDS = {
     "run": "record an agent without changing it: `reenact run agent.py`",
     "ls": "list the runs in a folder, newest first",
     "show": "how a run ended, and what happened in it",
+    "diff": "where two runs differ, and why",
     "messages": "what the model saw, as a list that can be sent again",
     "debug": "step through a run, forwards and backwards, with the commands of pdb",
     "why": "where a text, a value or a failure came from, and which claims have a source",
@@ -50,6 +51,7 @@ examples:
   reenact demo                 a ten-second tour
   reenact ls --failed          which runs failed
   reenact show @failed         how the newest of them ended
+  reenact diff @prev @last     where two runs differ, and why
   reenact debug @failed        step back from where it failed
   reenact run agent.py         record your agent without changing it
   reenact show trip.jsonl      show a file

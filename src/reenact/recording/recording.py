@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,14 @@ from .event_addresses import find_event
 from .index import Index
 from .kept_conversations import SeenMessages, kept_before, sent_messages
 from .run_addresses import find_run, locate
-from .run_lines import RunLines, each_line, event_types, events_of_calls, nothing_to_collect
+from .run_lines import (
+    RunLines,
+    each_line,
+    event_types,
+    events_of_calls,
+    nothing_to_collect,
+    whole_events,
+)
 
 _OFF = 16
 """Lines around its place among which a step is sought."""
@@ -129,6 +136,21 @@ class Recording(RunLines):
                 else:
                     self._calls = join_calls(self.events)
         return with_derived(self._calls, self._derived) if derived else self._calls
+
+    def calls_of_all(self, visit: Callable[[Event, dict[str, Any], bytes | None], None]) -> list[Call]:
+        """Return the recorded calls; on the way each event is shown to ``visit`` with all its fields and,
+        where it is at hand, its line: one pass for whoever needs both."""
+        with nothing_to_collect():
+
+            def seen() -> Iterator[tuple[Event, dict[str, Any]]]:
+                for event, fields, line in whole_events(self):
+                    visit(event, fields, line)
+                    yield event, fields
+
+            calls = join_known(seen())
+        if self._calls is None:
+            self._calls = calls
+        return self._calls
 
     def turns(self, *, derived: bool = False) -> list[Turn]:
         """Return the turns; turn n is element n - 1."""

@@ -22,7 +22,7 @@ from ..tracefile.events.event_source import PLACE_BITS, Shelf
 from ..tracefile.file_ends import tail_totals
 from ..tracefile.findings import Finding, Findings
 from ..tracefile.light_lines import links_and_sums
-from ..tracefile.records import MAX_LINE
+from ..tracefile.records import MAX_LINE, parse
 from ..tracefile.status import status_of
 
 _OFFSET = (1 << PLACE_BITS) - 1
@@ -245,6 +245,35 @@ def events_of_calls(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any]
             fields = event.stored_fields
         shelf.learn(event.kind, fields, places[position])
         yield event, fields
+
+
+def whole_events(recording: RunLines) -> Iterator[tuple[Event, dict[str, Any], bytes | None]]:
+    """Yield the events, each with all its fields and, where it is at hand, its line."""
+    if not recording.execution.is_gapless:
+        yield from ((event, event.stored_fields, None) for event in recording.events)
+        return
+    run, writer, shelf = recording.run_id, recording.writers[0], recording.shelf
+    places, book = recording.execution.places, set(recording.execution.book)
+    number = -1
+    for position, head, line in each_line(recording):
+        if position in book:
+            continue
+        number += 1
+        fields = None
+        if head is not None:
+            try:
+                fields = parse(line)
+            except (ValueError, RecursionError):
+                pass
+        if head is not None and fields is not None:
+            kind = intern(head[3].decode())
+            envelope = Envelope(float(head[1]), run, writer, int(head[2]), kind, OURS)
+            event = Event(envelope, None, places[position], shelf, number)
+        else:
+            event = recording.event_at(position)
+            fields = event.stored_fields
+        shelf.learn(event.kind, fields, places[position])
+        yield event, fields, line if head is not None else None
 
 
 def _light_fields(head: re.Match[bytes] | None, line: bytes) -> dict[str, Any] | None:

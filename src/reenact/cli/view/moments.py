@@ -17,7 +17,7 @@ _AROUND = 60
 """Characters that are shown on each side of changed words."""
 
 _MOST_CHANGED = 400
-_MARKS = {GONE: ("[-", "-]"), NEW: ("{+", "+}")}
+MARKS = {GONE: ("[-", "-]"), NEW: ("{+", "+}")}
 """Around changed words where there is no colour."""
 _SIGNS = {GONE: ("-", "red"), NEW: ("+", "green"), EDITED: ("~", "yellow")}
 
@@ -112,15 +112,15 @@ def changed_words(words: Sequence[Words], out: Output, *, full: bool = False) ->
     for at, (sort, text) in enumerate(words):
         text = clean(text)
         if sort == SAME:
-            cells.append((text if full else _shortened(text, is_first=at == 0, is_last=at == last), ""))
+            cells.append((text if full else shortened(text, is_first=at == 0, is_last=at == last), ""))
             continue
         text = text if full or len(text) <= _MOST_CHANGED else f"{text[:_MOST_CHANGED]}…"
-        begin, end = ("", "") if out.color else _MARKS[sort]
+        begin, end = ("", "") if out.color else MARKS[sort]
         cells.append((f"{begin}{text}{end}", _SIGNS[sort][1]))
     return out.cells(cells)
 
 
-def _shortened(text: str, *, is_first: bool, is_last: bool) -> str:
+def shortened(text: str, *, is_first: bool, is_last: bool) -> str:
     """Leave out the middle of a stretch that stayed; of the first its beginning, of the last its end."""
     head, tail = ("" if is_first else text[:_AROUND]), ("" if is_last else text[-_AROUND:])
     return text if len(text) <= 2 * _AROUND + 10 else f"{head} … {tail}"
