@@ -129,7 +129,9 @@ class Details:
         yield from self._values("result", one.result, other.result, left.name)
 
     def _values(self, part: str, left: Any, right: Any, tool: str | None = None) -> Iterator[Change]:
-        left, right = from_json(left), from_json(right)
+        parsed = from_json(left), from_json(right)
+        if str not in map(type, parsed):
+            left, right = parsed
         if tool is not None:
             left, right = (self._texts.masks.masked(each, "tool", tool, part) for each in (left, right))
         if type(left) is str and type(right) is str:

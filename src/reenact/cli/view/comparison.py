@@ -46,7 +46,7 @@ def show_headline(diff: RunDiff, out: Output) -> None:
     """Print the first divergence, its cause and its consequence."""
     color = {SAME: "green"}.get(diff.verdict, "yellow")
     for name, text in zip(("first difference", "cause", "consequence"), diff.headline, strict=True):
-        out.paragraph([(f"{name:17}", f"bold {color}"), (clean(text), "")])
+        out.paragraph([(f"{name:18}", f"bold {color}"), (clean(text), "")])
 
 
 def _show_sides(diff: RunDiff, out: Output) -> None:
@@ -105,9 +105,8 @@ def _show_row(row: Row, differences: dict[int, Difference], out: Output) -> None
 
 def _step_text(step: Step, width: int) -> str:
     outcome = f" → {step.outcome}" if step.outcome else ""
-    title = step.title
-    room = max(width // 3, width - 5 - width_of(outcome))
-    return cut(f"{step.number:>4} {cut(title, room)}{outcome}", width)
+    room = max(width * 3 // 5, width - 5 - width_of(outcome))
+    return cut(f"{step.number:>4} {cut(step.title, room)}{outcome}", width)
 
 
 # what changed ---------------------------------------------------------------------------------------
