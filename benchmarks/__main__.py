@@ -64,6 +64,7 @@ def _measure_all(names: list[str], quick: bool, out: Path | None) -> int:
     verdicts = [figure["verdict"] for table in tables for figure in table["figures"]]
     missed = [
         f"{name}: {figure['what']}: {number(figure['value'])}, budget {number(figure['budget'])}"
+        + (f", floor {number(figure['floor'])}" if figure["floor"] is not None else "")
         for name, table in zip(names, tables, strict=True)
         for figure in table["figures"]
         if figure["verdict"] == "MISSED"

@@ -20,6 +20,8 @@ class Figure:
     what: str
     value: float | None
     budget: float | None = None
+    floor: float | None = None
+    """What the least program takes that keeps the guarantees (``floors``)."""
     better: str = "low"
     unit: str = "x"
     against: str = ""
@@ -103,7 +105,7 @@ def render(tables: list[dict[str, Any]]) -> str:
     lines: list[str] = []
     for table in tables:
         lines += ["", f"## {table['title']}", ""]
-        head = ("what", "measured", "budget", "", "ours", "against", "theirs", "note")
+        head = ("what", "measured", "budget", "", "floor", "ours", "against", "theirs", "note")
         rows = [head] + [_cells(figure) for figure in table["figures"]]
         keep = [i for i in range(len(head)) if any(row[i] for row in rows[1:])]
         widths = [max(len(row[i]) for row in rows) for i in keep]
@@ -121,5 +123,6 @@ def _cells(figure: dict[str, Any]) -> tuple[str, ...]:
     measured = number(figure["value"]) + (unit if figure["value"] is not None else "")
     sign = "≤ " if figure["better"] == "low" else "≥ "
     budget = "" if figure["budget"] is None else sign + number(figure["budget"])
-    more = (figure["ours"], figure["against"], figure["theirs"], figure["note"])
+    floor = "" if figure["floor"] is None else number(figure["floor"])
+    more = (floor, figure["ours"], figure["against"], figure["theirs"], figure["note"])
     return (figure["what"], measured, budget, figure["verdict"], *more)

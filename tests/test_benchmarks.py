@@ -159,6 +159,42 @@ def test_contenders_take_turns_and_another_one_begins_each_round():
     assert "".join(order) == "abcbca" and results == {"a": ["a"] * 2, "b": ["b"] * 2, "c": ["c"] * 2}
 
 
+def test_the_floor_of_a_run_writes_one_line_an_event_and_sees_an_edit_in_place(tmp_path):
+    from benchmarks import floors
+    from benchmarks.workload import agent_run
+
+    steps = sum(1 for _ in agent_run(40, samples=None))
+    floors.agent_run(tmp_path / "run.jsonl", agent_run(40, samples=None), floors.search())
+    events = lines_of(tmp_path / "run.jsonl")
+    assert [event["step"] for event in events] == list(range(1, steps + 1))
+    requests = [event for event in events if event["kind"] == "request"]
+    assert "[cleared]" in json.dumps(requests[19:]) and "[cleared]" not in json.dumps(requests[:15])
+    messages = [{"role": "user", "content": [{"type": "text", "text": str(n)}]} for n in range(9)]
+    floor = floors.Conversation(floors.Writer(tmp_path / "few.jsonl", look=None))
+    for sent in (messages, [messages[0], *messages[3:]]):  # a window moves on by two
+        floor.request({"messages": sent})
+    messages[1]["content"][0]["text"] = "edited"
+    floor.request({"messages": messages[:3]})
+    floor.writer.close()
+    whole, moved, edited = lines_of(tmp_path / "few.jsonl")
+    assert (whole["keep"], len(whole["new"])) == (0, 9)
+    assert (moved["keep"], len(moved["new"])) == (1, 6) and all("$same" in each for each in moved["new"])
+    assert edited["keep"] == 1 and "edited" in json.dumps(edited["new"])
+
+
+@pytest.mark.parametrize("command", [["ls"], ["stats"], ["grep", "zebra"]])
+def test_the_floor_of_a_command_reads_our_files(tmp_path, command):
+    from benchmarks.ours import feed_tap
+    from benchmarks.workload import agent_run
+
+    feed_tap(tmp_path / "run.jsonl", agent_run(5, samples=None), name="zebra")
+    floor = [sys.executable, "-m", "benchmarks.floors", *command, str(tmp_path)]
+    done = subprocess.run(floor, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    expected = {"ls": "run.end", "stats": "claude", "grep": '"name": "zebra"'}
+    assert expected[command[0]] in done.stdout and "damage" not in done.stdout
+
+
 def test_a_killed_baseline_keeps_what_it_acknowledged(tmp_path):
     monkeyed = [sys.executable, "-c", "from benchmarks.rows.crash import _trial; import sys, pathlib;"
                 "print(*_trial('article Trace', pathlib.Path(sys.argv[1]), 50))", str(tmp_path)]  # fmt: skip

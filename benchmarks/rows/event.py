@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from .. import floors
 from ..baselines import available
 from ..harness import Table, best_p50, interleave, timed, us
 from ..ours import ReenactTrace
@@ -47,6 +48,10 @@ def write_all(folder: Path, lines: list[bytes]) -> list[int]:
     finally:
         os.ftruncate(fd, 0)
         os.close(fd)
+
+
+def _search_all(look: Callable[[bytes], object], lines: list[bytes]) -> list[int]:
+    return timed(partial(look, line) for line in lines)
 
 
 def events_for(size: str, quick: bool, *, ascii_only: bool) -> list[dict[str, Any]]:
@@ -88,6 +93,9 @@ def against_article(
                 "on": partial(record_all, ours(True), folder, events),
                 "article": partial(record_all, article, folder, events),
                 "write": partial(write_all, folder, lines),
+                "floor off": partial(record_all, partial(floors.Writer, look=None), folder, events),
+                "floor on": partial(record_all, partial(floors.Writer, look=floors.search()), folder, events),
+                "passes": partial(_search_all, floors.passes(), lines),
             },
             4 if quick else 7,
         )
@@ -97,8 +105,10 @@ def against_article(
                 f"{size}, {text}, redaction {state}",
                 p50[state] / p50["article"],
                 budget=None if budget is None else budget[at],
+                floor=p50[f"floor {state}"] / p50["article"],
                 ours=us(p50[state]),
                 against="article Trace",
                 theirs=us(p50["article"]),
-                note=f"os.write of the same bytes {us(p50['write'])}",
+                note=f"os.write of the same bytes {us(p50['write'])}"
+                + (f", the search's passes alone {us(p50['passes'])}" if state == "on" else ""),
             )

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from .. import floors
 from ..harness import Table, us
 from ..workload import MODEL, SYSTEM, TOOLS, Conversation, Text
 
@@ -58,35 +59,41 @@ def measure(quick: bool, folder: Path) -> Table:
         spent = run_shape(name, folder / f"{name}.jsonl", at[-1])
         for turn in at:
             some = spent[turn - AROUND : turn]
-            ours, theirs = median(a for a, _ in some), median(b for _, b in some)
+            ours, theirs = median(a for a, _, _ in some), median(b for _, b, _ in some)
             table.add(
                 f"{name}, turn {turn}",
-                median(a / b for a, b in some),
+                median(a / b for a, b, _ in some),
                 budget=0.5,
+                floor=median(c / b for _, b, c in some),
                 ours=us(ours),
                 against="json.dumps of the body",
                 theirs=us(theirs),
-                note=f"slowest {us(max(a for a, _ in some))}",
+                note=f"slowest {us(max(a for a, _, _ in some))}",
             )
     table.notes.append(f"CPU time, redaction on; median of the {AROUND} requests up to that turn")
     return table
 
 
-def run_shape(name: str, path: Path, turns: int, **options: Any) -> list[tuple[int, int]]:
-    """Record a run; return for each request the CPU nanoseconds of recording it and of json.dumps."""
+def run_shape(name: str, path: Path, turns: int, **options: Any) -> list[tuple[int, int, int]]:
+    """Record a run; return for each request the CPU nanoseconds of recording it, of json.dumps, of the floor."""
     from reenact import Tap
 
     change, markers = SHAPES[name]
     clock = time.thread_time_ns
     spent = []
+    floor = floors.Conversation(floors.Writer(path.with_suffix(".floor"), look=floors.search()))
     with Tap(output_path=path, **options) as tap:
         for turn, body, answer in _bodies(change, turns, markers):
             begin = clock()
             call = tap.record_model_request(body, provider="anthropic")
             between = clock()
             json.dumps(body)
-            spent.append((between - begin, clock() - between))
+            after = clock()
+            floor.request(body)
+            spent.append((between - begin, after - between, clock() - after))
             tap.record_model_response(answer, call=call)
+            floor.response(answer)
+    floor.writer.close()
     return spent
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
+from .. import floors
 from ..baselines import available
 from ..harness import Table, interleave, us
 from ..ours import feed_baseline, feed_tap
@@ -23,6 +24,8 @@ def measure(quick: bool, folder: Path, libraries: str = "stdlib", budget: float 
     contenders: dict[str, Callable[[], int]] = {
         "off": lambda: ours(folder, turns, redact=False),
         "on": lambda: ours(folder, turns, redact=True),
+        "floor off": lambda: floor(folder, turns, None),
+        "floor on": lambda: floor(folder, turns, floors.search()),
     }
     for name, cls in found.items():
         contenders[name] = lambda cls=cls: theirs(folder, cls, turns)
@@ -33,6 +36,7 @@ def measure(quick: bool, folder: Path, libraries: str = "stdlib", budget: float 
             f"{turns} turns, {libraries}, redaction {state}",
             spent[state] / article,
             budget=None if quick or state == "off" else budget,
+            floor=spent[f"floor {state}"] / article,
             ours=us(spent[state]),
             against="article Trace",
             theirs=us(article),
@@ -62,6 +66,10 @@ def ours(folder: Path, turns: int, **options: bool) -> int:
     home = folder / f"ours{next(_serial)}"
     home.mkdir()
     return feed_tap(home / "run.jsonl", agent_run(turns), **options)
+
+
+def floor(folder: Path, turns: int, look: Callable[[bytes], object] | None) -> int:
+    return floors.agent_run(folder / f"floor{next(_serial)}.jsonl", agent_run(turns), look)
 
 
 def theirs(folder: Path, cls: type, turns: int) -> int:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from ..harness import Table, interleave, us
@@ -38,10 +39,10 @@ def measure(quick: bool, folder: Path) -> Table:
         for what, code in codes.items()
         for who, prefix in prefixes.items()
     }
-    rounds: Any = interleave(contenders, 3 if quick else 9)
+    rounds: Any = interleave(contenders, 3 if quick else 5)
     for what in codes:
         for who in list(prefixes)[1:]:
-            mine, bare = min(rounds[who, what]), min(rounds["bare", what])
+            mine, bare = median(rounds[who, what]), median(rounds["bare", what])
             started = f"{who}: start of the interpreter"
             table.add(
                 started if what == "pass" else f"{started}, then import {what}",
@@ -52,10 +53,10 @@ def measure(quick: bool, folder: Path) -> Table:
                 against="bare",
                 theirs=us(bare),
             )
-    _whole(table, prefixes, 3 if quick else 9)
+    _whole(table, prefixes, 3 if quick else 5)
     if not tape.exists():
         table.notes.append("reeltime is not installed")
-    table.notes.append("CPU time of the agent's own process from its beginning; lowest of the rounds")
+    table.notes.append("CPU time of the agent's own process from its beginning; median of 5")
     return table
 
 
@@ -65,7 +66,7 @@ def _whole(table: Table, prefixes: dict[str, list[str]], rounds: int) -> None:
     contenders = {who: lambda prefix=prefix: _cpu([*prefix, *program]) for who, prefix in prefixes.items()}
     spent: Any = interleave(contenders, rounds)
     for who in list(prefixes)[1:]:
-        mine, bare = min(spent[who]), min(spent["bare"])
+        mine, bare = median(spent[who]), median(spent["bare"])
         table.add(
             f"{who}: the whole command, beyond the program", (mine - bare) / 1e6, unit="ms",
             budget=120 if who == "reenact run" else None, ours=us(mine), against="bare", theirs=us(bare),

@@ -69,10 +69,10 @@ def conversation(kb: int) -> list[dict[str, Any]]:
     ]
 
 
-def _anthropic(url: str) -> tuple[Any, Any]:
+def _anthropic(url: str, **more: Any) -> tuple[Any, Any]:
     from anthropic import Anthropic
 
-    client = Anthropic(api_key="none", base_url=url)
+    client = Anthropic(api_key="none", base_url=url, **more)
 
     def call(messages: list[dict[str, Any]], stream: bool) -> int:
         answer = client.messages.create(
@@ -83,10 +83,10 @@ def _anthropic(url: str) -> tuple[Any, Any]:
     return client, call
 
 
-def _openai(url: str) -> tuple[Any, Any]:
+def _openai(url: str, **more: Any) -> tuple[Any, Any]:
     from openai import OpenAI
 
-    client = OpenAI(api_key="none", base_url=f"{url}/v1")
+    client = OpenAI(api_key="none", base_url=f"{url}/v1", **more)
 
     def call(messages: list[dict[str, Any]], stream: bool) -> int:
         answer = client.chat.completions.create(model="gpt-5-mini", messages=messages, stream=stream)
