@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.tested
+BROWSER := $(VENV)/.browser
 unexport PYTHONDONTWRITEBYTECODE  # what is compiled once need not be compiled in every process
 
 .PHONY: demo compiled test test-long test-pythons test-versions test-frameworks test-neighbours bench check format house clean
@@ -21,6 +22,11 @@ $(TESTED): $(READY)
 	tests/system_parts.sh tmux=tmux
 	touch $@
 
+# The tests of the pages open them in a real browser.
+$(BROWSER): $(TESTED)
+	PYTHONPATH=tests $(BIN)/python -m support.browser
+	touch $@
+
 demo: $(READY)
 	$(BIN)/reenact demo
 
@@ -28,10 +34,10 @@ demo: $(READY)
 compiled: $(TESTED)
 	$(BIN)/python -m compileall -q -j 0 src tests
 
-test: $(TESTED) check compiled
+test: $(TESTED) $(BROWSER) check compiled
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-long: $(TESTED) compiled
+test-long: $(TESTED) $(BROWSER) compiled
 	REENACT_LONG=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(TESTED)

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "prices": {"money"},  # the public door of money
     "recording": READING,
     "compare": {"compare", "settings", *READING},
+    "pages": {"pages", "compare", *READING},
     "stats": {"stats", "money", *READING},
     "explain": {"explain", *READING},
     "debugger": {"debugger", "compare", "explain", "stats", "money", *READING},
@@ -39,7 +40,7 @@ MAY_IMPORT = {
     "demo": {"demo", *ROOT_MODULES},
     "cli": {
         "cli", "demo", "testgen", "testing", "playback", "messages", "debugger", "compare", "explain", "stats",
-        "capture", "supervise",
+        "capture", "supervise", "pages",
         "money", "settings", *READING,
     },
     "totals": {"wire", *ROOT_MODULES},  # for usage objects in a provider's own spelling, on demand

@@ -46,7 +46,7 @@ COMMANDS = [
     ["stats", "{path}", "--by", "tool", "--json"],
     ["stats", "{path}", "--by", "run", "--csv"],
     ["stats", "{path}", "--by", "day"],
-    ["debug", "{path}", "-c", "w; l; n; s; ctx; why; uses; delta; a; rv; p; pp; raw; ll; print usage; rc; n; b error; c; w; lanes; info"],
+    ["debug", "{path}", "-c", "w; l; n; s; ctx; why; uses; delta; a; rv; p; pp; raw; ll; diff turn:1; print usage; rc; n; b error; c; w; lanes; info"],
     ["debug", "{path}", "--json", "-c", "w; l; n; ctx; p; rv; a; c; ll; lanes; info"],
 ]  # fmt: skip
 """Every command that reads and runs nothing, in its main forms."""

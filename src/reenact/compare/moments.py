@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import UsageError
-from ..recording.kept_conversations import is_recorded
+from ..recording.kept_conversations import NOT_SENT, is_recorded
 from ..recording.origins import tool_ids
 from ..recording.prompt import (
     Context,
@@ -26,7 +26,7 @@ from ..recording.prompt import (
 from ..recording.recording import Recording
 from ..tracefile.events.event import Event
 from ..tracefile.events.event_text import address
-from ..tracefile.events.text import count, dump
+from ..tracefile.events.text import compact, count, dump
 from ..wire.json_values import mapping
 from .report import CANNOT_TELL, DIFFERENT
 from .words import GONE, NEW, SAME, Words, similarity, word_changes
@@ -53,6 +53,12 @@ class Moment:
     """As the provider counted them; None if it did not report that."""
     missing: str | None = None
     """In words what the model saw and the recording has not; None if all is recorded."""
+
+    @property
+    def size(self) -> str:
+        """Its messages and tokens, in words."""
+        tokens = "" if self.tokens is None else f", {compact(self.tokens)} tokens"
+        return f"{count(self.messages, 'message')}{tokens}"
 
 
 @dataclass(frozen=True)
@@ -119,13 +125,40 @@ class MomentsDiff:
         is_known = self.then.address == self.now.address or not (self.then.missing or self.now.missing)
         return SAME if is_known else CANNOT_TELL
 
+    @property
+    def headline(self) -> str:
+        """The comparison in one line."""
+        if self.verdict == SAME:
+            return "the model saw the same"
+        if self.verdict == CANNOT_TELL:
+            return "cannot tell: not all of it is recorded"
+        counts = [f"{len(self.of(sort))} {sort}" for sort in (GONE, EDITED, NEW) if self.of(sort)]
+        return f"{', '.join(counts)}, {self.same} as before  ({self.then.size} → {self.now.size})"
+
+    @property
+    def notes(self) -> list[str]:
+        """What else there is to know, as sentences."""
+        found = []
+        if self.summarised_in is not None:
+            then = f"turn {self.then.turn}, the conversation that was replaced"
+            found.append(
+                f"Turn {self.summarised_in} wrote a summary. Turn {self.now.turn} is compared with {then}."
+            )
+        for moment in (self.then, self.now):
+            if moment.not_sent:
+                kept = f"the provider had {count(moment.not_sent, 'message')} already ({NOT_SENT})"
+                found.append(f"In turn {moment.turn} {kept}.")
+            if moment.missing is not None:
+                found.append(f"In turn {moment.turn}: {moment.missing}.")
+        return found
+
     def __bool__(self) -> bool:
         """True if the prompts differ, or nobody can tell."""
         return self.verdict != SAME
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON values."""
-        return {"verdict": self.verdict, **asdict(self)}
+        return {"verdict": self.verdict, "headline": self.headline, "notes": self.notes, **asdict(self)}
 
 
 def diff_turns(recording: Recording, then: int, now: int | None = None) -> MomentsDiff:

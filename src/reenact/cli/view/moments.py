@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from ...compare.moments import EDITED, Moment, MomentsDiff, PromptChange, SeenPart
+from ...compare.moments import EDITED, MomentsDiff, PromptChange, SeenPart
 from ...compare.words import GONE, NEW, SAME, Words
 from ...recording.kept_conversations import NOT_SENT
 from ...tracefile.events.text import clean, compact, count, plain
@@ -27,8 +27,8 @@ def show_moments(
 ) -> None:
     """Print a comparison: a head line, then what is gone, edited and new. ``hint``: how to see long texts."""
     then, now = f"turn {diff.then.turn}", f"turn {diff.now.turn}"
-    out.line(out.paint(f"{then} → {now}", "bold") + f"  {headline(diff)}")
-    for note in notes(diff):
+    out.line(out.paint(f"{then} → {now}", "bold") + f"  {diff.headline}")
+    for note in diff.notes:
         out.paragraph([("  ", ""), (clean(note), "dim")])
     headings = {
         GONE: f"seen in {then}, not in {now}",
@@ -42,37 +42,6 @@ def show_moments(
             out.heading(f"{heading}: {len(changes)}")
             for change in changes:
                 _show_change(change, now, out, "" if full else hint)
-
-
-def headline(diff: MomentsDiff) -> str:
-    """Return the comparison in one line."""
-    if diff.verdict != "different":
-        return {"same": "the model saw the same"}.get(diff.verdict, "cannot tell: not all of it is recorded")
-    counts = [f"{len(diff.of(sort))} {sort}" for sort in (GONE, EDITED, NEW) if diff.of(sort)]
-    sizes = f"{_size(diff.then)} → {_size(diff.now)}"
-    return f"{', '.join(counts)}, {diff.same} as before  ({sizes})"
-
-
-def notes(diff: MomentsDiff) -> list[str]:
-    """Return what else there is to know, as sentences."""
-    found = []
-    if diff.summarised_in is not None:
-        then = f"turn {diff.then.turn}, the conversation that was replaced"
-        found.append(
-            f"Turn {diff.summarised_in} wrote a summary. Turn {diff.now.turn} is compared with {then}."
-        )
-    for moment in (diff.then, diff.now):
-        if moment.not_sent:
-            kept = f"the provider had {count(moment.not_sent, 'message')} already ({NOT_SENT})"
-            found.append(f"In turn {moment.turn} {kept}.")
-        if moment.missing is not None:
-            found.append(f"In turn {moment.turn}: {moment.missing}.")
-    return found
-
-
-def _size(moment: Moment) -> str:
-    tokens = "" if moment.tokens is None else f", {compact(moment.tokens)} tokens"
-    return f"{count(moment.messages, 'message')}{tokens}"
 
 
 def _show_change(change: PromptChange, now: str, out: Output, hint: str) -> None:

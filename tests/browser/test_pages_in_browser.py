@@ -1,0 +1,174 @@
+"""The pages in a real browser: a hostile trace stays inert, nothing is requested, axe finds nothing, keys suffice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reenact import Debugger, Tap
+from reenact.compare.report import DIFFERENT, Change, Difference, Row, RunDiff, Side, Step, Unknown
+from reenact.pages.document import write_page
+from reenact.pages.moments_page import moments_page
+from reenact.pages.run_diff_page import run_diff_page
+from support import browser as browsers
+from support.examples import long
+
+BIDI = "\u202e\u2066\u200f"
+HOSTILE = [
+    "<script>window.pwned = 1</script>",
+    "</pre></main><script>window.pwned = 1</script>",
+    '"><img src=x onerror="window.pwned = 1">',
+    "<svg onload='window.pwned = 1'><animate onbegin='window.pwned = 1'/></svg>",
+    '<a href="javascript:window.pwned = 1">click</a>',
+    "<style>*{background:url(https://example.com/leak)}</style>",
+    '<iframe srcdoc="<script>parent.pwned = 1</script>"></iframe>',
+    '<meta http-equiv="refresh" content="0;url=https://example.com/">',
+    "<!--", "]]>", "</title><base href=https://example.com/>", "{{7*7}}", "\x1b]0;title\x07", f"abc{BIDI}def",
+    "<details open ontoggle=window.pwned=1>", "\ud800 lone", "x" * 300_000,
+]  # fmt: skip
+ALLOWED = {
+    "HTML", "HEAD", "META", "TITLE", "STYLE", "BODY", "A", "MAIN", "HEADER", "P", "H1", "H2", "H3", "SMALL", "SPAN", "DIV",
+    "SECTION", "ARTICLE", "DL", "DT", "DD", "PRE", "DEL", "INS", "DETAILS", "SUMMARY", "METER", "UL", "LI", "CODE", "FOOTER",
+}  # fmt: skip
+ALL = "\n".join(HOSTILE)
+
+
+def run_diff() -> RunDiff:
+    """Every field that may come from a trace is hostile."""
+    steps = [Step(n, "tool", text, text, text, n) for n, text in enumerate(HOSTILE, 1)]
+    roots = [
+        Difference(
+            n, text, text, (step,), (),
+            (Change(text, text, text, text[::-1]), Change("result", "", {text: [text]}, None, has_right=False)),
+            text, hint=text,
+        )
+        for n, (text, step) in enumerate(zip(HOSTILE, steps, strict=True), 1)
+    ]  # fmt: skip
+    follows = Difference(99, "extra-step", ALL, (), (steps[0],), follows=1)
+    rows = [Row(step, step, n) for n, step in enumerate(steps, 1)] + [
+        Row(None, steps[0], 99),
+        Row(steps[0], None),
+    ]
+    side = Side(ALL, ALL, ALL, ALL, 3, ALL)
+    return RunDiff(
+        side, side, DIFFERENT, (*roots, follows), tuple(rows), (1, 1), (Unknown(steps[0], steps[1], ALL, ALL),),
+        (ALL,), (ALL,), 3, (ALL, ALL, ALL),
+    )  # fmt: skip
+
+
+def moments(path: Path) -> Any:
+    tap = Tap(path, name=HOSTILE[0], redact=False)
+    old = [{"role": text, "content": text} for text in HOSTILE]
+    new = [
+        {"role": "user", "content": [{"type": "tool_use", "id": text, "name": text, "input": {text: text}}]}
+        for text in HOSTILE
+    ]
+    new += [{"role": "tool", "content": f"{HOSTILE[2]} and some words that are the same in both"}]
+    old += [{"role": "tool", "content": f"{HOSTILE[3]} and some words that are the same in both"}]
+    for messages in (old, new):
+        call = tap.record_model_request(
+            {"model": "m", "system": ALL + str(len(messages)), "messages": messages}, "anthropic"
+        )
+        tap.record_model_response({"content": []}, call=call)
+    tap.close()
+    return Debugger.load(path).diff_turns(1, 2)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with browsers.opened() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    made = {"runs": run_diff_page(run_diff()), "turns": moments_page(moments(folder / "run.jsonl"))}
+    for name, page in made.items():
+        write_page(str(folder / f"{name}.html"), page)
+    return {name: folder / f"{name}.html" for name in made}
+
+
+class Visit:
+    """A page as a reader opens it; what it would do to the world is noted."""
+
+    def __init__(self, browser: Any, path: Path, **options: Any) -> None:
+        self.noted: list[str] = []
+        self.page = browser.new_page(**options)
+        self.page.on("request", lambda request: self.noted.append(f"request {request.url}"))
+        self.page.on("console", lambda message: self.noted.append(f"console {message.text}"))
+        self.page.on("dialog", lambda dialog: (self.noted.append("dialog"), dialog.dismiss()))
+        self.page.on("pageerror", lambda error: self.noted.append(f"error {error}"))
+        self.page.goto(path.as_uri())
+        assert self.noted.pop(0) == f"request {path.as_uri()}"
+
+
+@pytest.mark.parametrize("name", ["runs", "turns"])
+def test_a_hostile_trace_stays_inert(name: str, browser: Any, pages: dict[str, Path]) -> None:
+    visit = Visit(browser, pages[name])
+    page = visit.page
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    page.mouse.click(200, 200)
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.pwned") is None and visit.noted == [] and page.url == pages[name].as_uri()
+    names = page.evaluate("[...new Set([...document.querySelectorAll('*')].map(each => each.tagName))]")
+    assert set(names) - ALLOWED == set()
+    attributes = page.evaluate(
+        "[...document.querySelectorAll('*')].flatMap(each => each.getAttributeNames())"
+    )
+    assert not [
+        each for each in attributes if each.startswith("on") or each in ("src", "style", "srcdoc", "action")
+    ]
+    links = page.evaluate("[...document.querySelectorAll('a')].map(each => each.getAttribute('href'))")
+    assert links and all(link.startswith("#") for link in links)
+    assert "&lt;" not in page.title() + page.inner_text("h1")  # escaped once
+    shown = page.evaluate("document.body.innerText")
+    assert [text for text in HOSTILE[:8] if text not in shown] == []
+    assert not set(BIDI) & set(shown) and "\ufffd" in shown
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["runs", "turns"])
+def test_what_was_left_out_is_stated(name: str, browser: Any, pages: dict[str, Path]) -> None:
+    page = Visit(browser, pages[name]).page
+    foot = page.inner_text("footer")
+    assert "Left out of this page:" in foot and "characters of texts longer than 20,000" in foot
+    assert name == "turns" or "3 more differences, which the comparison only counted" in foot
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme"),
+    [("runs", "light"), ("turns", "dark"), long("runs", "dark"), long("turns", "light")],
+)
+def test_axe_finds_nothing(name: str, scheme: str, browser: Any, pages: dict[str, Path]) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = Visit(browser, pages[name], color_scheme=scheme).page
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    found = Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
+    page.close()
+
+
+def test_a_narrow_window_needs_no_scrolling_to_the_side(browser: Any, pages: dict[str, Path]) -> None:
+    for path in pages.values():
+        page = Visit(browser, path, viewport={"width": 360, "height": 700}).page
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.close()
+
+
+def test_the_keyboard_opens_what_is_folded(browser: Any, pages: dict[str, Path]) -> None:
+    page = Visit(browser, pages["runs"]).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the differences"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#differences")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.parentElement.open") is True
+    page.close()
