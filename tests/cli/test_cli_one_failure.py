@@ -48,6 +48,12 @@ AGENTS: dict[str, tuple[str, int, int]] = {
         1,
         0,
     ),
+    "the status ends the run, and nobody reads the body": (
+        "import json, urllib.request as u\n"
+        "u.urlopen(sys.argv[1].replace('text', 'status-429') + '/v1/messages', json.dumps(BODY).encode())",
+        1,
+        0,
+    ),
     "two attempts fail, the third succeeds": ("ask('status-429,times-2@again', 3)", 0, 2),
     "a failure is handled, another one ends the run": (
         "try: weigh('crate')\nexcept ValueError: pass\nraise KeyError('crate')",

@@ -7,6 +7,7 @@ kept and counted; they are parsed when the response is complete.
 from __future__ import annotations
 
 import sys
+from _weakref import ref
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from ..calls.open_calls import OpenCall, calls_of
 from ..recorder.jsonable import text_if_utf8
 from ..recorder.recorder import Recorder
 from ..replay_hook import Live
+from ..runs import exit_and_fork
 from ..workspace import tree_now
 from .finished_streams import note_stream
 from .headers import REQUEST_ID, attempt_of, recorded_headers
@@ -53,6 +55,22 @@ def carry(library: str, exchange: Exchange | None, send: Callable[[T], Any], req
     """
     adapter = replay_hook.adapter(library)
     return send(request) if adapter is None else adapter.carry(exchange, send, request, *more)
+
+
+_refused: dict[int, ref[Exchange]] = {}
+"""Calls whose response has an error status and a body that nobody has read yet."""
+
+
+def _end_refused() -> None:
+    """At the end of a program: record these. An uncaught exception holds its response, so that the collector
+    does not end it in time."""
+    for each in list(_refused.values()):
+        exchange = each()
+        if exchange is not None:
+            exchange.end(CLOSED)
+
+
+exit_and_fork.end_unread = _end_refused
 
 
 class Exchange:
@@ -146,6 +164,7 @@ class Exchange:
     def forget(self) -> None:
         """Record nothing further: the call keeps no lane busy."""
         self.is_over = True
+        _refused.pop(id(self), None)
         self._calls.open.pop(self._call, None)
         self._calls.lanes.end(self._call, failed=False)
 
@@ -169,6 +188,8 @@ class Exchange:
             if status < 400 and self.sort != "http":  # an error is recorded in one piece
                 kind = self._header("content-type")
                 self._stream = stream or stream_kind(self.provider, self.url, kind, self.request)
+            if status >= 400:
+                _refused[id(self)] = ref(self)
             if not self._stream:
                 return
             note_stream(self)

@@ -87,6 +87,8 @@ def died_of(exc: Any, tb: Any, recorders: Iterable[Recorder]) -> None:
 
 def _main_hook(kind: Any, exc: Any, tb: Any) -> None:
     try:
+        if exit_and_fork.end_unread is not None:
+            exit_and_fork.end_unread()
         died_of(exc, tb, [recorder for recorder in exit_and_fork.open_recorders() if recorder.step])
     except Exception as own:
         guard.swallow("record an uncaught exception", own)

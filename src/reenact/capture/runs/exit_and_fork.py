@@ -30,6 +30,8 @@ how_it_ended: Callable[[Recorder], tuple[str, dict[str, Any]]] | None = None
 """Set by crashes.py when the crash hooks know more than that nobody closed the run."""
 unseen: Callable[[], list[dict[str, Any]]] | None = None
 """Set by install.py: what the seams could not see in this process. Never raises."""
+end_unread: Callable[[], None] | None = None
+"""Set by exchange.py: records responses that came and were never read, before what the run died of."""
 forget_searches: Callable[[], None] | None = None
 """Set by prefilter.py with RE2, which no Python loads at its start."""
 
@@ -58,6 +60,8 @@ def open_recorders() -> list[Recorder]:
 def _at_exit() -> None:
     global exiting
     exiting = True
+    if end_unread is not None:
+        end_unread()
     for recorder in open_recorders():
         status, end = how_it_ended(recorder) if how_it_ended is not None else ("unclosed", {})
         recorder.exit(status, end)
