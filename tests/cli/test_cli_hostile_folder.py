@@ -220,6 +220,8 @@ RUN_SETTINGS = {
     "the whole disk": 'run = {workspace = "/"}',
     "no modules": 'run = {ambient = ["os;x", "../x"]}',
     "a date": "run = {name = 1979-05-27}",
+    "no redaction": "run = {redact = false}",
+    "a program": 'run = {command = ["touch", "RAN"]}',
     "too large": f"# {LARGE} {LARGE}\nrun = {{name = 'gone'}}",
 }
 
@@ -260,3 +262,26 @@ def test_settings_grant_no_permission(tmp_path):
         done = typed(*command_words, cwd=tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
         assert done.code == 2 and "not started: " in done.err, done
     assert not (tmp_path / "RAN").exists() and not (tmp_path / "t").exists()
+
+
+NAMES_CODE = """
+[tools]
+lookup = { function = "evil:f", effect = "pure" }
+"PATTERN" = "pure"
+[prices."PATTERN"]
+input = 0
+output = 0
+""".replace("PATTERN", "*a" * 200 + "b")
+
+
+def test_settings_that_name_code_import_none_of_it_and_long_patterns_take_no_time(folder, tmp_path):
+    (tmp_path / "reenact.toml").write_text(NAMES_CODE)
+    (tmp_path / "evil.py").write_text("open('RAN', 'w')\ndef f(**_): open('RAN', 'w')\n")
+    path = rich_run(tmp_path / "t.jsonl", "a" * 100)
+    for words in [*COMMANDS, ["test", "{path}", "--no-check", "-o", "made"]]:
+        done = command(*(path if word == "{path}" else word for word in words))
+        assert FAULT not in done.err and done.code in (0, 1, 2), done.err
+    (tmp_path / "agent.py").write_text("print('done')")
+    done = typed("run", "agent.py", cwd=tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
+    assert (done.code, done.out) == (0, "done\n"), done
+    assert not (tmp_path / "RAN").exists()

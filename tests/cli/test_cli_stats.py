@@ -150,6 +150,13 @@ def test_nothing_recorded_gets_a_sentence(tmp_path):
     assert (code, out) == (2, "") and "does not exist" in err
 
 
+def test_files_that_are_no_traces_are_not_reported_as_nothing_recorded(tmp_path):
+    (tmp_path / "other.jsonl").write_text("not a trace\n")
+    for words in (["stats", tmp_path], ["stats", tmp_path / "other.jsonl", "--json"]):
+        code, _, err = typed(*words)
+        assert code == 2 and "left out: " in err and "not a trace" in err and "No run" not in err
+
+
 def test_runs_without_such_calls_get_a_sentence(tmp_path):
     record_steps(tmp_path / "t.jsonl", 2)
     code, out, err = typed("stats", tmp_path, "--by", "tool")

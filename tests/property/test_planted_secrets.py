@@ -21,6 +21,7 @@ from reenact.capture.redact.redactor import Redactor
 from reenact.capture.redact.rules import clean_text
 from reenact.lines import dumps, quote
 from support.examples import LONG, long, up_to
+from support.tokens import ROWS, tokens_of
 
 ALNUM = string.ascii_letters + string.digits
 ENV_VALUE = "q7W" + "-plum/Tree+55x"
@@ -287,29 +288,12 @@ def test_the_prefilter_announces_all_that_is_replaced_in_a_value(seed: int) -> N
     assert found > values // 10
 
 
-@pytest.mark.parametrize(
-    "row", [*table.TOKENS, *table.FIRST_TOKENS], ids=lambda row: f"{row[0]} {row[1][:8]}"
-)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1][:8]}")
 @pytest.mark.parametrize("before", ["", "x ", "é", "\n", "\t", "a\\n", "=", '"', "日"])
 def test_each_token_of_the_table_is_announced_and_replaced(row: tuple[str, ...], before: str) -> None:
-    kind, starts, letters, _, _ = row
-    body = (
-        "0a1b2c3d4e5f6789"
-        if "a-f" in letters
-        else "A1B2C3D4E5F6G7H8"
-        if letters == "[A-Z0-9]"
-        else "aB3dE6gH"
-    )
-    exact = {"aws-key-id": 16, "databricks-token": 32}.get(kind, 32 if starts == "key-" else 48)
-    for start in starts.split():
-        secret = (
-            start
-            + (body * 8)[:exact]
-            + {"jwt": ".a1B2c3D4e5.x", "sendgrid-key": "." + body * 2}.get(kind, "")
-        )
-        text = before + ("12345678" if start == ":AA" else "") + secret
-        new = Redactor({}).clean(text)
-        assert body[:8] * 2 not in new and f"<redacted:{kind}:1>" in new, (text, new)
+    for token, part in tokens_of(row):
+        new = Redactor({}).clean(before + token)
+        assert part not in new and f"<redacted:{row[0]}:1>" in new, (token, new)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def load(name: str, most: int) -> bytes | None:
             state = os.fstat(file.fileno())
             if state.st_size > most or (hasattr(os, "geteuid") and state.st_uid != os.geteuid()):
                 return None
-            return file.read(most)
+            return file.read(state.st_size)  # a buffer of ``most`` bytes may be more than the machine has
     except (OSError, ValueError):
         return None
 

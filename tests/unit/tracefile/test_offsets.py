@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from reenact.tracefile import cache as kept_files
 from reenact.tracefile.columns import line_offsets
 from support.written import Pen
 
@@ -184,3 +185,10 @@ def test_the_recorders_own_lines_are_kept_too(tmp_path):
     path.write_bytes(b"".join(lines) + pen("note") + pen("note") + pen("run.end"))
     assert list(kept(path).book) == [0, 2, 5]
     assert list(kept(path).book) == [0, 2, 5]
+
+
+def test_a_kept_index_takes_no_more_memory_than_it_has(cache):
+    """Its bound goes with the trace: for one of many gigabytes no machine has as much."""
+    kept_files.store("x.offsets", b"abc")
+    assert kept_files.load("x.offsets", 1 << 60) == b"abc"
+    assert kept_files.load("x.offsets", 2) is None

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     elif len(runs):
         _show_overview(runs, out)
     _report_problems(runs, args, out)
-    return 0
+    return 2 if _is_unreadable(runs, args) else 0
 
 
 def _collect(args: argparse.Namespace, out: Output) -> Runs:
@@ -127,8 +127,13 @@ def _cell(value: Any) -> Any:
     return "'" + text if len(text) > 1 and text[0] in "=+-@" else text
 
 
+def _is_unreadable(runs: Runs, args: argparse.Namespace) -> bool:
+    """True if there are files, and none of them is a trace."""
+    return not len(runs) and bool(runs.skipped) and not (args.where or args.since or args.failed)
+
+
 def _report_problems(runs: Runs, args: argparse.Namespace, out: Output) -> None:
-    if not len(runs):
+    if not len(runs) and not _is_unreadable(runs, args):
         places = clean(", ".join(args.paths or [default_folder()]))
         chosen = args.where or args.since or args.failed
         out.say(f"No run in {places} matches." if chosen else f"No run was recorded in {places} yet.")
