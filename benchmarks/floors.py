@@ -163,15 +163,15 @@ def agent_run(path: Path, steps: Iterator[Any], look: Callable[[bytes], object] 
     return spent
 
 
-def stream(path: Path, pieces: list[bytes]) -> None:
+def stream(path: Path, pieces: list[bytes], look: Callable[[bytes], object]) -> Iterator[bytes]:
     """Each piece of a stream kept with its time, searched and written as it comes, parsed at the end."""
-    look = search()
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     arrived = []
     for piece in pieces:
         arrived.append((piece, time.monotonic()))
         look(piece)
         os.write(fd, piece)
+        yield piece
     for piece, _ in arrived:
         data = piece.partition(b"data: ")[2]
         if data[:1] == b"{":

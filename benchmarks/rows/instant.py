@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,7 +20,7 @@ from .. import floors
 from ..harness import Table, timed, us
 from ..wire.caller import SDKS, conversation
 from ..wire.provider import provider
-from ..wire.recording import WAYS
+from ..wire.recording import WAYS, bare
 
 BUDGETS_MS = {1: 0.4, 200: 1.2}
 BUDGETS_US = {"anthropic": 6, "openai": 12}
@@ -32,23 +32,24 @@ PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions"}
 
 def measure(quick: bool, folder: Path) -> Table:
     table = Table("")
-    rounds, calls = (3, 12) if quick else (5, 40)
+    rounds, calls = (3, 8) if quick else (5, 16)
     folders: Iterator[Path] = (folder / f"round{number}" for number in range(10_000))
     for sdk in SDKS:
         with provider() as url:
             plain = _answer(f"{url}/s/text", sdk, stream=False)
             streams = {words: _answer(f"{url}/s/long-{words}", sdk, stream=True) for words in (LONG, SHORT)}
         for kb, budget in BUDGETS_MS.items():
-            added, bare = _added(sdk, plain, kb, False, rounds, calls, folders)
+            added, alone = _added(sdk, plain, kb, False, rounds, calls, folders)
             for way in OURS:
                 table.add(
                     f"{sdk}, {kb} KB: {way}",
                     added[way] / 1e6,
                     unit="ms",
                     budget=budget if way == "wrap" else None,
-                    ours=us(bare + added[way]),
+                    floor=added["floor"] / 1e6 if way == "wrap" else None,
+                    ours=us(alone + added[way]),
                     against="bare",
-                    theirs=us(bare),
+                    theirs=us(alone),
                 )
         _streams(table, sdk, streams, rounds, calls, folders)
     table.notes.append(
@@ -63,14 +64,14 @@ def _streams(
 ) -> None:
     found = {words: _added(sdk, events, 1, True, rounds, calls, folders) for words, events in streams.items()}
     more = len(streams[LONG]) - len(streams[SHORT])
-    floor = median(timed([lambda: floors.stream(next(folders), streams[LONG])] * rounds)) / len(streams[LONG])
+    each = {way: (found[LONG][0][way] - cost) / more / 1e3 for way, cost in found[SHORT][0].items()}
     for way in OURS:
         table.add(
             f"{sdk}, one streamed event: {way}",
-            (found[LONG][0][way] - found[SHORT][0][way]) / more / 1e3,
+            each[way],
             unit="µs",
             budget=BUDGETS_US[sdk] if way == "wrap" else None,
-            floor=floor / 1e3 if way == "wrap" else None,
+            floor=each["floor"] if way == "wrap" else None,
             against="bare",
             theirs=us((found[LONG][1] - found[SHORT][1]) / more),
         )
@@ -90,11 +91,12 @@ def _added(
     for _ in range(rounds):
         spent = _round(sdk, answer, conversation(kb), stream, calls, folders)
         added = {
-            way: median(mine - bare for mine, bare in zip(spent[way], spent["bare"], strict=True))
-            for way in OURS
+            way: median(mine - alone for mine, alone in zip(spent[way], spent["bare"], strict=True))
+            for way in spent
         }
         found.append((added, median(spent["bare"])))
-    return {way: median(added[way] for added, _ in found) for way in OURS}, median(bare for _, bare in found)
+    added = {way: median(each[way] for each, _ in found) for way in found[0][0]}
+    return added, median(alone for _, alone in found)
 
 
 def _round(
@@ -107,13 +109,12 @@ def _round(
 ) -> dict[str, list[int]]:
     ways: dict[str, Callable[..., int]] = {}
     recordings = []
-    for way in ("bare", *OURS):
-        client, ways[way] = SDKS[sdk](
-            "http://127.0.0.1:1", http_client=httpx2.Client(transport=Instant(answer))
-        )
+    for way in ("bare", *OURS, "floor"):
         home = next(folders)
         home.mkdir()
-        recording = WAYS[way](client, home)
+        transport = Floor(answer, home / "floor.jsonl") if way == "floor" else Instant(answer)
+        client, ways[way] = SDKS[sdk]("http://127.0.0.1:1", http_client=httpx2.Client(transport=transport))
+        recording = WAYS.get(way, bare)(client, home)
         recording.__enter__()
         recordings.append(recording)
     spent: dict[str, list[int]] = {way: [] for way in ways}
@@ -145,8 +146,29 @@ class Instant(httpx2.BaseTransport):
         return httpx2.Response(200, headers=self.headers, stream=Pieces(self.pieces))
 
 
+class Floor(Instant):
+    """Parses, compares and writes a request before it leaves; so with its response, or each event of a stream."""
+
+    def __init__(self, pieces: list[bytes], path: Path) -> None:
+        super().__init__(pieces)
+        self.path, self.look = path, floors.search()
+        self.conversation = floors.Conversation(floors.Writer(path, look=self.look))
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.conversation.request(json.loads(request.read()))
+        if len(self.pieces) > 1:
+            pieces = Pieces(floors.stream(self.path.with_suffix(".part"), self.pieces, self.look))
+            return httpx2.Response(200, headers=self.headers, stream=pieces)
+        response = super().handle_request(request)
+        body = json.loads(b"".join(self.pieces))
+        self.conversation.writer.record(
+            "response", {"model": body["model"], "usage": body["usage"], "body": body}
+        )
+        return response
+
+
 class Pieces(httpx2.SyncByteStream):
-    def __init__(self, pieces: list[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes]) -> None:
         self.pieces = pieces
 
     def __iter__(self) -> Iterator[bytes]:
