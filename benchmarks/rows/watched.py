@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 from threading import Thread
+from types import FunctionType, ModuleType
 from typing import Any
 
 from reenact import install, uninstall
 from reenact.capture.calls.open_calls import OpenUse, calls_of, open_uses
 from reenact.capture.front.options import Options
 from reenact.capture.recorder.recorder import begin_run
+from reenact.capture.tools.finder import Finder
 from reenact.capture.tools.watching import unwatch_all, watch
 from reenact.wire.neutral import ToolUse
 
@@ -41,6 +45,7 @@ def measure(quick: bool, folder: Path) -> Table:
             against="the same function bare",
             theirs=f"{bare / calls * 1e9:.0f} ns",
         )
+    _add_search(table, recorder, 5 if quick else 25)
     recorder.close("ok")
     table.notes.append(f"CPU time of {calls:,} calls in ten rounds, bare and watched in turn")
     _add_callers(table, 500 if quick else 5_000)
@@ -68,6 +73,66 @@ def _made() -> Any:
         return city
 
     return lookup
+
+
+# Looking for the function of a tool in a large program.
+
+MODULES, OBJECTS = 3_000, 400_000
+SEARCH_MS = 5.0
+
+
+def _add_search(table: Table, recorder: Any, rounds: int) -> None:
+    """Measure how long a response waits while the functions of its tools are looked for."""
+    program = [{"number": number, "text": [number]} for number in range(OBJECTS // 2)]
+    modules = [_module(number) for number in range(MODULES)]
+    try:
+        for where, name in (
+            ("in one of the modules", "work_1701_3"),
+            ("inside a running function", "nested"),
+            ("nowhere", "nobody"),
+        ):
+            spent = [_searched(recorder, name) * 1e3 for _ in range(rounds)]
+            table.add(
+                f"the search for a tool's function {where}",
+                median(spent),
+                unit="ms",
+                budget=SEARCH_MS,
+                ours=f"{min(spent):.1f} to {max(spent):.1f} ms",
+            )
+    finally:
+        for module in modules:
+            del sys.modules[module.__name__]
+        program.clear()
+    table.notes.append(
+        f"searches: CPU time of the thread, {MODULES:,} modules and {OBJECTS:,} tracked objects"
+    )
+
+
+def _module(number: int) -> ModuleType:
+    """Make a module; every third one is the user's, with ten functions."""
+    module = ModuleType(f"of_benchmark_{number}")
+    module.__file__ = f"/{'project' if number % 3 == 0 else 'site-packages'}/{module.__name__}.py"
+    code = compile("def work(city, days): return city", module.__file__, "exec").co_consts[0]
+    for at in range(10):
+        name = f"work_{number}_{at}"
+        setattr(module, name, FunctionType(code.replace(co_name=name, co_qualname=name), vars(module)))
+    sys.modules[module.__name__] = module
+    return module
+
+
+def _searched(recorder: Any, name: str) -> float:
+    def nested(city: object, days: int) -> object:
+        return city
+
+    use = OpenUse(calls_of(recorder), "call", ToolUse("t1", name, {"city": "Oslo", "days": 2}))
+    finder = Finder({})
+    began = time.thread_time()
+    finder.opened(recorder, [use])
+    spent = time.thread_time() - began
+    open_uses.clear()
+    unwatch_all()
+    assert (name in finder.missing) == (name == "nobody"), finder.missing
+    return spent
 
 
 # Threads, work items and tasks: each gets a name where it is started.

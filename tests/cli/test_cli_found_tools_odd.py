@@ -499,3 +499,51 @@ conversation(lambda name, args: globals()[name](**args), [[["helper", {"task": "
 """
     text, events = agent(code)
     assert "68 of 68 tool uses recorded" in text and called(events)[-1]["tool"] == "book"
+
+
+def test_a_function_in_a_class_that_a_framework_made_is_found(agent: Agent, tmp_path: Path) -> None:
+    library = tmp_path / "site-packages" / "framework.py"
+    library.parent.mkdir()
+    library.write_text("""
+def tool(function):
+    def forward(*args, **kwargs): return function(*args, **kwargs)
+    return type("Made", (), {"name": function.__name__, "forward": staticmethod(forward)})()
+""")
+    code = f"""
+import gc, sys
+sys.path.append("site-packages")
+from agent_loop import conversation
+from framework import tool
+@tool
+def lookup(city, days): return city
+gc.freeze()  # so that the collector does not find it
+conversation(lambda name, args: lookup.forward(**args), {ONE!r})
+"""
+    _, events = agent(code)
+    assert [each["source"] for each in called(events)] == ["found"]
+
+
+def test_a_function_inside_a_running_one_is_found_without_the_collector(agent: Agent) -> None:
+    code = f"""
+import gc, weakref
+from agent_loop import conversation
+class Data: pass
+def main():
+    data = Data()
+    alive = weakref.ref(data)
+    def lookup(city, days): return city
+    gc.freeze()
+    conversation(lambda name, args: lookup(**args), {ONE!r})
+    del data
+    print("alive", alive() is not None)
+def snapshot():
+    before = locals()
+    def book(hotel): return hotel
+    conversation(lambda name, args: book(**args), [[["book", {{"hotel": "Opera"}}]]])
+    print("names", sorted(before))
+main()
+snapshot()
+"""
+    text, events = agent(code)
+    assert [each["tool"] for each in called(events)][:1] == ["lookup"]
+    assert "alive False" in text and "names []" in text

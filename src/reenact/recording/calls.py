@@ -31,7 +31,8 @@ class Sent:
         self.request = request
         """The request that brought it."""
         self.is_certain = is_certain
-        """False if two equal tool uses stand in one response: which result is whose is not certain."""
+        """False if two equal tool uses stand in one response, or the result is only known from the words of a
+        message: which result is whose is not certain."""
         self._result = result
 
     @property

@@ -26,7 +26,7 @@ from ..wire import reading
 from ..wire.json_values import as_text, canonical, string
 from ..wire.messages import tool_results
 from ..wire.neutral import ToolResult, ToolUse
-from ..wire.pairing import is_answer, is_models
+from ..wire.pairing import IN_TEXT, is_answer, is_models, observation
 from ..wire.reading import tool_uses
 from .calls import MODEL, TOOL, Call, Sent, Turn, group_turns
 
@@ -189,6 +189,8 @@ class Deriver:
         for result in further:
             if result.id is not None:
                 self._give(answers, result, at)
+        if written and answers and not newest and not further:
+            self._give_text(answers[0], observation(event.restore_value(written[-1])), at)
 
     def finish(self) -> None:
         """Nothing comes any more: what waits now was never answered."""
@@ -215,6 +217,12 @@ class Deriver:
             use = self._take(answers[:1], lambda use: is_answer(result, use.id, use.name))
         if use is not None:
             self._report(use, result, at)
+
+    def _give_text(self, answer: _Answer, result: ToolResult | None, at: Any) -> None:
+        """Give the words of a message to all uses of an answer: which of them is whose is not known."""
+        if result is not None:
+            while (use := self._take([answer], lambda use: True)) is not None:
+                self._report(use, result, at)
 
     def _take(self, answers: list[_Answer], is_it: Callable[[ToolUseAt], bool]) -> ToolUseAt | None:
         for answer in answers:
@@ -331,7 +339,7 @@ def derived_tools(calls: Iterable[Call]) -> list[DerivedCall]:
         if use.recorded is None:
             found.append(DerivedCall(use, use.at, result, request))
         elif result is not None:
-            use.recorded.sent = Sent(request, result, is_certain=use.is_alone)
+            use.recorded.sent = Sent(request, result, is_certain=use.is_alone and result.form != IN_TEXT)
 
     deriver = Deriver(report, with_recorded=True)
     for event, call in _in_order(calls):

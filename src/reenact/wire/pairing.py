@@ -12,7 +12,7 @@ from .json_values import mapping
 from .messages import role_of, tool_results, tool_uses
 from .neutral import CommonPart, Message, Outcome, ToolResult, ToolUse
 from .providers import named, openai_responses
-from .reading import conversation_key
+from .reading import conversation_key, joined_text
 
 
 class Prefix(NamedTuple):
@@ -52,6 +52,26 @@ def brought_results(body: object) -> frozenset[str]:
             break
         found.update(result.id for result in results if result.id)
     return frozenset(found)
+
+
+IN_TEXT = "text"
+"""The form of a result that is known from the words of a message only."""
+_OBSERVED = {"Observation:\n": False, "Error:\n": True}
+"""How such a message begins, and whether the tool failed."""
+
+
+def observation(message: object) -> ToolResult | None:
+    """Return the result that a message of the user has as plain text, as smolagents sends it.
+
+    It is of all tool uses of the response before it, without a name or an id.
+    """
+    if role_of(message) != "user":
+        return None
+    text = joined_text([message])
+    for begin, failed in _OBSERVED.items():
+        if text.startswith(begin):
+            return ToolResult(None, None, text.removeprefix(begin), failed, IN_TEXT)
+    return None
 
 
 def result_messages(

@@ -266,6 +266,27 @@ def test_a_result_that_comes_later_finds_its_answer(tap):
     assert slow.result == "done" and slow.end.index == 4
 
 
+def test_results_in_plain_text_go_with_all_uses_of_the_response_before_them(tap):
+    """As smolagents sends them; a failed step leaves its response out."""
+    agent = Agent(tap, Chat())
+    long = "Rome\n" + "room " * 20_000
+    agent.ask(("t1", "search", ARGS))
+    observed = tap.record_tool_call("search", ARGS, tool_id="t1")
+    tap.record_tool_result("search", "Oslo", call=observed)
+    for text, *uses in (
+        ("Observation:\nOslo", ("t2", "search", {}), ("t3", "book", {})),
+        (f"Observation:\n{long}", ("t4", "book", {})),
+        ("Error:\nKeyError: 'beta'\nNow let's retry",),
+    ):
+        parts = [{"type": "text", "text": text}]
+        agent.history.append({"role": "user", "content": parts})
+        agent.ask(*uses)
+    found, *derived = read(tap).calls("tool")
+    assert (found.sent.value, found.verdict, found.sent.is_certain) == ("Oslo", "same", False)
+    assert [(each.tool_id, each.result) for each in derived[:2]] == [("t2", long), ("t3", long)]
+    assert str(derived[2].error).startswith("KeyError: 'beta'")
+
+
 @pytest.mark.parametrize("known", [{"tool_id": "t1"}, {}], ids=["by id", "by name and arguments"])
 @pytest.mark.parametrize("named", ["search", "hotels__search"])
 def test_a_recorded_tool_takes_the_place_of_the_derived_one(tap, known, named):

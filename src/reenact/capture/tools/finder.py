@@ -15,7 +15,9 @@ import os
 import sys
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
-from types import CellType, FunctionType, MethodType, ModuleType
+from inspect import CO_OPTIMIZED
+from math import inf
+from types import BuiltinFunctionType, CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import ref
 
@@ -68,11 +70,13 @@ class Finder:
             del wanted[name]
         found = _in_modules(wanted)
         left = {name: names for name, names in wanted.items() if not found.get(name)}
+        found |= _on_the_stack(left) if left else {}
+        left = {name: names for name, names in left.items() if not found.get(name)}
         is_answered = replay_hook.adapter("tools") is not None  # then nothing may run, and time matters less
         new = {name: names for name, names in left.items() if is_answered or name not in self._searched}
         why = NOT_FOUND
         if new:
-            more = _by_collector(new)
+            more = _by_collector(new, most=inf if is_answered else _MOST_BLOCKS)
             if more is None:
                 why = TOO_MANY
             else:
@@ -141,14 +145,14 @@ def missing() -> dict[str, str]:
     return {name: why for name, why in finder.missing.items() if name not in open_calls.recorded_tools}
 
 
-# The search: in the user's modules, then by the collector.
+# The search: in the user's modules, then on the stack, then by the collector in a small program.
 
-_MOST_OBJECTS = 4_000
-"""Looked at from the user's modules on: a millisecond or two."""
+_MOST_OBJECTS = 1_000
+"""Looked at in one search: a millisecond or two."""
 
-_MOST_BLOCKS = 1_250_000
-"""Blocks of memory beyond which the collector is not used; about 500,000 objects. To count the objects
-themselves takes as long as the search."""
+_MOST_BLOCKS = 300_000
+"""Blocks of memory beyond which the collector is not used: 60,000 to 120,000 objects, a few milliseconds. To
+count the objects themselves takes as long as the search. In a replay it is used in any case."""
 
 _MOST_FUNCTIONS = 8
 """Watched for one name."""
@@ -162,24 +166,77 @@ _CONTEXTS = ("self", "cls", "ctx", "context", "run_context", "wrapper", "state",
 _DOING = {"call", "run", "arun", "invoke", "ainvoke", "execute", "aexecute", "handle", "perform", "forward"}
 """Usual names of the method that runs a tool, without underscores."""
 
-_SKIPPED = (str, bytes, int, float, bool, type(None), ModuleType)
+_MOST_VARIABLES = 5_000
+"""Variables of the user's modules that are looked through."""
+
+_MOST_HELD = 250
+"""Values of a container that are looked at. A larger one holds data."""
+
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
+_PLAIN = {str, bytes, int, float, complex, bool, type(None), ModuleType, BuiltinFunctionType}
 
 Wanted = Mapping[str, frozenset[str]]
 """Names of tools, each with the names of its arguments."""
 
 
 def _in_modules(wanted: Wanted) -> dict[str, list[FunctionType]]:
-    """Return the functions behind the names that the user's modules lead to."""
+    """Return the functions behind the names that the user's modules lead to.
+
+    What has such a name comes first, then what may hold functions, then classes and functions with a closure.
+    """
     search = _Search(wanted)
-    for module in _users_modules():
-        search.add_all((value, name) for name, value in list(vars(module).items()))
+    modules = [vars(module) for module in _users_modules()]
+    search.add_all((module[name], name) for module in modules for name in wanted if name in module)
+    code: list[Any] = []
+    seen = 0
+    for module in modules:
+        values = list(module.values())
+        seen += len(values)
+        if seen > _MOST_VARIABLES:
+            break
+        for value in values:
+            kind = type(value)
+            if kind is FunctionType:
+                if value.__closure__ is not None or value.__name__ in wanted:
+                    code.append(value)
+            elif kind is type:
+                code.append(value)
+            elif kind not in _PLAIN:
+                search.add(value, "")
+    search.add_all((value, "") for value in code)
     search.go()
     return search.found
 
 
-def _by_collector(wanted: Wanted) -> dict[str, list[FunctionType]] | None:
+_READS_LOCALS = frozenset({"locals", "vars", "f_locals", "eval", "exec"})
+_ONLY_OURS = 3
+"""References to the variables of a frame: the frame's, ours, and the one that counts them."""
+
+
+def _on_the_stack(wanted: Wanted) -> dict[str, list[FunctionType]]:
+    """Return the functions behind the names that variables of the running functions of the user lead to.
+
+    Before Python 3.13 a look refreshes what ``locals()`` has returned there. So functions that may hold that,
+    and those that are debugged, are left out, and nothing is kept alive by the look.
+    """
+    search = _Search(wanted)
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        is_function = code.co_flags & CO_OPTIMIZED and is_agents(code.co_filename)
+        if is_function and frame.f_trace is None and _READS_LOCALS.isdisjoint(code.co_names):
+            variables = frame.f_locals
+            search.add_all((value, name) for name, value in list(variables.items()))
+            if type(variables) is dict and sys.getrefcount(variables) <= _ONLY_OURS:
+                variables.clear()
+        frame = frame.f_back
+    search.go()
+    return search.found
+
+
+def _by_collector(wanted: Wanted, *, most: float) -> dict[str, list[FunctionType]] | None:
     """Return the functions behind the names among all objects; None if there are too many objects."""
-    if sys.getallocatedblocks() > _MOST_BLOCKS:
+    if sys.getallocatedblocks() > most:
         return None
     search = _Search(wanted)
     names = [sys.intern(name) for name in wanted]
@@ -214,46 +271,52 @@ def _function_at(module: ModuleType, qualname: str) -> FunctionType | str:
 def _users_modules() -> list[ModuleType]:
     found = []
     for name, module in list(sys.modules.items()):
-        if name not in _others and type(module) is ModuleType:  # a lazy module would be imported by a look
+        if type(module) is not ModuleType:  # a lazy module would be imported by a look
+            continue
+        is_users = _is_users_module.get(name)
+        if is_users is None:
             file = getattr(module, "__file__", None)
-            if is_agents(file) if file else name == "__main__":
-                found.append(module)
-            elif name != "__main__":
-                _others.add(name)
+            is_users = is_agents(file) if file else name == "__main__"
+            if name != "__main__":  # ours before it is the user's
+                _is_users_module[name] = is_users
+        if is_users:
+            found.append(module)
     return found
 
 
-_others: set[str] = set()
-"""Modules that are not the user's: most of them, so they are remembered."""
+_is_users_module: dict[str, bool] = {}
+"""By name; there may be thousands."""
 
 
 class _Search:
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.found: dict[str, list[FunctionType]] = {}
-        self._queue: deque[tuple[Any, str]] = deque()
+        self._values: list[Any] = []
+        """To be looked at. They stay here, so that no id is used twice."""
+        self._keys: list[str] = []
+        """The key or the name of each value; two lists, because tuples would have the collector run."""
         self._seen: set[int] = set()
-        self._kept: list[Any] = []
-        """So that no id is used twice."""
 
     def add(self, value: Any, key: str) -> None:
-        if not _is_a(value, _SKIPPED) and (id(value) not in self._seen or key in self.wanted):
-            self._seen.add(id(value))
-            self._kept.append(value)
-            self._queue.append((value, key))
+        if type(value) in _PLAIN or (id(value) in self._seen and key not in self.wanted):
+            return
+        self._seen.add(id(value))
+        self._values.append(value)
+        self._keys.append(key)
 
     def add_all(self, pairs: Iterable[tuple[Any, str]]) -> None:
         for value, key in pairs:
             self.add(value, key)
 
     def go(self) -> None:
-        looked_at = 0
-        while self._queue and looked_at < _MOST_OBJECTS:
-            looked_at += 1
+        at = 0
+        while at < min(len(self._values), _MOST_OBJECTS):
             try:
-                self._look(*self._queue.popleft())
+                self._look(self._values[at], self._keys[at])
             except Exception as exc:  # another thread changes what is looked at, for instance
                 guard.pass_on(exc)
+            at += 1
 
     def _look(self, value: Any, key: str) -> None:
         for function in functions_of(value):
@@ -264,25 +327,32 @@ class _Search:
         kind = type(value)
         if kind is dict:
             self.add_all((value[name], name) for name in self.wanted if name in value)
-            values = list(value.values())
-            self.consider_held(values, key)
-            self.add_all((each, "") for each in values)
+            if len(value) <= _MOST_HELD:
+                values = list(value.values())
+                self.consider_held(values, key)
+                self.add_all((each, "") for each in values)
         elif _is_a(value, type):
             if _is_users(value):
                 self.add_all((each, name) for name, each in list(vars(value).items()))
-        elif not _is_a(value, (FunctionType, CellType)):
+        elif not _is_a(value, (FunctionType, CellType)) and _size(value) <= _MOST_HELD:
             self._look_into(value, key)
 
     def _look_into(self, value: Any, key: str) -> None:
         """Look at what an object holds; one with the name or the key of a tool does its work by a method."""
         held = gc.get_referents(value)
-        attributes = [*held, *(each for one in held if type(one) is dict for each in one.values())]
-        kinds = [kind for kind in type(value).__mro__ if _is_users(kind)]
+        dicts = [one for one in held if type(one) is dict and len(one) <= _MOST_HELD]
+        attributes = [*held, *(each for one in dicts[:_LONGEST_ROW] for each in list(one.values()))]
+        own_kind = type(value)
+        kinds = [kind for kind in own_kind.__mro__ if kind is own_kind or _is_users(kind)]
+        kinds = kinds if own_kind not in _CONTAINERS else []
         of_class = [each for kind in kinds for each in vars(kind).values()]
         texts = {each for each in (*attributes, *of_class, key) if type(each) is str}
         for name in texts & self.wanted.keys():
             for function in self._methods(name, kinds):
                 self._consider(name, function)
+            if not _is_users(own_kind):  # a class that a framework made for the tool: its functions wrap ours
+                own = list(vars(own_kind).values())
+                self.add_all((function, "") for each in own for function in functions_of(each))
         if type(value) is not list or key in self.wanted:
             self.consider_held(attributes, key)
         self.add_all((each, "") for each in attributes if not _is_a(each, type))
@@ -298,7 +368,8 @@ class _Search:
                 function
                 for each in vars(kind).values()
                 for function in functions_of(each)
-                if (function.__name__ == "__call__" or not function.__name__.startswith("__"))
+                if is_agents(function.__code__.co_filename)  # also in a class that a framework made
+                and (function.__name__ == "__call__" or not function.__name__.startswith("__"))
                 and _takes(function, self.wanted[name])
             ]
             for kind in kinds
@@ -345,6 +416,11 @@ def functions_of(value: Any) -> Iterable[FunctionType]:
 def _is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
     """``isinstance`` without ``value.__class__``: a proxy would load what it stands for, or raise."""
     return issubclass(type(value), kinds)
+
+
+def _size(value: Any) -> int:
+    """Return how much a container holds, without its own methods; 0 for anything else."""
+    return next((kind.__len__(value) for kind in _CONTAINERS if _is_a(value, kind)), 0)
 
 
 def _is_full(cell: CellType) -> bool:
