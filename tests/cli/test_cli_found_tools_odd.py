@@ -547,3 +547,35 @@ snapshot()
     text, events = agent(code)
     assert [each["tool"] for each in called(events)][:1] == ["lookup"]
     assert "alive False" in text and "names []" in text
+
+
+def test_a_result_of_another_type_than_its_json_is_named_before_the_start_unless_it_is_rebuilt(
+    agent: Agent, tmp_path: Path, provider: Provider
+) -> None:
+    code = """
+from dataclasses import dataclass
+from agent_loop import conversation
+class Listing(list): pass
+@dataclass
+class Room:
+    number: int
+def lookup(city, days): return Listing([city])
+def book(hotel): return (hotel, {hotel})
+def price(n) -> Room: return Room(n)
+def count(n) -> int: return n
+def shown(name, args):
+    found = globals()[name](**args)
+    return f"{type(found).__name__} {found}"
+conversation(shown, [[["book", {"hotel": "Opera"}]], [["price", {"n": 7}]], [["count", {"n": 7}]]])
+conversation(shown, [[["lookup", {"city": "Oslo", "days": 1}]]])
+"""
+    text, events = agent(code)
+    assert [each.get("result_type") for each in results(events)] == ["tuple", None, None, "__main__.Listing"]
+    exit_code, printed = replayed(tmp_path, provider)
+    head, _, rest = printed.partition("book tuple")
+    assert exit_code == 3 and rest  # the listing is a list
+    assert (
+        "1 result of tool lookup cannot be rebuilt (of a __main__.Listing only the plain data is recorded)"
+        in printed
+    )
+    assert "tool book cannot" not in printed and "tool price cannot" not in printed

@@ -50,7 +50,15 @@ def begin_tool(
     return call
 
 
-def end_tool(recorder: Recorder, name: str, result: Any, error: Any, call: str | None) -> None:
+def end_tool(
+    recorder: Recorder,
+    name: str,
+    result: Any,
+    error: Any,
+    call: str | None,
+    *,
+    result_type: str | None = None,
+) -> None:
     """Record how a tool ended; without ``call`` it ends the open one of that name."""
     call, opened = calls_of(recorder).end(call, schema.TOOL_CALLED, name)
     suspended = _suspended(error)
@@ -63,6 +71,8 @@ def end_tool(recorder: Recorder, name: str, result: Any, error: Any, call: str |
     }
     if suspended is not None:
         fields["suspended"] = suspended
+    if result_type is not None:
+        fields["result_type"] = result_type
     if opened is not None and opened.replayed is not None:
         fields["replayed"] = opened.replayed
     try:

@@ -150,7 +150,7 @@ class WatchedFunction:
         if claim is None:
             return None
         with guard.Swallowing("record a tool call"):
-            running = Running(claim, self.sources[claim.use.name])
+            running = Running(claim, self.sources[claim.use.name], self._function())
             if self._is_generator:
                 running.iterate(sys._getframe(2))
             return running
@@ -188,10 +188,11 @@ class WatchedFunction:
 class Running:
     """A recorded call under way: the token in its frame."""
 
-    __slots__ = ("_claim", "_frame", "_is_over", "_recorder", "call", "items")
+    __slots__ = ("_claim", "_frame", "_is_over", "_recorder", "_returns", "call", "items")
 
-    def __init__(self, claim: Claim, source: str) -> None:
+    def __init__(self, claim: Claim, source: str, function: FunctionType | None) -> None:
         self._claim = claim
+        self._returns = getattr(function, "__annotations__", {}).get("return")
         self._is_over = False
         self._frame = 0
         self.items: Items | None = None
@@ -221,13 +222,25 @@ class Running:
             return
         self._is_over = True
         _generators.pop(self._frame, None)
+        kind = _unknown_type(result, self._returns)
         if self.items is not None:
             result = self.items.value(result)
             exc = None if isinstance(exc, GeneratorExit) else exc
         try:
-            end_tool(self._recorder, self._claim.use.name, result, exc, self.call)
+            end_tool(self._recorder, self._claim.use.name, result, exc, self.call, result_type=kind)
         finally:
             self._claim.release()
+
+
+_JSON = {dict, list, str, int, float, bool, bytes, type(None)}
+
+
+def _unknown_type(result: Any, annotation: Any) -> str | None:
+    """Return the type of a result, if neither its JSON nor the annotation of the function says what it is."""
+    kind = type(result)
+    if kind in _JSON or kind.__name__.lower() in str(annotation).lower():
+        return None
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _end(token: Running, result: Any) -> None:
@@ -266,7 +279,7 @@ class _Answered(Watch):
         self._claim = self._claimed()
         with guard.Swallowing("record a tool call"):
             if self._claim is not None:
-                return Running(self._claim, self._sources[self._claim.use.name])
+                return Running(self._claim, self._sources[self._claim.use.name], None)
         return None
 
     def body(self, function: Callable[..., Any], args: dict[str, Any]) -> Callable[..., Any]:

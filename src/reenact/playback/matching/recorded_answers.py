@@ -78,6 +78,9 @@ SUSPENDED = "suspended"
 """How a call ended: with an answer, a server's error, an exception, a cut stream; or ended by the agent: it
 cancelled the call, closed its stream, or died first; or a tool suspended the agent."""
 
+REBUILT: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+"""Types of results that are rebuilt by their name."""
+
 ENDED_BY_AGENT = frozenset({CANCELLED, CLOSED, IN_FLIGHT})
 """Ended by the agent or its death: a replay returns what had arrived by then, and nothing more."""
 
@@ -110,6 +113,8 @@ class Answer:
     no-stream stream-withheld not-recorded``; ``rebuilt`` is a stream built again from its assembled body."""
     encoding: str | None = None
     """The recorded content encoding."""
+    type: str | None = None
+    """The type of a tool's result, if neither its JSON nor an annotation says what it is."""
 
     @property
     def is_known(self) -> bool:
@@ -147,7 +152,13 @@ def answer_of(call: Call, is_stream: bool) -> Answer:
     lossy: list[str] = ["cut"] if end.lossy is True else []
     if call.kind == TOOL:
         body = _value(end, "suspended" if outcome == SUSPENDED else "result", lossy)
-        return Answer(outcome, body=body, error=end.error, duration_ms=call.duration_ms, lossy=_unique(lossy))
+        kind = end.stored_fields.get("result_type")
+        kind = kind if type(kind) is str else None
+        if kind is not None and kind not in REBUILT and not lossy:
+            lossy.append(f"of a {kind} only the plain data is recorded")
+        return Answer(
+            outcome, body=body, error=end.error, duration_ms=call.duration_ms, lossy=_unique(lossy), type=kind
+        )
     status = end.status if type(end.status) is int else None
     body = _value(end, "body", lossy)
     headers = {name: value for name, value in mapping(end.headers).items() if type(value) is str}

@@ -18,7 +18,7 @@ from ...capture.replay_hook import ToolCall
 from ...tracefile.events.event import ErrorText
 from ...tracefile.events.stored_values import restore
 from ...wire.json_values import mapping, string
-from ..matching.recorded_answers import CANCELLED, EXCEPTION, SUSPENDED, Answer
+from ..matching.recorded_answers import CANCELLED, EXCEPTION, REBUILT, SUSPENDED, Answer
 from ..matching.request import Request
 from ..serve.replies import ToolReply
 from .typed_values import as_annotated, hints_of, with_stand_ins, yielded
@@ -56,11 +56,21 @@ def _reply(answer: Answer, function: Callable[..., Any] | None) -> tuple[ToolRep
     is_raised = answer.outcome == EXCEPTION or (answer.error is not None and _is_of_generator(answer.body))
     error = exception_of(answer.error, function) if is_raised else None
     value = with_stand_ins(answer.body) if answer.lossy else answer.body
-    if function is not None:
+    rebuild = REBUILT.get(answer.type or "")
+    if rebuild is not None and type(value) is list:
+        value = _rebuilt(value, rebuild)
+    elif function is not None:
         value, unfit = _as_returned(value, function)
         if unfit is not None and not is_raised:
             why = (*why, f"the recorded value does not fit {_shown(unfit)}, the function's return annotation")
     return ToolReply(value, error), why
+
+
+def _rebuilt(value: list[Any], rebuild: Callable[[list[Any]], Any]) -> Any:
+    try:
+        return rebuild(value)
+    except TypeError:  # an item that was a tuple in a set
+        return value
 
 
 def _interrupts(answer: Answer) -> list[Any]:
