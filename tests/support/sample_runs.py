@@ -51,18 +51,20 @@ def swe_agent() -> Iterator[Sample]:
             yield Sample(path.stem.removeprefix("SWE-agent__"), status == "submitted" or None, messages)
 
 
-def record(sample: Sample, path: Path, tools: list[dict[str, Any]] | None = None) -> Path:
+def record(
+    sample: Sample, path: Path, tools: list[dict[str, Any]] | None = None, model: str = "gpt-4o"
+) -> Path:
     """Record a run as its agent would have: each request with all messages so far, each tool with its result."""
     messages = sample.messages
     with Tap(path, name=sample.name) as tap:
         for at, message in enumerate(messages):
             if message["role"] != "assistant":
                 continue
-            body = {"model": "gpt-4o", "messages": messages[:at]} | ({"tools": tools} if tools else {})
+            body = {"model": model, "messages": messages[:at]} | ({"tools": tools} if tools else {})
             call = tap.record_model_request(body, "openai", url="https://api.openai.com/v1/chat/completions")
             uses = message.get("tool_calls") or []
             choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if uses else "stop"}
-            answer = {"id": f"chatcmpl-{at}", "object": "chat.completion", "model": "gpt-4o"}
+            answer = {"id": f"chatcmpl-{at}", "object": "chat.completion", "model": model}
             tap.record_model_response(answer | {"choices": [choice]}, call=call)
             results = {each.get("tool_call_id"): each.get("content") for each in _results(messages, at)}
             for use in uses:

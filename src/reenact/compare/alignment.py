@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
+from ..recording.calls import MODEL
 from .steps import StepFacts
 
 Pair = tuple[StepFacts | None, StepFacts | None]
@@ -50,7 +51,7 @@ class Alignment:
             if a < len(left):
                 pairs.append((left[a], right[b]))
             i, j = a + 1, b + 1
-        return self._blocks(pairs)
+        return _whole_turns(self._blocks(pairs))
 
     def _gap(self, left: Sequence[StepFacts], right: Sequence[StepFacts]) -> list[Pair]:
         """Align what lies between two anchors."""
@@ -191,6 +192,48 @@ def _in_blocks(steps: Sequence[StepFacts]) -> list[StepFacts]:
         )
         start = end
     return found
+
+
+def _whole_turns(pairs: list[Pair]) -> list[Pair]:
+    """Shift stretches of only one run that begin within a turn, where equal keys allow it.
+
+    Of a call that was made twice, model call and tool are then one stretch.
+    """
+    for side in (0, 1):
+        at = 1
+        while at < len(pairs):
+            first = pairs[at][side]
+            if pairs[at][1 - side] is not None or first is None or pairs[at - 1][1 - side] is None:
+                at += 1
+                continue
+            end = at
+            while end < len(pairs) and pairs[end][1 - side] is None:
+                end += 1
+            begin = _shifted(pairs, side, at, end)
+            if begin < at:
+                own = [pair[side] for pair in pairs[begin:end]]
+                others = [pair[1 - side] for pair in pairs[begin:at]]
+                alone = [None] * (end - at)
+                other_side = [*alone, *others]
+                pairs[begin:end] = [
+                    (one, other) if side == 0 else (other, one)
+                    for one, other in zip(own, other_side, strict=True)
+                ]
+            at = end
+    return pairs
+
+
+def _shifted(pairs: list[Pair], side: int, at: int, end: int) -> int:
+    """Return where a stretch of only one run may begin earlier, with a model call; else where it begins."""
+    begin, last = at, end - 1
+    while True:
+        first = pairs[begin][side]
+        if first is None or first.kind == MODEL:
+            return begin
+        before, other, tail = pairs[begin - 1][side], pairs[begin - 1][1 - side], pairs[last][side]
+        if begin == 0 or before is None or other is None or tail is None or before.key != tail.key:
+            return at
+        begin, last = begin - 1, last - 1
 
 
 def _by_position(left: Sequence[StepFacts], right: Sequence[StepFacts]) -> list[Pair]:

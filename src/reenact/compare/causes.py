@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from ..recording.calls import MODEL, TOOL
 from . import report
-from .digests import Digest, Piece
+from .digests import WITHHELD, Digest, Piece
 from .steps import END, EVENT, INPUT, RunSteps, StepFacts
 from .texts import Texts
 
 _REMEMBERED = 200
 """Differences whose texts later ones are searched for."""
+
+_SOURCES = 8
+"""Steps that a message of the prompt may come from, where several have its id or its text."""
 
 _ORDER = {cause: place for place, cause in enumerate(report.CAUSES)}
 
@@ -157,6 +161,9 @@ class Walk:
         lost = _lost_in_request(left, right)
         if not roots and not explained:
             self._hide(left, right, "request", lost)
+        if answer and (left.asked is None or right.asked is None):
+            explained = explained or self._repeats(self._texts.output(left), self._texts.output(right))
+            lost |= {WITHHELD}
         if not answer:
             self._hide(left, right, "response", left.lost | right.lost)
         groups: dict[tuple[str, str], list[str]] = {}
@@ -226,7 +233,7 @@ class Walk:
         for asked, added, dropped in zip((left.asked, right.asked), state.added, state.dropped, strict=True):
             added += asked.added if asked is not None else []
             dropped += asked.dropped if asked is not None else []
-        only = _cancelled(*state.added)
+        only = self._not_masked(_cancelled(*state.added), left, right)
         gone = _cancelled(*state.dropped)
         state.added, state.dropped = ([], []), ([], [])
         if left.asked is None or right.asked is None or not any((*only, *gone)):
@@ -259,6 +266,22 @@ class Walk:
         )
         return roots, explained, pieces
 
+    def _not_masked(
+        self, only: tuple[list[Piece], list[Piece]], left: StepFacts, right: StepFacts
+    ) -> tuple[list[Piece], list[Piece]]:
+        """Leave out results of which the settings ignore a part: the calls themselves are compared."""
+
+        def kept(pieces: list[Piece], side: int, at: StepFacts) -> list[Piece]:
+            steps = (next(self._runs[side].sources(piece, at), None) for piece in pieces)
+            paths = self._texts.masks.paths
+            return [
+                piece
+                for piece, step in zip(pieces, steps, strict=True)
+                if piece.role != "tool" or step is None or not paths(TOOL, step.name, "result")
+            ]
+
+        return kept(only[0], 0, left), kept(only[1], 1, right)
+
     def _piece_roots(self, pieces: list[list[Piece]], is_edit: bool) -> list[tuple[str, str, str]]:
         roles = {piece.role for side in pieces for piece in side}
         roots: list[tuple[str, str, str]] = []
@@ -275,12 +298,11 @@ class Walk:
 
     def _explains(self, piece: Piece, side: int, at: StepFacts) -> Found | None:
         """Return the difference that explains why only one run has a piece."""
-        run = self._runs[side]
-        if piece.role == "tool":
-            step = run.tool_before(piece.tool, at)
-        else:
-            step = run.said.get(piece.digest) if piece.role == "assistant" else None
-        return None if step is None else self.of_step[side].get(step.number)
+        if piece.role not in ("tool", "assistant"):
+            return None
+        steps = islice(self._runs[side].sources(piece, at), _SOURCES)
+        found = (self.of_step[side].get(step.number) for step in steps)
+        return next((each for each in found if each is not None), None)
 
     def _by_text(self, left: StepFacts, right: StepFacts, pieces: list[list[Piece]]) -> Found | None:
         """Return the difference whose texts stand in the pieces that differ."""

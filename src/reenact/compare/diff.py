@@ -1,37 +1,21 @@
-"""``diff``: two runs compared, from their addresses to a report."""
+"""``diff``: from the addresses of two runs, or of two sets of runs, to a report."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import overload
 
 from ..errors import NoSuchRun, UsageError
 from ..recording.listing import RunRow, head_and_tail, list_runs
 from ..recording.recording import Recording, recording_at
-from ..tracefile.events.event_text import error_text
-from ..tracefile.events.text import clean, count, plain
-from . import report
-from .alignment import Alignment, Pair, match_lanes
-from .causes import Walk
-from .details import Details, step_of
-from .masks import Masks, Proposals
-from .report import CANNOT_TELL, DIFFERENT, SAME, Difference, Row, RunDiff, Side, Unknown
-from .steps import RunSteps, StepFacts
-from .texts import Texts
-
-Run = str | os.PathLike[str] | Recording
-Progress = Callable[[str], None]
-
-MOST_DIFFERENCES = 500
-"""Differences with all their details; more are counted only."""
-
-_AROUND = 2
-"""Equal steps shown before and after a difference."""
-
-_UNRELATED = 0.1
-"""Share of the steps that two runs have in common below which they hardly belong together."""
+from .comparison import Comparison, Progress
+from .masks import Masks
+from .report import RunDiff
+from .run_sets import Run, SetDiff, diff_sets
 
 
+@overload
 def diff(
     left: Run,
     right: Run | None = None,
@@ -39,23 +23,48 @@ def diff(
     ignore: Sequence[str] = (),
     masks: Masks | None = None,
     progress: Progress | None = None,
-) -> RunDiff:
-    """Compare two runs, each a path, an id, a name, ``@last`` or a ``Recording``.
+) -> RunDiff: ...
+@overload
+def diff(
+    *,
+    good: Iterable[Run],
+    bad: Iterable[Run],
+    ignore: Sequence[str] = (),
+    masks: Masks | None = None,
+    progress: Progress | None = None,
+) -> SetDiff: ...
+def diff(
+    left: Run | None = None,
+    right: Run | None = None,
+    *,
+    good: Iterable[Run] | None = None,
+    bad: Iterable[Run] | None = None,
+    ignore: Sequence[str] = (),
+    masks: Masks | None = None,
+    progress: Progress | None = None,
+) -> RunDiff | SetDiff:
+    """Compare two runs, each a path, an id, a name, ``@last`` or a ``Recording``; or good with bad runs.
 
     Without a second one, a replay or fork is compared with the run it was made from, any other run with the
     one of its name before it: the older one is always the left side. ``ignore`` adds paths to those of the
     settings, such as ``tool.get_price.result.fetched_at``.
     """
+    masks = Masks.of_settings() if masks is None else masks
+    masks = masks.with_paths(ignore) if ignore else masks
+    if good is not None or bad is not None:
+        if good is None or bad is None or left is not None or right is not None:
+            raise UsageError(
+                "good= and bad= are used together and name all runs", hint="leave out left and right"
+            )
+        return diff_sets(good, bad, masks, progress)
+    if left is None:
+        raise UsageError("diff() needs a run", hint='for instance diff("a.jsonl", "b.jsonl")')
     one = _opened(left)
     if right is None:
         one, other = earlier_run(one), one
     else:
         other = _opened(right)
-    if masks is None:
-        masks = Masks.of_settings()
-    if ignore:
-        masks = masks.with_paths(ignore)
-    return Comparison(one, other, masks, progress).report()
+    return Comparison.of(one, other, masks, progress).report()
 
 
 def _opened(run: Run) -> Recording:
@@ -93,227 +102,4 @@ def _is_before(row: RunRow, recording: Recording) -> bool:
         and row.id != recording.run_id
         and row.made_from is None
         and (row.started or 0.0) <= (recording.started or 0.0)
-    )
-
-
-class Comparison:
-    """Two runs on their way to a report."""
-
-    def __init__(
-        self, left: Recording, right: Recording, masks: Masks, progress: Progress | None = None
-    ) -> None:
-        self._progress = progress or (lambda text: None)
-        for recording in (left, right):
-            if not recording.count():
-                raise UsageError(
-                    f"{recording.path} has no events of a run, so there is nothing to compare",
-                    hint="`reenact doctor` shows what can be read of it",
-                )
-        self.is_one_run = left.run_id == right.run_id and os.path.realpath(left.path) == os.path.realpath(
-            right.path
-        )
-        self.left = RunSteps(left, masks, progress)
-        self.right = self.left if self.is_one_run else RunSteps(right, masks, progress)
-        self._texts = Texts(masks)
-        self._alignment = Alignment(self._texts.similarity)
-        self._masks = masks
-        self.pairs: list[tuple[Pair, str]] = []
-        """All steps in order, each with its lane on the left."""
-        self._align()
-        self.walk = Walk(self.left, self.right, self._texts)
-        for number, ((one, other), lane) in enumerate(self.pairs):
-            if number % 1000 == 0:
-                self._progress(f"comparing step {number:,} of {len(self.pairs):,}")
-            self.walk.step(one, other, lane)
-
-    def _align(self) -> None:
-        ours, theirs = self.left.lanes, self.right.lanes
-        placed: list[tuple[int, Pair, str]] = []
-        for lane, other in match_lanes(ours, theirs):
-            self._progress("aligning the steps")
-            at = 0
-            for pair in self._alignment.align(ours.get(lane or "", ()), theirs.get(other or "", ())):
-                at = max(at, pair[0].number) if pair[0] is not None else at
-                if lane is None and pair[1] is not None:
-                    at = pair[1].number
-                placed.append((at, pair, lane or f"+{other}"))
-        placed.sort(key=lambda each: each[0])  # stable: what only the right run has stays where it was
-        self.pairs = [(pair, lane) for _, pair, lane in placed]
-
-    def report(self) -> RunDiff:
-        """Return what was found."""
-        details = Details(self.left, self.right, self._texts)
-        found = self.walk.found
-        shown = [details.difference(each) for each in found[:MOST_DIFFERENCES]]
-        unknown = tuple(self._unknown()) if not self.is_one_run else ()
-        verdict = DIFFERENT if found else CANNOT_TELL if unknown else SAME
-        return RunDiff(
-            left=_side(self.left),
-            right=_side(self.right),
-            verdict=verdict,
-            differences=tuple(shown),
-            rows=tuple(self._rows()),
-            same_again=self._same_again(),
-            unknown=unknown[:MOST_DIFFERENCES],
-            notes=tuple(self._notes()),
-            masks=tuple(self._proposals(details)),
-            left_out=len(found) - len(shown),
-            headline=self._headline(shown),
-        )
-
-    def _unknown(self) -> list[Unknown]:
-        return [
-            Unknown(step_of(each.left, self.left), step_of(each.right, self.right), each.part, each.why)
-            for each in self.walk.hidden[: MOST_DIFFERENCES + 1]
-        ]
-
-    def _number(self, one: StepFacts | None, other: StepFacts | None) -> int | None:
-        left, right = self.walk.of_step
-        found = left.get(one.number) if one is not None else None
-        found = found or (right.get(other.number) if other is not None else None)
-        return None if found is None else found.number
-
-    def _rows(self) -> list[Row]:
-        numbers = [self._number(*pair) for pair, _ in self.pairs]
-        differing = [
-            at for at, number in enumerate(numbers) if number is not None and number <= MOST_DIFFERENCES
-        ]
-        wanted = {
-            near
-            for at in differing
-            for near in range(max(0, at - _AROUND), min(len(numbers), at + _AROUND + 1))
-        }
-        rows: list[Row] = []
-        last = -1
-        for at in sorted(wanted):
-            if at > last + 1:
-                rows.append(Row(skipped=at - last - 1))
-            (one, other), _ = self.pairs[at]
-            rows.append(
-                Row(
-                    None if one is None else step_of(one, self.left),
-                    None if other is None else step_of(other, self.right),
-                    numbers[at],
-                )
-            )
-            last = at
-        if len(numbers) > last + 1:
-            rows.append(Row(skipped=len(numbers) - last - 1))
-        return rows
-
-    def _same_again(self) -> tuple[int, int] | None:
-        """Return from which steps on everything that was done is equal again; the end is not looked at."""
-        again: tuple[int, int] | None = None
-        for (one, other), _ in reversed(self.pairs):
-            if self._number(one, other) is not None:
-                if (one or other).kind == "end":  # type: ignore[union-attr]
-                    continue
-                return again
-            assert one is not None and other is not None
-            if one.kind != "end":
-                again = one.number, other.number
-        return None
-
-    def _notes(self) -> list[str]:
-        notes = []
-        left, right = self.left.recording, self.right.recording
-        if self.is_one_run:
-            notes.append("both are the same run")
-        for key, what in (("git", "git commit"), ("python", "Python")):
-            one, other = left.start_fields.get(key), right.start_fields.get(key)
-            if type(one) is str and type(other) is str and one != other:
-                notes.append(f"the {what} differs: {plain(one, 12)} and {plain(other, 12)}")
-        if self._alignment.by_position:
-            notes.append(
-                f"{count(self._alignment.by_position, 'step')} in large gaps are compared by position only, "
-                "since comparing each with each would take too long"
-            )
-        pairs = [pair for pair, _ in self.pairs if None not in pair]
-        same = sum(one is not None and other is not None and one.key == other.key for one, other in pairs)
-        if len(self.pairs) > 8 and same / len(self.pairs) < _UNRELATED:
-            notes.append("the runs have hardly a step in common: are these two the ones to compare?")
-        for run in (left, right):
-            if run.findings:
-                number = count(len(run.findings), "finding")
-                notes.append(plain(f"{run.name}: {number} while reading; `reenact doctor` lists all", 200))
-        return notes
-
-    def _proposals(self, details: Details) -> list[str]:
-        differing = {
-            one.name for one, other in self.walk.equal_outputs if one.output != other.output and not one.error
-        }
-        proposals = Proposals()
-        for one, other in self.walk.equal_outputs[: 20 * MOST_DIFFERENCES]:
-            if one.name in differing:
-                same = one.output == other.output
-                proposals.add(
-                    one.name, "result", () if same else (c.path for c in details.outputs(one, other))
-                )
-        return proposals.found()
-
-    def _headline(self, shown: list[Difference]) -> tuple[str, str, str]:
-        roots = [each for each in shown if each.is_root]
-        if not shown:
-            if self.walk.hidden and not self.is_one_run:
-                why = sorted({each.why for each in self.walk.hidden})
-                places = count(len(self.walk.hidden), "place")
-                return (
-                    "no difference in what is recorded",
-                    f"cannot tell: {places} of both runs are {' or '.join(why)}",
-                    "the runs may be equal or not",
-                )
-            steps = count(len(self.left.steps), "step")
-            return f"no difference in {steps}", "nothing to explain", "the runs are the same"
-        first = roots[0]
-        return where(first), cause_line(first), self._consequence(shown, roots)
-
-    def _consequence(self, shown: list[Difference], roots: list[Difference]) -> str:
-        later = [each for each in self.walk.found if each.follows is not None and each.cause != report.END]
-        parts = [
-            f"{count(len(later), 'later difference')} from it" if later else "nothing later differs from it"
-        ]
-        if len(roots) > 1:
-            parts.append(f"{count(len(roots) - 1, 'more root')}")
-        again = self._same_again()
-        if again is not None:
-            place = f"step {again[0]}" if again[0] == again[1] else f"step {again[0]} (right: {again[1]})"
-            parts.append(f"the same again from {place}")
-        one, other = (self._end(run) for run in (self.left, self.right))
-        parts.append(f"both ended {one}" if one == other else f"left ended {one}, right ended {other}")
-        return "; ".join(parts)
-
-    def _end(self, run: RunSteps) -> str:
-        error = run.recording.error
-        return plain(run.recording.status + ("" if error is None else f" ({error_text(error)})"), 120)
-
-
-def where(difference: Difference) -> str:
-    """Return at which steps a difference stands, and what they are."""
-    left, right = difference.left, difference.right
-    step = (left or right)[0]
-    turn = f"turn {step.turn}, " if step.turn is not None else ""
-    if left and right:
-        number = f"step {left[0].number}"
-        number += "" if left[0].number == right[0].number else f" (right: {right[0].number})"
-        return f"{turn}{number}: {step.title}"
-    side = "left" if left else "right"
-    return f"{turn}step {step.number} of the {side} run only: {step.title}"
-
-
-def cause_line(difference: Difference) -> str:
-    """Return the cause of a difference with what changed first."""
-    detail = f" ({difference.detail})" if difference.detail else ""
-    return f"{difference.cause}{detail}: {difference.because}"
-
-
-def _side(run: RunSteps) -> Side:
-    recording = run.recording
-    error = recording.error
-    return Side(
-        path=recording.path,
-        run=recording.run_id,
-        name=clean(recording.name),
-        status=recording.status,
-        steps=len(run.steps),
-        error=None if error is None else error_text(error),
     )

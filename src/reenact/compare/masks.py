@@ -145,7 +145,7 @@ class Proposals:
     def found(self) -> list[str]:
         """Return the masks that would hide what differs in every pair."""
         return [
-            f"tool.{name}.{part}.{re.sub(r'[.]?[[][*][]]', '.*', path)}"
+            f"tool.{name}.{part}.{path.replace('[*]', '.*').removeprefix('.')}"
             for (name, part), often in self._differs.items()
             for path, much in often.items()
             if path and much == self._pairs[name, part] >= self._LEAST

@@ -7,7 +7,7 @@ read in one pass; of a request only what is new in it is looked at, as it stands
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import schema
@@ -133,8 +133,8 @@ class RunSteps:
         self.steps: list[StepFacts] = []
         self.tools: dict[str, list[StepFacts]] = {}
         """Tool calls by their id, and by their name."""
-        self.said: dict[Digest, StepFacts] = {}
-        """The latest model call that wrote a message."""
+        self.said: dict[Digest, list[StepFacts]] = {}
+        """The model calls that wrote a message."""
         _Reader(self, masks, progress).read()
 
     @property
@@ -145,10 +145,12 @@ class RunSteps:
             found.setdefault(step.lane, []).append(step)
         return found
 
-    def tool_before(self, name: str | None, at: StepFacts) -> StepFacts | None:
-        """Return the tool call that a result in a request belongs to: the nearest before it."""
-        calls = self.tools.get(name or "", ())
-        return next((call for call in reversed(calls) if call.number < at.number), None)
+    def sources(self, piece: Piece, before: StepFacts) -> Iterator[StepFacts]:
+        """Yield the steps that a piece of a request may come from, the nearest first: ids may repeat."""
+        steps = (
+            self.tools.get(piece.tool or "", ()) if piece.role == "tool" else self.said.get(piece.digest, ())
+        )
+        return (step for step in reversed(steps) if step.number < before.number)
 
 
 class _Conversation:
@@ -331,6 +333,8 @@ class _Reader:
     def _request_in_one(self, event: Event, index: int, fields: dict[str, Any]) -> None:
         content = {key: item for key, item in fields.items() if key not in _NOT_CONTENT | _ANSWER_FIELDS}
         self._request(event, index, {"body": content, "lane": fields.get("lane"), "call": None})
+        if not self._asked[index].added:
+            del self._asked[index]  # only the response was recorded
 
     def _response(self, index: int, fields: dict[str, Any], error: Any) -> None:
         body, provider, values = fields.get("body"), string(fields.get("provider")), self._values
@@ -421,7 +425,7 @@ class _Reader:
                 if step.call is not None and (tool_id := self._tool_id(step.call)) is not None:
                     run.tools.setdefault(tool_id, []).append(step)
             elif step.answered is not None:
-                run.said[digest_of_said(step.answered.said)] = step
+                run.said.setdefault(digest_of_said(step.answered.said), []).append(step)
         run.steps = steps
 
     def _tool_id(self, call: Call) -> str | None:

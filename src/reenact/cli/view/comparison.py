@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...compare.diff import cause_line, where
+from ...compare.comparison import cause_line, where
 from ...compare.report import SAME, Change, Difference, Row, RunDiff, Step, Unknown
 from ...compare.words import GONE, NEW, Words, word_changes
 from ...tracefile.events.text import clean, count, cut, pad, plain, pretty_json, width_of
