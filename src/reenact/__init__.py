@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .capture.ambient.values import now as now
     from .capture.ambient.values import random as random
     from .capture.ambient.values import uuid as uuid
+    from .capture.front.citations import Citation as Citation
+    from .capture.front.citations import CitationStore as CitationStore
     from .capture.front.step_log import StepLog as StepLog
     from .capture.front.tap import Tap as Tap
     from .capture.front.trace import Trace as Trace
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "__version__": "_version",
+    "Citation": "capture.front.citations",
+    "CitationStore": "capture.front.citations",
     "Debugger": "debugger.debugger",
     "EventBus": "capture.recorder.event_bus",
     "Recording": "recording.recording",
@@ -85,6 +89,7 @@ _NOTEBOOK = {
 """What ``%load_ext reenact`` looks for; nothing for anybody else."""
 
 __all__ = [
+    "Citation", "CitationStore",
     "Debugger", "EventBus", "Recording", "RunContext", "StepLog", "Tap", "Trace", "UsageError",
     "carry", "diff", "experiment", "flush", "fork", "generate_test", "install", "now", "private", "random",
     "read_events", "replay", "rerun", "run", "runs", "uninstall", "uuid",

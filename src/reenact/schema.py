@@ -28,6 +28,7 @@ TOOL_CALLED, TOOL_RESULT = "tool.called", "tool.result"
 HTTP_REQUEST, HTTP_RESPONSE = "http.request", "http.response"
 LLM_CALL, TOOL_CALL, OLD_TOOL_RESULT, FINAL = "llm_call", "tool_call", "tool_result", "final"
 ERROR, NOTE, AMBIENT = "error", "note", "ambient"
+CITATION = "citation"
 MCP_ANSWER, MCP_EXIT, SOCKET_MESSAGE = "mcp.answer", "mcp.exit", "socket.message"
 
 FOUND = "found"

@@ -41,6 +41,7 @@ COMMANDS = [
     ["why", "{path}", "hotels"],
     ["why", "{path}", "2", "--json"],
     ["why", "{path}", "--uses", "2"],
+    ["why", "{path}", "--claims"],
     ["stats", "{path}"],
     ["stats", "{path}", "--by", "model"],
     ["stats", "{path}", "--by", "tool", "--json"],

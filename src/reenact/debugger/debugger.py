@@ -12,6 +12,7 @@ from typing import Any
 from .. import schema
 from ..compare.moments import MomentsDiff, diff_turns
 from ..errors import UsageError
+from ..explain.claims import Claims, claims_of
 from ..explain.uses import Uses, uses_of
 from ..explain.why import Explainer, Why
 from ..money.prices import Bill
@@ -243,6 +244,15 @@ class Debugger:
             event = self.recording.event(event)
         self._index(event)
         return uses_of(self.explainer, event)
+
+    def claims(self, event: Event | str | int | None = None) -> Claims:
+        """Return the sentences of an answer with the event and span that support each.
+
+        The answer is that of the model call that the event belongs to, by default the last one of the run.
+        """
+        if isinstance(event, str | int):
+            event = self.recording.event(event)
+        return claims_of(self.explainer, event)
 
     @property
     def explainer(self) -> Explainer:

@@ -13,8 +13,8 @@ from .. import lines, schema
 from ..tracefile.events.event import Event
 from ..tracefile.events.rebuilt_requests import is_reference, kept_messages, messages_of
 from ..wire import reading
-from ..wire.json_values import as_json, as_text, canonical, mapping, string
-from ..wire.messages import message_parts, readable, role_of
+from ..wire.json_values import as_json, as_text, canonical, mapping, mappings, string
+from ..wire.messages import message_parts, part_of, role_of
 from ..wire.neutral import Other, Reasoning, Text, ToolResult, ToolUse
 from ..wire.reading import SYSTEM, TOOLS
 from .text_match import Match, Sought
@@ -91,14 +91,23 @@ def message_pieces(message: Any, path: str) -> Iterator[Piece]:
             yield Piece(REASONING, path, part.text)
         elif isinstance(part, Text):
             yield Piece(SYSTEM_PROMPT if role == "system" else f"{role} message", path, part.text)
-        elif isinstance(part, Other) and (text := readable(part)[1]):
-            yield Piece(f"{role} message", path, text)
+    for raw in _other_parts(message):
+        yield Piece(f"{role} message", path, raw)
+
+
+def _other_parts(message: Any) -> list[dict[str, Any]]:
+    """Return the parts of a message that only one provider has: documents, results of its own search."""
+    item = mapping(message)
+    content = item.get("parts") if isinstance(item.get("parts"), list) else item.get("content")
+    return [raw for raw in mappings(content) if isinstance(part_of(raw), Other)]
 
 
 def _shown(value: Any) -> Any:
     """Return a tool's result as the model got it: the words of its parts, else the value."""
-    text = reading.joined_text([{"content": value}]) if isinstance(value, list) else ""
-    return text or value
+    parts = value if isinstance(value, list) else []
+    if parts and all(isinstance(part_of(each), Text) for each in mappings(parts)):
+        return reading.joined_text([{"content": value}])
+    return value
 
 
 def _request(event: Event, seen: set[int] | None) -> Iterator[Piece]:
@@ -134,7 +143,8 @@ def _is_new(message: Any, seen: set[int]) -> bool:
 def _response(event: Event) -> Iterator[Piece]:
     body = event.body
     provider = string(event.provider)
-    parts = [part for _, message in reading.answers(body, provider) for part in message_parts(message)]
+    found = reading.answers(body, provider)
+    parts = [part for _, message in found for part in message_parts(message)]
     texts = [part.text for part in parts if isinstance(part, Text)]
     if texts or not parts:
         text = "".join(texts) if texts else event.content
@@ -147,8 +157,9 @@ def _response(event: Event) -> Iterator[Piece]:
             yield Piece(REASONING, "body", part.text)
         elif isinstance(part, ToolResult):  # of a tool that the provider runs itself
             yield Piece(RESULT, "body", _shown(part.value), part.id)
-        elif isinstance(part, Other) and part.text:
-            yield Piece(RESPONSE, "body", part.text)
+    for _, message in found:
+        for raw in _other_parts(message):  # tools that the provider runs itself, and what they found
+            yield Piece(RESULT if "result" in str(raw.get("type")) else RESPONSE, "body", raw)
     if (error := event.error) is not None:
         yield Piece(ERROR, "error", str(error))
 

@@ -22,6 +22,7 @@ from .brought import (
     TOOL_ERROR,
     WITHHELD,
     Piece,
+    has_gap,
     message_pieces,
 )
 from .text_match import Match, Sought
@@ -90,7 +91,10 @@ class Sources:
 
     def withheld(self, event: Event) -> list[Event]:
         """Return the events of which the model was sent something that is not in the recording."""
-        return list(dict.fromkeys(each.event for each in self.of(event) or () if each.piece.gap == WITHHELD))
+        request = self._recording.request_before(event)
+        whole = [] if request is None or not has_gap(request.body) else [request]
+        parts = [each.event for each in self.of(event) or () if each.piece.gap == WITHHELD]
+        return list(dict.fromkeys([*parts, *whole]))
 
     def _gathered(self, request: Event) -> list[Source]:
         context = context_of(self._recording, request)

@@ -76,6 +76,19 @@ class Other(NamedTuple):
 Part = Text | Image | ToolUse | ToolResult | Reasoning | Other
 
 
+class Cited(NamedTuple):
+    """A citation that the provider attaches to a part of an answer."""
+
+    begin: int
+    """Where the part stands in the answer's text, all its text parts put together."""
+    end: int
+    source: str | None
+    """A URL, the id of a file, or the title of a document."""
+    title: str | None = None
+    quote: str = ""
+    """The words of the source, where the provider has them."""
+
+
 class Outcome(NamedTuple):
     """What came back from a tool."""
 

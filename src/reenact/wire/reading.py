@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from ..schema import LISTS
 from .json_values import mapping, mappings, plain_text, string
 from .messages import message_parts, readable, role_of
-from .neutral import REASONING, TEXT, ToolResult, ToolUse, Usage, count, token_usage
+from .neutral import REASONING, TEXT, Cited, Text, ToolResult, ToolUse, Usage, count, token_usage
 from .providers import (
     BY_NAME,
     PROVIDERS,
@@ -209,6 +209,19 @@ def tool_uses(body: object, provider: str | None = None) -> list[ToolUse]:
 def answers(body: object, provider: str | None = None) -> list[tuple[str, dict[str, Any]]]:
     """Return the parts of an answer that come back in a request, as ``Reading`` does."""
     return Reading(body, provider).answers()
+
+
+def citations(body: object, provider: str | None = None) -> list[Cited]:
+    """Return the citations that the provider attaches to an answer; places are those of ``answer_text``."""
+    found = _object(body)
+    reader = _reader_of(found, provider)
+    return reader.citations(found) if reader is not None else []
+
+
+def answer_text(body: object, provider: str | None = None) -> str:
+    """Return the text parts of an answer put together, as the places of citations count them."""
+    parts = [part for _, message in answers(body, provider) for part in message_parts(message)]
+    return "".join(part.text for part in parts if isinstance(part, Text))
 
 
 KEPT_BY = ("previous_response_id", "thread", "conversation")

@@ -113,6 +113,19 @@ class FrontEnd:
         if self._own is not None:
             self._own.lost += 1
 
+    def cite(self, claim: str, source: Any = None, **details: Any) -> None:
+        """Record that a claim of the last answer has a source: a URL, a document, the id of a tool call.
+
+        Details are ``quote span page confidence id metadata`` and ``call``, of another answer. Never raises.
+        """
+        try:
+            with import_lock:
+                from .citations import write_citation
+
+            write_citation(self.recorder(), claim, source, **details)
+        except Exception as exc:
+            self._swallow("record a citation", exc)
+
     def close(self) -> None:
         """End what this began; a run that was joined continues."""
         if self._own is not None and not self._borrowed:

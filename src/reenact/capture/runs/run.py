@@ -119,6 +119,15 @@ class RunContext:
                 return Recorder(path, options, run_id=self.run_id, parent_w=self._recorder.w)
             return self._recorder
 
+    def cite(self, claim: str, source: Any = None, **details: Any) -> None:
+        """Record that a claim of the last answer has a source; see ``Tap.cite``. Never raises."""
+        try:
+            from ..front.citations import write_citation
+
+            write_citation(self.recorder(), claim, source, **details)
+        except Exception as exc:
+            guard.swallow("record a citation", exc)
+
     @property
     def path(self) -> str | None:
         """The trace file, None as long as nothing is recorded."""

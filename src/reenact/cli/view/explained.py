@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...explain.claims import ALL, CITED, SUPPORTED, UNSUPPORTED, Claims, Support
 from ...explain.uses import Use, Uses
 from ...explain.why import ASKED, CANNOT_TELL, FOUND, LINK, Chain, Step, Why
 from ...tracefile.events.event import Event
 from ...tracefile.events.event_text import address, describe
-from ...tracefile.events.text import count, cut, plain, short_json
+from ...tracefile.events.text import count, cut, plain, short_json, width_of
 from ..output import Cell, Output
 
 _MOST_CHAINS = 6
@@ -150,6 +151,63 @@ def uses_dict(uses: Uses, root: str | None) -> dict[str, Any]:
                 "path": use.path, "text": use.text[:_TEXT], "how": use.how, "confidence": use.confidence,
             }
             for use in uses.uses
+        ],
+    }  # fmt: skip
+
+
+_SIGN = {SUPPORTED: ("✓", "green"), CITED: ("✓", ""), UNSUPPORTED: ("✗", "red")}
+
+
+def show_claims(claims: Claims, root: str | None, out: Output) -> None:
+    """Write each claim of an answer, and below it what supports it."""
+    out.line(out.paint(f"{address(claims.event, root)}  {count(len(claims.claims), 'claim')}", "bold"))
+    for claim in claims.claims:
+        sign, style = _SIGN.get(claim.state, ("?", "yellow"))
+        state = f"{sign} {claim.state:12} "
+        out.line(out.cells([(state, style), (cut(plain(claim.text, 400), out.width - width_of(state)), "")]))
+        for support in claim.supports:
+            out.line(cut(f"    {_support(support, root)}", out.width))
+    cited = sum(claim.is_covered for claim in claims.claims)
+    out.line()
+    words = f"{cited} of {count(len(claims.claims), 'claim')} with a source ({claims.coverage:.0%})"
+    recorded = f", {claims.verified:.0%} in a recorded event" if cited else ""
+    out.line(
+        out.paint(f"{claims.verdict}: ", "yellow" if claims.verdict != ALL else "green") + words + recorded
+    )
+
+
+def _support(support: Support, root: str | None) -> str:
+    where = (
+        f"← {address(support.event, root)} {plain(support.path, 40)}" if support.event is not None else "←"
+    )
+    span = f"[{support.span[0]}:{support.span[1]}]" if support.event is not None and support.span else ""
+    words = plain(support.text or support.quote, 200)
+    state = f"{support.state}: " if support.state not in (SUPPORTED, CITED) else ""
+    return f"{where}{span} {state}{plain(support.source, 80)}{f'  “{words}”' if words else ''}"
+
+
+def claims_dict(claims: Claims, root: str | None) -> dict[str, Any]:
+    """Return the claims of an answer, as ``--json`` prints them."""
+    return {
+        "event": address(claims.event, root),
+        "verdict": claims.verdict,
+        "coverage": round(claims.coverage, 4),
+        "verified": round(claims.verified, 4),
+        "citations": claims.citations,
+        "claims": [
+            {
+                "text": claim.text, "span": [claim.begin, claim.end], "state": claim.state,
+                "supports": [
+                    {
+                        "by": each.by, "source": each.source, "title": each.title, "state": each.state,
+                        "quote": each.quote[:_TEXT], "event": _address(each.event, root),
+                        "path": each.path, "span": each.span, "text": each.text[:_TEXT],
+                        "how": each.how, "confidence": each.confidence,
+                    }
+                    for each in claim.supports
+                ],
+            }
+            for claim in claims.claims
         ],
     }  # fmt: skip
 

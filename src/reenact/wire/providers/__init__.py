@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ..assembler import Assembler, Problems
-from ..neutral import Conversation, Outcome, Part, Tool, ToolUse, Usage
+from ..neutral import Cited, Conversation, Outcome, Part, Tool, ToolUse, Usage
 from . import anthropic, bedrock, cohere, gemini, ollama, openai_chat, openai_responses
 
 
@@ -50,6 +50,7 @@ class Provider(Protocol):
     def error_of(self, body: dict[str, Any], /) -> tuple[str | None, str] | None: ...
     def answers(self, body: dict[str, Any], /) -> list[tuple[str, dict[str, Any]]]: ...
     def messages(self, body: dict[str, Any], /) -> list[dict[str, Any]]: ...
+    def citations(self, body: dict[str, Any], /) -> list[Cited]: ...
 
     # Read and write messages of a request.
     def part(self, part: dict[str, Any], /) -> Part | None: ...

@@ -24,6 +24,7 @@ from ..neutral import (
     RESULT,
     TEXT,
     TOOL,
+    Cited,
     CommonPart,
     Conversation,
     Image,
@@ -141,6 +142,21 @@ def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the answer as messages to be read."""
     return [body]
+
+
+def citations(body: dict[str, Any]) -> list[Cited]:
+    """Return what text blocks cite: documents by title, search results and web pages by address."""
+    found, at = [], 0
+    for block in mappings(body.get("content")):
+        text = plain_text(block.get("text")) if block.get("type") == "text" else ""
+        for each in mappings(block.get("citations")) if text else ():
+            title = string(each.get("document_title")) or string(each.get("title"))
+            source = (
+                string(each.get("url")) or string(each.get("source")) or string(each.get("file_id")) or title
+            )
+            found.append(Cited(at, at + len(text), source, title, string(each.get("cited_text")) or ""))
+        at += len(text)
+    return found
 
 
 _OTHER_BLOCKS = ("document", "search_result", "container_upload", "fallback", "image")

@@ -22,6 +22,7 @@ from ..json_values import (
 )
 from ..neutral import (
     TOOL,
+    Cited,
     Image,
     Other,
     Outcome,
@@ -140,6 +141,23 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [message for _, message in answers(body)]
 
 
+def citations(body: dict[str, Any]) -> list[Cited]:
+    """Return what the cited blocks of the message name."""
+    found, at = [], 0
+    for block in [block for message in messages(body) for block in mappings(message.get("content"))]:
+        cited = mapping(block.get("citationsContent"))
+        parts = mappings(cited.get("content"))
+        text = plain_text(parts) or plain_text(block.get("text"))
+        for each in mappings(cited.get("citations")):
+            words = " ".join(plain_text(part.get("text")) for part in mappings(each.get("sourceContent")))
+            title = string(each.get("title"))
+            place = mapping(mapping(each.get("location")).get("web"))
+            source = string(place.get("url")) or string(each.get("source")) or title
+            found.append(Cited(at, at + len(text), source, title, words))
+        at += len(text)
+    return found
+
+
 def part(block: dict[str, Any]) -> Part | None:
     """Return what a content block is; None if it is not one of Converse's."""
     use, result, reasoning = block.get("toolUse"), block.get("toolResult"), block.get("reasoningContent")
@@ -154,6 +172,8 @@ def part(block: dict[str, Any]) -> Part | None:
         return ToolResult(string(result.get("toolUseId")), None, result.get("content"), failed)
     if "text" in block:
         return Text(plain_text(block["text"]))
+    if isinstance(block.get("citationsContent"), dict):
+        return Text(plain_text(block["citationsContent"].get("content")))
     if "json" in block:
         return Text(as_text(block["json"]))
     if isinstance(reasoning, dict):

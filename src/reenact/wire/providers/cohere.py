@@ -8,7 +8,7 @@ from typing import Any
 from .. import sse
 from ..assembler import Assembler, Problems, fill, index_of
 from ..json_values import mapping, mappings, plain_text, string, text_pieces
-from ..neutral import count, token_usage, uncached
+from ..neutral import Cited, count, token_usage, uncached
 from . import openai_chat
 
 NAME = "cohere"
@@ -91,6 +91,25 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
         {**message, "content": message.get("content") or message.get("tool_plan")}
         for _, message in answers(body)
     ]
+
+
+def citations(body: dict[str, Any]) -> list[Cited]:
+    """Return the citations of the message: documents and results of tools by their ids."""
+    found = []
+    for each in mappings(mapping(body.get("message")).get("citations")):
+        begin, end = count(each.get("start")), count(each.get("end"))
+        for source in mappings(each.get("sources")) or [{}]:
+            document = mapping(source.get("document")) or mapping(source.get("tool_output"))
+            words = (
+                string(document.get("text"))
+                or string(document.get("content"))
+                or string(document.get("snippet"))
+            )
+            title = string(document.get("title"))
+            found.append(
+                Cited(begin or 0, end or begin or 0, string(source.get("id")) or title, title, words or "")
+            )
+    return found
 
 
 def text_answer(text: str, old: dict[str, Any], model: str, url: str | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ..json_values import mapping, mappings, parsed_arguments, plain_text, strin
 from ..neutral import (
     RESULT,
     TEXT,
+    Cited,
     CommonPart,
     Conversation,
     Image,
@@ -156,6 +157,54 @@ def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the answers as messages to be read."""
     return [content for _, content in answers(body)]
+
+
+def citations(body: dict[str, Any]) -> list[Cited]:
+    """Return what the first candidate is grounded in, and what it quotes; places are given in bytes."""
+    candidate = next(iter(mappings(body.get("candidates"))), {})
+    parts = mappings(mapping(candidate.get("content")).get("parts"))
+    texts = ["" if _thought(each) else plain_text(each.get("text")) for each in parts]
+    grounding = mapping(field(candidate, "groundingMetadata"))
+    chunks = [_chunk(each) for each in mappings(field(grounding, "groundingChunks"))]
+    found = []
+    for support in mappings(field(grounding, "groundingSupports")):
+        segment = mapping(support.get("segment"))
+        begin, end = _place(texts, segment)
+        numbers = field(support, "groundingChunkIndices")
+        for number in numbers if isinstance(numbers, list) else ():
+            if isinstance(number, int) and 0 <= number < len(chunks):
+                found.append(Cited(begin, end, *chunks[number]))
+    quoted = mapping(field(candidate, "citationMetadata"))
+    for each in mappings(quoted.get("citations")) + mappings(field(quoted, "citationSources")):
+        found.append(Cited(*_place(texts, each), string(each.get("uri")), string(each.get("title"))))
+    return found
+
+
+def _chunk(chunk: dict[str, Any]) -> tuple[str | None, str | None, str]:
+    """Return the address, the title and the words of a source."""
+    kinds = ("web", "retrievedContext", "maps", "image")
+    known = next((found for kind in kinds if (found := mapping(field(chunk, kind)))), {})
+    title = string(known.get("title"))
+    address = (
+        string(known.get("uri")) or string(field(known, "documentName")) or string(field(known, "sourceUri"))
+    )
+    return address or title, title, string(known.get("text")) or ""
+
+
+def _place(texts: list[str], segment: dict[str, Any]) -> tuple[int, int]:
+    """Return where a segment stands in the texts put together."""
+    number = count(field(segment, "partIndex")) or 0
+    before = sum(map(len, texts[:number]))
+    text = texts[number] if number < len(texts) else ""
+    words = string(segment.get("text"))
+    data = text.encode("utf-8", "replace")
+    begin, end = count(field(segment, "startIndex")) or 0, count(field(segment, "endIndex"))
+    first = len(data[:begin].decode("utf-8", "ignore"))
+    last = len(text) if end is None else len(data[:end].decode("utf-8", "ignore"))
+    if words is not None and text[first:last] != words and words in text:  # what the text says counts
+        first = text.index(words)
+        last = first + len(words)
+    return before + first, before + max(first, last)
 
 
 def part(part: dict[str, Any]) -> Part | None:

@@ -8,7 +8,7 @@ from typing import Any
 from .. import sse
 from ..assembler import Assembler, Problems, fill
 from ..json_values import as_text, mapping, mappings, some_messages, string, text_pieces
-from ..neutral import Outcome, ToolUse, count, token_usage
+from ..neutral import Cited, Outcome, ToolUse, count, token_usage
 from . import openai_chat
 
 NAME = "ollama"
@@ -91,6 +91,11 @@ def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the answer as messages to be read."""
     return [message for _, message in answers(body)] or [{"content": body.get("response")}]
+
+
+def citations(body: dict[str, Any]) -> list[Cited]:
+    """Ollama has none."""
+    return []
 
 
 def result_messages(answered: list[tuple[ToolUse, Outcome]]) -> list[dict[str, Any]] | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import sse
 from ..assembler import Assembler, Problems, Texts, fill, index_of
+from ..claims import markers
 from ..json_values import (
     as_json,
     as_text,
@@ -19,6 +20,7 @@ from ..json_values import (
     text_pieces,
 )
 from ..neutral import (
+    Cited,
     CommonPart,
     Conversation,
     Image,
@@ -197,6 +199,36 @@ def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
         mapping(choice.get("message")) or {"content": choice.get("text")}
         for choice in mappings(body.get("choices"))
     ]
+
+
+def citations(body: dict[str, Any]) -> list[Cited]:
+    """Return the annotations of the first choice; Perplexity lists the addresses that ``[1]`` names."""
+    message = next(iter(messages(body)), {})
+    found = [annotation(each, 0) for each in mappings(message.get("annotations"))]
+    urls = body.get("citations")
+    if isinstance(urls, list) and not found:
+        content = plain_text(message.get("content"))
+        by_id = {str(number): url for number, url in enumerate(urls, 1) if isinstance(url, str)}
+        named = [marker for marker in markers(content, by_id) if marker.id in by_id]
+        found = [Cited(marker.begin, marker.end, by_id[marker.id]) for marker in named]
+    return [each for each in found if each is not None]
+
+
+def annotation(item: dict[str, Any], at: int) -> Cited | None:
+    """Return what an annotation of a text cites; ``at`` is where that text begins. Also of Responses."""
+    kind = string(item.get("type")) or ""
+    cited = mapping(item.get(kind)) or item
+    if kind not in ("url_citation", "file_citation", "container_file_citation"):
+        return None
+    begin = count(cited.get("start_index"))
+    begin = count(cited.get("index")) if begin is None else begin
+    end = count(cited.get("end_index"))
+    source = string(cited.get("url")) or string(cited.get("file_id"))
+    title = string(cited.get("title")) or string(cited.get("filename"))
+    if begin is None or not (source or title):
+        return None
+    quote = string(cited.get("quote")) or ""
+    return Cited(at + begin, at + max(begin, begin if end is None else end), source or title, title, quote)
 
 
 _REASONING = ("reasoning_content", "reasoning", "thinking")  # thinking: Ollama

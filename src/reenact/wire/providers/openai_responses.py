@@ -20,6 +20,7 @@ from ..json_values import (
 from ..neutral import (
     RESULT,
     TOOL,
+    Cited,
     Other,
     Outcome,
     Part,
@@ -137,6 +138,17 @@ def answers(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def messages(body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the output items to be read."""
     return mappings(body.get("output"))
+
+
+def citations(body: dict[str, Any]) -> list[Cited]:
+    """Return the annotations of the output texts."""
+    found, at = [], 0
+    for item in messages(body):
+        for content in mappings(item.get("content")) if item.get("type") == "message" else ():
+            if content.get("type") == "output_text":
+                found += [openai_chat.annotation(each, at) for each in mappings(content.get("annotations"))]
+                at += len(plain_text(content.get("text")))
+    return [each for each in found if each is not None]
 
 
 def part(part: dict[str, Any]) -> Part | None:
