@@ -120,7 +120,7 @@ class FrontEnd:
         """
         try:
             with import_lock:
-                from .citations import write_citation
+                from ..calls.citation_events import write_citation
 
             write_citation(self.recorder(), claim, source, **details)
         except Exception as exc:

@@ -15,25 +15,9 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Protocol
 
-from ... import schema
 from ...errors import UsageError
 from ...wire.claims import Marker, markers, sentences
-from ..calls.open_calls import calls_of
-from ..recorder.recorder import Recorder
-
-_DETAILS = frozenset(("quote", "span", "page", "confidence", "id", "metadata"))
-
-
-def write_citation(
-    recorder: Recorder, claim: str, source: Any, *, call: str | None = None, **details: Any
-) -> None:
-    """Write one citation, of the latest answer of this thread or task unless ``call`` names another."""
-    fields: dict[str, Any] = {"call": call or calls_of(recorder).parent(), "claim": claim, "source": source}
-    fields |= {name: value for name, value in details.items() if name in _DETAILS}
-    more = {name: value for name, value in details.items() if name not in _DETAILS}
-    if more:
-        fields["metadata"] = {**(fields.get("metadata") or {}), **more}
-    recorder.emit(schema.CITATION, {name: value for name, value in fields.items() if value is not None})
+from .tap import Tap
 
 
 @dataclass(frozen=True)
@@ -163,8 +147,6 @@ class CitationStore:
         """Keep the citations of a text, and record them with the claims whose markers name them."""
         record = AttributionRecord(turn_id, text, tuple(citations), time.time())
         self.sink.write(record)
-        from .tap import Tap
-
         tap, known = Tap(), {citation.id: citation for citation in record.citations}
         found = markers(text, known)
         for sentence in sentences(text):
@@ -176,7 +158,7 @@ class CitationStore:
         return record
 
     @staticmethod
-    def _cite(tap: Any, claim: str, citation: Citation, turn_id: str) -> None:
+    def _cite(tap: Tap, claim: str, citation: Citation, turn_id: str) -> None:
         tap.cite(
             claim, citation.source_uri, id=citation.id, span=citation.span, page=citation.page,
             confidence=citation.confidence, metadata={**citation.metadata, "turn_id": turn_id},

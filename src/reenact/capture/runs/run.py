@@ -122,7 +122,7 @@ class RunContext:
     def cite(self, claim: str, source: Any = None, **details: Any) -> None:
         """Record that a claim of the last answer has a source; see ``Tap.cite``. Never raises."""
         try:
-            from ..front.citations import write_citation
+            from ..calls.citation_events import write_citation
 
             write_citation(self.recorder(), claim, source, **details)
         except Exception as exc:
