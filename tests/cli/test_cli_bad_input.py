@@ -148,6 +148,15 @@ def test_an_empty_file_is_an_empty_run(tmp_path, words):
     assert "the file is empty" in out + err
 
 
+@pytest.mark.parametrize(
+    "words", [["why", "empty.jsonl"], ["why", "empty.jsonl", "hotels"], ["diff"] + ["empty.jsonl"] * 2]
+)
+def test_an_empty_file_explains_nothing(tmp_path, words):
+    (tmp_path / "empty.jsonl").touch()
+    code, _, err = typed(*words, cwd=tmp_path)
+    assert code in (1, 2) and "fault" not in err and "empty" in err, err
+
+
 @pytest.mark.parametrize("words", READERS)
 def test_a_folder_without_runs_in_place_of_a_file_is_no_traceback(tmp_path, words):
     code, out, err = typed(*command(words, tmp_path))

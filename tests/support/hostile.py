@@ -37,6 +37,8 @@ COMMANDS = [
     ["doctor", "{path}"],
     ["messages", "{path}"],
     ["messages", "{path}", "--full", "--json", "--as", "openai"],
+    ["diff", "{path}", "{path}"],
+    ["diff", "{path}", "{path}", "--all", "--json"],
     ["why", "{path}"],
     ["why", "{path}", "hotels"],
     ["why", "{path}", "2", "--json"],

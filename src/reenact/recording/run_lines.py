@@ -178,7 +178,7 @@ Seen = tuple[int, "re.Match[bytes] | None", bytes]
 
 def each_line(recording: RunLines) -> Iterator[Seen]:
     """Yield every line of a recording in order, read in blocks."""
-    run, writer = recording.run_id or "", recording.writers[0]
+    run, writer = recording.run_id or "", next(iter(recording.writers), "")
     head = lines.heads(rb'([^"\\]*)', run, writer)
     block, at, number = b"", 0, -1
     for position, place in enumerate(recording.execution.places):
