@@ -8,8 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ...debugger.ending import ending, ending_error, failed_at, open_calls
-from ...debugger.remarks import remarks
+from ...debugger.ending import ending, failed_at, open_calls
 from ...debugger.story import (
     Block,
     Repeated,
@@ -22,6 +21,7 @@ from ...debugger.story import (
     totals_dict,
     turn_dict,
 )
+from ...debugger.suspects.search import suspects_of
 from ...money.ledger import Ledger
 from ...recording.listing import RunRow
 from ...recording.prompt import Keys
@@ -34,19 +34,21 @@ from ...wire.json_values import mapping, mappings
 from .. import run_argument
 from ..output import Output
 from ..view.events import event_lines, print_events, show_events, with_turns
-from ..view.summary import show_ending, show_pointers, show_remarks, show_totals
+from ..view.summary import list_suspects, show_ending, show_pointers, show_suspects, show_totals
 from ..view.turns import Turns
 
 DESCRIPTION = """\
 Show how a run ended, with its exception or what it was doing when it died. Then show it turn by turn: what
 was new in the prompt, the response, and the tools with their results; tokens, money and time on the right.
-Long runs show the first, last and failing turns; --all shows every turn."""
+Long runs show the first, last and failing turns; --all shows every turn. Above the turns stand up to three
+suspects: what may have made the run go wrong. --suspects lists all of them."""
 EXAMPLES = """\
   reenact show                         the newest run
   reenact show @failed                 the newest run that failed
   reenact show trip.jsonl --turn 3     one turn of a file, in more detail
   reenact show @failed --event @error  the event that failed, in full
   reenact show --events                one line per event
+  reenact show @failed --suspects      what may have made it go wrong, the likeliest first
 """
 
 _MOST_PROCESSES, _MOST_LOOKED_AT = 6, 64
@@ -61,6 +63,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--event", metavar="ADDRESS", help="show one event in full: 12, p77aa:12, turn:3, call:a1b2 or @error"
     )
+    parser.add_argument(
+        "--suspects", action="store_true", help="list all suspects: what may have made the run go wrong"
+    )
     run_argument.add_json(parser, "print JSON lines: the run, then its events; with --event its payload")
     parser.add_argument(
         "--turns", action="store_true", help="with --json: one line per turn instead of per event"
@@ -73,6 +78,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     try:
         if args.event is not None:
             _show_event(recording, args.event, args.json, out)
+        elif args.suspects:
+            _list_suspects(recording, args.json, out)
         elif args.json:
             _show_json(recording, args, out)
         else:
@@ -94,6 +101,17 @@ def _show_event(recording: Recording, text: str, as_json: bool, out: Output) -> 
     out.pretty(event.payload)
 
 
+def _list_suspects(recording: Recording, as_json: bool, out: Output) -> None:
+    found = suspects_of(recording)
+    if as_json:
+        for each in found:
+            out.json_line(each.as_dict())
+        return
+    show_ending(recording, out, open_calls(recording))
+    out.line()
+    list_suspects(found, out)
+
+
 def show_run(path: str, typed: Sequence[str], out: Output) -> None:
     """Write what ``reenact show`` writes of a file; the demo uses it too."""
     _show(Recording.load(path), typed, out, turn=None, everything=False, flat=False)
@@ -109,7 +127,7 @@ def _show(
     failing = _show_ending(recording, story, typed, out)
     _show_identity(recording, out)
     if chosen is None and not flat:
-        show_remarks(remarks(story, ending_error(recording)), recording.first_writer, out)
+        show_suspects(suspects_of(recording, story), out)
     out.line()
     if flat and chosen is not None:
         print_events(events_of(chosen, recording), recording, out)
@@ -203,7 +221,7 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
             "events": recording.count(),
             "tot": recording.tot,
             **totals_dict(recording, story, ledger),
-            "remarks": None if story is None else _remarks_list(recording, story),
+            "suspects": None if story is None else [each.as_dict() for each in suspects_of(recording, story)],
             "meta": recording.meta,
             "input": recording.input,
             "writers": recording.writers,
@@ -221,10 +239,6 @@ def _show_json(recording: Recording, args: argparse.Namespace, out: Output) -> N
     shown: Sequence[Event] = recording.lines if chosen is None else events_of(chosen, recording)
     for event, number in with_turns(shown, recording):
         out.json_line(event_dict(event, number, root))
-
-
-def _remarks_list(recording: Recording, story: Story) -> list[dict[str, Any]]:
-    return [each.as_dict(recording.first_writer) for each in remarks(story, ending_error(recording))]
 
 
 def _needs_story(recording: Recording, args: argparse.Namespace) -> bool:

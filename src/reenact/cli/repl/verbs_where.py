@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from ...debugger.suspects.search import suspects_of
 from ...tracefile.events.event import Event
 from ...tracefile.events.text import arguments, clean, count, moment, seconds, short_json
 from ..view.events import offset_text
@@ -90,6 +91,16 @@ def _lanes(session: Session, argument: str) -> None:
         return
     head = ("", "lane", ">turns", ">tools", ">errors", ">from", ">to")
     session.view.rows(head, rows, flexible=1, less=("to", "from"))
+
+
+@WHERE.verb("suspects", "", "what may have made the run go wrong, the likeliest first, with their events")
+def _suspects(session: Session, argument: str) -> None:
+    found = suspects_of(session.stepper.recording)
+    rows = [(each.address, f"{each.confidence:.2f}", each.kind, each.evidence) for each in found]
+    if rows:
+        session.view.rows((">event", ">confidence", "kind", "evidence"), rows, flexible=3, less=("confidence",))
+    else:
+        session.view.note("No suspects.")
 
 
 @WHERE.verb("info", "", "the run: name, status, totals, metadata, findings")

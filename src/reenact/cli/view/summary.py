@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from ... import schema
 from ...debugger.ending import died_without_a_word, ending_error, inside
-from ...debugger.remarks import Remark
 from ...debugger.story import Story, time_spent
+from ...debugger.suspects.suspect import MOST_SHOWN, PROVEN, Suspect
 from ...money.prices import Bill, money
 from ...recording.calls import Call
 from ...recording.recording import Recording
@@ -69,19 +69,28 @@ def show_ending(recording: Recording, out: Output, calls: Sequence[Call]) -> Non
         out.line(out.paint(f"    at {plain(clean(frame), out.width - 8)}", "dim"))
 
 
-def show_remarks(found: Sequence[Remark], root: str | None, out: Output) -> None:
-    """Write what deserves a look, each with the event where it happened first."""
-    for each in found[:_MOST_REMARKS]:
+def show_suspects(found: Sequence[Suspect], out: Output) -> None:
+    """Write the likeliest suspects, each with the event where it happened first."""
+    shown = [each for each in found if each.is_shown]
+    for each in shown[:MOST_SHOWN]:
         times = f" × {each.times}" if each.times > 1 else ""
-        where = f"{address(each.event, root):>5} "
         room = 2 * (out.width - 8) - width_of(times) if out.is_terminal else 500
-        sign, style = ("✗", "red") if each.failed else ("!", "yellow")
-        out.paragraph([(f"{where}{sign} ", style), (cut(each.text, room) + times, style)])
-    if len(found) > _MOST_REMARKS:
-        out.line(out.paint(f"      … and {len(found) - _MOST_REMARKS} more to look at", "dim"))
+        sign, style = ("✗", "red") if each.kind in PROVEN else ("!", "yellow")
+        out.paragraph([(f"{each.address:>5} {sign} ", style), (cut(each.evidence, room) + times, style)])
+    if len(shown) > MOST_SHOWN:
+        more = count(len(shown) - MOST_SHOWN, "more suspect")
+        out.line(out.paint(f"      … and {more}; --suspects lists them", "dim"))
 
 
-_MOST_REMARKS = 4
+def list_suspects(found: Sequence[Suspect], out: Output) -> None:
+    """Write all suspects with their confidence, the whole evidence of each."""
+    for each in found:
+        times = f" × {each.times}" if each.times > 1 else ""
+        style = "" if not each.is_shown else "red" if each.kind in PROVEN else "yellow"
+        head = f"{each.address:>5}  {each.confidence:.2f}  {each.kind}: "
+        out.paragraph([(head, style or "dim"), (each.evidence + times, "")])
+    if not found:
+        out.line("No suspects.")
 
 
 def show_pointers(event: Event, turn: int, run: Sequence[str], root: str | None, out: Output) -> None:

@@ -1,0 +1,186 @@
+"""Rules about model calls: answers that were cut, errors and retries, context that was lost, structured outputs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...recording.prompt import Piece, dropped_from, only_continues
+from ...tracefile.events.event import Event
+from ...tracefile.events.event_text import error_text
+from ...tracefile.events.text import count, plain
+from ...wire.json_schema import violations
+from ...wire.json_values import mapping
+from .scene import Scene, Step
+from .suspect import CUT_ANSWER, LOST_CONTEXT, MODEL_ERROR, RETRIES, SCHEMA, Suspect
+
+_MOST_COMPARED = 10
+"""Prompts that do not just continue the one before, the last of a run, that are compared with it."""
+
+_CUT_OFF = ("max_tokens", "length")
+_REFUSED = ("refusal", "content_filter", "safety")
+_STORM = 3
+_UNREAD = {"closed": "the agent, which closed the stream", "cut": "the end of the connection"}
+_CONTINUE = re.compile(r"\b(?:continue|go on|keep going|carry on|cut off|truncated)\b", re.IGNORECASE)
+
+
+def unread(end: Event) -> str | None:
+    """Return what ended a response that did not come to its end; None for one that did."""
+    ended = end.stored_fields.get("ended")
+    return _UNREAD.get(ended) if type(ended) is str and end.error is None else None
+
+
+def cut_answers(scene: Scene) -> Iterator[Suspect]:
+    """An answer that was cut by length, by a filter, or by the end of its stream, and used as a whole one."""
+    for step in scene.steps:
+        end = step.turn.response if step.turn is not None else None
+        if end is None or end.is_partial or end.error is not None:
+            continue
+        stop = end.stored_fields.get("stop_reason")
+        by = unread(end) or (stop if type(stop) is str and stop in (*_CUT_OFF, *_REFUSED) else None)
+        if by is None:
+            continue
+        tail = step.text[-60:]
+        words = f"an answer was cut off: stopped by {by}" + (
+            f", it ends with …{plain(tail, 60)}" if tail else ""
+        )
+        yield scene.suspect(CUT_ANSWER, 0.3 if _is_continued(step) else 0.8, end, words)
+
+
+def _is_continued(step: Step) -> bool:
+    """True if the agent asked for the rest of an answer, or for the answer once more."""
+    after = step.next
+    if after is None:
+        return False
+    return any(piece.role == "user" and _CONTINUE.search(piece.text[:500]) for piece in after.prompt.new)
+
+
+def failed_calls(scene: Scene) -> Iterator[Suspect]:
+    """Model calls that failed, alone or again and again."""
+    run: list[Any] = []
+    in_row: dict[str, list[Any]] = {}
+    for step in scene.steps:
+        if step.turn is None:
+            continue
+        run = in_row.setdefault(step.block.lane, [])
+        for call in step.turn.attempts:
+            if call.error is not None:
+                run.append(call)
+            elif call.end is not None and run:
+                yield from _failed(scene, run, is_recovered=True)
+                run.clear()
+    for run in in_row.values():
+        yield from _failed(scene, run, is_recovered=False)
+
+
+def _failed(scene: Scene, calls: list[Any], *, is_recovered: bool) -> Iterator[Suspect]:
+    if not calls:
+        return
+    first, last = calls[0], calls[-1]
+    words = error_text(last.error)
+    if len(calls) >= _STORM:
+        text = f"{count(len(calls), 'attempt')} of a model call failed, the last with {words}"
+        yield scene.suspect(RETRIES, 0.35 if is_recovered else 0.9, first.end or first.event, text)
+    else:
+        confidence = 0.2 if is_recovered else 0.85 if scene.ended_by(last.error) else 0.75
+        yield scene.suspect(
+            MODEL_ERROR, confidence, first.end or first.event, f"a model call failed: {words}"
+        )
+
+
+def lost_context(scene: Scene) -> Iterator[Suspect]:
+    """The requests that leave out what an earlier one of the same conversation had; the last of them."""
+    found: Suspect | None = None
+    changed = [
+        step
+        for step in (scene.steps if scene.is_whole else ())
+        if step.turn is not None and not only_continues(step.turn, step.block.before)
+    ]
+    for step in changed[-_MOST_COMPARED:]:  # forwards, since a request builds on the one before
+        assert step.turn is not None
+        lost = dropped_from(step.turn, step.block.before, step.block.after, scene.keys)
+        if not lost:
+            continue
+        named = " · ".join(plain(piece.text, 60) for piece in lost[:4])
+        more = f" · {len(lost) - 4} more" if len(lost) > 4 else ""
+        text = f"turn {step.number} leaves out {count(len(lost), 'message')} of the prompt before it: "
+        confidence = 0.6 if any(_is_users(piece) for piece in lost) else 0.35
+        suspect = scene.suspect(LOST_CONTEXT, confidence, step.turn.request, text + named + more)
+        if found is None or suspect.confidence >= found.confidence:
+            found = suspect
+    if found is not None:
+        yield found
+
+
+def _is_users(piece: Piece) -> bool:
+    """True for what a person wrote, or the system prompt: nobody brings it again, as a tool would."""
+    return piece.sort == "text" and piece.role in ("user", "system", "developer")
+
+
+def structured_outputs(scene: Scene) -> Iterator[Suspect]:
+    """An answer that is not what the schema of its request asks for."""
+    wanted: dict[str, Any] = {}
+    for step in scene.steps:
+        if step.turn is None or step.turn.request.is_partial:
+            continue
+        body = mapping(step.turn.request.stored_fields.get("body"))
+        lane = step.block.lane
+        if any(name in body for name in _FORMAT_KEYS):
+            wanted[lane] = _schema_of(body)
+        schema, end = wanted.get(lane), step.turn.response
+        if schema is None or end is None or end.error is not None or step.uses or not step.text.strip():
+            continue
+        found = _mismatch(step.text, schema)
+        if found is not None:
+            yield scene.suspect(
+                SCHEMA, 0.75, end, f"the answer does not fit the schema of its request: {plain(found)}"
+            )
+
+
+_FORMAT_KEYS = (
+    "response_format",
+    "text",
+    "generationConfig",
+    "config",
+    "output_format",
+    "output_config",
+    "format",
+)
+
+
+def _schema_of(body: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the schema that a request sets for its answer; an empty one where any JSON will do."""
+    chat = mapping(body.get("response_format"))
+    responses = mapping(mapping(body.get("text")).get("format"))
+    gemini = mapping(body.get("generationConfig")) or mapping(body.get("config"))
+    anthropic = mapping(body.get("output_format")) or mapping(
+        mapping(body.get("output_config")).get("format")
+    )
+    for one in (
+        mapping(chat.get("json_schema")).get("schema"),
+        chat.get("schema"),
+        responses.get("schema"),
+        gemini.get("responseSchema") or gemini.get("responseJsonSchema") or gemini.get("response_schema"),
+        anthropic.get("schema"),
+        body.get("format"),
+    ):
+        if isinstance(one, dict) and one:
+            return one
+    is_json = "json_object" in (chat.get("type"), responses.get("type")) or body.get("format") == "json"
+    return {} if is_json or gemini.get("responseMimeType") == "application/json" else None
+
+
+def _mismatch(text: str, schema: dict[str, Any]) -> str | None:
+    bare = text.strip()
+    if bare.startswith("```"):
+        bare = bare.strip("`").removeprefix("json").strip()
+    try:
+        value = json.loads(bare)
+    except (ValueError, RecursionError):
+        return "it is no JSON"
+    return next(iter(violations(value, schema)), None) if schema else None
+
+
+RULES = (cut_answers, failed_calls, lost_context, structured_outputs)

@@ -1,0 +1,28 @@
+"""The search for suspects: every rule over one run, what belongs together as one, the likeliest first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...recording.recording import Recording
+from ..story import Story, story_of
+from . import model_rules, tool_rules, value_rules
+from .scene import Scene
+from .suspect import Suspect
+
+_RULES = (*tool_rules.RULES, *model_rules.RULES, *value_rules.RULES)
+
+
+def suspects_of(recording: Recording, story: Story | None = None) -> list[Suspect]:
+    """Return the suspects of a run, the likeliest first, of equal ones the earlier; equal texts as one.
+
+    ``story`` is the part of a large run to look at; without one it is read whole.
+    """
+    scene = Scene(story_of(recording, everything=True) if story is None else story, recording)
+    equal: dict[tuple[str, str], Suspect] = {}
+    for rule in _RULES:
+        for each in rule(scene):
+            before = equal.setdefault((each.kind, each.evidence), each)
+            if before is not each:
+                equal[each.kind, each.evidence] = replace(before, times=before.times + 1)
+    return sorted(equal.values(), key=lambda each: (-each.confidence, each.event.index or 0))
